@@ -21,29 +21,29 @@ def _chains(node: Node) -> Iterator[Steps]:
     if steps := _chain(node):
         yield steps
         return
+    while isinstance(node, Select):
+        node = node.operand
     for each in _below(node):
         yield from _chains(each)
 
 
 def _chain(node: Node) -> Steps:
-    match node:
-        case Ident(name=name):
-            return (name,)
-        case Select(operand=operand, field=field):
-            return _and(_chain(operand), field)
-        case Call(function="_[_]" | "_[?_]" | "_?._", args=[operand, Literal(value=str(field))]):
-            return _and(_chain(operand), field)
-    return ()
-
-
-def _and(steps: Steps, field: str) -> Steps:
-    return (*steps, field) if steps else ()
+    steps: list[str] = []
+    while True:
+        match node:
+            case Ident(name=name):
+                return (name, *reversed(steps))
+            case (
+                Select(operand=node, field=field)
+                | Call(function="_[_]" | "_[?_]" | "_?._", args=[node, Literal(value=str(field))])
+            ):
+                steps.append(field)
+            case _:
+                return ()
 
 
 def _below(node: Node) -> list[Node]:
     match node:
-        case Select(operand=operand):
-            return [operand]
         case Call(target=target, args=args):
             return [*([] if target is None else [target]), *args]
         case ListNode(items=items):

@@ -54,7 +54,8 @@ Node = Literal | Ident | Select | Call | ListNode | MapNode
 
 def qualified(node: Node | None) -> str:
     """Return `a.b.c` for a chain of names, "" for anything else."""
-    if isinstance(node, Select):
-        prefix = qualified(node.operand)
-        return prefix and f"{prefix}.{node.field}"
-    return node.name if isinstance(node, Ident) else ""
+    fields = []
+    while isinstance(node, Select):
+        fields.append(node.field)
+        node = node.operand
+    return ".".join([node.name, *reversed(fields)]) if isinstance(node, Ident) else ""
