@@ -16,7 +16,7 @@ from webhook import review
 from webhook.engine import Attributes, Engine, Request, Verdict
 from webhook.server import convert
 from webhook.server.answers import REVIEWED, Answer, Refusal
-from webhook.server.connection import Connection
+from webhook.server.connection import CLIENT, IDLE, SERVER, Connection
 from webhook.server.decisions import fields_of, record
 from webhook.server.metrics import Metrics
 from webhook.server.requests import MAX_LIGHT_CONVERSION, RETRY, Bodies, Route, check_headers, is_light, route_of
@@ -64,18 +64,18 @@ class AdmissionHandler:
         assert isinstance(connection, Connection)
         if TRANSFER_ENCODING not in request.headers:  # each chunk costs time, and it may be one byte
             connection.accept()
+        if connection.acts == IDLE:  # the request came while the one before was judged
+            connection.let_act(CLIENT)
         route = route_of(request.raw_path)
         if route is None:
             return Refusal(404, "not found; reviews are sent to /validate, /mutate or /convert").answer()
         self._metrics.in_flight[route.hook] += 1
         started = time.perf_counter()
         status, chunks = 500, list[bytes]()
-        if connection.due is None:  # the request came while the one before was judged
-            connection.client_acts()
         try:
             check_headers(request)
             body = await self._bodies.read(request.content, connection.address, chunks)
-            connection.server_acts()
+            connection.let_act(SERVER)
             started = time.perf_counter()
             deadline = started + route.seconds
             if route.hook == "convert":

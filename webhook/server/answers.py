@@ -21,11 +21,11 @@ class Answer(web.StreamResponse):
     It takes the place of aiohttp's Response, whose dictionary of headers costs as much as a review.
     """
 
-    def __init__(self, body: bytes, head: bytes, *, closes: bool = False) -> None:
-        """Take the body and a head from `head_of`; `closes` ends the connection after this answer."""
+    def __init__(self, body: bytes, head: bytes) -> None:
+        """Take the body and a head from `head_of`."""
         self._answer = body
         self._head = head
-        self._closes = closes
+        self._closes = False
 
     @property
     def keep_alive(self) -> bool:
@@ -41,12 +41,9 @@ class Answer(web.StreamResponse):
         connection, transport = cast("Connection", request.protocol), request.transport
         if transport is None:
             raise ConnectionResetError("the client has closed the connection")
-        connection.client_acts()
-        if connection.limits.is_draining or not request.keep_alive:
-            self._closes = True
+        self._closes = connection.answers_last(request) or self._closes
         ending = b"Connection: close\r\n\r\n" if self._closes else b"\r\n"
-        body = b"" if request.method == "HEAD" else self._answer
-        data = b"%b%d\r\n%b%b" % (self._head, len(self._answer), ending, body)
+        data = b"%b%d\r\n%b%b" % (self._head, len(self._answer), ending, self._answer)
         for start in range(0, len(data), PIECE):
             transport.write(data[start : start + PIECE])
             await request.writer.drain()
@@ -60,17 +57,14 @@ class Answer(web.StreamResponse):
 class Refusal(Exception):  # noqa: N818  an answer to the client, not an error of the server
     """A request that gets no review: the HTTP status and the reason."""
 
-    def __init__(
-        self, status: int, text: str, headers: Mapping[str, str] = NO_HEADERS, *, closes: bool = False
-    ) -> None:
+    def __init__(self, status: int, text: str, headers: Mapping[str, str] = NO_HEADERS) -> None:
         super().__init__(text)
         self.status = status
-        self.closes = closes
         self.headers = headers
 
     def answer(self) -> Answer:
-        """Return the refusal as one line of text. The rest of the request is not read."""
-        return Answer(f"{self}\n".encode(), head_of(self.status, TEXT, self.headers), closes=self.closes)
+        """Return the refusal as one line of text. The connection ends unless the whole request was read."""
+        return Answer(f"{self}\n".encode(), head_of(self.status, TEXT, self.headers))
 
 
 def head_of(status: int, content_type: str, headers: Mapping[str, str] = NO_HEADERS) -> bytes:

@@ -17,20 +17,18 @@ FIRST_READ = 16 * 1024  # bytes that are parsed before the head is judged; no he
 SMALL_READ = 4 * 1024  # bytes of a request that came at once; less is a rest, or a client that sends tiny pieces
 FREE_SMALL_READS = 8  # of one request
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.01, 1.0  # seconds
-NEVER = float("inf")
+
+# Who acts, in the order in which connections make room for new ones: nobody before the first request; the client, which
+# sends a request or reads an answer; nobody between two requests; the server, which is never interrupted.
+UNUSED, CLIENT, IDLE, SERVER = range(4)
 
 log = logging.getLogger("gatewright.webhook")
 
 
 class Connection(web.RequestHandler):
-    """One client's connection.
+    """One client's connection: who `acts` on it, and `since` when."""
 
-    `due` is when it is cut unless the client has sent its request, or read its answer: None while no request has begun,
-    and NEVER while the server is to act. `since` is when the client got its last answer, or connected. What it sends
-    after an answer that ends the connection is dropped.
-    """
-
-    __slots__ = ("address", "due", "is_ended", "is_used", "limits", "since", "small_reads", "unread")
+    __slots__ = ("acts", "address", "limits", "since", "small_reads", "unread")
 
     def __init__(self, limits: "Connections", address: str) -> None:
         super().__init__(
@@ -43,22 +41,17 @@ class Connection(web.RequestHandler):
         )
         self.limits = limits
         self.address = address
-        self.due: float | None = None
-        self.is_ended = False
-        self.is_used = False
-        self.since = self._loop.time()
         self.small_reads = 0
         self.unread: bytes | None = b""  # None once the head of a request was accepted
+        self.let_act(UNUSED)
 
     def data_received(self, data: bytes) -> None:
         """Start the clock of a request at its first byte; read a client that sends tiny pieces ever less often.
 
         What has come meanwhile is read at once, so a client that has more to send is not slowed down.
         """
-        if self.is_ended:
-            return
-        if self.due is None:
-            self.client_acts()
+        if self.acts in (UNUSED, IDLE):
+            self.let_act(CLIENT)
             self.small_reads = 0
         elif len(data) < SMALL_READ and self.transport is not None:
             self.small_reads += 1
@@ -85,18 +78,22 @@ class Connection(web.RequestHandler):
         if self.transport is not None:
             self.transport.resume_reading()
 
-    def client_acts(self) -> None:
-        """Start the clock of the client, which has to send a request or to read an answer."""
-        self.due = self._loop.time() + self.limits.config.request_seconds
+    def let_act(self, who: int) -> None:
+        """Start the clock of the client, or stop it."""
+        self.acts, self.since = who, self._loop.time()
 
-    def server_acts(self) -> None:
-        """Stop the clock: all of the request is here."""
-        self.due = NEVER
+    def answers_last(self, request: web.BaseRequest) -> bool:
+        """Let the client read the answer to a request, and return whether it is the last one of the connection."""
+        self.let_act(CLIENT)
+        is_whole = self.unread is None and request.content.is_eof()
+        return self.limits.is_draining or not request.keep_alive or not is_whole
 
     def answered(self, *, is_last: bool) -> None:
-        """Wait for the next request, or for the end."""
-        self.is_ended = is_last or self.unread is not None
-        self.due, self.is_used, self.since, self.unread = None, True, self._loop.time(), b""
+        """Wait for the next request, or for the end; what is sent until then is dropped."""
+        self.let_act(IDLE)
+        self.unread = None if is_last else b""
+        if is_last:
+            self.close()
 
     def handle_error(
         self, request: web.BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
@@ -107,7 +104,9 @@ class Connection(web.RequestHandler):
         if exc is not None:
             exc.__traceback__ = None  # its frames refer to the exception: the connection would wait for the collector
         text = b"internal error\n" if status == 500 else b"not an HTTP/1.1 request that can be answered\n"
-        return Answer(text, head_of(status, TEXT), closes=True)
+        answer = Answer(text, head_of(status, TEXT))
+        answer.force_close()
+        return answer
 
     def abort(self) -> None:
         """Close the connection at once."""

@@ -12,7 +12,7 @@ from typing import Any, Never, cast
 
 from aiohttp import web
 
-from webhook.server.connection import NEVER, Connection
+from webhook.server.connection import CLIENT, SERVER, Connection
 from webhook.server.content import POLL_SECONDS
 from webhook.server.metrics import Metrics
 
@@ -88,10 +88,10 @@ class Connections(web.Server):
         idle = [
             each
             for each in self._open()
-            if each.since <= idle_since and each.due != NEVER and (each.address == address or not is_of_address)
+            if each.since <= idle_since and each.acts != SERVER and (each.address == address or not is_of_address)
         ]
         if idle:
-            min(idle, key=lambda each: (each.is_used, each.since)).abort()  # rather one that was never used
+            min(idle, key=lambda each: (each.acts, each.since)).abort()
         return bool(idle)
 
     async def _shake_hands(self, client: socket.socket, connection: Connection) -> None:
@@ -128,9 +128,9 @@ class Connections(web.Server):
         """Cut the connections of clients that are too slow, for ever."""
         while True:
             await asyncio.sleep(self.config.request_seconds / 10)
-            now = asyncio.get_running_loop().time()
+            began = asyncio.get_running_loop().time() - self.config.request_seconds
             for connection in self._open():
-                if connection.due is not None and connection.due < now:
+                if connection.acts == CLIENT and connection.since < began:
                     self._metrics.connections_cut.labels("too-slow").inc()
                     connection.abort()
 

@@ -26,8 +26,6 @@ MAX_LIGHT_VALUES = 3000  # about 20 ms of judging
 SHORTEST_TEXT = len(b'"",')
 MAX_LIGHT_CONVERSION = 64 * 1024  # bytes
 MAX_VALUES = 500_000  # about 60 MB when decoded
-TOO_LARGE = f"a review may have at most {MAX_BODY:,} bytes"
-TOO_MANY_VALUES = f"a review may have at most {MAX_VALUES:,} values"
 RETRY = {"Retry-After": "1"}
 
 
@@ -72,10 +70,10 @@ class Bodies:
                 chunks.append(chunk)
                 self._count(address, len(chunk))
                 if self._of_address[address] > MAX_BODIES - self._size:
-                    raise Refusal(503, "too many large reviews at once", RETRY, closes=True)
+                    raise Refusal(503, "too many large reviews at once", RETRY)
         except (ConnectionError, RequestPayloadError) as error:
             error.__traceback__ = None  # its frames refer to the stream, which keeps the error
-            raise Refusal(400, "the body did not arrive as announced", closes=True) from None
+            raise Refusal(400, "the body did not arrive as announced") from None
         body = b"".join(chunks)
         chunks[:] = [body]
         return body
@@ -96,17 +94,18 @@ def check_headers(request: web.BaseRequest) -> None:
     headers = request.headers
     if request.method != "POST":
         raise Refusal(405, "reviews are sent by POST", {"Allow": "POST"})
-    if headers.get(hdrs.CONTENT_TYPE) != JSON and not headers.get(hdrs.CONTENT_TYPE, "").startswith(f"{JSON};"):
+    content_type = headers.get(hdrs.CONTENT_TYPE, "")
+    if content_type != JSON and not content_type.startswith(f"{JSON};"):
         raise Refusal(415, "the content type must be application/json")
     if hdrs.CONTENT_ENCODING in headers:
         raise Refusal(415, "the body must be sent without a Content-Encoding")
     if hdrs.EXPECT in headers:
-        raise Refusal(417, "the body must be sent without waiting for 100 Continue", closes=True)
+        raise Refusal(417, "the body must be sent without waiting for 100 Continue")
     size = request.content_length
     if size is None:
-        raise Refusal(411, "the body must be sent with its Content-Length", closes=True)
+        raise Refusal(411, "the body must be sent with its Content-Length")
     if size > MAX_BODY:
-        raise Refusal(413, TOO_LARGE, closes=True)
+        raise Refusal(413, f"a review may have at most {MAX_BODY:,} bytes")
 
 
 def is_light(body: bytes) -> bool:
@@ -121,7 +120,7 @@ def is_light(body: bytes) -> bool:
         has_few_values = len(body) <= SHORTEST_TEXT * MAX_LIGHT_VALUES or _count(body, b",") <= MAX_LIGHT_VALUES
         return objects <= MAX_LIGHT_OBJECTS and has_few_values
     if body.count(b",") + body.count(b"{") + body.count(b"[") > MAX_VALUES:
-        raise Refusal(413, TOO_MANY_VALUES)
+        raise Refusal(413, f"a review may have at most {MAX_VALUES:,} values")
     return False
 
 

@@ -15,7 +15,7 @@ from tests.webhook.server.conftest import NAMES, bind, review
 from webhook.engine import NAMESPACE_LABELS, NOW, Engine, PlannedObject, Planner, Planners, Policy, Request, Violation
 from webhook.engine.kinds import KINDS, POD
 from webhook.server import connection
-from webhook.server.requests import route_of
+from webhook.server.requests import is_light, route_of
 
 
 @pytest.mark.parametrize("path", ["/validate", "/validate-webapp", "/validate?timeout=3s", "/validate-a-b?timeout=3s"])
@@ -425,6 +425,25 @@ async def test_a_large_review_is_not_answered_after_its_deadline(start):
         assert answer.body == b"not judged within 0.009 s, which is when the API server gives up\n"
         slow.released.set()
         assert (await large).response["allowed"]
+
+
+MANY = {f"f:{number}": {} for number in range(1000)}
+
+
+@pytest.mark.parametrize(
+    ("object", "light"),
+    [
+        ({"metadata": {"managedFields": [{"fieldsV1": MANY}]}}, True),
+        ({"spec": {"containers": [{}] * 240}}, True),
+        ({"spec": {"containers": [{}] * 260}}, False),
+        ({"metadata": {"finalizers": ["a"] * 4000}}, False),
+        ({"metadata": {"annotations": {"a": "x" * 300_000}}}, False),
+    ],
+    ids=["managed fields", "containers", "more containers", "values", "size"],
+)
+def test_only_reviews_that_are_soon_judged_are_judged_on_the_event_loop(object, light):
+    """What costs are items of lists, such as containers; all values; and the size."""
+    assert is_light(json.dumps(review(object=object), separators=(",", ":")).encode()) is light
 
 
 def takes_its_time(_, __):
