@@ -2,13 +2,11 @@
 
 import asyncio
 import ssl
-from collections.abc import Callable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from config.documents import DocumentError
 from config.settings import Settings
 from gatewright.listeners import Observed
 from gatewright.planning import optional_resources, scaled_kinds
@@ -19,14 +17,14 @@ from kube.credentials import load
 from kube.store import Store
 from kube.watch import Watch
 from webhook.engine import NOW, SERVED, ControllerUser
-from webhook.server.admission import LookUp
+from webhook.server.admission import AdmissionHandler, LookUp
 from webhook.server.connections import ServerConfig
 from webhook.server.look_ups import LookUps
 from webhook.server.metrics import Metrics
 from webhook.server.policies import Policies
 from webhook.server.policy_objects import RESOURCES
 from webhook.server.recording import Recorder
-from webhook.server.serve import serve
+from webhook.server.serve import listening
 from webhook.server.tls import ServingCertificate
 
 WITHOUT_CLUSTER: dict[str, LookUp] = {
@@ -36,17 +34,9 @@ WITHOUT_CLUSTER: dict[str, LookUp] = {
 TLS_VERSIONS = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
 
 
-@dataclass(frozen=True, slots=True)
-class Drain:
-    """How an ending webhook lets its clients go: seconds it still listens, and then waits for connections to end."""
-
-    linger: float
-    grace: float
-
-
 # Endpoints are removed within seconds. A connection that the API server has not used for 25 s is closed in the end.
-IN_A_CLUSTER = Drain(linger=5, grace=30)
-UNREGISTERED = Drain(linger=0, grace=1)  # the API server calls this webhook no more
+IN_A_CLUSTER = ServerConfig(linger_seconds=5, grace_seconds=30)
+UNREGISTERED = ServerConfig(linger_seconds=0, grace_seconds=1)  # the API server calls this webhook no more
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +55,7 @@ async def webhook_of(
     observed: Observed,
     stack: AsyncExitStack,
     *,
-    drain: Drain = IN_A_CLUSTER,
+    config: ServerConfig = IN_A_CLUSTER,
     controller_user: ControllerUser | None = None,
 ) -> Webhook:
     """Return the webhook with its checks added to `observed`; what is opened is closed with `stack`.
@@ -92,18 +82,12 @@ async def webhook_of(
     policies = policies_of(settings, metrics, stores, home, controller_user)
     observed.ready.update({"policies": policies.ready, "certificate": serving.ready})
     host, port = settings.listen
-    recorder = None if settings.record_reviews is None else _recorder(settings.record_reviews, settings.record_share)
-    config = ServerConfig(host=host, port=port, linger_seconds=drain.linger, grace_seconds=drain.grace)
+    recorder = Recorder(settings.record_reviews, settings.record_share) if settings.record_reviews else None
 
     async def serve_reviews(stop: asyncio.Event) -> None:
-        await serve(stop, config, policies, serving, metrics, look_ups, recorder)
+        handler = AdmissionHandler(policies, metrics, look_ups, recorder.record if recorder else None)
+        async with listening(replace(config, host=host, port=port), handler, serving, metrics) as connections:
+            await stop.wait()
+            await connections.drain()
 
     return Webhook(serve_reviews, background, policies)
-
-
-def _recorder(path: Path, share: float) -> Callable[[bytes], None]:
-    """Return what records reviews. DocumentError where the file cannot be written."""
-    try:
-        return Recorder(path, share).record
-    except OSError as error:
-        raise DocumentError(f"{path}: reviews cannot be recorded there: {error.strerror or error}") from None

@@ -100,7 +100,7 @@ class Envelope(NamedTuple):
         """
         attributes, sent = self.attributes, self.attributes.sent
         if sent is None:
-            sent = _loaded(self.body)["request"]
+            sent = loaded(self.body)["request"]
             attributes = attributes._replace(sent=sent)
         object, old_object = self._checked(sent, "object"), self._checked(sent, "oldObject")
         if object is None and attributes.operation in ("CREATE", "UPDATE"):
@@ -127,7 +127,7 @@ def read(body: bytes) -> Request:
 
 def envelope(body: bytes) -> Envelope:
     """Decode an AdmissionReview, a large one but for its objects. Raises what `read` raises."""
-    whole = _loaded(body) if len(body) <= MAX_WHOLE else None
+    whole = loaded(body) if len(body) <= MAX_WHOLE else None
     asked = decoded(body, ADMISSION, API_VERSION, KIND, whole)
     if asked.operation not in OPERATIONS:
         raise MalformedRequestError(asked.uid, f"request.operation: must be one of {', '.join(sorted(OPERATIONS))}")
@@ -178,7 +178,8 @@ def decoded(body: bytes, asked: type[Review[Asked]], api_version: str, kind: str
     return review.request
 
 
-def _loaded(body: bytes) -> Any:
+def loaded(body: bytes) -> Any:
+    """Decode a body. NotAReviewError where it is not JSON."""
     try:
         return orjson.loads(body)
     except orjson.JSONDecodeError as error:

@@ -81,7 +81,7 @@ async def _run(settings: Settings) -> None:
         pair = directory / "tls.crt", directory / "tls.key"
         controller_user = await whoami(endpoint)
         webhook = await webhook_of(
-            settings, *pair, observed, stack, drain=UNREGISTERED, controller_user=controller_user
+            settings, *pair, observed, stack, config=UNREGISTERED, controller_user=controller_user
         )
         manager = manager_of_kinds(settings, endpoint, observed, elects=False)
         name = settings.webhook_configuration or CONFIGURATION

@@ -6,7 +6,6 @@ and no modification time of the files themselves tells of it.
 
 import asyncio
 import hashlib
-import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Never
@@ -19,14 +18,11 @@ class Content:
 
     def __init__(self, paths: Iterable[Path]) -> None:
         self._paths = tuple(paths)
-        self._seen = b""
+        self._seen: list[tuple[Path, bytes]] | None = None
 
     def changed(self) -> bool:
         """Say whether anything is different from the last time this was asked; the first time it is."""
-        digest = hashlib.sha256()
-        for path in _files(self._paths):
-            digest.update(b"%b\0%b\0" % (os.fsencode(path), _digest(path)))
-        seen, self._seen = self._seen, digest.digest()
+        seen, self._seen = self._seen, [(path, _digest(path)) for path in _files(self._paths)]
         return seen != self._seen
 
 

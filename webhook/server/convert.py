@@ -11,13 +11,13 @@ import msgspec
 import orjson
 
 from config.converters import ConversionError, convert
-from webhook.review import Identified, MalformedRequestError, Review, decoded
+from webhook.review import Identified, MalformedRequestError, Review, decoded, loaded
 
 API_VERSION, KIND = "apiextensions.k8s.io/v1", "ConversionReview"
 
 
 class _ConversionRequest(Identified, kw_only=True):
-    objects: list[msgspec.Raw]
+    objects: list[Any]
     desired: str = msgspec.field(name="desiredAPIVersion")
 
 
@@ -27,7 +27,7 @@ CONVERSION = Review[_ConversionRequest]
 def answer(body: bytes) -> tuple[bytes, str]:
     """Return the answer to a ConversionReview, and what went wrong; NotAReviewError where it cannot be answered."""
     try:
-        asked = decoded(body, CONVERSION, API_VERSION, KIND)
+        asked = decoded(body, CONVERSION, API_VERSION, KIND, loaded(body))
         uid = asked.uid
         return _review(uid, {"status": "Success"}, list(_converted(asked))), ""
     except orjson.JSONEncodeError as error:
@@ -40,11 +40,7 @@ def answer(body: bytes) -> tuple[bytes, str]:
 
 
 def _converted(asked: _ConversionRequest) -> Iterator[dict[str, Any]]:
-    for number, raw in enumerate(asked.objects):
-        try:
-            object = orjson.loads(memoryview(raw))
-        except orjson.JSONDecodeError as error:
-            raise ConversionError(f"request.objects[{number}]: is not JSON: {error}") from None
+    for number, object in enumerate(asked.objects):
         if not isinstance(object, dict):
             raise ConversionError(f"request.objects[{number}]: must be an object")
         try:

@@ -1,6 +1,7 @@
 """Counts what was decided, and logs it unless it is a plain allow."""
 
 import logging
+from collections.abc import Mapping
 from typing import Any
 
 from webhook.engine import Attributes, Outcome, Verdict
@@ -11,11 +12,11 @@ log = logging.getLogger("gatewright.webhook")
 
 def record(metrics: Metrics, hook: str, attributes: Attributes, verdict: Verdict, seconds: float) -> None:
     """Record the verdict of one review."""
-    decision = _decision(verdict)
+    findings = {} if verdict.is_plain else _findings(verdict)
+    decision = _decision(verdict, findings)
     metrics.reviews[hook, attributes.operation, decision].inc()
-    if decision in ("allowed", "patched"):
+    if not findings:
         return
-    findings = {outcome.policy: finding for outcome in verdict.outcomes if (finding := _finding(outcome))}
     for policy_and_finding in findings.items():
         metrics.findings[policy_and_finding].inc()
     fields = fields_of(attributes) | {"webhook": hook, "policies": findings, "ms": round(seconds * 1000, 2)}
@@ -36,15 +37,18 @@ def fields_of(attributes: Attributes) -> dict[str, Any]:
     }
 
 
-def _decision(verdict: Verdict) -> str:
-    if not verdict.outcomes:
-        return "allowed"
+def _decision(verdict: Verdict, findings: Mapping[str, str]) -> str:
     if not verdict.allowed:
         is_judged = any(outcome.denies and outcome.error is None for outcome in verdict.outcomes)
         return "denied" if is_judged else "error"
-    if any(map(_finding, verdict.outcomes)):
+    if findings:
         return "warned"
     return "patched" if verdict.operations else "allowed"
+
+
+def _findings(verdict: Verdict) -> dict[str, str]:
+    """Return what each policy found."""
+    return {outcome.policy: finding for outcome in verdict.outcomes if (finding := _finding(outcome))}
 
 
 def _finding(outcome: Outcome) -> str | None:

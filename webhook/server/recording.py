@@ -8,6 +8,8 @@ from typing import Any
 
 import orjson
 
+from config.documents import DocumentError
+
 MAX_BYTES = 100 * 1024 * 1024  # of the file; recording ends there
 REDACTED = "redacted"
 VALUES = {"Secret": ("data", "stringData"), "ConfigMap": ("data", "binaryData")}
@@ -20,10 +22,13 @@ class Recorder:
     """Appends reviews to one file."""
 
     def __init__(self, path: Path, share: float, draw: Callable[[], float] = random.random) -> None:
-        """Take the file, and which share of the reviews is recorded (0 to 1). OSError where it cannot be written."""
+        """Take the file, and which share of the reviews is recorded (0 to 1). DocumentError where it cannot be."""
         self._path, self._share, self._draw = path, share, draw
-        with path.open("ab") as file:
-            self._size = file.tell()
+        try:
+            with path.open("ab") as file:
+                self._size = file.tell()
+        except OSError as error:
+            raise DocumentError(f"{path}: reviews cannot be recorded there: {error.strerror or error}") from None
 
     def record(self, body: bytes) -> None:
         """Record the body of a review that was judged, if its turn comes; a failure is logged and ends recording."""

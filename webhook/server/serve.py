@@ -1,13 +1,13 @@
-"""Serves reviews over TLS from start to drained end."""
+"""Listens for reviews over TLS."""
 
 import asyncio
 import logging
 import os
 import socket
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from webhook.server.admission import AdmissionHandler, HasEngine, LookUp
+from webhook.server.admission import AdmissionHandler
 from webhook.server.connections import Connections, ServerConfig
 from webhook.server.content import poll
 from webhook.server.metrics import Metrics
@@ -19,23 +19,6 @@ RECEIVE_BUFFER = 64 * 1024  # bytes of the kernel's for each connection: what on
 log = logging.getLogger("gatewright.webhook")
 
 
-async def serve(
-    stop: asyncio.Event,
-    config: ServerConfig,
-    policies: HasEngine,
-    certificate: ServingCertificate,
-    metrics: Metrics,
-    look_ups: Mapping[str, LookUp],
-    record_review: Callable[[bytes], None] | None = None,
-) -> None:
-    """Serve until `stop` is set, and then until the connections are drained."""
-    handler = AdmissionHandler(policies, metrics, look_ups, record_review)
-    async with listening(config, handler, certificate, metrics) as connections:
-        log.info("listening", extra={"fields": {"host": config.host or "*", "port": connections.port}})
-        await stop.wait()
-        await connections.drain()
-
-
 @asynccontextmanager
 async def listening(
     config: ServerConfig, handler: AdmissionHandler, certificate: ServingCertificate, metrics: Metrics
@@ -44,6 +27,7 @@ async def listening(
     certificate.refresh()
     with _listener(config.host, config.port) as listener:
         connections = Connections(handler.handle, config, certificate.context, metrics, listener)
+        log.info("listening", extra={"fields": {"host": config.host or "*", "port": connections.port}})
         async with asyncio.TaskGroup() as group:
             running = [
                 group.create_task(connections.accept()),

@@ -15,11 +15,6 @@ NO_CHECK_TIME = 0x200000  # X509_V_FLAG_NO_CHECK_TIME of OpenSSL, which the ssl 
 log = logging.getLogger("gatewright.webhook.tls")
 
 
-def utc_now() -> datetime:
-    """Return the time of this machine."""
-    return datetime.now(UTC)
-
-
 class ServingCertificate:
     """A pair of mounted files, read again when they change.
 
@@ -34,7 +29,7 @@ class ServingCertificate:
         metrics: Metrics,
         *,
         minimum_version: ssl.TLSVersion = ssl.TLSVersion.TLSv1_3,
-        now: Callable[[], datetime] = utc_now,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._certificate, self._key = certificate, key
         self._metrics = metrics
@@ -73,24 +68,20 @@ class ServingCertificate:
         return None
 
     def _take(self) -> None:
-        pair, now = self._read(), self._now()
-        context = self._new_context()
+        certificate, context, now = self._certificate.read_bytes(), self._new_context(), self._now()
         try:
             context.load_cert_chain(self._certificate, self._key)
-            begins, ends = validity(context, pair[0])
+            begins, ends = validity(context, certificate)
+            if not begins <= now <= ends:
+                raise ValueError(f"the certificate is valid from {begins} to {ends}")
         except (ssl.SSLError, ValueError):
-            explain(*pair, now)
+            from certs import KeyPair, check  # imported here: cryptography takes 10 MB, and a good pair does without
+
+            check(KeyPair(certificate, self._key.read_bytes()), None, None, now)  # raises what is wrong in better words
             raise
-        if not begins <= now <= ends:
-            explain(*pair, now)
-        if pair != self._read():
-            raise ValueError("the files changed while they were read")
         self._in_force = context
         self._expires = ends
         self._metrics.certificate_expiry.set(ends.timestamp())
-
-    def _read(self) -> tuple[bytes, bytes]:
-        return self._certificate.read_bytes(), self._key.read_bytes()
 
     def _new_context(self) -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -113,7 +104,7 @@ class ServingCertificate:
 def validity(context: ssl.SSLContext, certificate: bytes) -> tuple[datetime, datetime]:
     """Return from when until when a server's certificate is valid, as a client learns it: by a handshake in memory.
 
-    SSLError or ValueError where a client that trusts the certificate itself cannot connect.
+    SSLError or ValueError where the server has another one, or a client that trusts this one cannot connect.
     """
     trusting = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     trusting.check_hostname = False
@@ -129,13 +120,6 @@ def validity(context: ssl.SSLContext, certificate: bytes) -> tuple[datetime, dat
     seconds = (ssl.cert_time_to_seconds(str(found[name])) for name in ("notBefore", "notAfter"))
     begins, ends = (datetime.fromtimestamp(each, UTC) for each in seconds)
     return begins, ends
-
-
-def explain(certificate: bytes, key: bytes, now: datetime) -> None:
-    """Raise CertificateError with what is wrong with a pair, if anything is."""
-    from certs import KeyPair, check  # imported here: cryptography takes 10 MB, and a good pair does without
-
-    check(KeyPair(certificate, key), None, None, now)
 
 
 def _reason(error: ValueError | OSError) -> str:

@@ -223,7 +223,7 @@ def start(authority, pair, tmp_path):
         metrics = Metrics(registry)
         certificate = ServingCertificate(tmp_path / "tls.crt", tmp_path / "tls.key", metrics, **(certificate or {}))
         policies = Policies(engine)
-        settings = ServerConfig(host="127.0.0.1", port=0, **config)
+        settings = ServerConfig(**{"host": "127.0.0.1", "port": 0} | config)
         handler = AdmissionHandler(policies, metrics, look_ups or {}, record)
         async with listening(settings, handler, certificate, metrics) as connections:
             yield Webhook(connections, policies, registry, certificate, tmp_path, trust(authority))

@@ -10,8 +10,6 @@ import pytest
 from tests.webhook.server.conftest import Wire, bind, review
 from webhook.engine import NAMESPACE_LABELS, Engine, Policy, Violation
 from webhook.server.connection import Connection
-from webhook.server.connections import ServerConfig
-from webhook.server.serve import serve
 
 WAITING = Engine([bind(Policy("waiting", validate=lambda request, _: iter(()), needs=(NAMESPACE_LABELS,)))])
 HEAD = b"POST /validate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
@@ -287,11 +285,11 @@ async def test_no_request_fails_while_the_webhook_drains_under_load(start):
         assert min(counts) > 0
 
 
-async def test_a_port_in_use_is_one_clear_line(start, unused_tcp_port):
+async def test_a_port_in_use_is_one_clear_line(start):
     """The error names the address."""
     async with start() as webhook:
-        config = ServerConfig(host="127.0.0.1", port=webhook.port)
         with pytest.raises(
             OSError, match=f"cannot listen on 127.0.0.1:{webhook.port}: address already in use; choose another address"
         ):
-            await serve(asyncio.Event(), config, webhook.policies, webhook.certificate, None, {})
+            async with start(port=webhook.port):
+                pass

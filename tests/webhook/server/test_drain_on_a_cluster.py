@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import AsyncExitStack
+from datetime import UTC, datetime
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -17,7 +18,7 @@ from webhook.server.admission import AdmissionHandler
 from webhook.server.connections import ServerConfig
 from webhook.server.metrics import Metrics
 from webhook.server.serve import listening
-from webhook.server.tls import ServingCertificate, utc_now
+from webhook.server.tls import ServingCertificate
 
 POD = Resource("", "v1", "pods", "Pod")
 CLIENTS = 16
@@ -54,7 +55,7 @@ async def test_no_request_fails_when_one_of_two_webhooks_ends(own_control_plane,
     """SIGTERM, a second until its endpoint is removed, then exit: under load, with Fail, no request is denied."""
     plane = await asyncio.to_thread(own_control_plane, parts=("etcd", "kube-apiserver"))
     service, refused, made, over = Service(), [], [], asyncio.Event()
-    write_pair(issue_serving(authority, ["127.0.0.1"], [], utc_now()), tmp_path)
+    write_pair(issue_serving(authority, ["127.0.0.1"], [], datetime.now(UTC)), tmp_path)
     async with AsyncExitStack() as stack:
         webhooks = []
         for _ in range(2):

@@ -10,6 +10,7 @@ from kube.store import Store
 from tests.webhook.server.conftest import NAMES, bind
 from webhook.engine import Engine
 from webhook.engine.policy_set import PolicySet
+from webhook.policies import catalogue
 from webhook.server.metrics import Metrics
 from webhook.server.policies import Policies
 from webhook.server.policy_objects import RESOURCES, PolicyObjects
@@ -33,7 +34,7 @@ def start(file, registry):
 
     def load(*stores: Store) -> Policies:
         metrics = Metrics(registry)
-        objects = PolicyObjects(stores, {}, metrics)
+        objects = PolicyObjects(stores, catalogue(), metrics)
         return Policies(
             [file], lambda: some(int(file.read_text())), lambda found: Engine(found.policies), objects, metrics
         )
@@ -89,6 +90,22 @@ def test_an_invalid_change_keeps_the_current_set(start, file, registry, caplog):
     file.unlink()
     policies.refresh()
     assert policies.engine is good
+
+
+def test_an_invalid_file_keeps_no_object_of_the_cluster_out_of_force(start, file):
+    """The object comes into force beside the last valid version of the file."""
+    file.write_text("1")
+    store = Store(RESOURCES[0])
+    store.known.set()
+    policies = start(store)
+    policies.refresh()
+    file.write_text("x")
+    policies.refresh()
+    about = {"apiVersion": "gatewright.io/v1alpha1", "kind": "ClusterAdmissionPolicy"}
+    metadata = {"name": "few", "uid": "1", "resourceVersion": "1", "generation": 1}
+    store.put(about | {"metadata": metadata, "spec": {"policy": "replica-limits"}})
+    policies.refresh()
+    assert {each.name for each in policies.engine.policies} == {"0", "few"}
 
 
 async def test_a_file_that_changes_before_the_objects_are_known_is_loaded_afterwards(start, file):
