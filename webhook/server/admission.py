@@ -96,8 +96,8 @@ class AdmissionHandler:
         finally:
             self._bodies.release(connection.address, chunks)
             self._metrics.in_flight[route.hook] -= 1
-            self._metrics.latency[route.hook,].observe(time.perf_counter() - started)
-            self._metrics.requests[route.hook, str(status)].inc()
+            self._metrics.latency(route.hook).observe(time.perf_counter() - started)
+            self._metrics.requests(route.hook, str(status)).inc()
         return answer
 
     async def _review(self, route: Route, body: bytes, address: str, started: float) -> bytes:
@@ -110,7 +110,7 @@ class AdmissionHandler:
             envelope = review.envelope(body)
             about = envelope.attributes
             if not engine.judges(about, mutating=is_mutating):
-                self._metrics.reviews[route.hook, about.operation, "allowed"].inc()
+                self._metrics.reviews(route.hook, about.operation, "allowed").inc()
                 return review.allow(about)
             looked_up = review.NOTHING
             if needs := engine.needs(about, mutating=is_mutating):
@@ -120,7 +120,7 @@ class AdmissionHandler:
             turn = self._turns.on_loop if is_short else self._turns.beside
             verdict, answer = await turn(address, started + route.seconds, _judged, judge, envelope, looked_up)
         except review.MalformedRequestError as error:
-            self._metrics.reviews[route.hook, "other", "malformed"].inc()
+            self._metrics.reviews(route.hook, "other", "malformed").inc()
             log.info("malformed request denied: %s", error, extra={"fields": {"uid": error.uid, "webhook": route.hook}})
             return review.deny_malformed(error)
         record(self._metrics, route.hook, about, verdict, time.perf_counter() - started)

@@ -14,11 +14,11 @@ def record(metrics: Metrics, hook: str, attributes: Attributes, verdict: Verdict
     """Record the verdict of one review."""
     findings = {} if verdict.is_plain else _findings(verdict)
     decision = _decision(verdict, findings)
-    metrics.reviews[hook, attributes.operation, decision].inc()
+    metrics.reviews(hook, attributes.operation, decision).inc()
     if not findings:
         return
     for policy_and_finding in findings.items():
-        metrics.findings[policy_and_finding].inc()
+        metrics.findings(*policy_and_finding).inc()
     fields = fields_of(attributes) | {"webhook": hook, "policies": findings, "ms": round(seconds * 1000, 2)}
     log.info("%s", decision, extra={"fields": fields})
 

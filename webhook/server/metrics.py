@@ -1,48 +1,35 @@
 """What the webhook counts. Labels have few values: nothing that a client sends becomes one."""
 
 from collections import Counter as Count
-from functools import partial
-from typing import TypeVar
+from functools import cache, partial
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
-from prometheus_client.metrics import MetricWrapperBase
 
 LATENCY_BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 HOOKS = ("validate", "mutate", "convert")  # values of the label "webhook"
 
-T = TypeVar("T", bound=MetricWrapperBase)
-
-
-class Children(dict[tuple[str, ...], T]):
-    """The children of a metric by the values of its labels: `labels()` costs several times what counting does."""
-
-    def __init__(self, metric: T) -> None:
-        self._metric = metric
-
-    def __missing__(self, values: tuple[str, ...]) -> T:
-        """Return a child that is not used yet."""
-        child = self[values] = self._metric.labels(*values)
-        return child
-
 
 class Metrics:
-    """The collectors of the webhook; the names of the first ones are those of controller-runtime."""
+    """The collectors of the webhook; the names of the first ones are those of controller-runtime.
+
+    Those of a review are cached by the values of their labels: `labels()` costs several times what counting does.
+    """
 
     def __init__(self, registry: CollectorRegistry) -> None:
         counter, gauge = partial(Counter, registry=registry), partial(Gauge, registry=registry)
-        self.requests = Children(
+        self.requests = cache(
             counter(
                 "controller_runtime_webhook_requests", "Admission requests by HTTP status code.", ["webhook", "code"]
-            )
+            ).labels
         )
-        self.latency = Children(
+        self.latency = cache(
             Histogram(
                 "controller_runtime_webhook_latency_seconds",
                 "Time from the last byte of an admission request to its answer.",
                 ["webhook"],
                 buckets=LATENCY_BUCKETS,
                 registry=registry,
-            )
+            ).labels
         )
         self.in_flight: Count[str] = Count()
         in_flight = gauge(
@@ -57,19 +44,19 @@ class Metrics:
         self.certificate_expiry = gauge(
             "gatewright_serving_certificate_expiry_timestamp_seconds", "When the certificate being served expires."
         )
-        self.reviews = Children(
+        self.reviews = cache(
             counter(
                 "gatewright_admission_reviews",
                 "Answered reviews by what was decided.",
                 ["webhook", "operation", "verdict"],
-            )
+            ).labels
         )
-        self.findings = Children(
+        self.findings = cache(
             counter(
                 "gatewright_policy_findings",
                 "Requests that a policy found fault with, or failed on.",
                 ["policy", "finding"],
-            )
+            ).labels
         )
         self.policies = gauge("gatewright_policies", "Policies in force.")
         self.policy_reload_errors = counter(

@@ -76,14 +76,11 @@ def _redact(object: dict[str, Any]) -> None:
 
 def _redact_env(value: Any) -> None:
     """Redact the values of environment variables, wherever they are."""
-    if isinstance(value, list):
-        for each in value:
-            _redact_env(each)
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            if key != "env" or not isinstance(item, list):
-                _redact_env(item)
-                continue
-            for variable in item:
-                if isinstance(variable, dict) and "value" in variable:
-                    variable["value"] = REDACTED
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in items:
+        if key != "env" or not isinstance(item, list):
+            _redact_env(item)
+            continue
+        for variable in item:
+            if isinstance(variable, dict) and "value" in variable:
+                variable["value"] = REDACTED
