@@ -15,9 +15,9 @@ from gatewright.subjects import Subjects
 from webhook.engine import BoundPolicy, Engine
 from webhook.engine.conflicts import ConflictingPoliciesError
 from webhook.engine.exceptions import BoundException
-from webhook.engine.policy_set import PolicySet, bind, read
 from webhook.harness.manifests import Judged
-from webhook.policies import catalogue
+from webhook.policy_sets.catalogue import catalogue
+from webhook.policy_sets.policy_set import PolicySet, bind, read
 
 NO_POLICIES = "no policies given: name policy sets with --policies, or a cluster that has some with --kubeconfig"
 

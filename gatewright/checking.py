@@ -10,10 +10,10 @@ from gatewright.outputs import Ending, Place, PolicyInfo, Problem, Reported, Res
 from gatewright.pages import summary
 from webhook.engine import BoundPolicy
 from webhook.engine.exceptions import BoundException, check_exception
-from webhook.engine.policy_set import bind
 from webhook.findings import Finding
 from webhook.harness.manifests import Judged
-from webhook.policies import catalogue
+from webhook.policy_sets.catalogue import catalogue
+from webhook.policy_sets.policy_set import bind
 
 LEVELS = {"Deny": "error", "Error": "error", "Warn": "warning", "Audit": "note"}
 SEVERE, KIND = "high", "kinds"  # of violations that come from a kind's type or its planner, not from a policy

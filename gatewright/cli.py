@@ -106,7 +106,7 @@ def _unusable() -> tuple[type[ValueError], ...]:
     from config.modules import ModuleError
     from kube.endpoint import CredentialsError
     from webhook.engine.conflicts import ConflictingPoliciesError
-    from webhook.engine.policy_set import PolicySetError
+    from webhook.policy_sets.policy_set import PolicySetError
     from webhook.review import MalformedRequestError
 
     return (

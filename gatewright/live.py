@@ -18,9 +18,9 @@ from kube.errors import ApiError
 from kube.resource import Resource
 from webhook.engine import BoundPolicy, Engine
 from webhook.engine.kinds import Kind
-from webhook.engine.policy_set import document_of
 from webhook.harness.manifests import Judged, judged
 from webhook.known import Known
+from webhook.policy_sets.policy_set import document_of
 from webhook.server import policy_objects
 
 CONFIG_MAP = Resource("", "v1", "configmaps", "ConfigMap")

@@ -97,7 +97,7 @@ def take_in(settings: Settings) -> None:
         add_kind,
         add_pod_kind,
     )  # imported here: most teams have none, and a controller may not judge
-    from webhook.policies import add_directory
+    from webhook.policy_sets.catalogue import add_directory
 
     for _, kind in added_kinds():
         add_kind(kind.type.definition)

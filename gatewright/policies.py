@@ -5,8 +5,8 @@ from pathlib import Path
 
 from config.documents import Document, DocumentError, read_documents, yaml_files
 from webhook.engine import Engine, Planners
-from webhook.engine.policy_set import PolicySet, in_force, read
-from webhook.policies import catalogue
+from webhook.policy_sets.catalogue import catalogue
+from webhook.policy_sets.policy_set import PolicySet, in_force, read
 
 
 def policy_documents(paths: Sequence[Path]) -> list[Document]:

@@ -9,8 +9,8 @@ from gatewright.policies import policy_set
 from kube.store import Store
 from webhook.engine import ControllerUser, Engine
 from webhook.engine.exceptions import HOME
-from webhook.engine.policy_set import PolicySet, in_force
-from webhook.policies import catalogue
+from webhook.policy_sets.catalogue import catalogue
+from webhook.policy_sets.policy_set import PolicySet, in_force
 from webhook.server.metrics import Metrics
 from webhook.server.policies import Policies
 from webhook.server.policy_objects import PolicyObjects

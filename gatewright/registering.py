@@ -26,7 +26,7 @@ from gatewright.policies_in_force import policies_of
 from gatewright.process import Background
 from kube.endpoint import Endpoint
 from kube.resource import Resource
-from webhook.policies import catalogue
+from webhook.policy_sets.catalogue import catalogue
 from webhook.server.metrics import Metrics
 from webhook.server.policies import Policies
 from webhook.server.policy_objects import EXCEPTION, RESOURCES, Id

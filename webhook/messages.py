@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 
 from webhook.engine import MAX_VIOLATIONS, NotLookedUpError, Outcome, Request, Verdict, Violation
-from webhook.engine.rules import RuleError
+from webhook.engine.policy import RuleError
 from webhook.engine.violation import one_line
 
 MAX_MESSAGE = 168 << 10  # bytes of JSON that each part of an answer has room for, so that it stays below 256 KiB

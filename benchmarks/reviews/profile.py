@@ -18,8 +18,8 @@ from benchmarks.reviews.policy_sets import write
 from config.documents import read_documents
 from webhook import review
 from webhook.engine import NAMESPACE_LABELS, Engine
-from webhook.engine.policy_set import load
-from webhook.policies import catalogue
+from webhook.policy_sets.catalogue import catalogue
+from webhook.policy_sets.policy_set import load
 
 ROUNDS, REVIEWS, SHOWN = 9, 200, 12
 LARGE = 100_000  # bytes from which a review is repeated ten times only

@@ -16,7 +16,7 @@ from controller.runtime.types import Request, Result
 from kube.client import Client
 from webhook.engine import BoundPolicy
 from webhook.engine.exceptions import BoundException, check_exception
-from webhook.engine.policy_set import Catalogue, bind, document_of
+from webhook.policy_sets.policy_set import Catalogue, bind, document_of
 
 Object = dict[str, Any]
 Judged = tuple[Object, timedelta | None]

@@ -12,9 +12,8 @@ from gatewright.options import POLICIES, settings_options
 from gatewright.pages import does, parameters, summary, targets
 from gatewright.policies import policy_documents
 from gatewright.terminal import columns, echo, say, table
-from webhook.engine.policy_set import read
-from webhook.engine.rules import find_native
-from webhook.policies import catalogue
+from webhook.policy_sets.catalogue import catalogue
+from webhook.policy_sets.policy_set import find_native, read
 
 CONTINUED = re.compile(r"\n(?!(?:Why|Judged|Allowed|Denied|Sets|Warns|Fix|See):) *")
 

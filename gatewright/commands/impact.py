@@ -22,9 +22,9 @@ from gatewright.sources import read_sources
 from gatewright.subjects import Subjects
 from webhook.engine import BoundPolicy
 from webhook.engine.exceptions import HOME
-from webhook.engine.policy_set import read
 from webhook.known import Labels
-from webhook.policies import catalogue
+from webhook.policy_sets.catalogue import catalogue
+from webhook.policy_sets.policy_set import read
 
 DATE = ["%Y-%m-%d", "%Y-%m-%dT%H:%M:%SZ"]
 

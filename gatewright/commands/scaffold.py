@@ -60,7 +60,7 @@ def command(what: str, name: str | None, group: str, version: str, plural: str |
 def _scaffold_policy(name: str | None) -> None:
     if name is None or not POLICY_NAME.fullmatch(name):
         raise click.UsageError("name the policy in lower-case words and dashes: gatewright scaffold policy team-labels")
-    from webhook.policies import catalogue  # imports all policies
+    from webhook.policy_sets.catalogue import catalogue  # imports all policies
 
     if name in catalogue():
         raise click.UsageError(f'a policy "{name}" already exists')

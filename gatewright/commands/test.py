@@ -20,7 +20,7 @@ from webhook.harness.mutant import Mutant
 from webhook.harness.mutants import tried
 from webhook.harness.trial import Tried, attempt
 from webhook.harness.update import updated
-from webhook.policies import catalogue
+from webhook.policy_sets.catalogue import catalogue
 
 PASSED = frozenset({"passed"})
 

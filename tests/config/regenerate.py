@@ -29,7 +29,7 @@ from webhook.engine.kinds import KINDS
 from webhook.harness.case_file import Expectation
 from webhook.harness.cases import Trial, load_trials
 from webhook.harness.trial import ask
-from webhook.policies import catalogue
+from webhook.policy_sets.catalogue import catalogue
 from webhook.server.look_ups import RESOURCES
 from webhook.server.metrics import Metrics as WebhookMetrics
 

@@ -6,7 +6,7 @@ import pytest
 
 from webhook.harness.cases import load_trials
 from webhook.harness.trial import differences
-from webhook.policies import catalogue
+from webhook.policy_sets.catalogue import catalogue
 
 PAGE = Path(__file__).parents[2] / "docs/cel.md"
 CASES = sorted((PAGE.parent / "cel").glob("*.cases.yaml"))

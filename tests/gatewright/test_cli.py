@@ -16,7 +16,7 @@ import yaml
 from certs import KeyPair, check
 from gatewright import __version__, commands
 from gatewright.cli import COMMANDS, main
-from webhook.policies import catalogue
+from webhook.policy_sets.catalogue import catalogue
 
 ROOT = Path(__file__).parents[2]
 PRODUCTION = str(ROOT / "config" / "policies" / "production.yaml")

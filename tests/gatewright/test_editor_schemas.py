@@ -9,7 +9,7 @@ from jsonschema import Draft7Validator
 
 from gatewright import editor_schemas
 from gatewright.cli import main
-from webhook.policies import catalogue
+from webhook.policy_sets.catalogue import catalogue
 
 ROOT = Path(__file__).parents[2]
 SCHEMAS = {name: json.loads(text) for name, text in editor_schemas.render(catalogue().values()).items()}
@@ -55,7 +55,7 @@ def test_a_typo_is_an_error(spec, message):
 def test_a_scaffolded_policy_passes_its_cases(tmp_path, monkeypatch, capsys):
     """All cases, situations and mutants pass; its case file names the schema for editors."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("webhook.policies._found", dict(catalogue()))
+    monkeypatch.setattr("webhook.policy_sets.catalogue._found", dict(catalogue()))
 
     def run(*arguments):
         with pytest.raises(SystemExit) as ended:

@@ -20,7 +20,7 @@ from config.api.webapp import WebApp
 WebApp.model_validate({"spec": {"replicas": 1, "image": "nginx"}})
 found["built"] = [kind.__name__ for kind in kinds if kind.__pydantic_complete__]
 import gatewright.registering
-from webhook.policies import catalogue
+from webhook.policy_sets.catalogue import catalogue
 catalogue()
 after("with a webhook to register")
 print(json.dumps(found))
@@ -28,7 +28,7 @@ print(json.dumps(found))
 WEBHOOK = """
 import sys
 import gatewright.commands.webhook
-from webhook.policies import catalogue
+from webhook.policy_sets.catalogue import catalogue
 catalogue()
 print(*({"cryptography", "jinja2", "jsonpatch", "kubernetes_asyncio", "webhook.cel"} & sys.modules.keys()))
 """

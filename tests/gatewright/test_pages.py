@@ -5,8 +5,8 @@ from pydantic import Field
 from gatewright.pages import Example, Parameter, index, page, parameters
 from tests.config.regenerate import ROOT, from_policies
 from webhook.engine import Params, Policy, Request
-from webhook.policies import catalogue
 from webhook.policies._ranges import Range
+from webhook.policy_sets.catalogue import catalogue
 
 
 class Some(Params):

@@ -32,10 +32,10 @@ from webhook.engine import (
 )
 from webhook.engine.kinds import KINDS
 from webhook.engine.look_ups import LOOK_UPS, with_object
-from webhook.engine.policy_set import load
 from webhook.harness.reviews import Admission
 from webhook.harness.trial import ask
-from webhook.policies import catalogue
+from webhook.policy_sets.catalogue import catalogue
+from webhook.policy_sets.policy_set import load
 
 SAMPLES = Path(__file__).parents[2] / "config" / "samples"
 RULE = re.compile(r"; (.*?)\. ")

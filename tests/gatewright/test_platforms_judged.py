@@ -13,10 +13,10 @@ from gatewright.planning import planners_of
 from tests.controller.reconcilers.platforms import platform, stack
 from webhook.engine import NAMESPACE_LABELS, NOW, SERVED, Engine
 from webhook.engine.look_ups import LOOK_UPS
-from webhook.engine.policy_set import load
 from webhook.harness.reviews import Admission
 from webhook.harness.trial import ask
-from webhook.policies import catalogue
+from webhook.policy_sets.catalogue import catalogue
+from webhook.policy_sets.policy_set import load
 
 PRODUCTION = Path(__file__).parents[2] / "config/policies/production.yaml"
 POLICIES = load(parse_documents(PRODUCTION.read_bytes(), "production.yaml"), catalogue())

@@ -20,7 +20,7 @@ from gatewright.cli import main
 from gatewright.scaffolding import NewKind, in_package, in_project, plural_of
 from kube.resource import Resource
 from tests.gatewright.packages import declare, installed
-from webhook import policies
+from webhook.policy_sets import catalogue
 
 ROOT = Path(__file__).parents[2]
 CONFIGMAP = Resource("", "v1", "configmaps", "ConfigMap")
@@ -277,7 +277,7 @@ def test_children_of_a_packages_kind_are_judged(run: Run, package: Path, tmp_pat
 @pytest.mark.usefixtures("package")
 def test_policies_can_select_a_packages_kind(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By its name, and among all kinds."""
-    monkeypatch.setattr(policies, "_found", dict(policies.catalogue()))
+    monkeypatch.setattr(catalogue, "_found", dict(catalogue.catalogue()))
     (tmp_path / "policies").mkdir()
     (tmp_path / "policies/sprocket_words.py").write_text(POLICY)
     (tmp_path / "cases.yaml").write_text(CASES)

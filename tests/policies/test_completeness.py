@@ -11,7 +11,7 @@ from webhook.engine import Policy
 from webhook.harness.case_file import CaseFile, Expectation
 from webhook.harness.cases import load_trials
 from webhook.harness.trial import differences
-from webhook.policies import catalogue
+from webhook.policy_sets.catalogue import catalogue
 
 HERE = Path(__file__).parent
 PAGE = HERE.parents[1] / "CONTRIBUTING.md"

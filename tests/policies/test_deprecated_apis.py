@@ -6,12 +6,12 @@ from config.documents import parse_documents
 from tests.policies.api_lifecycles import TABLE, table
 from webhook import review
 from webhook.engine import Engine
-from webhook.engine.policy_set import load
 from webhook.harness.bases import smallest
 from webhook.harness.reviews import Admission
 from webhook.harness.reviews import review as encode
-from webhook.policies import catalogue
 from webhook.policies.deprecated_apis import BY_KIND
+from webhook.policy_sets.catalogue import catalogue
+from webhook.policy_sets.policy_set import load
 
 POLICY = b"""\
 apiVersion: gatewright.io/v1alpha1

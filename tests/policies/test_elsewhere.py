@@ -10,11 +10,11 @@ from config.faults import parse
 from tests.config.regenerate import ROOT
 from webhook import review
 from webhook.engine import Engine
-from webhook.engine.policy_set import load
 from webhook.harness.bases import smallest
 from webhook.harness.reviews import Admission
 from webhook.harness.reviews import review as encode
-from webhook.policies import catalogue
+from webhook.policy_sets.catalogue import catalogue
+from webhook.policy_sets.policy_set import load
 
 PAGE = (ROOT / "docs/policies-from-elsewhere.md").read_text()
 FOLDERS = {name: text for name, _, text in (each.partition("\n") for each in PAGE.split("\n## ")[1:])}

@@ -10,7 +10,7 @@ from webhook.engine.fields import steps_of
 from webhook.engine.violation import UNSET
 from webhook.harness.cases import load_trials
 from webhook.harness.trial import ask
-from webhook.policies import catalogue
+from webhook.policy_sets.catalogue import catalogue
 
 MENDABLE = {  # policies whose violations `check --fix` mends
     "autoscaler_bounds",

@@ -14,8 +14,8 @@ from webhook.engine import BoundPolicy, Engine
 from webhook.engine.images import ImageReferenceError, parse_image
 from webhook.engine.jsonpatch import same
 from webhook.engine.match import Match
-from webhook.policies import catalogue
 from webhook.policies._images import parse_registry
+from webhook.policy_sets.catalogue import catalogue
 
 KINDS = {"Pod": ("spec",), "Deployment": ("spec", "template", "spec")}
 LISTS = ("containers", "initContainers", "ephemeralContainers")

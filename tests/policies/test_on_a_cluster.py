@@ -16,9 +16,9 @@ from tests.policies.on_a_cluster.objects import EVERYBODY, KEDA
 from tests.policies.on_a_cluster.questions import Question, is_about_policies, questions
 from tests.policies.on_a_cluster.requests import creation
 from webhook.engine import Engine
-from webhook.engine.policy_set import load
 from webhook.harness.cases import Trial, load_trials
-from webhook.policies import catalogue
+from webhook.policy_sets.catalogue import catalogue
+from webhook.policy_sets.policy_set import load
 
 HERE = Path(__file__).parent
 CRDS = Path(__file__).parents[2] / "config/crd/bases"

@@ -3,7 +3,7 @@
 import pytest
 
 from config.faults import FaultsError, parse
-from webhook.policies import catalogue
+from webhook.policy_sets.catalogue import catalogue
 
 UNIT = "must be a number with an optional unit, such as 500m, 1.5 or 2Gi"
 

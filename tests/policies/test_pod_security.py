@@ -7,12 +7,13 @@ import pytest
 from config.faults import FaultsError, parse
 from tests.webhook.asking import ask, in_force
 from webhook.engine import Engine
-from webhook.policies import app_armor, catalogue, host_path_volumes, seccomp_profiles, security_defaults
+from webhook.policies import app_armor, host_path_volumes, seccomp_profiles, security_defaults
 from webhook.policies._pod_security_checks import CHECKS, NEWEST, checks
 from webhook.policies._security_contexts import Profiles
 from webhook.policies.host_path_volumes import HostPathVolumes
 from webhook.policies.pod_security import CheckName, level_and_version
 from webhook.policies.seccomp_profiles import SeccompProfiles
+from webhook.policy_sets.catalogue import catalogue
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,12 @@ from config.documents import documents_of, read_documents
 from config.settings import Settings
 from gatewright.planning import planners_of
 from webhook.engine import Engine
-from webhook.engine.policy_set import load
 from webhook.harness.case_file import CaseFile, Expectation
 from webhook.harness.cases import load_trials
 from webhook.harness.manifests import judge
 from webhook.harness.trial import differences
-from webhook.policies import catalogue
+from webhook.policy_sets.catalogue import catalogue
+from webhook.policy_sets.policy_set import load
 
 ROOT = Path(__file__).parents[2]
 SETS = sorted((ROOT / "config/policies").glob("*.yaml"))

@@ -14,10 +14,10 @@ from config.settings import Settings
 from gatewright.planning import planners_of
 from tests.characters import CHARACTERS
 from webhook.engine import NAMESPACE_LABELS, NOW, SERVED, Engine, NotLookedUpError
-from webhook.engine.policy_set import load
 from webhook.harness.bases import kinds_by_name, smallest
 from webhook.harness.reviews import Admission, review
-from webhook.policies import catalogue
+from webhook.policy_sets.catalogue import catalogue
+from webhook.policy_sets.policy_set import load
 from webhook.review import MalformedRequestError, NotAReviewError, answer, deny_malformed, read
 
 CASES = Path(__file__).parents[1] / "policies"

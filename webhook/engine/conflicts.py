@@ -8,8 +8,8 @@ from webhook.engine.bound import BoundPolicy
 from webhook.engine.index import Index
 from webhook.engine.jsonpatch import pointer
 from webhook.engine.kinds import Kind
+from webhook.engine.policy import RuleError
 from webhook.engine.request import Attributes, Request
-from webhook.engine.rules import RuleError
 from webhook.engine.violation import Step
 
 CONTAINER = {"name": "container", "image": "image"}

@@ -11,6 +11,12 @@ from webhook.engine.kinds import CREATE_AND_UPDATE, SETS, Kind, Target, targets
 from webhook.engine.request import Request
 from webhook.engine.violation import Patch, Violation
 
+Condition = Callable[[Request], bool]
+
+
+class RuleError(Exception):
+    """A rule that could not be evaluated; the text says which, and why."""
+
 
 class Params(BaseModel):
     """The parameters of a policy; a policy without any uses this class itself."""

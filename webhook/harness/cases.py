@@ -11,7 +11,6 @@ from config.schemas import unknown_fields
 from webhook.engine import NAMESPACE_LABELS, NOW, SERVED
 from webhook.engine.exceptions import HOME
 from webhook.engine.kinds import Kind
-from webhook.engine.policy_set import Catalogue, PolicySetError
 from webhook.engine.request import NAME_LABEL
 from webhook.harness.bases import POD_KIND_NAMES, at, has_smallest, merge, namespace_of, pod_path, smallest
 from webhook.harness.case_file import Case, CaseFile, Expectation
@@ -19,6 +18,7 @@ from webhook.harness.derived import derive, expected_of
 from webhook.harness.looked_up import look_up_faults
 from webhook.harness.reviews import Admission, group_version_kind
 from webhook.harness.subject import Subject, WatchedEngine, single
+from webhook.policy_sets.policy_set import Catalogue, PolicySetError
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from webhook.engine.policy_set import Catalogue
 from webhook.harness.subject import Subject
+from webhook.policy_sets.policy_set import Catalogue
 
 UNCHANGED = object()  # returned by a Change that does not apply to a value
 Change = Callable[[Any], Any]

@@ -10,13 +10,13 @@ from dataclasses import replace
 from typing import Any, get_args
 
 from config.faults import FaultsError
-from webhook.engine.policy_set import Catalogue, PolicySetError
 from webhook.harness.cases import Trial
 from webhook.harness.mutant import UNCHANGED, Change, Mutant, in_spec
 from webhook.harness.mutated_code import of_module
 from webhook.harness.mutated_rules import of_rules
 from webhook.harness.subject import Subject, WatchedEngine
 from webhook.harness.trial import differences
+from webhook.policy_sets.policy_set import Catalogue, PolicySetError
 
 POLICIES = frozenset({"ClusterAdmissionPolicy", "AdmissionPolicy"})
 

@@ -8,9 +8,9 @@ from functools import partial
 from types import ModuleType
 
 from webhook.engine import Policy
-from webhook.engine.policy_set import Catalogue
 from webhook.harness.mutant import Mutant
 from webhook.harness.subject import Subject
+from webhook.policy_sets.policy_set import Catalogue
 
 SWAPPED: dict[str, tuple[str, type[ast.AST]]] = {
     "Lt": ("< changed to <=", ast.LtE),

@@ -7,8 +7,8 @@ from typing import Any
 from config.documents import Document
 from webhook.engine import BoundPolicy, Engine, Outcome
 from webhook.engine.exceptions import HOME
-from webhook.engine.policy_set import Catalogue, bind, in_force, read
 from webhook.harness.watched import Looks
+from webhook.policy_sets.policy_set import Catalogue, bind, in_force, read
 
 
 class WatchedEngine(Engine):

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Never
 
 from webhook.engine import Engine
-from webhook.engine.policy_set import PolicySet
+from webhook.policy_sets.policy_set import PolicySet
 from webhook.server.content import POLL_SECONDS, Content
 from webhook.server.metrics import Metrics
 from webhook.server.policy_objects import PolicyObjects

@@ -13,7 +13,7 @@ from kube.store import Entry, Store
 from webhook.engine import BoundPolicy
 from webhook.engine.conflicts import ConflictingPoliciesError
 from webhook.engine.exceptions import BoundException
-from webhook.engine.policy_set import Catalogue, PolicySet, bind, document_of
+from webhook.policy_sets.policy_set import Catalogue, PolicySet, bind, document_of
 from webhook.server.metrics import Metrics
 
 RESOURCES = tuple(

@@ -15,8 +15,8 @@ from kube.client import Client
 from kube.errors import Forbidden
 from kube.resource import Resource
 from webhook.engine import Engine
-from webhook.engine.policy_set import PolicySet, bind, in_force
-from webhook.policies import catalogue
+from webhook.policy_sets.catalogue import catalogue
+from webhook.policy_sets.policy_set import PolicySet, bind, in_force
 
 CRD = Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False)
 NAMESPACE = Resource("", "v1", "namespaces", "Namespace", namespaced=False)

@@ -18,8 +18,8 @@ from kube.resource import Resource
 from tests.controller.registration.test_scope import bound
 from tests.controlplane.plane import ControlPlane
 from webhook.engine import BoundPolicy, Engine
-from webhook.engine.policy_set import in_force
-from webhook.policies import catalogue
+from webhook.policy_sets.catalogue import catalogue
+from webhook.policy_sets.policy_set import in_force
 
 pytestmark = pytest.mark.controlplane("etcd", "kube-apiserver")
 

@@ -17,8 +17,8 @@ from controller.runtime.types import Request
 from kube.client import Client
 from kube.resource import Resource
 from webhook.engine import BoundPolicy
-from webhook.engine.policy_set import bind
-from webhook.policies import catalogue
+from webhook.policy_sets.catalogue import catalogue
+from webhook.policy_sets.policy_set import bind
 
 BASES = Path(__file__).parents[3] / "config/crd/bases"
 DEFINITIONS = [each.value for file in BASES.glob("gatewright.io_*.yaml") for each in read_documents(file)]

@@ -21,9 +21,9 @@ from tests.gatewright.processes import Gatewright
 from tests.policies.on_a_cluster.questions import SETUP_USER
 from tests.policies.on_a_cluster.requests import Ask, Object, creation, path_of
 from webhook.engine import Engine
-from webhook.engine.policy_set import load
 from webhook.harness.bases import smallest
-from webhook.policies import catalogue
+from webhook.policy_sets.catalogue import catalogue
+from webhook.policy_sets.policy_set import load
 
 AT_ONCE = 16
 SECONDS = 30  # for one request on a busy machine

@@ -7,7 +7,7 @@ import pytest
 from config.documents import parse_documents
 from webhook.engine import Engine, Params, Patch, Policy
 from webhook.engine.conflicts import ConflictingPoliciesError
-from webhook.engine.policy_set import load
+from webhook.policy_sets.policy_set import load
 
 
 class Tier(Params):

@@ -12,8 +12,8 @@ from config.faults import FaultsError
 from tests.webhook.asking import ask
 from webhook.engine import NOW, Engine, NotLookedUpError, Policy
 from webhook.engine.exceptions import check_exception
-from webhook.engine.policy_set import PolicySet, PolicySetError, bind, in_force, load
-from webhook.policies import catalogue
+from webhook.policy_sets.catalogue import catalogue
+from webhook.policy_sets.policy_set import PolicySet, PolicySetError, bind, in_force, load
 
 TODAY = datetime(2026, 11, 21, tzinfo=UTC)
 POD = {

@@ -9,7 +9,7 @@ from config.documents import DocumentError
 from webhook.engine import Params, Patch, Policy, Violation
 from webhook.harness.cases import load_trials
 from webhook.harness.trial import differences
-from webhook.policies import catalogue
+from webhook.policy_sets.catalogue import catalogue
 
 
 @pytest.fixture

@@ -7,10 +7,10 @@ import pytest
 
 from config.documents import DocumentError, parse_documents, read_documents
 from webhook.engine import Engine
-from webhook.engine.policy_set import load
 from webhook.harness.manifests import judge
 from webhook.harness.objects import is_object
-from webhook.policies import catalogue
+from webhook.policy_sets.catalogue import catalogue
+from webhook.policy_sets.policy_set import load
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 PRODUCTION = Path(__file__).parents[3] / "config" / "policies" / "production.yaml"

@@ -9,8 +9,8 @@ import pytest
 from config.documents import read_documents
 from tests.webhook.server.conftest import review
 from webhook.engine import Engine
-from webhook.engine.policy_set import load
-from webhook.policies import catalogue
+from webhook.policy_sets.catalogue import catalogue
+from webhook.policy_sets.policy_set import load
 
 ENGINE = Engine(load(read_documents(Path("config/policies/production.yaml")), catalogue()))
 CONTAINER = {"name": "app", "image": "registry.company.com/app:1", "resources": {}}

@@ -23,7 +23,7 @@ from controller.fake_apiserver import FakeApiServer
 from tests.gatewright.test_serving import kubeconfig
 from tests.webhook.server.conftest import Wire, review, write_pair
 from tests.webhook.server.hostile import BODIES, COSTLY, CROWDS, OBJECTS, SLOW, deployment, pod
-from webhook.policies import catalogue
+from webhook.policy_sets.catalogue import catalogue
 from webhook.server.look_ups import NAMESPACES
 from webhook.server.policy_objects import RESOURCES
 

@@ -9,8 +9,8 @@ from prometheus_client import CollectorRegistry
 from kube.store import Store
 from tests.webhook.server.conftest import NAMES, bind
 from webhook.engine import Engine
-from webhook.engine.policy_set import PolicySet
-from webhook.policies import catalogue
+from webhook.policy_sets.catalogue import catalogue
+from webhook.policy_sets.policy_set import PolicySet
 from webhook.server.metrics import Metrics
 from webhook.server.policies import Policies
 from webhook.server.policy_objects import RESOURCES, PolicyObjects

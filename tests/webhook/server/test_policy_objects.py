@@ -20,8 +20,8 @@ from kube.watch import Watch
 from tests.webhook.asking import ask
 from tests.webhook.server.conftest import review
 from webhook.engine import NOW, Engine
-from webhook.engine.policy_set import PolicySet, in_force, read
-from webhook.policies import catalogue
+from webhook.policy_sets.catalogue import catalogue
+from webhook.policy_sets.policy_set import PolicySet, in_force, read
 from webhook.server.look_ups import NAMESPACES
 from webhook.server.metrics import Metrics
 from webhook.server.policies import Policies

@@ -16,8 +16,8 @@ from tests.policies.on_a_cluster.requests import Ask
 from tests.webhook.cel.on_a_cluster.objects import DEFINITION, Object, objects
 from tests.webhook.cel.on_a_cluster.verdicts import Line, batches, binding, corpus, in_batch, policy
 from webhook.engine import NAMESPACE, NAMESPACE_LABELS, BoundPolicy
-from webhook.engine.policy_set import bind, load
-from webhook.policies import catalogue
+from webhook.policy_sets.catalogue import catalogue
+from webhook.policy_sets.policy_set import bind, load
 from webhook.review import read
 
 REGISTRATION = "/apis/admissionregistration.k8s.io/v1"

@@ -13,10 +13,10 @@ from webhook.cel import BUDGET, CelError, CompileError, Frame, Program, Steps, V
 from webhook.cel.admission import ADMISSION, AUTHORIZER, with_variable, without_params
 from webhook.engine import Patch, Request, Violation
 from webhook.engine.origins import value_at
+from webhook.engine.policy import RuleError
 from webhook.engine.request import NAMESPACE, what_is_written
-from webhook.engine.rules import RuleError
-from webhook.policies._cel_request import admission_request, namespace_object
-from webhook.policies._mutations import changed, differences
+from webhook.policy_sets.cel_request import admission_request, namespace_object
+from webhook.policy_sets.mutations import changed, differences
 
 Spec = AdmissionPolicySpec | KubernetesPolicySpec
 MAX_MESSAGE = 5 * 1024  # bytes of what a messageExpression returns; a longer one does not count

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from webhook.engine import Patch
-from webhook.engine.rules import RuleError
+from webhook.engine.policy import RuleError
 from webhook.engine.violation import UNSET, Step
 
 LIST_KEYS: dict[str, tuple[str, ...]] = {

@@ -6,9 +6,9 @@ from config.api.admission import MatchResources, ResourceRule
 from config.api.match import LabelSelector
 from webhook.engine.kinds import CONNECTED, KINDS, NAMESPACES, Kind, Target
 from webhook.engine.match import Labels, compile_selector
+from webhook.engine.policy import Condition
 from webhook.engine.request import Request
-from webhook.engine.rules import Condition
-from webhook.policies._rule_resources import merged_targets
+from webhook.policy_sets.rule_resources import merged_targets
 
 OPERATIONS = ("CREATE", "UPDATE", "DELETE")
 

@@ -12,13 +12,12 @@ Fix: `gatewright explain` lists the policies, `gatewright explain POLICY` its pa
 from config.faults import FaultsError
 from webhook.engine import Params, Policy, Request, Violation, Violations
 from webhook.engine.kinds import POLICY_KINDS
-from webhook.engine.policy_set import bind, document_of
+from webhook.policy_sets.catalogue import catalogue
+from webhook.policy_sets.policy_set import bind, document_of
 
 
 def validate(request: Request, params: Params) -> Violations:
     """Yield one violation for each fault."""
-    from webhook.policies import catalogue  # the catalogue holds this module too
-
     request.fields("metadata")
     try:
         bind(document_of(request.value), catalogue())

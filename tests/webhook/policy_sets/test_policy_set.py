@@ -7,8 +7,8 @@ import pytest
 from config.documents import parse_documents, read_documents
 from tests.webhook.asking import ask
 from webhook.engine import NAMESPACE_LABELS, Engine
-from webhook.engine.policy_set import PolicySetError, load
-from webhook.policies import catalogue
+from webhook.policy_sets.catalogue import catalogue
+from webhook.policy_sets.policy_set import PolicySetError, load
 
 PRODUCTION = Path(__file__).parents[3] / "config" / "policies" / "production.yaml"
 SCALABLE = sorted({target.kind.kind for target in catalogue()["replica-limits"].targets})

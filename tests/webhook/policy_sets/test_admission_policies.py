@@ -8,9 +8,9 @@ import yaml
 from config.documents import parse_documents
 from tests.webhook.asking import ask
 from webhook.engine import NAMESPACE_LABELS, Engine
-from webhook.engine.policy_set import PolicySetError, load
 from webhook.messages import audit_annotations
-from webhook.policies import catalogue
+from webhook.policy_sets.catalogue import catalogue
+from webhook.policy_sets.policy_set import PolicySetError, load
 
 DEPLOYMENT = {"metadata": {"name": "web", "labels": {"team": "core"}}, "spec": {"replicas": 5}}
 POLICY = {

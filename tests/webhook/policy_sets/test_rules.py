@@ -7,9 +7,9 @@ import pytest
 from config.faults import FaultsError
 from tests.webhook.asking import ask
 from webhook.engine import NAMESPACE, NAMESPACE_LABELS, Engine
-from webhook.engine.policy_set import bind
 from webhook.messages import status
-from webhook.policies import catalogue
+from webhook.policy_sets.catalogue import catalogue
+from webhook.policy_sets.policy_set import bind
 from webhook.review import read
 
 CONTAINERS = [

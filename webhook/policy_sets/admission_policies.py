@@ -9,11 +9,12 @@ from config.faults import FaultsError, parse
 from webhook.engine.bound import BoundPolicy
 from webhook.engine.kinds import Kind
 from webhook.engine.match import Match, compile_selector
+from webhook.engine.policy import RuleError
 from webhook.engine.request import NAMESPACE_LABELS, Request
-from webhook.engine.rules import Native, RuleError
-from webhook.policies._admission_match import condition_of, selects_namespaces, targets_of
-from webhook.policies._expressions import Expressions
-from webhook.policies._rules import CATEGORY, ParamsOf, RuleParams, rule_policy
+from webhook.policy_sets.admission_match import condition_of, selects_namespaces, targets_of
+from webhook.policy_sets.expressions import Expressions
+from webhook.policy_sets.policy_set import Native
+from webhook.policy_sets.rules import CATEGORY, ParamsOf, RuleParams, rule_policy
 
 POLICIES = {(f"{GROUP}/{version}", "MutatingAdmissionPolicy") for version in ("v1", "v1beta1", "v1alpha1")}
 POLICIES |= {(f"{GROUP}/v1", "ValidatingAdmissionPolicy")}

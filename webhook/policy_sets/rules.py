@@ -6,15 +6,33 @@ from typing import Any
 
 from pydantic import ConfigDict
 
+from config.api.match import Match
 from config.api.policy import AdmissionPolicySpec
 from webhook.engine import Params, Policy, Request
 from webhook.engine.kinds import Target
-from webhook.engine.rules import Rules
-from webhook.policies._expressions import Expressions, Spec
-from webhook.policies._rule_resources import resources_of
+from webhook.engine.policy import Condition
+from webhook.policy_sets.expressions import Expressions, Spec
+from webhook.policy_sets.rule_resources import resources_of
 
 CATEGORY = "custom"
+NO_PARAMS = Params.model_construct()
+ANYWHERE = Match.model_construct()
+
 ParamsOf = Callable[[Request, Any], Iterable[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The compiled rules of a policy object: a policy, its parameters, and whether it applies to a request at all.
+
+    `policy` is None where the object names a built-in policy and only says under which conditions.
+    """
+
+    policy: Policy | None = None
+    params: Params = NO_PARAMS
+    match: Match = ANYWHERE  # where they apply, kinds by their short names
+    condition: Condition | None = None
+    needs: frozenset[str] = frozenset()  # what must be looked up for the condition
 
 
 class RuleParams(Params):

@@ -8,8 +8,8 @@ import pytest
 
 from config.modules import ModuleError
 from gatewright.cli import main
-from webhook import policies
-from webhook.policies import add_directory, catalogue
+from webhook.policy_sets import catalogue as module
+from webhook.policy_sets.catalogue import add_directory, catalogue
 
 GOOD = '''\
 """Pods have an owner."""
@@ -30,9 +30,9 @@ POLICY = Policy("team-labels", validate=validate, kinds="pods")
 @pytest.fixture(autouse=True)
 def own(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A catalogue for one test, which forgets the modules that the test adds to it."""
-    monkeypatch.setattr(policies, "_found", dict(catalogue()))
+    monkeypatch.setattr(module, "_found", dict(catalogue()))
     yield
-    for name in [name for name in sys.modules if name.startswith((policies.TEAM, "team_labels"))]:
+    for name in [name for name in sys.modules if name.startswith((module.TEAM, "team_labels"))]:
         del sys.modules[name]
 
 
@@ -158,7 +158,7 @@ def installed(directory: Path, monkeypatch: pytest.MonkeyPatch, name: str, value
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: team\nVersion: 1.0\n")
     (metadata / "entry_points.txt").write_text(f"[gatewright.policies]\n{name} = {value}\n")
     monkeypatch.syspath_prepend(directory)
-    monkeypatch.setattr(policies, "_found", {})
+    monkeypatch.setattr(module, "_found", {})
 
 
 def test_policies_of_an_installed_package_are_in_the_catalogue(

@@ -1,0 +1,1 @@
+"""Policy sets: what people write about policies, and how it comes into force. Pure."""
