@@ -63,12 +63,14 @@ class Lister:
     async def objects(self, resource: Resource, labels: str | None = None) -> AsyncIterator[Object]:
         """Yield every object of a resource; of one that the API server does not have there are none.
 
-        A resource that cannot be listed is `unread`. Unreachable where the API server cannot be reached.
+        A resource that cannot be listed is `unread`. ApiError where the API server does not say what it has, or
+        cannot be reached.
         """
+        if not await self.has(resource):
+            return
         try:
-            if await self.has(resource):
-                async for each in self.list(resource, labels=labels):
-                    yield each
+            async for each in self.list(resource, labels=labels):
+                yield each
         except NotFound:
             pass  # its CRD is not installed
         except Unreachable:

@@ -298,6 +298,16 @@ async def test_an_unreachable_server_is_a_problem(server, check):
     assert (code, len(err.splitlines())) == (3, 1)
 
 
+async def test_credentials_that_are_not_valid_are_one_problem(server, check):
+    """Not one for each kind."""
+    server.fail(99, 401, path="/api")
+    code, _, err = await check()
+    assert (code, err.splitlines()) == (
+        3,
+        ["cannot read from the API server: 401 Unauthorized: a fault of the test: 401"],
+    )
+
+
 PLANTED = """\
 apiVersion: apps/v1
 kind: Deployment
