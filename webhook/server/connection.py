@@ -19,8 +19,8 @@ FREE_SMALL_READS = 8  # of one request
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.01, 1.0  # seconds
 
 # Who acts, in the order in which connections make room for new ones: nobody before the first request; the client, which
-# sends a request or reads an answer; nobody between two requests; the server, which is never interrupted.
-UNUSED, CLIENT, IDLE, SERVER = range(4)
+# sends a request or reads an answer; nobody between two requests, or after the last one; the server.
+UNUSED, CLIENT, IDLE, ENDED, SERVER = range(5)
 
 log = logging.getLogger("gatewright.webhook")
 
@@ -50,6 +50,8 @@ class Connection(web.RequestHandler):
 
         What has come meanwhile is read at once, so a client that has more to send is not slowed down.
         """
+        if self.acts == ENDED:
+            return
         if self.acts in (UNUSED, IDLE):
             self.let_act(CLIENT)
             self.small_reads = 0
@@ -90,10 +92,8 @@ class Connection(web.RequestHandler):
 
     def answered(self, *, is_last: bool) -> None:
         """Wait for the next request, or for the end; what is sent until then is dropped."""
-        self.let_act(IDLE)
-        self.unread = None if is_last else b""
-        if is_last:
-            self.close()
+        self.let_act(ENDED if is_last else IDLE)
+        self.unread = b""
 
     def handle_error(
         self, request: web.BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
