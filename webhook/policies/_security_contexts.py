@@ -31,6 +31,16 @@ def in_user_namespace(pod: Fields | None) -> bool:
     return pod is not None and pod.boolean("hostUsers") is False
 
 
+def inherited(request: Request, holder: Fields, field: str, value: object) -> frozenset[str] | None:
+    """Return the excess of a pod's `value`: each container that inherits it, since it does not set `field` itself.
+
+    None where `holder` is no pod. So an update gives to no other container what is tolerated on the pod.
+    """
+    if holder is not request.pod():
+        return None
+    return frozenset(f"{each.path()} {value}" for each in request.containers() if not each.is_set(field))
+
+
 def missing(
     request: Request,
     path: str,
@@ -81,4 +91,6 @@ def judge_profiles(request: Request, field: str, params: Profiles) -> Iterator[V
         type = context.string(path)
         if type is not None:
             profile = context.string(profile_path) or ""
-            yield from params.judge(context, path, type, type, profile_path, profile)
+            for violation in params.judge(context, path, type, type, profile_path, profile):
+                violation.excess = inherited(request, context, f"securityContext.{field}", (type, profile))
+                yield violation

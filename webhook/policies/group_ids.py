@@ -15,7 +15,7 @@ from pydantic import Field
 
 from webhook.engine import Params, Policy, Request, Violations
 from webhook.policies._ranges import Range, any_holds, listed
-from webhook.policies._security_contexts import contexts, is_windows, missing
+from webhook.policies._security_contexts import contexts, inherited, is_windows, missing
 
 RUN_AS_GROUP = "securityContext.runAsGroup"
 FS_GROUP = "securityContext.fsGroup"
@@ -52,7 +52,8 @@ def validate(request: Request, params: Groups) -> Violations:
         rule = f"group ids must be within {listed(group.allowed)}"
         for holder, id in found:
             if id is not None and not any_holds(group.allowed, id):
-                yield holder.violation(path, id, rule, "set an id that is allowed")
+                excess = inherited(request, holder, path, id) if path == RUN_AS_GROUP else None
+                yield holder.violation(path, id, rule, "set an id that is allowed", excess=excess)
         if not group.required or is_windows(pod):
             continue
         if path == RUN_AS_GROUP:

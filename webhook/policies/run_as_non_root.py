@@ -14,7 +14,7 @@ See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#restri
 from pydantic import Field
 
 from webhook.engine import Fields, Params, Policy, Request, Violations
-from webhook.policies._security_contexts import contexts, in_user_namespace, missing
+from webhook.policies._security_contexts import contexts, in_user_namespace, inherited, missing
 
 PATH = "securityContext.runAsNonRoot"
 USER = "securityContext.runAsUser"
@@ -34,7 +34,8 @@ def validate(request: Request, params: RunAsNonRoot) -> Violations:
         return
     for context in contexts(request):
         if context.boolean(PATH) is False:
-            yield context.violation(PATH, False, "must not be false", "set it to true", mended=True)
+            excess = inherited(request, context, PATH, False)
+            yield context.violation(PATH, False, "must not be false", "set it to true", excess=excess, mended=True)
     yield from missing(
         request,
         PATH,

@@ -16,7 +16,7 @@ from pydantic import Field
 
 from webhook.engine import Params, Policy, Request, Violations
 from webhook.policies._ranges import Range, any_holds, listed
-from webhook.policies._security_contexts import contexts, in_user_namespace, is_windows, missing
+from webhook.policies._security_contexts import contexts, in_user_namespace, inherited, is_windows, missing
 
 PATH = "securityContext.runAsUser"
 NOT_ROOT = Range(minimum=1, maximum=2**31 - 1)
@@ -45,7 +45,8 @@ def validate(request: Request, params: RunAsUser) -> Violations:
     for context in contexts(request):
         found = context.integer(PATH)
         if found is not None and not any_holds(params.allowed, found):
-            yield context.violation(PATH, found, params.rule, "set an id that is allowed")
+            excess = inherited(request, context, PATH, found)
+            yield context.violation(PATH, found, params.rule, "set an id that is allowed", excess=excess)
     if params.required and not is_windows(pod):
         yield from missing(request, PATH, params.rule)
 

@@ -11,7 +11,7 @@ See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#baseli
 from pydantic import Field
 
 from webhook.engine import Params, Policy, Request, Violations
-from webhook.policies._security_contexts import contexts
+from webhook.policies._security_contexts import contexts, inherited
 
 OPTIONS = "securityContext.seLinuxOptions"
 TYPES_1_0 = ["container_t", "container_init_t", "container_kvm_t"]
@@ -36,7 +36,8 @@ def validate(request: Request, params: SELinuxOptions) -> Violations:
             if found and allowed is not None and found not in allowed:
                 names = ", ".join(allowed)
                 rule = f"the SELinux {field} must be {names}" if names else f"no SELinux {field} may be set"
-                yield context.violation(f"{OPTIONS}.{field}", found, rule, "remove it")
+                excess = inherited(request, context, OPTIONS, found)
+                yield context.violation(f"{OPTIONS}.{field}", found, rule, "remove it", excess=excess)
 
 
 POLICY = Policy("selinux-options", SELinuxOptions, validate=validate, category="pod-security")

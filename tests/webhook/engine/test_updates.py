@@ -168,6 +168,37 @@ def named(role, *names):
     return role | {"rules": [rule | {"resourceNames": list(names)}]}
 
 
+@pytest.mark.parametrize(
+    ("policy", "bad", "good"),
+    [
+        ("run-as-user", {"runAsUser": 0}, {"runAsUser": 1}),
+        ("run-as-non-root", {"runAsNonRoot": False}, {"runAsNonRoot": True}),
+        ("group-ids", {"runAsGroup": 0}, {"runAsGroup": 1}),
+        (
+            "seccomp-profiles",
+            {"seccompProfile": {"type": "Unconfined"}},
+            {"seccompProfile": {"type": "RuntimeDefault"}},
+        ),
+        ("app-armor", {"appArmorProfile": {"type": "Unconfined"}}, {"appArmorProfile": {"type": "RuntimeDefault"}}),
+        ("selinux-options", {"seLinuxOptions": {"type": "spc_t"}}, {"seLinuxOptions": {"type": "container_t"}}),
+    ],
+)
+def test_what_is_tolerated_on_a_pod_reaches_no_other_container(policy, bad, good):
+    """A container inherits it that no longer sets a value of its own, or is new; one that sets its own does not."""
+
+    def inheriting(*inherits):
+        contexts = ({"securityContext": None if each else good} for each in inherits)
+        containers = [{"name": f"c{index}", "image": "a.io/app", **each} for index, each in enumerate(contexts)]
+        return pod(securityContext=bad, containers=containers)
+
+    judge = engine(policy)
+    assert not outcome(judge, inheriting(True, False), inheriting(True, False)).denies
+    assert not outcome(judge, inheriting(False, False), inheriting(True, False)).denies
+    assert not outcome(judge, inheriting(True, False, False), inheriting(True, False)).denies
+    assert outcome(judge, inheriting(True, True), inheriting(True, False)).denies
+    assert outcome(judge, inheriting(True, False, True), inheriting(True, False)).denies
+
+
 ANONYMOUS = "system:anonymous"
 
 
