@@ -78,6 +78,7 @@ class AdmissionHandler:
             connection.let_act(SERVER)
             started = time.perf_counter()
             deadline = started + route.seconds
+            await self._turns.wait(connection.address)  # before the body is decoded, which takes memory
             if route.hook == "convert":
                 turn = self._turns.on_loop if len(body) <= MAX_LIGHT_CONVERSION else self._turns.beside
                 reviewed = await turn(connection.address, deadline, _converted, body)

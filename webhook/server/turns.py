@@ -21,10 +21,14 @@ class Turns:
         self._next = asyncio.Lock()
         self._of_address: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
-    async def on_loop(self, address: str, deadline: float, work: Callable[..., T], *arguments: Any) -> T:
-        """Run `work`. After long work, its address waits until the event loop has turned to the others."""
+    async def wait(self, address: str) -> None:
+        """Wait until the event loop has turned to the others, if an address has just had long work done."""
         while address in self._had_theirs:  # noqa: ASYNC110  an event of each pass would cost more
             await asyncio.sleep(0)
+
+    async def on_loop(self, address: str, deadline: float, work: Callable[..., T], *arguments: Any) -> T:
+        """Run `work` when it is the turn of its address."""
+        await self.wait(address)
         started = time.perf_counter()
         if started > deadline:
             raise TimeoutError
