@@ -63,6 +63,6 @@ class Judge:
 
 
 def _judges(policy: BoundPolicy, kind: Kind) -> bool:
-    if policy.policy.validate is None or not policy.match.can_select(kind):
+    if policy.policy.validate is None:
         return False
-    return any(target.kind == kind for target in policy.policy.targets)
+    return any(target.kind == kind and policy.match.can_select(target) for target in policy.policy.targets)

@@ -56,10 +56,6 @@ class BoundPolicy:
             needed |= {NOW} | (frozenset() if exempt.params is None else self.policy.needed(exempt.params))
         return needed
 
-    @cached_property
-    def _is_conditional(self) -> bool:
-        return self.match.restricts or self.condition is not None
-
     def validate(self, request: Request) -> Outcome | None:
         """Return the violations that it finds; None where it does not apply, or an exception leaves nothing of it.
 
@@ -68,8 +64,8 @@ class BoundPolicy:
         violations = self._judged(request, self.policy.validate)
         if violations is None:
             return None
-        first = next(violations, None)
-        outcome = self.passed if first is None else self._outcome(request, chain((first,), violations))
+        found = next(violations, None)
+        outcome = self.passed if found is None else self._outcome(request, found, violations)
         if self.policy.annotate is None:
             return outcome
         return replace(outcome, annotations=tuple(self.policy.annotate(request, self.params)))
@@ -84,7 +80,7 @@ class BoundPolicy:
 
     def _judged(self, request: Request, judge: Any) -> Iterator[Any] | None:
         """Return what `judge` yields by the parameters that count; None where it does not apply or none are left."""
-        if self._is_conditional and not self._applies(request):
+        if not self.match.selects(request) or (self.condition is not None and not self.condition(request)):
             return None
         if not self.exempt:
             found: Iterator[Any] = iter(judge(request, self.params))
@@ -94,19 +90,16 @@ class BoundPolicy:
         params = {request: self.params, **{record: each.params for record, each in exempt.items()}}
         return None if params[request] is None else _by_record(request, judge, params)
 
-    def _applies(self, request: Request) -> bool:
-        return self.match.selects(request) and (self.condition is None or self.condition(request))
-
-    def _outcome(self, request: Request, violations: Iterable[Violation]) -> Outcome:
+    def _outcome(self, request: Request, first: Violation, others: Iterator[Violation]) -> Outcome:
         """Sort violations into new ones and those that an update tolerates."""
         old = self._before(request) if request.old_object is not None else ()
         if not old:
-            return Outcome(self.title, self.actions, tuple(islice(violations, MAX_VIOLATIONS + 1)))
+            return Outcome(self.title, self.actions, (first, *islice(others, MAX_VIOLATIONS)))
         before = Before(old)
         expired = covered(self.exempt, request, expired=True) if self.exempt else {}
         new: list[Violation] = []
         tolerated: list[Violation] = []
-        for each in violations:
+        for each in chain((first,), others):
             (tolerated if before.holds(each) else new).append(each)
             if len(new) > MAX_VIOLATIONS:
                 break

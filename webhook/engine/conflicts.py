@@ -5,12 +5,13 @@ from itertools import combinations
 from typing import Any
 
 from webhook.engine.bound import BoundPolicy
+from webhook.engine.fields import steps_of
 from webhook.engine.index import Index
-from webhook.engine.jsonpatch import pointer
+from webhook.engine.jsonpatch import Patcher, pointer
 from webhook.engine.kinds import Kind
 from webhook.engine.policy import RuleError
 from webhook.engine.request import Attributes, Request
-from webhook.engine.violation import Step
+from webhook.engine.violation import Patch, Step
 
 CONTAINER = {"name": "container", "image": "image"}
 
@@ -54,19 +55,11 @@ def _sets(policy: BoundPolicy, kind: Kind) -> Iterator[tuple[tuple[Step, ...], A
     attributes = Attributes(
         "", "CREATE", kind.group, kind.versions[-1], kind.kind, kind.group, kind.plural, namespace="namespace"
     )
-    request = Request(attributes, _emptiest(kind), kind=kind)
+    request = Request(attributes, {"metadata": {}}, kind=kind)
+    if kind.pod_spec is not None:
+        Patcher(request).apply([Patch((*steps_of(kind.pod_spec), "containers"), [CONTAINER])])
     try:
         for patch in policy.policy.mutate(request, policy.params):
             yield patch.steps, patch.value
     except RuleError:
         return  # a rule of its own that needs more than the emptiest object
-
-
-def _emptiest(kind: Kind) -> dict[str, Any]:
-    object: dict[str, Any] = {"metadata": {}}
-    if kind.pod_spec is not None:
-        spec: dict[str, Any] = {"containers": [CONTAINER]}
-        for step in reversed(kind.pod_spec.split(".")):
-            spec = {step: spec}
-        object |= spec
-    return object

@@ -33,7 +33,6 @@ class Engine:
         self.planners = planners
         self._validating = Index((each for each in self.policies if each.policy.validate is not None), planners)
         self._mutating = Index(each for each in self.policies if each.policy.mutate is not None)
-        self._targets = self._validating.targets | self._mutating.targets
         refuse_conflicts(self._mutating)
 
     def with_policies(self, policies: Iterable[BoundPolicy]) -> "Engine":
@@ -69,7 +68,7 @@ class Engine:
         attributes = request.attributes
         outcomes: Iterable[Outcome] = ()
         policies, kind, planner, _ = self._validating.asked(attributes)
-        if policies:
+        if kind is not None:
             request = request.of_kind(kind)
             outcomes = outcomes_of(policies, methodcaller("validate", request))
         if attributes.username == self.planners.controller_user.username:
@@ -92,7 +91,7 @@ class Engine:
         """
         attributes = request.attributes
         policies, kind, _, _ = self._mutating.asked(attributes)
-        if not policies or request.object is None or request.is_being_deleted:
+        if kind is None or request.object is None or request.is_being_deleted:
             return Verdict()
         request = request.of_kind(kind)
         patcher = Patcher(request)
@@ -101,20 +100,18 @@ class Engine:
 
     @property
     def judged_kinds(self) -> frozenset[Kind]:
-        """The kinds of which new objects are judged, themselves or by what is planned for them."""
-        judged = {
-            target.kind
-            for (_, _, subresource, operation), target in self._validating.targets.items()
-            if not subresource and operation == "CREATE"
-        }
-        return frozenset(judged | {planner.kind for planner in self.planners if self._may_deny(planner)})
+        """The kinds of which new objects are judged, themselves or by what is planned for them.
 
-    def _may_deny(self, planner: Planner) -> bool:
-        """Return whether a planned child may be denied: by a policy, or by its type where it is planned for itself."""
-        return any(
-            self.planners.of(kind) is not None or not self._targets.keys().isdisjoint(Target(kind).keys)
-            for kind in self.planners.reach(planner)
-        )
+        A planned child is denied by a policy, or by its type where it is planned for itself.
+        """
+        targets = self._validating.targets | self._mutating.targets
+        new = (target for key, target in self._validating.targets.items() if key[2:] == ("", "CREATE"))
+        judged = {target.kind for target in new}
+        for planner in self.planners:
+            for kind in self.planners.reach(planner):
+                if self.planners.of(kind) is not None or not targets.keys().isdisjoint(Target(kind).keys):
+                    judged.add(planner.kind)
+        return frozenset(judged)
 
     def _needed_by_children(self, planner: Planner, subresource: str) -> frozenset[str]:
         """Return what must be looked up before the children of an object, or of its /scale, can be judged."""

@@ -1,6 +1,7 @@
 """Exceptions from policies: which count for a policy, what they cover, and until when."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, TypeVar
@@ -111,23 +112,23 @@ def check_exception(exception: BoundException, policies: Iterable["BoundPolicy"]
     """
     policies = tuple(policies)
     named = {policy.name: policy for policy in policies if home is None or exception.namespace in _places(policy, home)}
-    of_the_cluster = {policy.name for policy in policies if policy.namespace is None}
-    of_tenants = {policy.name: policy.namespace for policy in policies if policy.namespace is not None}
+    elsewhere = {policy.name: policy.namespace for policy in policies}
     faults: list[tuple[str, str]] = []
     for index, entry in enumerate(exception.spec.exceptions):
         at = f"spec.exceptions[{index}]"
         if entry.policy not in named:
             text = f'no policy object "{entry.policy}"{did_you_mean(entry.policy, named)}'
-            if entry.policy in of_the_cluster:
+            tenant = elsewhere.get(entry.policy)
+            if entry.policy in elsewhere and tenant is None:
                 text = f'"{entry.policy}" is a cluster policy; exceptions from it count in namespace {home} only'
-            elif exception.namespace in (None, home) and (tenant := of_tenants.get(entry.policy)):
+            elif exception.namespace in (None, home) and tenant is not None:
                 text = f'"{entry.policy}" is a policy of namespace {tenant}; exceptions from it count there only'
             faults.append((f"{at}.policy", text))
             continue
         if home is not None:
             faults += ((f"{at}.{field}", text) for field, text in _without_effect(named[entry.policy], entry))
         try:
-            _other_params(named[entry.policy], entry, f"{at}.params")
+            _exempt(named[entry.policy], exception, entry, f"{at}.params")
         except FaultsError as error:
             faults += error.faults
     if faults:
@@ -136,7 +137,7 @@ def check_exception(exception: BoundException, policies: Iterable["BoundPolicy"]
 
 def _without_effect(policy: "BoundPolicy", entry: ExceptionEntry) -> Iterator[tuple[str, str]]:
     """Yield the fields because of which an entry exempts nothing from its policy, and why."""
-    judged = {target.kind.kind for target in policy.policy.targets if policy.match.can_select(target.kind)}
+    judged = {target.kind.kind for target in policy.policy.targets if policy.match.can_select(target)}
     if entry.kinds and judged.isdisjoint(entry.kinds):
         yield "kinds", f"{entry.policy} judges no {' or '.join(entry.kinds)}"
     if entry.namespaces and policy.namespace is not None and not Globs(entry.namespaces).match(policy.namespace):
@@ -144,12 +145,6 @@ def _without_effect(policy: "BoundPolicy", entry: ExceptionEntry) -> Iterator[tu
     if not policy.policy.judges_containers:
         text = f"{entry.policy} reports nothing about single containers; use kinds, names or namespaces"
         yield from ((field, text) for field in ("containers", "images") if getattr(entry, field))
-
-
-def _other_params(policy: "BoundPolicy", entry: ExceptionEntry, path: str = "params") -> Params | None:
-    if entry.params is None:
-        return None
-    return parse(policy.policy.params, policy.params.model_dump(mode="json") | entry.params, noun="parameter", at=path)
 
 
 def _places(policy: "BoundPolicy", home: str | None) -> tuple[str | None, ...]:
@@ -170,24 +165,24 @@ def with_exceptions(
     for exception in exceptions:
         for entry in exception.spec.exceptions:
             entries.setdefault((exception.namespace, entry.policy), []).append((exception, entry))
-    return tuple(replace(policy, exempt=tuple(_all_exempt(policy, entries, home))) for policy in policies)
+    found = []
+    for policy in policies:
+        exempt = []
+        for place in _places(policy, home):
+            for exception, entry in entries.get((place, policy.name), ()):
+                with suppress(FaultsError):  # reported where the exception is checked
+                    exempt.append(_exempt(policy, exception, entry))
+        exempt.sort(key=lambda each: each.params is not None)
+        found.append(replace(policy, exempt=tuple(exempt)))
+    return tuple(found)
 
 
-def _all_exempt(
-    policy: "BoundPolicy",
-    entries: Mapping[tuple[str | None, str], Iterable[tuple[BoundException, ExceptionEntry]]],
-    home: str | None,
-) -> list[Exempt]:
-    written = (each for place in _places(policy, home) for each in entries.get((place, policy.name), ()))
-    found = [exempt for each in written if (exempt := _exempt(policy, *each)) is not None]
-    return sorted(found, key=lambda exempt: exempt.params is not None)
-
-
-def _exempt(policy: "BoundPolicy", exception: BoundException, entry: ExceptionEntry) -> Exempt | None:
-    try:
-        params = _other_params(policy, entry)
-    except FaultsError:
-        return None  # reported where the exception is checked
+def _exempt(policy: "BoundPolicy", exception: BoundException, entry: ExceptionEntry, at: str = "params") -> Exempt:
+    """Return an entry as it counts for a policy. FaultsError where the policy does not have its parameters."""
+    params = None
+    if entry.params is not None:
+        values = policy.params.model_dump(mode="json") | entry.params
+        params = parse(policy.policy.params, values, noun="parameter", at=at)
     return Exempt(
         expires=exception.spec.expires,
         kinds=None if entry.kinds is None else frozenset(entry.kinds),

@@ -113,10 +113,7 @@ class Fields:
 
     def integer_or_string(self, path: str) -> int | str | None:
         """Return the integer or the string at `path` (a port, a share), or None where there is none."""
-        value = self._read(path)
-        if value is not None and type(value) not in (int, str):
-            raise WrongTypeError(self.path(path), value, int, str)
-        return value  # type: ignore[no-any-return]
+        return self._read(path, int, str)  # type: ignore[no-any-return]
 
     def boolean(self, path: str) -> bool | None:
         """Return the boolean at `path`, or None where there is none."""
@@ -180,8 +177,8 @@ class Fields:
                 raise WrongTypeError(f"{self.path(path)}[{index}]", item, wanted)
         return items
 
-    def _read(self, path: str, wanted: type | None = None) -> Any:
-        """Return what is at `path`, None where nothing is; it must be of the type `wanted`, if one is given."""
+    def _read(self, path: str, *wanted: type) -> Any:
+        """Return what is at `path`, None where nothing is; it must be of a type `wanted`, if any is given."""
         value: Any = self.value
         steps = steps_of(path)
         for depth, step in enumerate(steps):
@@ -190,6 +187,6 @@ class Fields:
                     return None
                 raise WrongTypeError(self.path(".".join(steps[:depth])), value, dict)
             value = value.get(step)
-        if value is None or wanted is None or type(value) is wanted:
+        if value is None or not wanted or type(value) in wanted:
             return value
-        raise WrongTypeError(self.path(path), value, wanted)
+        raise WrongTypeError(self.path(path), value, *wanted)

@@ -36,7 +36,7 @@ class Index:
         for bound in sorted(policies, key=lambda each: each.namespace is not None):
             for target in bound.policy.targets:
                 is_tenants = bound.namespace is not None
-                if not bound.match.can_select(target.kind) or (is_tenants and not target.kind.namespaced):
+                if not bound.match.can_select(target) or (is_tenants and not target.kind.namespaced):
                     continue  # a Namespace is the platform's, not its tenant's
                 for key in target.keys:
                     self.targets[key] = target
@@ -55,16 +55,17 @@ class Index:
         return found
 
     def _narrowed(self, attributes: Attributes) -> Asked:
-        target, namespace = attributes.target, attributes.namespace
+        key, namespace = attributes.target, attributes.namespace
         policies: list[BoundPolicy] = []
         needs: set[str] = set()
-        for bound in self.all.get(target, ()):
-            is_here = bound.namespace is None or bound.namespace == namespace
-            match = bound.match.narrowed(self.targets[target].kind, attributes) if is_here else None
+        for bound in self.all.get(key, ()):
+            if bound.namespace is not None and bound.namespace != namespace:
+                continue
+            match = bound.match.narrowed(replace(self.targets[key], operations=(attributes.operation,)), namespace)
             if match is not None:
                 policies.append(replace(bound, match=match))
                 needs |= match.needs(attributes.subresource) | bound.needs
-        if target[:2] == NAMESPACES:
+        if key[:2] == NAMESPACES:
             needs -= {NAMESPACE_LABELS, NAMESPACE}
-        kind = self.targets[target].kind if policies else None
+        kind = self.targets[key].kind if policies else None
         return Asked(tuple(policies), kind, self._planners.asked_about(attributes), frozenset(needs))

@@ -2,13 +2,16 @@
 
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from webhook.engine.fields import Fields, WrongTypeError
 from webhook.engine.request import Request
 from webhook.engine.violation import UNSET, Patch, Step
 
 CONTAINERS = (dict, list)
+Changes = dict[tuple[int, Step], tuple[Any, Step, Any, Fields, tuple[Step, ...]]]
+"""Fields that were set, by identity of their object or list: that and the step there, what was there first, and the
+path as steps below a record."""
 
 
 def pointer(path: Iterable[Step]) -> str:
@@ -22,23 +25,13 @@ def _token(step: str) -> str:
     return f"/{step.replace('~', '~0').replace('/', '~1')}"
 
 
-class Change(NamedTuple):
-    """One field that was set, in which object or list, what was there, and where: steps below a record."""
-
-    node: Any
-    step: Step
-    old: Any
-    holder: Fields
-    steps: tuple[Step, ...]
-
-
 class Patcher:
     """Changes one request's object in place, and knows the operations that lead from the original to the result."""
 
     def __init__(self, request: Request) -> None:
         """Start with no operations."""
         self._request = request
-        self._changes: list[Change] = []
+        self._changes: Changes = {}
         self._added: dict[int, Any] = {}  # by identity: the objects and lists that patches have put in
 
     def apply(self, patches: Iterable[Patch]) -> bool:
@@ -46,28 +39,26 @@ class Patcher:
 
         A parent of the wrong type is a WrongTypeError, a list item that is not there a LookupError.
         """
-        done = len(self._changes)
+        changes: Changes = {}
         try:
             for patch in patches:
-                self._apply(patch)
+                self._apply(patch, changes)
         except (WrongTypeError, LookupError):
-            while len(self._changes) > done:
-                node, step, old, _, _ = self._changes.pop()
+            for node, step, old, _, _ in changes.values():
                 _put(node, step, old)
             raise
-        if len(self._changes) == done:
+        if not changes:
             return False
+        for slot, change in changes.items():
+            self._changes.setdefault(slot, change)  # what was there first counts
         self._request.forget()  # its records are of the object as it was
         return True
 
     @property
     def operations(self) -> list[dict[str, Any]]:
         """The operations, one for each field that differs, in the order in which fields were set first."""
-        first: dict[tuple[int, Step], Change] = {}
-        for change in self._changes:
-            first.setdefault((id(change.node), change.step), change)
         found: list[dict[str, Any]] = []
-        for node, step, old, holder, steps in first.values():
+        for node, step, old, holder, steps in self._changes.values():
             value = node.get(step, UNSET) if type(node) is dict else node[step]
             if id(node) in self._added or same(value, old):
                 continue
@@ -79,7 +70,7 @@ class Patcher:
                 found.append({"op": "add" if is_new else "replace", "path": path, "value": value})
         return found
 
-    def _apply(self, patch: Patch) -> None:
+    def _apply(self, patch: Patch, changes: Changes) -> None:
         holder, steps = patch.holder, patch.path
         if holder is None or not holder.value:  # an absent object is read as an empty one
             holder, steps = self._request, patch.steps
@@ -103,7 +94,7 @@ class Patcher:
                 raise LookupError(f"no item {pointer(patch.steps)}")
             value = {below: value}
             self._added[id(value)] = value
-        self._changes.append(Change(node, step, old, holder, steps[:depth]))
+        changes.setdefault((id(node), step), (node, step, old, holder, steps[:depth]))
         _put(node, step, value)
 
     def _own(self, value: Any) -> Any:
@@ -118,7 +109,7 @@ class Patcher:
 
 def _put(node: Any, step: Step, value: Any) -> None:
     if value is UNSET:
-        del node[step]
+        node.pop(step, None)
     else:
         node[step] = value
 

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from config.api.match import Exclude, LabelSelector
+from config.api.match import LabelSelector
 from config.api.match import Match as MatchSpec
 from config.api.match import MatchClause as MatchClauseSpec
 from webhook.engine.globs import Globs
-from webhook.engine.kinds import NAMESPACES, OF_A_PARENT, Kind, Target
-from webhook.engine.request import NAMESPACE_LABELS, PARENT, Attributes, Request
+from webhook.engine.kinds import NAMESPACES, OF_A_PARENT, Target
+from webhook.engine.request import NAMESPACE_LABELS, PARENT, Request
 
 SERVICE_ACCOUNT = "system:serviceaccount:"
 
@@ -28,27 +28,27 @@ class Clause:
     pod_selector: Callable[[Labels], bool] | None = None
     namespace_selector: Callable[[Labels], bool] | None = None
 
-    def can_select(self, kind: Kind) -> bool:
-        """Return whether it can select any object of a kind: cluster-scoped ones but Namespaces have no namespace."""
+    def can_select(self, target: Target) -> bool:
+        """Return whether it can select any request there: cluster-scoped objects but Namespaces have no namespace."""
+        kind = target.kind
         if self.kinds is not None and kind.kind not in self.kinds:
+            return False
+        if self.operations is not None and self.operations.isdisjoint(target.operations):
+            return False
+        if self.subresources is not None and target.subresource not in self.subresources:
             return False
         if self.pod_selector is not None and kind.pod_metadata is None:
             return False
         is_anywhere = self.namespaces is None and self.namespace_selector is None
         return is_anywhere or kind.namespaced or (kind.group, kind.plural) == NAMESPACES
 
-    def narrowed(self, kind: Kind, attributes: Attributes) -> "Clause | None":
-        """Return what is left to decide for all requests of this kind and namespace; None where it selects none.
+    def narrowed(self, target: Target, namespace: str) -> "Clause | None":
+        """Return what is left to decide for all requests there in a namespace; None where it selects none.
 
         Parts about a namespace never select a cluster-scoped object.
         """
-        if not self.can_select(kind):
+        if not self.can_select(target):
             return None
-        if self.operations is not None and attributes.operation not in self.operations:
-            return None
-        if self.subresources is not None and attributes.subresource not in self.subresources:
-            return None
-        namespace = attributes.namespace
         if self.namespaces is not None and not (namespace and self.namespaces.match(namespace)):
             return None
         if self.namespace_selector is not None and not namespace:
@@ -79,11 +79,6 @@ class Match:
         """Return whether one of the two is everywhere, or both have a clause that says the same."""
         return not self.clauses or not other.clauses or any(clause in other.written for clause in self.written)
 
-    @property
-    def restricts(self) -> bool:
-        """Whether anything is left to decide."""
-        return bool(self.clauses) or self.users is not None or self.groups is not None
-
     def selects(self, request: Request) -> bool:
         """Return whether a clause of a narrowed match selects the request. NotLookedUpError where it needs more."""
         if self.users is not None and self.users.match(request.attributes.username):
@@ -92,13 +87,13 @@ class Match:
             return False
         return not self.clauses or any(clause.selects(request) for clause in self.clauses)
 
-    def can_select(self, kind: Kind) -> bool:
-        """Return whether a clause can select any object of a kind."""
-        return not self.clauses or any(clause.can_select(kind) for clause in self.clauses)
+    def can_select(self, target: Target) -> bool:
+        """Return whether a clause can select any request there."""
+        return not self.clauses or any(clause.can_select(target) for clause in self.clauses)
 
-    def narrowed(self, kind: Kind, attributes: Attributes) -> "Match | None":
-        """Return what is left to decide for all requests of this kind and namespace; None where it selects none."""
-        left = [clause for each in self.clauses if (clause := each.narrowed(kind, attributes)) is not None]
+    def narrowed(self, target: Target, namespace: str) -> "Match | None":
+        """Return what is left to decide for all requests there in a namespace; None where it selects none."""
+        left = [clause for each in self.clauses if (clause := each.narrowed(target, namespace)) is not None]
         if self.clauses and not left:
             return None
         return replace(self, clauses=() if Clause() in left else tuple(left))
@@ -116,29 +111,22 @@ class Match:
 def compile_match(spec: MatchSpec) -> Match:
     """Compile the `match` of a policy object."""
     clauses = sorted(map(_compile_clause, spec.any), key=lambda clause: clause.namespace_selector is not None)
-    return Match(tuple(clauses), globs(_users(spec.exclude)), globs(spec.exclude.groups), tuple(spec.any))
+    exclude = spec.exclude
+    users = [*exclude.users, *(f"{SERVICE_ACCOUNT}{each.replace('/', ':')}" for each in exclude.service_accounts)]
+    return Match(tuple(clauses), globs(users), globs(exclude.groups), tuple(spec.any))
 
 
 def can_match(clause: MatchClauseSpec, targets: Iterable[Target], namespace: str | None = None) -> bool:
     """Return whether a clause can select a request about any of `targets`; a tenant's in its `namespace`."""
     compiled = _compile_clause(clause)
-    if namespace is not None and compiled.namespaces is not None and not compiled.namespaces.match(namespace):
-        return False
-    return any(
-        compiled.can_select(target.kind)
-        and (compiled.subresources is None or target.subresource in compiled.subresources)
-        and (compiled.operations is None or not compiled.operations.isdisjoint(target.operations))
-        for target in targets
-    )
+    if namespace is None:
+        return any(map(compiled.can_select, targets))
+    return any(compiled.narrowed(target, namespace) is not None for target in targets)
 
 
 def globs(patterns: list[str] | None) -> Globs | None:
     """Compile patterns; None, or no patterns, do not restrict."""
     return Globs(patterns) if patterns else None
-
-
-def _users(spec: Exclude) -> list[str]:
-    return [*spec.users, *(f"{SERVICE_ACCOUNT}{account.replace('/', ':')}" for account in spec.service_accounts)]
 
 
 def _compile_clause(spec: MatchClauseSpec) -> Clause:

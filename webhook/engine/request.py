@@ -87,7 +87,8 @@ class Request(Fields):
         self.looked_up = looked_up
         self.excepted = False
         self.budget: list[int] | None = None
-        self._kind = kind or KINDS.get((attributes.group, attributes.kind))
+        known = kind or KINDS.get((attributes.group, attributes.kind))
+        self._kind = known or Kind(attributes.group, attributes.kind, attributes.resource)
         self._before: Request | None = None
         self.forget()
 
@@ -115,7 +116,7 @@ class Request(Fields):
     @property
     def resource_kind(self) -> str:
         """The kind of the resource it is about: for the /scale of a Deployment that is Deployment."""
-        return self._kind.kind if self._kind is not None else self.attributes.kind
+        return self._kind.kind
 
     def with_object(self, object: dict[str, Any]) -> "Request":
         """Return the same request about another state of its object."""
@@ -125,7 +126,7 @@ class Request(Fields):
         """Return the same request with what was looked up for it."""
         return Request(self.attributes, self.object, self.old_object, looked_up, self._kind)
 
-    def of_kind(self, kind: Kind | None) -> "Request":
+    def of_kind(self, kind: Kind) -> "Request":
         """Return the same request about an object of a kind that the table need not know."""
         if self._kind is kind:
             return self
@@ -174,7 +175,7 @@ class Request(Fields):
 
         A subresource that is an object of its own (/scale, exec) is selected by the labels of its parent.
         """
-        metadata = self._kind.pod_metadata if of_pod and self._kind is not None else "metadata"
+        metadata = self._kind.pod_metadata if of_pod else "metadata"
         is_of_parent = self.attributes.subresource and self.kind != self.resource_kind
         for object in (self.lookup(PARENT),) if is_of_parent else (self.object, self.old_object):
             if object is not None:
@@ -182,13 +183,13 @@ class Request(Fields):
 
     def pod(self) -> Fields | None:
         """Return the spec of the pod, or of the pod template, that this object carries; None where it carries none."""
-        if self._pod is None and self._kind is not None and self._kind.pod_spec is not None:
+        if self._pod is None and self._kind.pod_spec is not None:
             self._pod = self.fields(self._kind.pod_spec)
         return self._pod
 
     def pod_metadata(self) -> Fields | None:
         """Return the metadata that the pod of this object has, or its pods get; None where it carries none."""
-        path = self._kind.pod_metadata if self._kind is not None else None
+        path = self._kind.pod_metadata
         return None if path is None else self.fields(path)
 
     def containers(self, *, ephemeral: bool = True, run_once: bool = True) -> tuple[Container, ...]:
@@ -199,15 +200,12 @@ class Request(Fields):
         """
         found = self._containers
         if found is None:
-            pod = self.pod()
-            found = self._containers = (*self._container(), *(containers_of(pod) if pod is not None else ()))
+            pod, path = self.pod(), self._kind.container
+            own = () if path is None else (Container(self.mapping(path), self, path),)
+            found = self._containers = own if pod is None else (*own, *containers_of(pod))
         if not ephemeral:
             found = tuple([each for each in found if each.list != "ephemeralContainers"])
         return found if run_once else tuple(each for each in found if not each.runs_once)
-
-    def _container(self) -> Iterator[Container]:
-        if self._kind is not None and self._kind.container is not None:
-            yield Container(self.mapping(self._kind.container), self, self._kind.container)
 
     def volumes(self) -> Iterator[Fields]:
         """Yield each volume of the pod."""

@@ -29,12 +29,7 @@ Step = str | int
 Excess = int | Fraction | frozenset[str]
 Words = tuple[str, str, int]  # where, the message, and how many bytes of JSON that has
 
-
-class Unset:
-    """Stands for a value that is not given, where None is a value."""
-
-
-UNSET = Unset()
+UNSET: Any = object()  # stands for a value that is not given, where None is a value
 INDEX = re.compile(r"(?<!labels)(?<!annotations)\[[0-9]+\]")  # where an item without a name is in its list
 
 

@@ -13,7 +13,7 @@ from controller.registration.calls import MAX_WEBHOOKS
 from controller.registration.configurations import Address, Service, registration
 from tests.controller.registration.sending import Sent, webhooks_for
 from webhook.engine import BoundPolicy, Engine, Params, PlannedObject, Planner, Planners, Policy
-from webhook.engine.kinds import KINDS, Kind
+from webhook.engine.kinds import KINDS, Kind, Target
 from webhook.engine.match import compile_match
 from webhook.engine.request import NAMESPACE_LABELS, Attributes, Request
 
@@ -295,7 +295,8 @@ def applies(policy: BoundPolicy, sent: Sent) -> bool:
     if policy.namespace is not None and (not sent.kind.namespaced or policy.namespace != sent.namespace):
         return False
     request = reviewed(sent)
-    narrowed = policy.match.narrowed(sent.kind, request.attributes)
+    about = request.attributes
+    narrowed = policy.match.narrowed(Target(sent.kind, about.subresource, (about.operation,)), about.namespace)
     return narrowed is not None and narrowed.selects(request)
 
 

@@ -6,7 +6,7 @@ from config.api.match import LabelSelector
 from config.api.match import Match as MatchSpec
 from tests.webhook.asking import ask, in_force
 from webhook.engine import NAMESPACE_LABELS, Engine, NotLookedUpError, Policy
-from webhook.engine.kinds import KINDS
+from webhook.engine.kinds import KINDS, Target
 from webhook.engine.match import compile_match, compile_selector
 from webhook.harness.bases import kinds_by_name
 
@@ -19,7 +19,8 @@ def match(*clauses):
 def selects(match, request):
     """Decide as the engine does: first by target and namespace, then by the rest."""
     kind = next(each for each in KINDS.values() if each.plural == request.attributes.resource)
-    narrowed = match.narrowed(kind, request.attributes)
+    about = request.attributes
+    narrowed = match.narrowed(Target(kind, about.subresource, (about.operation,)), about.namespace)
     return narrowed is not None and narrowed.selects(request)
 
 
@@ -128,7 +129,7 @@ def test_cluster_scoped_objects_match_no_namespace_clause():
 )
 def test_kinds_are_decided_in_advance(clauses, kind, left):
     """For a kind only the clauses that can match it remain; without any, the policy is not run."""
-    about = kinds_by_name()[kind]
+    about = Target(kinds_by_name()[kind])
     found = match(*clauses)
     assert found.can_select(about) is (left is not None)
     assert sum(clause.can_select(about) for clause in found.clauses) == (left or 0)

@@ -388,6 +388,19 @@ def test_an_exception_for_a_container_exempts_it_from_mutations():
     }
 
 
+def test_an_exception_with_parameters_changes_its_container_by_those():
+    """The container gets the settings itself: what the exception leaves out would reach it from the pod otherwise."""
+    judge = engine("security-defaults", excepting(containers=["debug"], params={"run_as_non_root": False}))
+    asked = ask(pod(containers=[{"name": "debug", "image": "a"}]), looked_up={NOW: TODAY})
+    spec = judge.mutate(asked).object["spec"]
+    assert "securityContext" not in spec
+    assert spec["containers"][0]["securityContext"] == {
+        "seccompProfile": {"type": "RuntimeDefault"},
+        "allowPrivilegeEscalation": False,
+        "capabilities": {"drop": ["ALL"]},
+    }
+
+
 def test_an_exception_for_an_image_exempts_it_from_rewriting():
     """An exempt image keeps its registry."""
     judge = engine("registry-rewrite", excepting(images=["docker.io/team/*"]), mirrors={"docker.io": "mirror.io"})
