@@ -26,13 +26,14 @@ from config import report_crds
 from controller.audit.audit import REQUEST, SOON, Audit
 from controller.audit.reports import KINDS
 from controller.registration.configurations import SYSTEM_NAMESPACES
-from gatewright.policies import HOME, engine_of
+from gatewright.policies import engine_of
 from kube.client import Client
 from kube.credentials import load
 from kube.errors import NotFound, TooManyRequests
 from kube.resource import Resource
 from tests.controlplane.plane import ControlPlane
 from webhook.engine import Planners
+from webhook.engine.exceptions import HOME
 
 DEPLOYMENT = Resource("apps", "v1", "deployments", "Deployment")
 CRD = Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False)

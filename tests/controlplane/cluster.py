@@ -7,11 +7,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-from gatewright.policies import HOME
 from tests.controlplane.gobuild import BuildError, MissingToolError
 from tests.controlplane.kubectl import KubectlError
 from tests.controlplane.plane import ControlPlane, ControlPlaneError
 from tests.gatewright.processes import Gatewright, GatewrightError, once
+from webhook.engine.exceptions import HOME
 
 ROOT = Path(__file__).parents[2]
 READY = """
