@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from webhook.cel.compiler import Compiler
-from webhook.cel.errors import CompileError, EvaluationError
+from webhook.cel.errors import CelError, CompileError, EvaluationError
 from webhook.cel.functions import Code, Frame
 from webhook.cel.parser import parse
 from webhook.cel.types import Type
@@ -64,13 +64,20 @@ class Environment:
 
 
 class Variables(dict[str, Any]):
-    """Named expressions, each evaluated when it is first read."""
+    """Named expressions, each evaluated when it is first read; an error is remembered too."""
 
     def __init__(self, programs: Mapping[str, Program]) -> None:
         super().__init__()
         self.programs = programs
+        self.errors: dict[str, CelError] = {}
         self.activation: Frame = []
 
     def __missing__(self, name: str) -> Any:
-        found = self[name] = self.programs[name].evaluate(self.activation)
-        return found
+        if name not in self.errors:
+            try:
+                found = self[name] = self.programs[name].evaluate(self.activation)
+            except CelError as error:
+                self.errors[name] = error
+            else:
+                return found
+        raise self.errors[name]

@@ -132,20 +132,23 @@ def test_params_are_declared_only_with_parameters():
 
 
 def test_a_variable_is_evaluated_once():
-    """`variables.x` is computed when it is first read; its error is that of each rule that reads it."""
+    """`variables.x` is computed when it is first read, and an error is remembered."""
     environment = with_variable(ADMISSION, "count", INT)
     variables = Variables(
         {
             "count": ADMISSION.compile("object.spec.replicas + 1"),
-            "broken": ADMISSION.compile("object.nope"),
+            "broken": ADMISSION.compile("[1].map(i, object.nope)"),
         }
     )
     variables.activation = environment.activation({"object": OBJECT, "variables": variables})
     assert environment.compile("variables.count == 4").evaluate(variables.activation) is True
     assert variables == {"count": 4}
     broken = with_variable(environment, "broken", INT).compile("variables.broken == 1")
+    left = []
     for _ in range(2):
         with pytest.raises(EvaluationError, match="no such key: nope"):
             broken.evaluate(variables.activation)
+        left.append(variables.activation[0][0])
+    assert left[0] == left[1]
     with pytest.raises(CompileError, match='did you mean "count"'):
         environment.compile("variables.cuont")
