@@ -63,8 +63,7 @@ class Expressions:
         """
         self.fails_closed = spec.failure_policy == "Fail"
         self._is_of_tenant = is_of_tenant
-        environment = ADMISSION if has_params else without_params(ADMISSION)
-        self._environment = replace(environment, structs=bool(spec.mutations))
+        self._environment = ADMISSION if has_params else without_params(ADMISSION)
         self._faults: list[tuple[str, str]] = []
         self._reads: set[str] = set()  # of the variables that take time to build
         self._variables: dict[str, Program] = {}
@@ -83,11 +82,12 @@ class Expressions:
             self._fields[variable.name] = self._fields_of(program)
             self._environment = with_variable(self._environment, variable.name, program.type)
         self.rules = [self._rule(f"spec.validations[{index}]", each) for index, each in enumerate(spec.validations)]
-        self.mutations = [self._mutation(f"spec.mutations[{index}]", each) for index, each in enumerate(spec.mutations)]
         self.annotations = [
             (each.key, self._program(f"{path}[{index}].valueExpression", each.value_expression, "string", "null"))
             for index, each in enumerate(annotations)
         ]
+        self._environment = replace(self._environment, structs=True)  # for mutations alone, as in the API server
+        self.mutations = [self._mutation(f"spec.mutations[{index}]", each) for index, each in enumerate(spec.mutations)]
         if self._faults or faults:
             raise FaultsError([*self._faults, *faults])
 

@@ -405,6 +405,10 @@ def test_every_error_has_line_and_column():
             ),
         ),
         (
+            {"variables": [{"name": "a", "expression": "Object{}"}], "mutations": [applied("Object{}")]},
+            ("spec.variables[0].expression", "line 1, column 1: undeclared reference to 'Object'"),
+        ),
+        (
             {"mutations": [patched("[JSONPatch{op: 'add', pth: '/x'}]")]},
             (
                 "spec.mutations[0].jsonPatch.expression",
