@@ -83,7 +83,10 @@ class _AdmissionRequest(Identified, rename="camel", kw_only=True):
     dry_run: bool | None = None
 
 
-ADMISSION = Review[_AdmissionRequest]
+class _AdmissionReview(Review[_AdmissionRequest]):
+    """An AdmissionReview. A class: an alias like the one below is hashed in Python each time it is used."""
+
+
 IDENTIFIED = Review[Identified]
 
 
@@ -128,7 +131,7 @@ def read(body: bytes) -> Request:
 def envelope(body: bytes) -> Envelope:
     """Decode an AdmissionReview, a large one but for its objects. Raises what `read` raises."""
     whole = loaded(body) if len(body) <= MAX_WHOLE else None
-    asked = decoded(body, ADMISSION, API_VERSION, KIND, whole)
+    asked = decoded(body, _AdmissionReview, API_VERSION, KIND, whole)
     if asked.operation not in OPERATIONS:
         raise MalformedRequestError(asked.uid, f"request.operation: must be one of {', '.join(sorted(OPERATIONS))}")
     kind, resource, user = asked.kind, asked.resource, asked.user_info
