@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -35,6 +36,15 @@ def running(log: Path, *command: str, **environment: str) -> Iterator[Process]:
         reaper.close()
 
 
+def until_logged(process: Process, text: str) -> None:
+    """Wait until a process has logged a text: before that, it may have no signal handlers yet."""
+    deadline = time.monotonic() + 30.0
+    while text not in process.log.read_text():
+        assert not process.died, process.tail()
+        assert time.monotonic() < deadline, process.tail()
+        time.sleep(0.05)
+
+
 @pytest.mark.controlplane("kube-controller-manager", "kube-scheduler", "hollow-kubelet")
 def test_the_examples_run(control_plane: ControlPlane, namespace: str, tmp_path: Path) -> None:
     """`python widgets.py` and `python deployments.py` run side by side, as on the page."""
@@ -46,11 +56,12 @@ def test_the_examples_run(control_plane: ControlPlane, namespace: str, tmp_path:
     log = tmp_path / "deployments.log"
     with (
         running(tmp_path / "widgets.log", sys.executable, str(tmp_path / "widgets.py"), **where),
-        running(log, sys.executable, str(tmp_path / "deployments.py"), **where),
+        running(log, sys.executable, str(tmp_path / "deployments.py"), **where) as deployments,
     ):
         control_plane.kubectl("apply", "-n", namespace, "-f", "-", input=COGS)
         available = "--for=jsonpath={.status.availableReplicas}=2"
         control_plane.kubectl("wait", available, "widget/cogs", "-n", namespace, "--timeout=30s")
+        until_logged(deployments, "saw deployment")
     saw = [line for line in map(json.loads, log.read_text().splitlines()) if line["message"] == "saw deployment"]
     assert {(line["name"], line["replicas"]) for line in saw} == {(f"{namespace}/cogs", 2)}
 

@@ -263,7 +263,7 @@ async def test_a_real_api_server_asks_the_webhook_that_was_registered(own_contro
             await system.until(system.registered)
             assert await asyncio.to_thread(created, plane, "shop") == 0
             reviews = system.metrics.reviews
-            assert reviews["validate", "CREATE", "allowed"]._value.get() == 1
+            assert reviews("validate", "CREATE", "allowed")._value.get() == 1
             versions = {
                 each: system.registrar.caches[each, NAME].get(NAME)["metadata"]["resourceVersion"]
                 for each in CONFIGURATIONS
@@ -273,7 +273,7 @@ async def test_a_real_api_server_asks_the_webhook_that_was_registered(own_contro
             for resource in CONFIGURATIONS:
                 assert (await client.get(resource, NAME))["metadata"]["resourceVersion"] == versions[resource]
             assert await asyncio.to_thread(created, plane, NAMESPACE) == 0
-            assert reviews["validate", "CREATE", "allowed"]._value.get() == 1
+            assert reviews("validate", "CREATE", "allowed")._value.get() == 1
             await client.get(deployments, "web", "shop")
 
 
