@@ -120,7 +120,7 @@ CHANGES: list[tuple[str, Object, tuple[str, ...]]] = [
         {"spec": {"database": {"backup": {"retention": "7d"}}}},
         (),
     ),
-    ("appstack/mysql-stack", {"spec": {"database": {"backup": {"enabled": False}}}}, ("backup/mysql-stack-db",)),
+    ("appstack/mysql-stack", {"spec": {"database": {"backup": {"enabled": False}}}}, ("backup/mysql-stack-db-backup",)),
     ("appstack/mysql-stack", {"spec": {"database": None}}, ("statefulset/mysql-stack-db",)),
     ("postgresql/test-db", {"spec": {"users": [{"name": "one"}]}}, ()),
     ("appconfig/shop", {"spec": {"config": {"LOG_LEVEL": "debug"}}}, ()),
