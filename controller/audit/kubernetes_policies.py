@@ -9,7 +9,8 @@ from controller.audit.inventory import kinds_of
 from controller.audit.listing import Lister, Object
 from kube.resource import Resource
 from webhook.engine import BoundPolicy, Engine
-from webhook.policy_sets.policy_set import Native, document_of, find_native
+from webhook.policy_sets.native import Native, find_native
+from webhook.policy_sets.policy_set import document_of
 
 VALIDATING = (
     Resource(GROUP, "v1", "validatingadmissionpolicies", "ValidatingAdmissionPolicy", namespaced=False),

@@ -13,7 +13,8 @@ from gatewright.pages import does, parameters, summary, targets
 from gatewright.policies import policy_documents
 from gatewright.terminal import columns, echo, say, table
 from webhook.policy_sets.catalogue import catalogue
-from webhook.policy_sets.policy_set import find_native, read
+from webhook.policy_sets.native import find_native
+from webhook.policy_sets.policy_set import read
 
 CONTINUED = re.compile(r"\n(?!(?:Why|Judged|Allowed|Denied|Sets|Warns|Fix|See):) *")
 

@@ -13,7 +13,7 @@ from webhook.engine.policy import RuleError
 from webhook.engine.request import NAMESPACE_LABELS, Request
 from webhook.policy_sets.admission_match import condition_of, selects_namespaces, targets_of
 from webhook.policy_sets.expressions import Expressions
-from webhook.policy_sets.policy_set import Native
+from webhook.policy_sets.native import Native
 from webhook.policy_sets.rules import CATEGORY, ParamsOf, RuleParams, rule_policy
 
 POLICIES = {(f"{GROUP}/{version}", "MutatingAdmissionPolicy") for version in ("v1", "v1beta1", "v1alpha1")}

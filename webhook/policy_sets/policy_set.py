@@ -1,22 +1,21 @@
 """Turn policy objects and exceptions into policies in force, naming every fault with its file and line."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
-from config.api.admission import GROUP as ADMISSION
 from config.api.match import Match as MatchSpec
 from config.api.policy import API_VERSION, AdmissionPolicySpec, PolicyDocument, PolicyExceptionSpec, PolicyMetadata
 from config.documents import Document
 from config.faults import FaultsError, did_you_mean, parse
 from webhook.engine.bound import BoundPolicy
 from webhook.engine.exceptions import BoundException, check_exception, with_exceptions
-from webhook.engine.kinds import Kind
 from webhook.engine.look_ups import LOOK_UPS
 from webhook.engine.match import Match, can_match, compile_match
 from webhook.engine.policy import Params, Policy
+from webhook.policy_sets.native import find_native
 
 Catalogue = Mapping[str, Policy]
 OF_ALL_NAMESPACES = frozenset(name for name, look_up in LOOK_UPS.items() if look_up.everywhere)
@@ -26,15 +25,6 @@ KINDS = ("ClusterAdmissionPolicy", "AdmissionPolicy", "PolicyException")
 
 class PolicySetError(ValueError):
     """A policy set that cannot be used; the text has a line for each fault: file, line, object, path, what is wrong."""
-
-
-@dataclass(frozen=True, slots=True)
-class Native:
-    """One of Kubernetes' own admission policies (or a binding of one): what is in force of it, and its faults."""
-
-    document: Document
-    policies: tuple[BoundPolicy, ...]
-    faults: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,20 +69,6 @@ def read(documents: Iterable[Document], catalogue: Catalogue) -> PolicySet:
     if faults:
         raise PolicySetError("\n".join(faults))
     return PolicySet(tuple(policies.values()), tuple(exception for exception, _ in exceptions))
-
-
-def find_native(documents: Iterable[Document], kinds: Sequence[Kind] = ()) -> tuple[list[Native], list[Document]]:
-    """Return Kubernetes' own admission policies among the documents, and the other documents.
-
-    `kinds` are those of their cluster that the table of kinds does not have.
-    """
-    documents = list(documents)
-    versions = (each.value.get("apiVersion") for each in documents if isinstance(each.value, dict))
-    if not any(str(version).startswith(f"{ADMISSION}/") for version in versions):
-        return [], documents
-    from webhook.policy_sets.admission_policies import native_policies  # with CEL, as below
-
-    return native_policies(documents, kinds)
 
 
 def load(documents: Iterable[Document], catalogue: Catalogue) -> tuple[BoundPolicy, ...]:

@@ -18,8 +18,8 @@ SMALL_READ = 4 * 1024  # bytes of a request that came at once; less is a rest, o
 FREE_SMALL_READS = 8  # of one request
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.01, 1.0  # seconds
 
-# Who acts, in the order in which connections make room for new ones: nobody before the first request; the client, which
-# sends a request or reads an answer; nobody between two requests, or after the last one; the server.
+# Who acts, in the order in which connections make room for new ones: neither side before the first request; the client,
+# which sends a request or reads an answer; neither side between two requests, or after the last one; the server.
 UNUSED, CLIENT, IDLE, ENDED, SERVER = range(5)
 
 log = logging.getLogger("gatewright.webhook")

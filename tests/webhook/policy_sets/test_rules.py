@@ -327,7 +327,7 @@ def deployment(replicas, image="nginx", **labels):
     ],
 )
 def test_without_a_path_an_update_may_change_nothing_that_a_broken_rule_reads(expression, new, is_denied):
-    """Whether another value is worse is known to nobody: 500 replicas in place of 5 are a new violation."""
+    """Whether another value is worse cannot be known: 500 replicas in place of 5 are a new violation."""
     variables = [{"name": "number", "expression": "object.spec.replicas"}]
     request = ask(new, "Deployment", old_object=deployment(5), operation="UPDATE")
     verdict = Engine([bound(validations=[{"expression": expression}], variables=variables)]).validate(request)

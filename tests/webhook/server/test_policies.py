@@ -43,7 +43,7 @@ def start(file, registry):
 
 
 def some(number: int) -> PolicySet:
-    """Return a set of so many policies."""
+    """Return a set of this many policies."""
     return PolicySet(tuple(bind(NAMES, name=str(each)) for each in range(number)))
 
 
