@@ -113,7 +113,8 @@ OURS = frozenset(KINDS)  # the others are added when a process starts
 
 EPHEMERAL = (Target(POD, "ephemeralcontainers", ("UPDATE",)), Target(POD, "resize", ("UPDATE",)))
 SESSIONS = (Target(POD, "exec", ("CONNECT",)), Target(POD, "attach", ("CONNECT",)))
-SETS = ("pods", "scalable", "namespaced", "all", "exec")
+SCALES = tuple(Target(each, "scale", ("UPDATE",)) for each in POD_KINDS if each.scales)
+SETS = ("pods", "scalable", "namespaced", "all", "exec", "scale")
 POD_KIND = re.compile(r"([a-z0-9-]+)\.([a-z0-9.-]+)/(v[a-z0-9]+)/([A-Za-z0-9]+)=([A-Za-z0-9.]*spec)")
 
 
@@ -132,6 +133,8 @@ def _targets(name: str | Kind, operations: tuple[str, ...]) -> Iterable[Target]:
     match name:
         case "exec":
             return SESSIONS
+        case "scale":
+            return SCALES
         case "pods":
             kinds, more = [each for each in KINDS.values() if each.pod_spec or each.container], EPHEMERAL
         case "scalable":

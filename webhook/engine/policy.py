@@ -28,11 +28,11 @@ class Params(BaseModel):
 class Policy:
     """A policy as its module declares it. What it is in force for is said by objects that name it.
 
-    `kinds` is the name of a set of kinds ("pods", "scalable", "namespaced", "all", "exec"), or a tuple of sets and of
-    kinds, by name or in full; `operations` are those judged on whole objects; `needs` names what must be looked up in
-    the cluster before it can judge, or is a function that tells it from the parameters; `always` puts it in force, with
-    its default parameters and its `action`, where no policy set names it: only for rules that belong to a kind of
-    Gatewright's own.
+    `kinds` is the name of a set of kinds ("pods", "scalable", "namespaced", "all", "exec", "scale"), or a tuple of sets
+    and of kinds, by name or in full; `operations` are those judged on whole objects; `needs` names what must be looked
+    up in the cluster before it can judge, or is a function that tells it from the parameters; `always` puts it in
+    force, with its default parameters and its `action`, where no policy set names it: only for rules that belong to a
+    kind of Gatewright's own.
     """
 
     name: str

@@ -4,8 +4,9 @@ Why: a budget that never allows an eviction stops every drain of a node, and wit
 
 Judged: PodDisruptionBudgets by themselves; with `workloads: true` also Deployments, StatefulSets, ReplicaSets and
 ReplicationControllers, each against the budgets that select its pods, and budgets against them: both are looked up. The
-replicas of all workloads that one budget selects count together. A workload with 0 replicas has nothing to evict.
-ReplicaSets that a Deployment owns and `kubectl scale` are ignored.
+same holds for their /scale subresource (`kubectl scale`, autoscalers), whose workload is looked up too. The replicas of
+all workloads that one budget selects count together. A workload with 0 replicas has nothing to evict. ReplicaSets that
+a Deployment owns are ignored.
 
 Allowed: `maxUnavailable: 1`; `maxUnavailable: 1%`, which is rounded up; `minAvailable: 1` for two replicas.
 Denied:  `maxUnavailable: 0`; `minAvailable: 100%`; neither of the two; `minAvailable: 2` for two replicas.
@@ -19,7 +20,7 @@ from typing import NamedTuple
 
 from pydantic import Field
 
-from webhook.engine import Fields, Params, Policy, Request, Violation, Violations
+from webhook.engine import PARENT, Fields, Params, Policy, Request, Violation, Violations
 from webhook.engine.look_ups import read_each
 from webhook.engine.match import meets
 from webhook.policies._records import is_scaled_by_deployment
@@ -92,7 +93,7 @@ def _judge_budget(request: Request, params: DisruptionBudgets) -> Violations:
 
 def _judge_workload(request: Request) -> Violations:
     """Yield a violation for each budget that keeps all pods: those of the workload, and of others that it selects."""
-    workload = _workload(request)
+    workload = _workload(request) if request.kind != "Scale" else _scaled(request)
     for budget in read_each(request.lookup(BUDGETS), _budget):
         if not (budget.selects(workload) and budget.kept(workload.replicas)):
             continue
@@ -138,6 +139,13 @@ def _workload(object: Fields) -> Workload:
     return Workload(_title(object), object.texts("spec.template.metadata.labels"), wanted)
 
 
+def _scaled(request: Request) -> Workload:
+    """Read what a /scale belongs to, with the replicas that it sets: the API leaves 0 out."""
+    parent = Fields(request.lookup(PARENT))
+    replicas = 0 if is_scaled_by_deployment(parent) else request.integer("spec.replicas") or 0
+    return _workload(parent)._replace(replicas=replicas)
+
+
 def _title(object: Fields) -> str:
     return f"{object.string('kind')} {object.string('metadata.name')}"
 
@@ -146,7 +154,7 @@ POLICY = Policy(
     "disruption-budgets",
     DisruptionBudgets,
     validate=validate,
-    kinds=("PodDisruptionBudget", "Deployment", "StatefulSet", "ReplicaSet", "ReplicationController"),
+    kinds=("PodDisruptionBudget", "Deployment", "StatefulSet", "ReplicaSet", "ReplicationController", "scale"),
     category="capacity",
-    needs=lambda params: (BUDGETS, WORKLOADS) if params.workloads else (),
+    needs=lambda params: (BUDGETS, WORKLOADS, PARENT) if params.workloads else (),
 )

@@ -2,8 +2,8 @@
 
 Why: a typo in a number should not fill all nodes. Judged: replicas of the object, of its /scale subresource (`kubectl
 scale`), and of autoscalers (HorizontalPodAutoscaler, KEDA's ScaledObject) that could raise them later. The minimum does
-not apply to ReplicaSets that a Deployment scales during a rollout. With `labels`, the object that is scaled by /scale
-is looked up.
+not apply to ReplicaSets that a Deployment scales during a rollout. With `labels` or `minimum`, the object that is scaled
+by /scale is looked up.
 
 Allowed: `spec.replicas: 10`, or no `replicas` at all (the API server's default is 1).
 Denied:  `spec.replicas: 11`; a HorizontalPodAutoscaler with `maxReplicas: 20`; a ScaledObject without
@@ -43,10 +43,10 @@ class ReplicaLimits(Params):
 
 def validate(request: Request, params: ReplicaLimits) -> Violations:
     """Yield one violation for each number above the maximum, and one where the lowest is below the minimum."""
-    if params.labels:
-        workload = Fields(request.lookup(PARENT)) if request.kind == "Scale" else request
-        if not params.labels.items() <= workload.texts("metadata.labels").items():
-            return
+    reads_parent = params.labels or (params.minimum and request.resource_kind == "ReplicaSet")
+    workload = Fields(request.lookup(PARENT)) if reads_parent and request.kind == "Scale" else request
+    if params.labels and not params.labels.items() <= workload.texts("metadata.labels").items():
+        return
     judged = numbers(request)
     for path, number, found in judged:
         if number > params.maximum:
@@ -54,11 +54,16 @@ def validate(request: Request, params: ReplicaLimits) -> Violations:
             fix, excess = f"set it to {params.maximum} or less", number - params.maximum
             yield request.violation(path, number, rule, fix, found=found, excess=excess, mended=params.maximum)
     path, number, found = judged[0]
-    if number < params.minimum and not (params.allow_zero and number == 0) and not is_scaled_by_deployment(request):
+    if number < params.minimum and not (params.allow_zero and number == 0) and not is_scaled_by_deployment(workload):
         rule = f"{params.tier} workloads need at least {params.minimum} replicas"
         fix = f"set it to {params.minimum} or more{', or to 0' if params.allow_zero else ''}"
         excess = params.minimum - number
         yield request.violation(path, number, rule, fix, found=found, excess=excess, mended=params.minimum)
+
+
+def needs(params: ReplicaLimits) -> tuple[str, ...]:
+    """Name what must be looked up by these parameters."""
+    return (PARENT,) if params.labels or params.minimum else ()
 
 
 def numbers(request: Request) -> list[tuple[str, int, str | None]]:
@@ -79,5 +84,5 @@ POLICY = Policy(
     validate=validate,
     kinds="scalable",
     category="capacity",
-    needs=lambda params: (PARENT,) if params.labels else (),
+    needs=needs,
 )

@@ -101,11 +101,13 @@ def test_directories_have_helpers_of_their_own(tmp_path: Path) -> None:
         ),
         (
             GOOD.replace('kinds="pods"', 'kinds="pod"'),
-            ": cannot be used: pod is neither a known kind nor a set of kinds: pods, scalable, namespaced, all, exec",
+            ": cannot be used: pod is neither a known kind nor a set of kinds: "
+            "pods, scalable, namespaced, all, exec, scale",
         ),
         (
             GOOD.replace('kinds="pods"', 'kinds=("Pods",)'),
-            ": cannot be used: Pods is neither a known kind nor a set of kinds: pods, scalable, namespaced, all, exec",
+            ": cannot be used: Pods is neither a known kind nor a set of kinds: "
+            "pods, scalable, namespaced, all, exec, scale",
         ),
         (
             GOOD.replace("validate=validate, ", ""),

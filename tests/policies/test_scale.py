@@ -1,0 +1,57 @@
+"""What a policy says about replicas, it says of /scale too."""
+
+import copy
+from pathlib import Path
+
+from tests.webhook.asking import about
+from webhook.engine import PARENT, Request
+from webhook.engine.kinds import KINDS
+from webhook.harness.bases import merge
+from webhook.harness.cases import load_trials
+from webhook.policy_sets.catalogue import catalogue
+
+SCALING = {each.kind for each in KINDS.values() if each.scales}
+BEFORE, AFTER = 5, (0, 1, 2, 3, 11, 1000)
+
+
+def scale(replicas):
+    """Write a Scale; the API leaves 0 out."""
+    spec = {"replicas": replicas} if replicas else {}
+    return {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "case"}, "spec": spec}
+
+
+def violations(trial, subresource, new, old, parent):
+    """What the policies of a trial find in an update: path and message."""
+    asked = about(parent["kind"], subresource, operation="UPDATE", name="case", namespace="default")
+    request = Request(asked, copy.deepcopy(new), copy.deepcopy(old), trial.looked_up | {PARENT: parent})
+    return sorted(each.message for outcome in trial.engine.validate(request).outcomes for each in outcome.violations)
+
+
+def applied(trial, object, replicas):
+    """What they find where somebody applies the object with other replicas."""
+    old = merge(object, {"spec": {"replicas": BEFORE}})
+    return violations(trial, "", merge(old, {"spec": {"replicas": replicas}}), old, old)
+
+
+def scaled(trial, object, replicas):
+    """What they find where somebody scales the object."""
+    old = merge(object, {"spec": {"replicas": BEFORE}})
+    return violations(trial, "scale", scale(replicas), scale(BEFORE), old)
+
+
+def test_scaling_is_judged_as_applying_the_same_replicas():
+    """Each case about a workload is tried with several numbers: where they decide, /scale gets the same verdict."""
+    about_replicas, differing = set(), []
+    for name in catalogue():
+        for trial in load_trials(Path(__file__).with_name(f"{name.replace('-', '_')}.yaml"), catalogue()):
+            object = trial.admission.object
+            if object is None or object["kind"] not in SCALING or trial.expect == "malformed":
+                continue
+            found = [applied(trial, object, each) for each in AFTER]
+            if all(each == found[0] for each in found):
+                continue
+            about_replicas.add(name)
+            if (other := [scaled(trial, object, each) for each in AFTER]) != found:
+                differing.append((trial.where, trial.name, found, other))
+    assert differing == []
+    assert about_replicas == {"disruption-budgets", "replica-limits"}
