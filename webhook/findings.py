@@ -30,16 +30,21 @@ def findings(outcomes: Iterable[Outcome], wording: Callable[[Outcome], str] = fa
 
 
 def _findings(outcomes: Iterable[Outcome], wording: Callable[[Outcome], str]) -> Iterator[Finding]:
-    malformed: set[str] = set()
+    outcomes = tuple(outcomes)
+    reporters: dict[str, Outcome] = {}  # of the policies that read a malformed field, the first one that denies
     for outcome in outcomes:
         if outcome.malformed is not None:
-            if outcome.malformed.where not in malformed:  # every policy that reads the field reports it
-                malformed.add(outcome.malformed.where)
-                yield _finding(outcome.policy, outcome.malformed, "Deny")
+            first = reporters.setdefault(outcome.malformed.where, outcome)
+            if outcome.denies and not first.denies:
+                reporters[outcome.malformed.where] = outcome
+    for outcome in outcomes:
+        action = next((each for each in ACTIONS if each in outcome.actions), "Audit")
+        if outcome.malformed is not None:
+            if reporters[outcome.malformed.where] is outcome:
+                yield _finding(outcome.policy, outcome.malformed, action)
         elif outcome.error is not None:
             yield Finding(outcome.policy, "", wording(outcome), "Error" if outcome.denies else "Warn")
         else:
-            action = next((each for each in ACTIONS if each in outcome.actions), "Audit")
             yield from (_finding(outcome.policy, each, action) for each in outcome.violations)
 
 

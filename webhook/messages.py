@@ -87,7 +87,7 @@ def _reported(outcome: Outcome) -> tuple[Violation, ...]:
     """Return what a policy reports: its violations, the malformed field, or that it failed."""
     if outcome.error is not None:
         return (Violation("", None, failure(outcome), ""),)
-    return outcome.violations if outcome.malformed is None else (outcome.malformed,)
+    return outcome.reported
 
 
 def failure(outcome: Outcome) -> str:
@@ -124,7 +124,7 @@ def _warned(verdict: Verdict) -> Iterator[tuple[str, Violation, str]]:
     """Yield what a warning is about: the policy, the violation, and what is added to its message."""
     for outcome in verdict.outcomes:
         has_failed = outcome.error is not None and not outcome.denies
-        if has_failed or (outcome.violations and "Warn" in outcome.actions):
+        if has_failed or (outcome.error is None and "Warn" in outcome.actions):
             yield from ((outcome.policy, each, "") for each in _reported(outcome))
         for each in outcome.tolerated:
             yield outcome.policy, each, f" {TOLERATED} {each.expired}.)" if each.expired else f" {TOLERATED})"

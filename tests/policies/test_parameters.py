@@ -92,7 +92,7 @@ def test_parameters_that_can_be_meant_are_taken(policy, params):
         ("replica-limits", {}, set()),
         ("replica-limits", {"labels": {"tier": "web"}}, {"parent"}),
         ("disruption-budgets", {}, set()),
-        ("disruption-budgets", {"workloads": True}, {"disruption_budgets", "workloads"}),
+        ("disruption-budgets", {"workloads": True}, {"disruption_budgets", "workloads", "parent"}),
     ],
 )
 def test_parameters_say_what_must_be_looked_up(policy, params, needs):

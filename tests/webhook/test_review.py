@@ -377,6 +377,18 @@ def test_a_malformed_field_is_reported_once():
                 "causes": [{"reason": "a", "message": line, "field": "spec.replicas"}],
             },
         },
+        "warnings": [f"b: {line}"],
+        "auditAnnotations": {"malformed": f"a: {line}\nb: {line}"},
+    }
+
+
+def test_a_malformed_field_is_no_denial_of_a_policy_that_does_not_deny():
+    """It is a warning, or in the audit log alone."""
+    line = 'spec.replicas: "3" is a string; it must be an integer. Correct its type.'
+    assert answered(Verdict((Outcome("a", WARN, malformed=WRONG), Outcome("b", AUDIT, malformed=WRONG)))) == {
+        "uid": "u-1",
+        "allowed": True,
+        "warnings": [f"a: {line}"],
         "auditAnnotations": {"malformed": f"a: {line}\nb: {line}"},
     }
 

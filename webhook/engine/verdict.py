@@ -34,11 +34,14 @@ class Outcome:
     @property
     def denies(self) -> bool:
         """Whether this outcome alone is a denial."""
-        if self.malformed is not None:
-            return True
         if self.error is not None:
             return self.fails_closed
-        return bool(self.violations) and "Deny" in self.actions
+        return "Deny" in self.actions and bool(self.reported)
+
+    @property
+    def reported(self) -> tuple[Violation, ...]:
+        """What it says about the object: its violations, or the field with the wrong type."""
+        return self.violations if self.malformed is None else (self.malformed,)
 
     def mapped(self, mapping: Callable[[Violation], Violation]) -> "Outcome":
         """Return it with each violation mapped; itself if there is none, which is the usual case."""
@@ -87,14 +90,14 @@ def without_repeats(outcomes: Iterable[Outcome], more: Iterable[Outcome]) -> tup
     is_renamed = any(each.where == NAME for outcome in found if outcome.denies for each in outcome.violations)
     denied = {_key(outcome, each) for outcome in found for each in outcome.violations}
     tolerated = denied | {_key(outcome, each) for outcome in found for each in outcome.tolerated}
-    others = {each for outcome in found for each in (_reported(outcome), (outcome.policy, ""))}
+    others = {each for outcome in found for each in (_failed(outcome), (outcome.policy, ""))}
     for outcome in more:
         new = tuple(each for each in outcome.violations if _key(outcome, each) not in denied)
         new = tuple(each for each in new if not (is_renamed and each.where == NAME))
         kept = tuple(each for each in outcome.tolerated if _key(outcome, each) not in tolerated)
-        if new or kept or _reported(outcome) not in others:
+        if new or kept or _failed(outcome) not in others:
             found.append(replace(outcome, violations=new, tolerated=kept))
-        others |= {_reported(outcome), (outcome.policy, "")}
+        others |= {_failed(outcome), (outcome.policy, "")}
         denied |= {_key(outcome, each) for each in new}
         tolerated |= {_key(outcome, each) for each in (*new, *kept)}
     return tuple(found)
@@ -104,7 +107,7 @@ def _key(outcome: Outcome, violation: Violation) -> tuple[str, str, str]:
     return outcome.policy, violation.where, violation.rule
 
 
-def _reported(outcome: Outcome) -> tuple[str, str]:
+def _failed(outcome: Outcome) -> tuple[str, str]:
     """Return the policy, and what it reports beside violations of its rule."""
     failed = "" if outcome.error is None else f"{type(outcome.error).__name__}: {outcome.error}"
     return outcome.policy, outcome.malformed.message if outcome.malformed is not None else failed

@@ -148,7 +148,7 @@ def warned(answer: Answer) -> list[Reported]:
 def audited(answer: Answer) -> list[Reported]:
     """Return policy and message of each violation that appears only in the audit log."""
     silent = (outcome for outcome in answer.outcomes if not outcome.actions & {"Deny", "Warn"})
-    return [(outcome.policy, each.message) for outcome in silent for each in outcome.violations]
+    return [(outcome.policy, each.message) for outcome in silent for each in outcome.reported]
 
 
 def _status(trial: Trial, expected: Expectation, answer: Answer) -> Iterator[str]:
