@@ -2,8 +2,8 @@
 
 Why: a typo in a number should not fill all nodes. Judged: replicas of the object, of its /scale subresource (`kubectl
 scale`), and of autoscalers (HorizontalPodAutoscaler, KEDA's ScaledObject) that could raise them later. The minimum does
-not apply to ReplicaSets that a Deployment scales during a rollout. With `labels` or `minimum`, the object that is scaled
-by /scale is looked up.
+not apply to ReplicaSets that a Deployment scales during a rollout. With `labels` or `minimum`, the object that is
+scaled by /scale is looked up.
 
 Allowed: `spec.replicas: 10`, or no `replicas` at all (the API server's default is 1).
 Denied:  `spec.replicas: 11`; a HorizontalPodAutoscaler with `maxReplicas: 20`; a ScaledObject without
