@@ -1,6 +1,6 @@
 """The planners of all kinds as plain functions for the engine, which judges children with their parent."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -16,7 +16,7 @@ from controller.reconcilers.images import is_chosen
 from controller.runtime.kind import PlannedKind
 from controller.runtime.plan import Apply, CreateOnly, Object, Observed
 from kube.resource import Resource
-from webhook.engine import ControllerUser, PlannedObject, Planner, Planners, RefusedError, Violation
+from webhook.engine import ControllerUser, Planned, PlannedObject, Planner, Planners, Violation
 from webhook.engine.kinds import KINDS, Kind
 from webhook.engine.planners import Served
 
@@ -54,32 +54,34 @@ def optional_resources() -> list[Resource]:
 def planner(kind: PlannedKind[Any], settings: Mapping[str, Any]) -> Planner:
     """Return a kind's planner as a plain function from the decoded object to its children."""
     custom: type[CustomResource] = kind.type
+    makes = {each: _kind(each) for each in kind.owns}
+    types = {each.resource: each.type for each in planned_kinds()}
 
-    def plan(object: Object, now: datetime, served: Served) -> Sequence[PlannedObject]:
+    def child(write: Apply | CreateOnly) -> PlannedObject:
+        resource, object = kind.owned(write.object), write.object
+        filled = defaulted_as(types[resource], object) if resource in types else object
+        if isinstance(write, Apply):
+            return PlannedObject(makes[resource], filled, write.origin)
+        return PlannedObject(makes[resource], filled, write.origin, once=True, owned=not write.adopt_labels)
+
+    def plan(object: Object, now: datetime, served: Served) -> Planned:
         try:
             read = custom.model_validate(object)
         except ValidationError as error:
-            raise RefusedError([_violation(*fault) for fault in faults(custom, error)]) from None
+            return Planned(refused=[_violation(*fault) for fault in faults(custom, error)])
         there = frozenset(each for each in kind.optional if (each.group, each.plural) in served)
         plan = kind.plan(read, Observed(settings=settings, served=there), now)
         writes = (write for step in plan.steps for write in step.writes)
-        return [_child(write) for write in writes if isinstance(write, Apply | CreateOnly)]
+        return Planned([child(write) for write in writes if isinstance(write, Apply | CreateOnly)])
 
     scale = custom.definition.scale
     return Planner(
         _kind(kind.resource),
-        tuple(map(_kind, kind.owns)),
+        tuple(makes.values()),
         plan,
-        partial(defaulted_as, custom),
         replicas=None if scale is None else scale.replicas.removeprefix("."),
         optional=tuple(map(_kind, kind.optional)),
     )
-
-
-def _child(write: Apply | CreateOnly) -> PlannedObject:
-    if isinstance(write, Apply):
-        return PlannedObject(write.object, write.origin)
-    return PlannedObject(write.object, write.origin, once=True, owned=not write.adopt_labels)
 
 
 def _violation(path: str, text: str) -> Violation:

@@ -26,7 +26,6 @@ from webhook.engine import (
     Params,
     Planners,
     Policy,
-    RefusedError,
     Request,
     Violation,
 )
@@ -65,7 +64,7 @@ def children(object, namespace):
     (about,) = (each for each in PLANNERS if (each.kind.group, each.kind.kind) == (group, object["kind"]))
     return [
         each.object
-        for each in about.plan(object | {"metadata": object["metadata"] | {"namespace": namespace}}, TODAY, ())
+        for each in about.plan(object | {"metadata": object["metadata"] | {"namespace": namespace}}, TODAY, ()).children
     ]
 
 
@@ -111,10 +110,12 @@ def test_children_are_judged_with_the_controllers_settings():
 
 @pytest.mark.parametrize("sample", OBJECTS, ids=lambda each: each["metadata"]["name"])
 def test_every_sample_can_be_planned(sample):
-    """Its children have the kinds that its planner declares."""
+    """Its children have the kinds that its planner declares, and the API server's defaults."""
     group = sample["apiVersion"].partition("/")[0]
     (about,) = (each for each in PLANNERS if (each.kind.group, each.kind.kind) == (group, sample["kind"]))
-    assert all(about.planned_kind(each.object) in about.makes for each in about.plan(sample, TODAY, ()))
+    children = about.plan(sample, TODAY, ()).children
+    assert all(each.kind in about.makes for each in children)
+    assert [each.object for each in children] == [defaulted(each.object) for each in children]
 
 
 def test_available_apis_decide_the_plan():
@@ -122,7 +123,7 @@ def test_available_apis_decide_the_plan():
     sample = next(each for each in OBJECTS if each["kind"] == "EcommercePlatform")
     platforms = PLANNERS.of(KINDS["platform.example.com", "EcommercePlatform"])
     monitors = {("monitoring.coreos.com", "servicemonitors")}
-    made = {bool(served): platforms.plan(sample, TODAY, served) for served in ((), monitors)}
+    made = {bool(served): platforms.plan(sample, TODAY, served).children for served in ((), monitors)}
     kinds = {served: {each.object["kind"] for each in found} for served, found in made.items()}
     annotated = {
         served: any("annotations" in each.object["metadata"] for each in found if each.object["kind"] == "Service")
@@ -135,9 +136,8 @@ def test_available_apis_decide_the_plan():
 def test_a_type_error_is_a_violation_of_its_field():
     """Each invalid field is a separate violation."""
     webapp = {"metadata": {"name": "shop"}, "spec": {"replicas": 11, "port": "http"}}
-    with pytest.raises(RefusedError) as caught:
-        PLANNERS.of(KINDS["example.com", "WebApp"]).plan(webapp, TODAY, ())
-    assert [each.message for each in caught.value.violations] == [
+    planned = PLANNERS.of(KINDS["example.com", "WebApp"]).plan(webapp, TODAY, ())
+    assert [each.message for each in planned.refused] == [
         "spec.replicas: 11; should be less than or equal to 10. Correct it.",
         "spec.image: missing; it is required. Add it.",
         'spec.port: "http"; should be a valid integer. Correct it.',
@@ -208,7 +208,7 @@ def test_every_image_chosen_by_a_planner_is_known(registry):
     while left:
         parent = left.pop()
         kind = kinds.get((parent["apiVersion"].partition("/")[0], parent["kind"]))
-        for made in kind.plan(defaulted(parent), TODAY, ()) if kind else ():
+        for made in kind.plan(defaulted(parent), TODAY, ()).children if kind else ():
             chosen |= set(images(made.object)) - set(images(parent))
             left.append(made.object)
     assert [each for each in sorted(chosen) if not planners.is_chosen(each)] == []

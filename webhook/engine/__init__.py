@@ -5,7 +5,7 @@ from webhook.engine.containers import Container
 from webhook.engine.engine import Engine
 from webhook.engine.exceptions import NOW
 from webhook.engine.fields import Fields, WrongTypeError
-from webhook.engine.planners import SERVED, ControllerUser, PlannedObject, Planner, Planners, RefusedError
+from webhook.engine.planners import SERVED, ControllerUser, Planned, PlannedObject, Planner, Planners
 from webhook.engine.policy import Params, Policy
 from webhook.engine.request import NAMESPACE, NAMESPACE_LABELS, PARENT, Attributes, NotLookedUpError, Request
 from webhook.engine.verdict import MAX_VIOLATIONS, Outcome, Verdict
@@ -29,11 +29,11 @@ __all__ = [
     "Params",
     "Patch",
     "Patches",
+    "Planned",
     "PlannedObject",
     "Planner",
     "Planners",
     "Policy",
-    "RefusedError",
     "Request",
     "Verdict",
     "Violation",

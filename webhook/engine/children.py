@@ -2,9 +2,8 @@
 
 import copy
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from operator import methodcaller
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from webhook.engine.bound import outcomes_of
 from webhook.engine.exceptions import NOW
@@ -12,7 +11,7 @@ from webhook.engine.fields import Fields, steps_of
 from webhook.engine.jsonpatch import Patcher
 from webhook.engine.look_ups import with_object
 from webhook.engine.origins import traced
-from webhook.engine.planners import SERVED, Object, PlannedObject, Planner, Planners, RefusedError
+from webhook.engine.planners import SERVED, ControllerUser, Object, Planned, PlannedObject, Planner
 from webhook.engine.request import PARENT, Attributes, Request
 from webhook.engine.verdict import Outcome, Verdict
 from webhook.engine.violation import Before, Patch, Violation
@@ -21,22 +20,7 @@ if TYPE_CHECKING:
     from webhook.engine.engine import Engine
 
 
-def judge_children(engine: "Engine", planner: Planner, request: Request) -> Iterator[Outcome]:
-    """Yield the outcomes of all planned children; a planner that raises is an outcome, as a policy is.
-
-    Each child finds those created before it when it looks others up.
-    """
-    plan = Plan(engine.planners, planner)
-    yield from outcomes_of([plan], methodcaller("validate", request))
-    looked_up = request.looked_up
-    for child in plan.children:
-        outcomes, object = _judged(engine, child, looked_up)
-        yield from (child.mapped(each) for each in outcomes)
-        looked_up = with_object(looked_up, object, child.attributes.namespace)
-
-
-@dataclass(frozen=True, slots=True)
-class Child:
+class Child(NamedTuple):
     """One object that would be created, or updated where there is an `old` one, and where its fields come from."""
 
     attributes: Attributes
@@ -45,12 +29,8 @@ class Child:
     origin: Mapping[str, str]
     parent: Object
 
-    def mapped(self, outcome: Outcome) -> Outcome:
-        """Return an outcome about the child in terms of its parent."""
-        mapped = outcome.mapped(self._mapped)
-        return replace(mapped, patched=False) if mapped.patched else mapped
-
-    def _mapped(self, violation: Violation) -> Violation:
+    def mapped(self, violation: Violation) -> Violation:
+        """Return a violation of the child in terms of its parent; that of a grandchild may have no origin either."""
         if violation.of:
             return violation
         source = traced(violation.path, self.origin, self.parent)
@@ -59,72 +39,62 @@ class Child:
         return replace(violation, of=f"{self.attributes.kind}/{self.attributes.name}")
 
 
-class Plan:
-    """The children planned for one request. It is asked as a policy is, and denies what cannot be planned."""
+def judge_children(engine: "Engine", planner: Planner, request: Request) -> Iterator[Outcome]:
+    """Yield the outcomes of all planned children; a planner that raises is an outcome, as a policy is.
 
-    actions = frozenset({"Deny"})
-    fails_closed = True
+    Each child finds those created before it when it looks others up.
+    """
+    children: list[Child] = []
+    user, looked_up = engine.planners.controller_user, request.looked_up
+    yield from outcomes_of([planner], lambda planner: _plan(planner, request, user, children))
+    for child in children:
+        outcomes, object = _judged(engine, child, looked_up)
+        for outcome in outcomes:
+            mapped = outcome.mapped(child.mapped)
+            yield replace(mapped, patched=False) if mapped.patched else mapped
+        looked_up = with_object(looked_up, object, child.attributes.namespace)
 
-    def __init__(self, planners: Planners, planner: Planner) -> None:
-        """Start without children."""
-        self.title = f"{planner.kind.kind.lower()}-plan"
-        self.children: list[Child] = []
-        self._planners = planners
-        self._planner = planner
 
-    def validate(self, request: Request) -> Outcome | None:
-        """Find the children; those that the object had before are updated. Return what no plan can be made of."""
-        object, old = _states(self._planner, request)
-        before, refused_before = self._planned(old, request)
-        planned, refused = self._planned(object, request)
-        tolerated = Before(refused_before)
-        new = tuple(each for each in refused if not tolerated.holds(each))
-        if new:
-            return Outcome(f"{self._planner.kind.kind.lower()}-schema", self.actions, new)
-        existing = {_identity(each.object): each.object for each in before}
-        for each in planned:
-            child_before = existing.get(_identity(each.object))
-            if object is not None and (child_before is None or not each.once):
-                self.children.append(self._child(request, object, each, child_before))
+def _plan(planner: Planner, request: Request, user: ControllerUser, children: list[Child]) -> Outcome | None:
+    """Add the children of an object; those that it had before are updated. Return why it can have none."""
+    object, old = _states(planner, request)
+    if object is None:
         return None
+    now, served = request.lookup(NOW), request.lookup(SERVED) if planner.optional else ()
+    before = Planned() if old is None else planner.plan(old, now, served)
+    planned, tolerated = planner.plan(object, now, served), Before(before.refused)
+    if new := tuple(each for each in planned.refused if not tolerated.holds(each)):
+        return Outcome(f"{planner.kind.kind.lower()}-schema", planner.actions, new)
+    existing = {each.identity: each for each in before.children}
+    for each in planned.children:
+        old_child = existing.get(each.identity)
+        if old_child is None or not each.once:
+            children.append(_child(request.attributes, user, object, each, old_child))
+    return None
 
-    def _planned(
-        self, object: Object | None, request: Request
-    ) -> tuple[tuple[PlannedObject, ...], tuple[Violation, ...]]:
-        """Return the children of a state of the object, and why there can be none."""
-        if object is None:
-            return (), ()
-        served = request.lookup(SERVED) if self._planner.optional else ()
-        try:
-            return tuple(self._planner.plan(object, request.lookup(NOW), served)), ()
-        except RefusedError as error:
-            return (), error.violations
 
-    def _child(self, request: Request, parent: Object, planned: PlannedObject, old: Object | None) -> Child:
-        """Return a child with the request by which the controller would create it, or update the `old` one."""
-        kind, user = self._planner.planned_kind(planned.object), self._planners.controller_user
-        namespace = request.attributes.namespace if kind.namespaced else ""
-        attributes = Attributes(
-            uid=request.attributes.uid,
-            operation="CREATE" if old is None else "UPDATE",
-            group=kind.group,
-            version=str(planned.object["apiVersion"]).rpartition("/")[2],
-            kind=kind.kind,
-            resource_group=kind.group,
-            resource=kind.plural,
-            name=str(planned.object["metadata"]["name"]),
-            namespace=namespace,
-            username=user.username,
-            groups=user.groups,
-            dry_run=request.attributes.dry_run,
-        )
-        planner, owner = self._planners.of(kind), parent if planned.owned else None
-
-        def stored(object: Object) -> Object:
-            return _placed(planner.filled(object) if planner else object, namespace, owner)
-
-        before = None if old is None else stored(old)
-        return Child(attributes, stored(planned.object), before, planned.origin, parent)
+def _child(
+    asked: Attributes, user: ControllerUser, parent: Object, planned: PlannedObject, old: PlannedObject | None
+) -> Child:
+    """Return a child with the request by which the controller would create it, or update the `old` one."""
+    kind = planned.kind
+    attributes = Attributes(
+        uid=asked.uid,
+        operation="CREATE" if old is None else "UPDATE",
+        group=kind.group,
+        version=str(planned.object["apiVersion"]).rpartition("/")[2],
+        kind=kind.kind,
+        resource_group=kind.group,
+        resource=kind.plural,
+        name=str(planned.object["metadata"]["name"]),
+        namespace=asked.namespace if kind.namespaced else "",
+        username=user.username,
+        groups=user.groups,
+        dry_run=asked.dry_run,
+    )
+    owner = parent if planned.owned else None
+    before = None if old is None else _stored(old.object, attributes.namespace, owner)
+    return Child(attributes, _stored(planned.object, attributes.namespace, owner), before, planned.origin, parent)
 
 
 def _states(planner: Planner, request: Request) -> tuple[Object | None, Object | None]:
@@ -147,11 +117,7 @@ def _states(planner: Planner, request: Request) -> tuple[Object | None, Object |
     return object, old
 
 
-def _identity(object: Object) -> tuple[str, str, str]:
-    return object["apiVersion"], object["kind"], object["metadata"]["name"]
-
-
-def _placed(object: Object, namespace: str, owner: Object | None) -> Object:
+def _stored(object: Object, namespace: str, owner: Object | None) -> Object:
     """Return a child in its namespace, and with its owner where it has one."""
     metadata = object["metadata"] | ({"namespace": namespace} if namespace else {})
     if owner is not None:

@@ -4,9 +4,9 @@ The process that builds an engine supplies the functions: the engine does not kn
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 from webhook.engine.kinds import Kind, Target
 from webhook.engine.request import Attributes
@@ -17,60 +17,60 @@ ResourceKey = tuple[str, str]  # group and plural
 Served = Collection[ResourceKey]
 
 SERVED = "served_apis"  # the look-up of which optional resources the API server has
-SERVICE_ACCOUNTS = "system:serviceaccounts"
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedObject:
+class PlannedObject(NamedTuple):
     """One object that would be created, and for its fields (or those above them) the parent's fields they come from.
 
-    A child created `once` is never updated; a child that is not `owned` outlives its parent.
+    It has the defaults that the API server fills in. A child created `once` is never updated; a child that is not
+    `owned` outlives its parent.
     """
 
+    kind: Kind
     object: Object
-    origin: Mapping[str, str] = field(default_factory=dict)
+    origin: Mapping[str, str] = {}
     once: bool = False
     owned: bool = True
 
+    @property
+    def identity(self) -> tuple[Kind, str]:
+        """What tells it from its siblings: its kind and its name."""
+        return self.kind, self.object["metadata"]["name"]
 
-class RefusedError(ValueError):
-    """An object that its type rejects, so that it has no plan."""
 
-    def __init__(self, violations: Sequence[Violation]) -> None:
-        """Take what is wrong with it."""
-        super().__init__("; ".join(violation.message for violation in violations))
-        self.violations = tuple(violations)
+class Planned(NamedTuple):
+    """What is planned for an object: all children of it, in order, or why its type rejects it."""
+
+    children: Sequence[PlannedObject] = ()
+    refused: Sequence[Violation] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Planner:
-    """The planner of one kind.
+    """The planner of one kind. It is asked as a policy is: a failure denies.
 
-    `makes` are the kinds of it; `plan` returns all of it, in order, or raises RefusedError, given the time and which of
-    the `optional` ones the API server has; `filled` returns an object with the defaults that the API server fills in;
-    `replicas` is the field that its /scale sets, where it has one.
+    `makes` are the kinds of its children; `plan` plans an object, given the time and which of the `optional` ones the
+    API server has; `replicas` is the field that its /scale sets, where it has one.
     """
 
     kind: Kind
     makes: tuple[Kind, ...]
-    plan: Callable[[Object, datetime, Served], Sequence[PlannedObject]]
-    filled: Callable[[Object], Object]
+    plan: Callable[[Object, datetime, Served], Planned]
     replicas: str | None = None
     optional: tuple[Kind, ...] = ()
+    actions: ClassVar = frozenset({"Deny"})
+    fails_closed: ClassVar = True
+
+    @property
+    def title(self) -> str:
+        """What messages call it."""
+        return f"{self.kind.kind.lower()}-plan"
 
     @property
     def targets(self) -> tuple[Target, ...]:
         """The targets that the plan depends on: the object, and its /scale if it has one."""
         whole = Target(self.kind)
         return (whole,) if self.replicas is None else (whole, Target(self.kind, "scale", ("UPDATE",)))
-
-    def planned_kind(self, object: Object) -> Kind:
-        """Return the kind of a planned child. Raises LookupError if it is not declared."""
-        group = str(object["apiVersion"]).rpartition("/")[0]
-        for kind in self.makes:
-            if (kind.group, kind.kind) == (group, object["kind"]):
-                return kind
-        raise LookupError(f"{self.kind.kind} does not declare the child {object['apiVersion']} {object['kind']}")
 
 
 @dataclass(frozen=True, slots=True)

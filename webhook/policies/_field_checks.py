@@ -1,7 +1,8 @@
-"""Rules for fields of Gatewright's own kinds that the API server or the controller rejects in a child.
+"""Rules for names and fields of Gatewright's own kinds that the API server rejects in a child.
 
 The API server validates a custom resource against its schema only. Without these rules it would admit an object whose
-children it then rejects: names, sizes, schedules, and contradictory settings of containers.
+children it then rejects: names, sizes, schedules, and contradictory settings of containers. A field has one name, and
+one rule, in all of these kinds.
 """
 
 import re
@@ -11,62 +12,77 @@ from webhook.engine import Fields, Request, Violations
 from webhook.engine.fields import entry
 from webhook.engine.violation import shown
 
-OBJECT_NAME = re.compile(r"(?!.{254})[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+OBJECT_NAME = (
+    re.compile(r"(?!.{254})[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"),
+    "not a valid object name",
+    "use lower-case letters, digits, '-' and '.'",
+)
+TEXTS = {  # by field: the pattern, the rule and the fix
+    "image": (re.compile(r"(?!\s).*(?<!\s)", re.DOTALL), "must not begin or end with whitespace", "remove it"),
+    "ingressClassName": OBJECT_NAME,
+    "storageClassName": OBJECT_NAME,
+    "tlsSecretName": OBJECT_NAME,
+}
 DNS_LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 SYS_ADMIN = "CAP_SYS_ADMIN"  # the only spelling that the API server rejects
 SOURCES = ("secretKeyRef", "configMapKeyRef")
 
+Limit = tuple[int, str]  # how many characters a name may have, and the rule
 
-def too_long(request: Request, limit: int, rule: str) -> Violations:
-    """Yield a violation where the object's name has more characters than `limit`."""
+
+def child_limit(kind: str, suffix: str, limit: int) -> Limit:
+    """Return the limit of a name, whose child `<name><suffix>` has a limit of its own."""
+    room = limit - len(suffix)
+    return room, f"the {kind} <name>{suffix} has a limit of {limit} characters, which leaves {room}"
+
+
+def judge_name(request: Request, *limits: Limit, label: str = "") -> Violations:
+    """Yield a violation where a name is too long by the lowest limit, or breaks the rule `label`: be a DNS label."""
     name = request.string("metadata.name") or ""
-    if len(name) > limit:
+    most, rule = min(limits, default=(len(name), ""))
+    if len(name) > most:
         found = f"{shown(name)} has {len(name)} characters"
         yield request.violation("metadata.name", name, rule, "choose a shorter name", found=found)
-
-
-def no_dns_label(request: Request, rule: str) -> Violations:
-    """Yield a violation where the object's name, however long, cannot be a Service's."""
-    name = request.string("metadata.name")
-    if name and not DNS_LABEL.fullmatch(name):
+    if label and name and not DNS_LABEL.fullmatch(name):
         fix = "use lower-case letters, digits and '-', beginning with a letter"
-        yield request.violation("metadata.name", name, rule, fix)
+        yield request.violation("metadata.name", name, label, fix)
 
 
-def of_object_name(record: Fields, field: str) -> Violations:
-    """Yield a violation where a field is not a valid object name."""
-    name = record.string(field)
-    if name and not OBJECT_NAME.fullmatch(name):
-        yield record.violation(field, name, "not a valid object name", "use lower-case letters, digits, '-' and '.'")
+def judge_fields(record: Fields, *, may_escalate: bool = True) -> Violations:
+    """Yield a violation for each field that no child can have; for `may_escalate` see _of_security_context."""
+    for field, (pattern, rule, fix) in TEXTS.items():
+        text = record.string(field) if field in record.value else None
+        if text and not pattern.fullmatch(text):
+            yield record.violation(field, text, rule, fix)
+    storage = record.quantity("storage")
+    if storage is not None and storage.millis <= 0:
+        rule = "the size of a volume must be positive"
+        yield record.violation("storage", storage.text, rule, "write 1Gi or more", found=storage.text)
+    yield from _of_resources(record)
+    yield from _of_security_context(record.fields("securityContext"), may_escalate=may_escalate)
+    for variable in record.each("env"):
+        yield from _of_variable(variable)
 
 
-def of_storage(record: Fields, field: str) -> Violations:
-    """Yield a violation where the size of a volume is not positive."""
-    size = record.quantity(field)
-    if size is not None and size.millis <= 0:
-        rule, fix = "the size of a volume must be positive", "write 1Gi or more"
-        yield record.violation(field, size.text, rule, fix, found=size.text)
+def judge_dumps(backup: Fields) -> Violations:
+    """Yield a violation for each invalid field of a database's backups; a Backup for a destination is a child."""
+    yield from judge_fields(backup)
+    if not backup.is_set("destination"):
+        yield from judge_schedule(backup)
 
 
-def of_schedule(record: Fields, field: str) -> Violations:
+def judge_schedule(record: Fields) -> Violations:
     """Yield a violation where a schedule is not valid for a CronJob; an unset one has a default."""
-    schedule = record.string(field)
+    schedule = record.string("schedule")
     try:
         if schedule is not None:
             check(schedule)
     except CronError as error:
         fix = 'write five fields in UTC, such as "0 2 * * *", or a word such as "@daily"'
-        yield record.violation(field, schedule, f"not a valid cron schedule: {error}", fix)
+        yield record.violation("schedule", schedule, f"not a valid cron schedule: {error}", fix)
 
 
-def of_image(container: Fields) -> Violations:
-    """Yield a violation where an image begins or ends with whitespace."""
-    image = container.string("image")
-    if image is not None and image != image.strip():
-        yield container.violation("image", image, rule="must not begin or end with whitespace", fix="remove it")
-
-
-def of_resources(record: Fields) -> Violations:
+def _of_resources(record: Fields) -> Violations:
     """Yield a violation for each amount that is negative, and each request above its limit."""
     limits = record.quantities("resources.limits")
     for part, amounts in (("requests", record.quantities("resources.requests")), ("limits", limits)):
@@ -81,9 +97,8 @@ def of_resources(record: Fields) -> Violations:
                 yield record.violation(field, found, rule, "lower the request, or raise the limit", found=found)
 
 
-def of_security_context(container: Fields, *, may_escalate: bool = True) -> Violations:
+def _of_security_context(context: Fields, *, may_escalate: bool) -> Violations:
     """Yield a violation for rights that imply a denied privilege escalation; `may_escalate` is its default."""
-    context = container.fields("securityContext")
     allowed = context.boolean("allowPrivilegeEscalation")
     if may_escalate if allowed is None else allowed:
         return
@@ -95,23 +110,22 @@ def of_security_context(container: Fields, *, may_escalate: bool = True) -> Viol
         yield context.violation("capabilities.add", SYS_ADMIN, rule, fix, found=SYS_ADMIN)
 
 
-def of_variables(container: Fields) -> Violations:
-    """Yield a violation for each environment variable with an invalid name, or without exactly one value."""
-    for each in container.each("env"):
-        name = each.string("name") or ""
-        if "=" in name or not (name.isascii() and name.isprintable()):
-            rule = "a variable's name must have printable ASCII characters other than '='"
-            yield each.violation("name", name, rule=rule, fix="choose another")
-        if not each.is_set("valueFrom"):
-            continue
-        sources = [source for source in SOURCES if each.is_set(f"valueFrom.{source}")]
-        if each.string("value"):
-            found, rule = "valueFrom is set too", "a variable must have exactly one value"
-            yield each.violation("value", None, rule, "remove one of them", found=found)
-        if len(sources) != 1:
-            found = " and ".join(sources) or "no source"
-            rule, fix = "a value must come from one key of a Secret or of a ConfigMap", f"set {' or '.join(SOURCES)}"
-            yield each.violation("valueFrom", found, rule, fix, found=found)
-        for field in (f"valueFrom.{source}.key" for source in sources):
-            if not each.string(field):
-                yield each.violation(field, None, "a key is required", "name it", found="missing")
+def _of_variable(variable: Fields) -> Violations:
+    """Yield a violation for an invalid name, and for a variable without exactly one value."""
+    name = variable.string("name") or ""
+    if "=" in name or not (name.isascii() and name.isprintable()):
+        rule = "a variable's name must have printable ASCII characters other than '='"
+        yield variable.violation("name", name, rule=rule, fix="choose another")
+    if not variable.is_set("valueFrom"):
+        return
+    if variable.string("value"):
+        found, rule = "valueFrom is set too", "a variable must have exactly one value"
+        yield variable.violation("value", None, rule, "remove one of them", found=found)
+    sources = [source for source in SOURCES if variable.is_set(f"valueFrom.{source}")]
+    if len(sources) != 1:
+        found = " and ".join(sources) or "no source"
+        rule, fix = "a value must come from one key of a Secret or of a ConfigMap", f"set {' or '.join(SOURCES)}"
+        yield variable.violation("valueFrom", found, rule, fix, found=found)
+    for field in (f"valueFrom.{source}.key" for source in sources):
+        if not variable.string(field):
+            yield variable.violation(field, None, "a key is required", "name it", found="missing")

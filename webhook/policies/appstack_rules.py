@@ -13,13 +13,69 @@ Denied:  a name with a dot, or of more than 42 characters where there is a datab
 Fix: the message names the field, its value and the allowed values.
 """
 
-from webhook.engine import Params, Policy, Request, Violations
-from webhook.policies._component_checks import judge_components
+from config.data_versions import MYSQL, denial
+from webhook.engine import Fields, Params, Policy, Request, Violation, Violations
+from webhook.policies._field_checks import child_limit, judge_dumps, judge_fields, judge_name
+
+LIMITS = {  # by component: that of the child whose name has the lowest one
+    "database": child_limit("CronJob", "-db-backup", 52),
+    "frontend": child_limit("Service", "-frontend", 63),
+    "backend": child_limit("Service", "-backend", 63),
+    "cache": child_limit("Service", "-cache", 63),
+}
+STORED = child_limit("CronJob", "-db-backup-cronjob", 52)  # of a database whose backups go to a store
+DEFAULT_TYPE = "postgresql"
 
 
 def validate(request: Request, params: Params) -> Violations:
-    """Return one violation for each fault of a component that is set."""
-    return judge_components(request)
+    """Yield one violation for each fault of a component, of an AppStack or of an EcommercePlatform."""
+    components, database, before = _components(request), request.fields("spec.database"), request.before()
+    is_stored = database.is_set("backup.destination") and database.boolean("backup.enabled") is not False
+    limits = [STORED if each == "database" and is_stored else LIMITS[each] for each in components]
+    yield from judge_name(request, *limits, label="the names of its Services must be DNS labels")
+    if before is not None and "database" in components and "database" in _components(before):
+        yield from _of_data(database, before)
+    if database.string("type") == "mysql":  # a PostgreSQL is a child, and judged by its own rules
+        yield from _of_mysql(database)
+    yield from judge_fields(request.fields("spec.cache"))
+    for component in ("backend", "frontend"):
+        yield from judge_fields(request.fields(f"spec.{component}"), may_escalate=False)
+
+
+def _components(request: Request) -> list[str]:
+    """Return the components of an object: an AppStack has those that are set, a platform has all."""
+    return [each for each in LIMITS if request.kind != "AppStack" or request.is_set(f"spec.{each}")]
+
+
+def _of_mysql(database: Fields) -> Violations:
+    """Yield a violation for each field from which no MySQL server can be created."""
+    version, replicas = database.integer_or_string("version"), database.integer("replicas")
+    if version is not None and not MYSQL.fullmatch(str(version)):
+        quoted = isinstance(version, str)
+        fix = "choose one of them" if quoted else "choose one of them, in quotes: YAML takes 8.0 for the number 8"
+        yield database.violation("version", version, "mysql comes in 5.7, 8.0, 8.4 and 9.x", fix)
+    if replicas is not None and replicas > 1:
+        yield database.violation("replicas", replicas, "mysql has one server", "set it to 1, or use postgresql")
+    yield from judge_fields(database)
+    yield from judge_dumps(database.fields("backup"))
+
+
+def _of_data(database: Fields, before: Request) -> Violations:
+    """Yield a violation where an update would lose the data, or the requested version cannot open it.
+
+    While the database is not ready, its previous version may never have opened the data: the controller decides.
+    """
+    had = before.fields("spec.database")
+    type, was = database.string("type") or DEFAULT_TYPE, had.string("type") or DEFAULT_TYPE
+    version, data = database.integer_or_string("version"), had.integer_or_string("version")
+    conditions = {each.string("type"): each.string("status") for each in before.each("status.conditions")}
+    if type != was:
+        found, fix = f"changes from {was} to {type}", "set it back, and move the data to another database"
+        yield Violation(database.path("type"), found, "the data would be left behind", fix)
+        return
+    is_known = version is not None and data is not None and conditions.get("DatabaseReady") != "False"
+    if is_known and (refused := denial(type, str(version), str(data))):
+        yield Violation(database.path("version"), str(version), *refused)
 
 
 POLICY = Policy("appstack-rules", validate=validate, kinds=("AppStack",), category="appstack", always=True)

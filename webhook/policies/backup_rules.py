@@ -16,9 +16,9 @@ from urllib.parse import urlsplit
 
 from webhook.engine import Params, Policy, Request, Violation, Violations
 from webhook.engine.violation import shown
-from webhook.policies._field_checks import of_resources, of_schedule, too_long
+from webhook.policies._field_checks import child_limit, judge_fields, judge_name, judge_schedule
 
-LIMIT = 52 - len("-cronjob")  # characters of a name
+LIMIT = child_limit("CronJob", "-cronjob", 52)
 PORT, BUCKET, ENDPOINT = "spec.source.connection.port", "spec.destination.bucket", "spec.destination.endpoint"
 PORT_NUMBER = re.compile(r"[0-9]{1,5}")
 BUCKETS = {
@@ -30,10 +30,9 @@ BUCKETS = {
 
 def validate(request: Request, params: Params) -> Violations:
     """Yield one violation for each field from which no working CronJob can be created."""
-    yield from too_long(
-        request, LIMIT, f"the CronJob <name>-cronjob has a limit of 52 characters, which leaves {LIMIT}"
-    )
-    yield from of_schedule(request, "spec.schedule")
+    yield from judge_name(request, LIMIT)
+    yield from judge_fields(request.fields("spec"))
+    yield from judge_schedule(request.fields("spec"))
     port = request.integer_or_string(PORT)
     if port is not None and not (PORT_NUMBER.fullmatch(str(port)) and 1 <= int(port) <= 65535):
         yield request.violation(PORT, port, "not a valid port", "write a number from 1 to 65535")
@@ -47,7 +46,6 @@ def validate(request: Request, params: Params) -> Violations:
         rule = "not the URL of a store: http or https, a host, and no login"
         fix = "write it as http://minio:9000, and the login into the Secret that secretRef names"
         yield Violation(ENDPOINT, found, rule, fix)
-    yield from of_resources(request.fields("spec"))
 
 
 def _is_endpoint(endpoint: str) -> bool:

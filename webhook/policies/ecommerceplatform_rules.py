@@ -13,17 +13,16 @@ Fix: the message names the field, its value and the allowed values.
 import re
 
 from webhook.engine import Params, Policy, Request, Violations
-from webhook.policies._component_checks import judge_components
-from webhook.policies._field_checks import of_object_name
+from webhook.policies import appstack_rules
+from webhook.policies._field_checks import judge_fields
 
 DNS_NAME = re.compile(r"(?!.{254})([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*")
 
 
 def validate(request: Request, params: Params) -> Violations:
     """Yield one violation for each fault of a component, and of the Ingress."""
-    yield from judge_components(request)
-    yield from of_object_name(request, "spec.ingressClassName")
-    yield from of_object_name(request, "spec.tlsSecretName")
+    yield from appstack_rules.validate(request, params)
+    yield from judge_fields(request.fields("spec"))
     host = request.string("spec.host")
     if host is not None and not DNS_NAME.fullmatch(host):
         fix = "write only the name, in lower case and without a wildcard, such as shop.example.com"

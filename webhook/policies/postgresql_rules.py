@@ -20,44 +20,30 @@ See: https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/
 from config.data_versions import denial
 from config.roles import SUPERUSER, faults
 from webhook.engine import Params, Policy, Request, Violation, Violations
-from webhook.policies._field_checks import no_dns_label, of_object_name, of_resources, of_schedule, of_storage, too_long
+from webhook.policies._field_checks import child_limit, judge_dumps, judge_fields, judge_name
 
-REVISION_LIMIT = 63 - len("-0123456789")
-JOB_LIMIT = 63 - len("-roles-01234567")
-CRONJOB_LIMIT = 52
+LABEL = "the Service of this name must have a DNS label as its name"
+PODS = (52, "its pods carry <name>-<revision> as a label, which has a limit of 63 characters, which leaves 52")
+ROLES = (48, "the Job <name>-roles-<hash> has a limit of 63 characters, which leaves 48")
+DUMPS, STORED = child_limit("CronJob", "-backup", 52), child_limit("CronJob", "-backup-cronjob", 52)
 
 
 def validate(request: Request, params: Params) -> Violations:
     """Yield one violation for each field from which a child cannot be created."""
-    users = [user.string("name") or "" for user in request.each("spec.users")]
-    databases = [
-        (each.string("name") or "", each.string("owner") or SUPERUSER) for each in request.each("spec.databases")
-    ]
-    yield from of_name(request, has_job=bool(users or databases))
-    version, data = request.string("spec.version"), request.string("status.version")
+    spec, backup = request.fields("spec"), request.fields("spec.backup")
+    users = [user.string("name") or "" for user in spec.each("users")]
+    databases = [(each.string("name") or "", each.string("owner") or SUPERUSER) for each in spec.each("databases")]
+    limits = [PODS, ROLES] if users or databases else [PODS]
+    if backup.boolean("enabled"):
+        limits.append(STORED if backup.is_set("destination") else DUMPS)
+    yield from judge_name(request, *limits, label=LABEL)
+    version, data = spec.string("version"), request.string("status.version")
     if version and data and (refused := denial("postgresql", version, data)):
         yield Violation("spec.version", version, *refused)
-    yield from of_storage(request, "spec.storage")
-    yield from of_storage(request, "spec.backup.storage")
-    yield from of_resources(request.fields("spec"))
-    yield from of_object_name(request, "spec.storageClassName")
+    yield from judge_fields(spec)
+    yield from judge_dumps(backup)
     for fault in faults(users, databases):
         yield Violation(*fault)
-    if not request.is_set("spec.backup.destination"):
-        yield from of_schedule(request, "spec.backup.schedule")
-
-
-def of_name(request: Request, *, has_job: bool) -> Violations:
-    """Yield a violation where a child could not have its name; the lowest limit counts."""
-    limit, why = REVISION_LIMIT, "its pods carry <name>-<revision> as a label, which has a limit of 63 characters"
-    if has_job:
-        limit, why = JOB_LIMIT, "the Job <name>-roles-<hash> has a limit of 63 characters"
-    if request.boolean("spec.backup.enabled"):
-        suffix = "-backup-cronjob" if request.is_set("spec.backup.destination") else "-backup"
-        limit = CRONJOB_LIMIT - len(suffix)
-        why = f"the CronJob <name>{suffix} has a limit of {CRONJOB_LIMIT} characters"
-    yield from too_long(request, limit, f"{why}, which leaves {limit}")
-    yield from no_dns_label(request, "the Service of this name must have a DNS label as its name")
 
 
 POLICY = Policy("postgresql-rules", validate=validate, kinds=("PostgreSQL",), category="postgresql", always=True)

@@ -10,16 +10,14 @@ See: RFC 1035, section 2.3.1.
 """
 
 from webhook.engine import Params, Policy, Request, Violations
-from webhook.policies._field_checks import no_dns_label, too_long
+from webhook.policies._field_checks import judge_name
 
-LIMIT = 63
+RULE = "the Service of this name must have a DNS label as its name, which has a limit of 63 characters"
 
 
 def validate(request: Request, params: Params) -> Violations:
-    """Yield a violation where no Service can have the name."""
-    rule = f"the Service of this name must have a DNS label as its name, which has a limit of {LIMIT} characters"
-    yield from too_long(request, LIMIT, rule)
-    yield from no_dns_label(request, rule)
+    """Return a violation where no Service can have the name."""
+    return judge_name(request, (63, RULE), label=RULE)
 
 
 POLICY = Policy("webapp-names", validate=validate, kinds=("WebApp",), category="webapp", always=True)

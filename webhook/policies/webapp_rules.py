@@ -12,15 +12,12 @@ Fix: the message names the field, its value and the allowed values.
 """
 
 from webhook.engine import Params, Policy, Request, Violations
-from webhook.policies._field_checks import of_image, of_resources, of_security_context
+from webhook.policies._field_checks import judge_fields
 
 
 def validate(request: Request, params: Params) -> Violations:
-    """Yield one violation for each setting that a pod rejects."""
-    container = request.fields("spec")
-    yield from of_image(container)
-    yield from of_resources(container)
-    yield from of_security_context(container)
+    """Return one violation for each setting that a pod rejects."""
+    return judge_fields(request.fields("spec"))
 
 
 POLICY = Policy("webapp-rules", validate=validate, kinds=("WebApp",), category="webapp", always=True)

@@ -9,14 +9,12 @@ Fix: choose a shorter name.
 """
 
 from webhook.engine import Params, Policy, Request, Violations
-from webhook.policies._field_checks import too_long
-
-LIMIT = 63
+from webhook.policies._field_checks import judge_name
 
 
 def validate(request: Request, params: Params) -> Violations:
     """Return a violation where the name is too long for a label."""
-    return too_long(request, LIMIT, f"its pods carry the name as a label, which has a limit of {LIMIT} characters")
+    return judge_name(request, (63, "its pods carry the name as a label, which has a limit of 63 characters"))
 
 
 POLICY = Policy("widget-names", validate=validate, kinds=("Widget",), category="widget", always=True)

@@ -12,7 +12,7 @@ from config.api.match import Match as MatchSpec
 from controller.registration.calls import MAX_WEBHOOKS
 from controller.registration.configurations import Address, Service, registration
 from tests.controller.registration.sending import Sent, webhooks_for
-from webhook.engine import BoundPolicy, Engine, Params, PlannedObject, Planner, Planners, Policy
+from webhook.engine import BoundPolicy, Engine, Params, Planned, Planner, Planners, Policy
 from webhook.engine.kinds import KINDS, Kind, Target
 from webhook.engine.match import compile_match
 from webhook.engine.request import NAMESPACE_LABELS, Attributes, Request
@@ -201,11 +201,7 @@ WIDGET = Kind("example.com", "Gadget", "gadgets")
 
 def test_a_planned_parent_is_sent_where_its_children_are_judged():
     """Also where the policy excludes the user who creates the parent: the children are the controller's requests."""
-
-    def plan(*_: object) -> list[PlannedObject]:
-        return []
-
-    planners = Planners([Planner(WIDGET, (DEPLOYMENT,), plan, dict)])
+    planners = Planners([Planner(WIDGET, (DEPLOYMENT,), lambda *_: Planned())])
     policy = bound({"any": [{"namespaces": ["production"]}], "exclude": {"users": ["admin"]}})
     found = webhooks(policy, planners=planners)
     for user, namespace, sent in (("admin", "production", 1), ("x", "production", 1), ("x", "staging", 0)):

@@ -12,7 +12,18 @@ import pytest
 
 from kube.errors import Unreachable
 from tests.webhook.server.conftest import NAMES, bind, review
-from webhook.engine import NAMESPACE_LABELS, NOW, Engine, PlannedObject, Planner, Planners, Policy, Request, Violation
+from webhook.engine import (
+    NAMESPACE_LABELS,
+    NOW,
+    Engine,
+    Planned,
+    PlannedObject,
+    Planner,
+    Planners,
+    Policy,
+    Request,
+    Violation,
+)
 from webhook.engine.kinds import KINDS, POD
 from webhook.server import connection
 from webhook.server.requests import is_light, route_of
@@ -356,7 +367,8 @@ async def test_look_ups_of_children_run_once(start):
         return looked_up
 
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "it"}}
-    planner = Planner(POD, (KINDS["", "Service"],), lambda pod, now, served: [PlannedObject(service)], lambda pod: pod)
+    planned = Planned([PlannedObject(KINDS["", "Service"], service)])
+    planner = Planner(POD, (KINDS["", "Service"],), lambda pod, now, served: planned)
     policy = Policy("labelled", validate=by_labels, kinds=("Service",), needs=(NAMESPACE_LABELS,))
     engine = Engine([bind(policy)], Planners([planner]))
     look_ups = {NAMESPACE_LABELS: look_up("labels", {"environment": "production"}), NOW: look_up("now", None)}
