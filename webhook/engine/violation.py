@@ -30,7 +30,9 @@ Excess = int | Fraction | frozenset[str]
 Words = tuple[str, str, int]  # where, the message, and how many bytes of JSON that has
 
 UNSET: Any = object()  # stands for a value that is not given, where None is a value
-INDEX = re.compile(r"(?<!labels)(?<!annotations)\[[0-9]+\]")  # where an item without a name is in its list
+PLACE = re.compile(  # which item of a list: an index, or a name that is not the key of its list
+    r"(?<!labels)(?<!annotations)\[[0-9]+\]|(?:(?<=\bports)|(?<=\bvolumeMounts))\[name=[^]]+\]"
+)
 
 
 def shown(value: Any) -> str:
@@ -132,12 +134,12 @@ class Violation:
     def identity(self) -> tuple[str, str, Any]:
         """What makes it the same violation as before an update: what it is about, and the excess or the raw value.
 
-        An item of a list without names is the same wherever in the list it is.
+        An item of a list without names is the same wherever in the list it is, and so is a port under another name.
         """
         path, rule = self.key
         value = self.excess if self.excess is not None else self.found if self.value is UNSET else self.value
         text = json.dumps(value, sort_keys=True) if isinstance(value, dict | list) else (type(value), value)
-        return INDEX.sub("[]", path), rule, text
+        return PLACE.sub("[]", path), rule, text
 
 
 class Before:
