@@ -5,7 +5,7 @@ from typing import Any
 
 from webhook.engine import NAMESPACE, NAMESPACE_LABELS, SERVED, NotLookedUpError
 from webhook.engine.kinds import Kind
-from webhook.engine.look_ups import LOOK_UPS
+from webhook.engine.look_ups import LOOK_UPS, group_kind
 from webhook.engine.planners import Served
 from webhook.engine.request import NAME_LABEL
 
@@ -57,21 +57,20 @@ class Known:
 
         A Namespace sets its labels; a CustomResourceDefinition adds its kind.
         """
-        kind, name = object["kind"], object["metadata"].get("name")
+        kind, name = group_kind(object), object["metadata"].get("name")
         if not name:
             return
-        if kind == "Namespace":
+        if kind == ("", "Namespace"):
             self.set_labels(name, object["metadata"].get("labels"))
         for each, found in self._found.items():
             look_up = LOOK_UPS[each]
             if kind in look_up.kinds:
                 there = found.setdefault("" if look_up.everywhere else namespace, {})
-                there[kind, namespace, name] = look_up.shaped(object, namespace)
+                there[kind[1], namespace, name] = look_up.shaped(object, namespace)
         match object:
             case {
-                "kind": "CustomResourceDefinition",
                 "spec": {"group": str(group), "names": {"kind": str(of), "plural": str(plural)}},
-            }:
+            } if kind == ("apiextensions.k8s.io", "CustomResourceDefinition"):
                 self.kinds[group, of] = Kind(group, of, plural, namespaced=object["spec"].get("scope") != "Cluster")
         self._about.clear()
 

@@ -43,7 +43,7 @@ async def look_up(lister: Lister, *engines: Engine) -> Known:
         known.set_labels(each["metadata"]["name"], each["metadata"].get("labels"), each)
     needed = {name for engine in engines for bound in engine.policies for name in bound.needs}
     for name in sorted(needed & LOOK_UPS.keys()):
-        resources = [resource_named(kind) for kind in sorted(LOOK_UPS[name].kinds)]
+        resources = [resource_named(*kind) for kind in sorted(LOOK_UPS[name].kinds)]
         for resource in resources:
             async for each in lister.objects(resource):
                 known.add(each, each["metadata"].get("namespace", ""))
@@ -65,9 +65,9 @@ def resource_of(kind: Kind) -> Resource:
     return Resource(kind.group, kind.versions[-1], kind.plural, kind.kind, namespaced=kind.namespaced)
 
 
-def resource_named(kind: str) -> Resource:
+def resource_named(group: str, kind: str) -> Resource:
     """Return where the objects of a kind are that is looked up."""
-    found = next((each for each in KINDS.values() if each.kind == kind), None)
+    found = KINDS.get((group, kind))
     return LIMIT_RANGE if found is None else resource_of(found)
 
 

@@ -101,7 +101,7 @@ def more_in_containers(object):
     more = {"env": {"name": "UNRELATED"}, "ports": {"containerPort": 7777}, "volumeMounts": {"mountPath": "/unrelated"}}
     for items in named(object, "containers", "initContainers"):
         for each in items:
-            each |= {field: [item, *(each.get(field) or ())] for field, item in more.items()} | {"workingDir": "/x"}
+            each.update({field: [item, *(each.get(field) or ())] for field, item in more.items()}, workingDir="/x")
 
 
 def another_container(object):
@@ -170,7 +170,7 @@ def test_an_unrelated_change_is_no_violation(file):
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_one_more_violation_is_denied(file):
-    """A copy of what is tolerated, under another name, is not tolerated. A copy of a role's rule gives no more rights."""
+    """A copy of what is tolerated, under another name, is not. A copy of a role's rule gives no more rights."""
     if file.stem in ("wildcard_rights", "escalation_rights"):
         return
     for trial, object, found in denied_cases(file):

@@ -8,6 +8,7 @@ from webhook.engine.fields import Fields, WrongTypeError
 from webhook.engine.kinds import POD_KINDS
 
 Object = dict[str, Any]
+GroupKind = tuple[str, str]
 Read = TypeVar("Read")
 
 
@@ -15,7 +16,7 @@ Read = TypeVar("Read")
 class LookUp:
     """Objects that are looked up under one name: those of a namespace, or of all of them."""
 
-    kinds: frozenset[str]
+    kinds: frozenset[GroupKind]
     shape: Callable[[Object, str], Object] | None = None  # where not all of it counts
     everywhere: bool = False
     completes: bool = False  # counts only where all of the namespace is known: what is not there is a fact
@@ -40,21 +41,26 @@ def summary(ingress: Mapping[str, Any], namespace: str = "") -> dict[str, Any]:
     }
 
 
-SCALING = frozenset(kind.kind for kind in POD_KINDS if kind.scales and kind.pod_spec)
+SCALING = frozenset((kind.group, kind.kind) for kind in POD_KINDS if kind.scales)
 LOOK_UPS = {
-    "limit_ranges": LookUp(frozenset({"LimitRange"}), completes=True),
-    "services": LookUp(frozenset({"Service"})),
-    "disruption_budgets": LookUp(frozenset({"PodDisruptionBudget"})),
+    "limit_ranges": LookUp(frozenset({("", "LimitRange")}), completes=True),
+    "services": LookUp(frozenset({("", "Service")})),
+    "disruption_budgets": LookUp(frozenset({("policy", "PodDisruptionBudget")})),
     "workloads": LookUp(SCALING),
-    "ingresses": LookUp(frozenset({"Ingress"}), summary, everywhere=True),
+    "ingresses": LookUp(frozenset({("networking.k8s.io", "Ingress")}), summary, everywhere=True),
 }
+
+
+def group_kind(object: Mapping[str, Any]) -> GroupKind:
+    """Return the group and the kind of an object."""
+    return str(object.get("apiVersion", "")).rpartition("/")[0], object["kind"]
 
 
 def with_object(looked_up: Mapping[str, Any], object: Object, namespace: str) -> Mapping[str, Any]:
     """Return the look-ups for `namespace` as they are after `object` is created or replaced there."""
     changed = {}
     for name, look_up in LOOK_UPS.items():
-        if name in looked_up and object["kind"] in look_up.kinds:
+        if name in looked_up and group_kind(object) in look_up.kinds:
             new = look_up.shaped(object, namespace)
             others = [each for each in looked_up[name] if _id(each, namespace) != _id(new, namespace)]
             changed[name] = [*others, new]

@@ -3,7 +3,8 @@
 import copy
 from typing import Any
 
-from webhook.engine.kinds import KINDS, POD_KINDS, RBAC, Kind
+from webhook.engine.kinds import KINDS, NAMESPACES, POD_KINDS, RBAC, Kind
+from webhook.engine.look_ups import group_kind
 
 POD_SPEC: dict[str, Any] = {"containers": [{"name": "app", "image": "registry.example/app:1.0"}]}
 LABELS = {"app": "case"}
@@ -120,11 +121,12 @@ def at(path: str, value: Any) -> dict[str, Any]:
     return value  # type: ignore[no-any-return]
 
 
-def namespace_of(kind: str, object: dict[str, Any], namespace: str) -> str:
+def namespace_of(object: dict[str, Any], namespace: str) -> str:
     """Return the namespace of a review: for a Namespace its own name, for other cluster-scoped objects ""."""
-    if kind == "Namespace":
-        return str(object["metadata"].get("name") or "")
-    return "" if is_cluster_scoped(kind) else namespace
+    known = KINDS.get(group_kind(object))
+    if known is None or known.namespaced:
+        return namespace
+    return str(object["metadata"].get("name") or "") if (known.group, known.plural) == NAMESPACES else ""
 
 
 def pod_path(kind: str) -> str | None:

@@ -228,7 +228,7 @@ def _admission(
         object=None if operation == "DELETE" else object,
         old_object=object if operation == "DELETE" else old,
         operation=operation,
-        namespace=namespace_of(kind, object, case.namespace),
+        namespace=namespace_of(object, case.namespace),
         subresource=subresource,
         parent_kind=None if variant is None else variant.parent,
         parent_name="case",

@@ -6,7 +6,7 @@ from typing import Any
 from config.faults import did_you_mean
 from config.schemas import unknown_fields
 from webhook.engine import PARENT
-from webhook.engine.look_ups import LOOK_UPS, summary
+from webhook.engine.look_ups import LOOK_UPS, group_kind, summary
 from webhook.harness.bases import has_smallest, smallest
 
 LOOKED_UP = frozenset({*LOOK_UPS, PARENT})  # in addition to the namespace labels and the time, which every case has
@@ -27,7 +27,8 @@ def look_up_faults(looked_up: Mapping[str, Any], parent_kind: str) -> Faults:
             yield path, "must be a list of objects"
         else:
             for index, item in enumerate(value):
-                yield from _faults(f"{path}[{index}]", item, sorted(LOOK_UPS[name].kinds), LOOK_UPS[name].shape)
+                kinds = sorted(kind for _, kind in LOOK_UPS[name].kinds)
+                yield from _faults(f"{path}[{index}]", item, kinds, LOOK_UPS[name].shape)
 
 
 def _faults(path: str, object: Any, kinds: list[str], shape: Any = None) -> Faults:
@@ -42,4 +43,6 @@ def _faults(path: str, object: Any, kinds: list[str], shape: Any = None) -> Faul
     else:
         base = {key: smallest(kind)[key] for key in ("apiVersion", "kind")} if kind in has_smallest() else {}
         unknown = list(unknown_fields(base | object))
+        if base and group_kind(base | object) != group_kind(base):
+            unknown = [("apiVersion", f"must be {base['apiVersion']}")]
     yield from ((f"{path}.{field}", text) for field, text in unknown)

@@ -78,7 +78,7 @@ class Judge:
         where = namespace_of(document.value, self._namespace) if is_namespaced else ""
         try:
             object = defaulted(stored(as_served(document.value)))
-            namespace = reviewed_namespace(object["kind"], object, where)
+            namespace = reviewed_namespace(object, where)
             resource = "" if kind is None else kind.plural
             admission = Admission(object, namespace=namespace, sent=sent, resource=resource)
             answer = self._ask(admission, where)
@@ -161,7 +161,7 @@ def judge(engine: Engine, documents: Iterable[Document], namespace: str, now: da
 def add_manifests(known: Known, documents: Iterable[Document], namespace: str) -> None:
     """Add the complete objects among the documents to what is known; `namespace` is the default namespace."""
     for document in filter(is_whole, documents):
-        known.add(document.value, namespace_of(document.value, namespace))
+        known.add(as_served(document.value), namespace_of(document.value, namespace))
 
 
 def judged(

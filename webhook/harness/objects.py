@@ -6,7 +6,7 @@ from config.documents import Document, DocumentError
 from config.faults import did_you_mean
 from webhook.engine.kinds import KINDS
 from webhook.engine.violation import JSON_TYPES
-from webhook.harness.bases import is_cluster_scoped, kinds_by_name
+from webhook.harness.bases import kinds_by_name
 from webhook.harness.reviews import group_version_kind
 
 METADATA = {"name": str, "generateName": str, "namespace": str, "labels": dict}  # read before any policy runs
@@ -96,7 +96,10 @@ def _require_known_kind(document: Document) -> None:
 
 def namespace_of(object: Object, namespace: str) -> str:
     """Return the namespace of an object: its own, else `namespace`; "" for a cluster-scoped kind."""
-    if object["kind"] in CLUSTER_SCOPED or is_cluster_scoped(object["kind"]):
+    group, _, kind = group_version_kind(object)
+    known = KINDS.get((group, kind))
+    is_built_in = "." not in group or group.endswith(".k8s.io")
+    if (is_built_in and kind in CLUSTER_SCOPED) or (known is not None and not known.namespaced):
         return ""
     return object["metadata"].get("namespace") or namespace
 

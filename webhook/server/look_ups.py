@@ -117,7 +117,7 @@ class LookUps:
         """Return the objects of a look-up of LOOK_UPS: from their watches, or listed while one has not begun."""
         look_up = LOOK_UPS[name]
         namespace = None if look_up.everywhere else about.namespace
-        stores = [self._store(each) for each in LISTED if each.kind in look_up.kinds]
+        stores = [self._store(each) for each in LISTED if (each.group, each.kind) in look_up.kinds]
         if not all(store.synced.is_set() for store in stores):
             return self._list(name, stores, namespace)
         found = (

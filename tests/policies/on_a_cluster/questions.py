@@ -99,7 +99,7 @@ def _question(id: str, name: str, trial: Trial, policy: BoundPolicy) -> Question
     new = _placed(trial.admission.object, id, where, name if labelled else None)
     old = _placed(trial.admission.old_object, id, where, name if labelled else None)
     about = new or old or {}
-    namespace = namespace_of(about["kind"], about, where)
+    namespace = namespace_of(about, where)
     admission = replace(trial.admission, object=new, old_object=old, namespace=namespace)
     placed = replace(trial, admission=admission)
     expected = _expected(placed) if policy.policy.mutate is not None else None

@@ -521,6 +521,10 @@ def test_the_operation_follows_from_the_objects(file, case, operation, object, o
             "looked_up.disruption_budgets[0].kind: must be one of PodDisruptionBudget",
         ),
         (
+            "object: {kind: Pod}, looked_up: {services: [{apiVersion: serving.knative.dev/v1, kind: Service}]}",
+            "looked_up.services[0].apiVersion: must be v1",
+        ),
+        (
             "object: {kind: Ingress}, looked_up: {ingresses: [{host: [a.example]}]}",
             'looked_up.ingresses[0].host: unknown field; did you mean "hosts"?',
         ),

@@ -1,5 +1,6 @@
 """Manifests are judged as if they were applied."""
 
+import json
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -423,3 +424,76 @@ def test_a_kind_that_the_files_define_as_cluster_scoped_has_no_namespace(engine)
     """Not the default one either."""
     gizmo, _ = judged(engine, GIZMO + DEFINITION.replace("spec: {", "spec: {scope: Cluster, "))
     assert gizmo.title == "Gizmo bad"
+
+
+def policy_of(name, **params):
+    """An engine of one built-in policy."""
+    document = {"apiVersion": "gatewright.io/v1alpha1", "kind": "ClusterAdmissionPolicy", "metadata": {"name": name}}
+    spec = {"policy": name, "params": params}
+    return Engine(load(parse_documents(json.dumps(document | {"spec": spec}).encode(), "p.yaml"), catalogue()))
+
+
+LABELLED = "metadata: {name: other, namespace: shop, labels: {a: b}}"
+
+
+@pytest.mark.parametrize(
+    ("policy", "params", "judged_object", "looked_up", "version"),
+    [
+        (
+            "disruption-budgets",
+            {"workloads": True},
+            "kind: PodDisruptionBudget, apiVersion: policy/v1, spec: {minAvailable: 1, selector: {}}",
+            "kind: Deployment, spec: {replicas: 1, template: {}}",
+            "apps/v1",
+        ),
+        (
+            "disruption-budgets",
+            {"workloads": True},
+            "kind: Deployment, apiVersion: apps/v1, spec: {replicas: 1, template: {}}",
+            "kind: PodDisruptionBudget, spec: {minAvailable: 1, selector: {}}",
+            "policy/v1",
+        ),
+        (
+            "probes",
+            {"served": True},
+            "kind: Deployment, apiVersion: apps/v1, spec: {template: {metadata: {labels: {a: b}}, spec: "
+            "{containers: [{name: app, image: a, ports: [{containerPort: 80}]}]}}}",
+            "kind: Service, spec: {selector: {a: b}, ports: [{port: 80}]}",
+            "v1",
+        ),
+        (
+            "unique-ingress-hosts",
+            {},
+            "kind: Ingress, apiVersion: networking.k8s.io/v1, spec: {rules: [{host: a.example}]}",
+            "kind: Ingress, spec: {rules: [{host: a.example}]}",
+            "networking.k8s.io/v1",
+        ),
+    ],
+)
+def test_only_the_built_in_kind_is_looked_up(policy, params, judged_object, looked_up, version):
+    """A custom resource of another group may have the same name of a kind."""
+    first = f"{{metadata: {{name: it, namespace: shop}}, {judged_object}}}\n---\n"
+    for group, verdict in ((version, "denied"), ("example.com/v1", "allowed")):
+        found = judged(policy_of(policy, **params), f"{first}{{apiVersion: {group}, {LABELLED}, {looked_up}}}\n")
+        assert found[0].verdict == verdict
+
+
+def test_a_workload_of_an_old_group_is_looked_up():
+    """A Deployment of extensions/v1beta1 is one of apps."""
+    text = """\
+{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: it}, spec: {minAvailable: 1, selector: {}}}
+---
+{apiVersion: extensions/v1beta1, kind: Deployment, metadata: {name: shop}, spec: {replicas: 1, template: {}}}
+"""
+    assert judged(policy_of("disruption-budgets", workloads=True), text)[0].verdict == "denied"
+
+
+@pytest.mark.parametrize("kind", ["Namespace", "ClusterRole", "Node"])
+def test_a_custom_kind_with_the_name_of_a_cluster_scoped_one_has_a_namespace(engine, kind):
+    """It says nothing about the namespaces of others either."""
+    text = f"""\
+{{apiVersion: example.com/v1, kind: {kind}, metadata: {{name: shop, namespace: toys, labels: {{environment: x}}}}}}
+---
+{DEPLOYMENT % "shop"}"""
+    custom, deployment = judged(engine, text)
+    assert (custom.namespace, deployment.verdict) == ("toys", "error")
