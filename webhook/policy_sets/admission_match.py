@@ -8,7 +8,7 @@ from webhook.engine.kinds import CONNECTED, KINDS, NAMESPACES, Kind, Target
 from webhook.engine.match import Labels, compile_selector
 from webhook.engine.policy import Condition
 from webhook.engine.request import Request
-from webhook.policy_sets.rule_resources import merged_targets
+from webhook.policy_sets.rule_resources import SUBRESOURCES, merged_targets
 
 OPERATIONS = ("CREATE", "UPDATE", "DELETE")
 
@@ -51,6 +51,7 @@ def targets_of(spec: MatchResources, kinds: Sequence[Kind] = ()) -> tuple[Target
     """Return the resources that rules name.
 
     `*` stands for the kinds that the table of kinds has; those of `kinds` are found where a rule names their group.
+    `deployments/*` is the resource itself and all its subresources, as in the API server.
     """
     return merged_targets(named for rule in spec.resource_rules for named in _resources(rule, kinds))
 
@@ -64,23 +65,21 @@ def _resources(rule: ResourceRule, kinds: Sequence[Kind]) -> Iterator[tuple[Kind
         known += [kind for kind in kinds if kind.group in groups and plural in ("*", kind.plural)]
         if not known and plural != "*":
             known = [Kind(group, plural.capitalize(), plural, versions) for group in groups]
-        everything = ("CONNECT",) if subresource in CONNECTED else OPERATIONS
-        operations = everything if "*" in rule.operations else rule.operations
-        if subresource == "*":
-            known, subresource = [kind for kind in known if kind.scales], "scale"
-        yield from ((kind, subresource, operations) for kind in known)
+        for each in SUBRESOURCES if subresource == "*" else (subresource,):
+            everything = ("CONNECT",) if each in CONNECTED else OPERATIONS
+            operations = everything if "*" in rule.operations else rule.operations
+            yield from ((kind, each, operations) for kind in known)
 
 
 def _matches(rule: ResourceRule, request: Request, exact: bool) -> bool:
     attributes = request.attributes
-    resource = attributes.resource
-    wanted = {resource, "*"}
-    if attributes.subresource:
-        wanted = {f"{each}/{sub}" for each in (resource, "*") for sub in (attributes.subresource, "*")}
+    named = (each.partition("/") for each in rule.resources)
     return (
         _has(rule.api_groups, attributes.resource_group)
         and (not exact or _has(rule.api_versions, attributes.version))
-        and not wanted.isdisjoint(rule.resources)
+        and any(
+            plural in ("*", attributes.resource) and sub in ("*", attributes.subresource) for plural, _, sub in named
+        )
         and _has(rule.operations, attributes.operation)
         and (not rule.resource_names or request.name in rule.resource_names)
         and rule.scope in ("*", "Namespaced" if attributes.namespace else "Cluster")

@@ -87,6 +87,10 @@ def test_empty_selectors_select_everything():
         (rules(resources=["pods", "deployments"]), True),
         (rules(apiGroups=["batch"]), False),
         (rules(resources=["deployments/scale"]), False),
+        (rules(resources=["*/scale"]), False),
+        (rules(resources=["deployments/*"]), True),
+        (rules(resources=["*/*"]), True),
+        (rules(resources=["pods/*"]), False),
         (rules(apiVersions=["v1beta1"]), True),
         (rules(apiVersions=["v1beta1"]) | {"matchPolicy": "Exact"}, False),
         (rules(resourceNames=["other"]), False),
@@ -105,6 +109,27 @@ def test_constraints_of_policy_and_binding_must_both_match(constraints, applies)
     assert messages(changed(POLICY, matchConstraints=constraints), BINDING, name="web", looked_up=looked_up) == found
     bound = changed(BINDING, matchResources=constraints)
     assert messages(changed(POLICY, matchConstraints=rules()), bound, name="web", looked_up=looked_up) == found
+
+
+@pytest.mark.parametrize(
+    ("resource", "applies"),
+    [
+        ("deployments/scale", True),
+        ("*/scale", True),
+        ("deployments/*", True),
+        ("*/*", True),
+        ("deployments", False),
+        ("*", False),
+        ("deployments/status", False),
+        ("statefulsets/*", False),
+    ],
+)
+def test_a_rule_names_subresources(resource, applies):
+    """A resource without a subresource is the resource alone; `*` after the slash is everything, itself too."""
+    found = ["replicas: at most 3"] if applies else []
+    scale = {"metadata": {"name": "web"}, "spec": {"replicas": 5}}
+    policy = changed(POLICY, matchConstraints=rules(resources=[resource]))
+    assert messages(policy, BINDING, object=scale, subresource="scale") == found
 
 
 def test_parameters_are_objects_of_the_files():
@@ -178,6 +203,16 @@ def test_a_mutating_policy_changes_objects():
 
 
 PATCH = "[JSONPatch{op: 'replace', path: '/spec/replicas', value: 1}]"
+
+
+def test_a_field_of_the_wrong_type_is_an_error():
+    """A policy and a binding that cannot be read are named, each with the field."""
+    with pytest.raises(PolicySetError) as error:
+        loaded(changed(POLICY, validations="none"), changed(BINDING, validationActions="Deny"))
+    assert [line.partition(": ")[2] for line in str(error.value).split("\n")] == [
+        'ValidatingAdmissionPolicy replicas: spec.validations: "none": should be a valid array',
+        'ValidatingAdmissionPolicyBinding everywhere: spec.validationActions: "Deny": should be a valid array',
+    ]
 
 
 def test_errors_have_file_and_line():
