@@ -283,6 +283,25 @@ def test_the_group_is_part_of_a_kind():
     assert Engine([in_force(COUNTS)]).validate(ask(POD, "Deployment", resource_group="extensions.io")) == Verdict()
 
 
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"resource_group": "extensions.io"},
+        {"resource": "bindings"},
+        {"subresource": "status"},
+        {"operation": "DELETE"},
+        {"namespace": "lab"},
+    ],
+    ids=str,
+)
+def test_what_one_request_is_not_asked_is_asked_of_the_next(other):
+    """The engine remembers which policies a target has, for exactly this target: no client can hide another's pods."""
+    engine = Engine([in_force(NAMES, match=match({"namespaces": ["shop"]}))])
+    for _ in range(2):
+        assert engine.validate(ask(POD, **other)) == Verdict()
+        assert [outcome.policy for outcome in engine.validate(ask(POD)).outcomes] == ["names"]
+
+
 def test_the_judged_kinds_are_those_with_a_validating_policy_on_create():
     """A policy that mutates, or validates only on DELETE, adds no kind."""
     engine = Engine(

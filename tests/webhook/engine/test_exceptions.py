@@ -178,6 +178,24 @@ def test_an_exception_outside_of_its_policys_scope_has_no_effect(judged, entry, 
     assert error.value.faults == (fault,)
 
 
+@pytest.mark.parametrize(
+    ("of", "namespace", "text"),
+    [
+        ("shop", "home", '"images" is a policy of namespace shop; exceptions from it count there only'),
+        ("shop", None, '"images" is a policy of namespace shop; exceptions from it count there only'),
+        ("shop", "lab", 'no policy object "images"'),
+        (None, "shop", '"images" is a cluster policy; exceptions from it count in namespace home only'),
+    ],
+)
+def test_an_exception_that_does_not_count_where_it_stands_says_where_it_would(of, namespace, text):
+    """Only who may write in Gatewright's namespace is told of tenants' policies."""
+    tenants = {"kind": "AdmissionPolicy", "metadata": {"name": "images", "namespace": of}}
+    judged = bind(policy(**(tenants if of else {})), catalogue())
+    with pytest.raises(FaultsError) as error:
+        check_exception(bind(exception(namespace=namespace), catalogue()), [judged], "home")
+    assert error.value.faults == (("spec.exceptions[0].policy", text),)
+
+
 @pytest.mark.parametrize("spec", [{"policy": "privileged-containers"}, {"policy": "webapp-security-defaults"}])
 def test_an_exception_for_containers_has_an_effect_on_policies_about_them(spec):
     """These judge each container, or the one that a WebApp is."""

@@ -92,10 +92,10 @@ def test_missing_labels_are_an_error():
 
 def test_a_matching_name_needs_no_labels():
     """Clauses without look-ups are evaluated first, in any order."""
-    both = match(SELECTOR, {"namespaces": ["shop"]})
-    assert selects(both, ask({}, namespace="shop"))
-    with pytest.raises(NotLookedUpError):
-        selects(both, ask({}, namespace="other"))
+    for other in ({"namespaces": ["shop"]}, {"names": ["it"]}):
+        assert selects(match(SELECTOR, other), ask({}))
+        with pytest.raises(NotLookedUpError):
+            selects(match(SELECTOR, other), ask({}, namespace="other", name="another"))
 
 
 def test_a_name_that_does_not_match_needs_no_labels():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from webhook.engine.origins import traced
+from webhook.engine.origins import traced, value_at
 
 CONTAINER = "spec.template.spec.containers[name=app]"
 ORIGIN = {
@@ -52,3 +52,20 @@ PARENT = {
 def test_the_longest_origin_wins(path, source):
     """The longest prefix of the path that has an origin is replaced by it, in whole steps."""
     assert traced(path, ORIGIN, PARENT) == source
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("spec.port", 80),
+        ("spec.hosts[1].host", "shop.example"),
+        ("spec.hosts[name=main].host", "shop.example"),
+        ("spec.hosts[2].host", None),
+        ("spec.hosts[name=none].host", None),
+        ("spec.config[a.b]", "c"),
+        ("spec.port.name", None),
+    ],
+)
+def test_the_value_at_a_path(path, value):
+    """Items of lists are found by position or by key; what is not there is None."""
+    assert value_at(PARENT, path) == value

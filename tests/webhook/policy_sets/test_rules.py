@@ -146,6 +146,19 @@ def test_a_field_unknown_offline_is_an_error(field):
     assert message == f"expression '!has({field})' resulted in error: {unknown} is known to the API server only"
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "unknown"),
+    [("options", "request", "request.options"), ("spec", "namespaceObject", "namespaceObject.spec")],
+)
+def test_a_key_unknown_offline_is_an_error(key, value, unknown):
+    """Where the type is not checked, too; a key that is known to be absent is absent."""
+    asked = {"looked_up": {NAMESPACE_LABELS: {}}}
+    rules = [f"!('{key}' in dyn({value}))", "!('subResource' in dyn(request)) && 'kind' in dyn(request)"]
+    assert messages(asked=asked, validations=[{"expression": each} for each in rules]) == [
+        f"expression '{rules[0]}' resulted in error: {unknown} is known to the API server only"
+    ]
+
+
 def test_a_review_of_the_api_server_has_all_fields():
     """The variable `request` is what the API server sent, and `namespaceObject` what it stores."""
     namespace = {
@@ -394,6 +407,13 @@ def test_every_error_has_line_and_column():
             ("spec.variables", "not beside `policy`; a built-in policy reads no variables"),
         ),
         (
+            {
+                "variables": [{"name": "a", "expression": each} for each in "12"],
+                "validations": [{"expression": "true"}],
+            },
+            ("spec.variables[1].name", '"a" is declared twice'),
+        ),
+        (
             {"mutations": [{"patchType": "JSONPatch", "applyConfiguration": {"expression": "Object{}"}}]},
             ("spec.mutations[0].jsonPatch", "patchType JSONPatch needs this, and nothing else"),
         ),
@@ -471,6 +491,38 @@ def test_an_apply_configuration_merges_by_list_keys():
     ]
 
 
+SERVICE = {
+    "kind": "Service",
+    "metadata": {"name": "web", "finalizers": ["a"]},
+    "spec": {"ports": [{"port": 80}, {"port": 53, "protocol": "UDP"}], "externalIPs": ["192.0.2.1"]},
+}
+
+
+@pytest.mark.parametrize(
+    ("expression", "path", "value"),
+    [
+        (
+            "spec: Object.spec{ports: [Object.spec.ports{port: 80, protocol: 'TCP', name: 'http'}]}",
+            ("spec", "ports"),
+            [{"port": 80, "protocol": "TCP", "name": "http"}, {"port": 53, "protocol": "UDP"}],
+        ),
+        (
+            "spec: Object.spec{ports: [Object.spec.ports{port: 53, name: 'dns'}]}",
+            ("spec", "ports"),
+            [{"port": 80}, {"port": 53, "protocol": "UDP"}, {"port": 53, "name": "dns"}],
+        ),
+        ("spec: Object.spec{ports: [Object.spec.ports{name: 'x'}]}", ("spec", "ports"), [{"name": "x"}]),
+        ("spec: Object.spec{externalIPs: ['192.0.2.2']}", ("spec", "externalIPs"), ["192.0.2.2"]),
+        ("metadata: Object.metadata{finalizers: ['b', 'a']}", ("metadata", "finalizers"), ["a", "b"]),
+    ],
+)
+def test_lists_of_a_service_are_merged_as_server_side_apply_does(expression, path, value):
+    """Its ports have the keys port and protocol (TCP by default); finalizers are a set; a list of texts is replaced."""
+    engine = Engine([bound(mutations=[applied(f"Object{{{expression}}}")])])
+    verdict = engine.mutate(ask(SERVICE, "Service"))
+    assert verdict.object[path[0]][path[1]] == value
+
+
 def test_a_json_patch_adds_replaces_and_removes():
     """Each mutation sees the result of the one before."""
     operations, object = changed(
@@ -517,6 +569,8 @@ def test_a_failing_mutation_is_an_error_of_its_policy():
         ("op: 'replace', path: '/data/none/x', value: 'a'", "(replace /data/none/x) cannot be applied to the object"),
         ("op: 'test', path: '/data/key', value: 'a'", "(test /data/key) cannot be applied to the object"),
         ("op: 'replace', path: '', value: 'a'", "the JSONPatch replaces the whole object by something else"),
+        ("op: 'remove'", "a JSONPatch needs op and path"),
+        ("path: '/data'", "a JSONPatch needs op and path"),
     ],
 )
 def test_a_failing_mutation_shows_nothing_of_the_object(operation, failure):

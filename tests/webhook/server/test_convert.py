@@ -1,6 +1,7 @@
 """Conversion reviews over HTTP, as the API server sends them, and invalid ones."""
 
 import copy
+import functools
 import json
 
 import pytest
@@ -67,6 +68,10 @@ async def test_objects_are_converted_to_the_requested_version(webhook, path):
         (review(objects={}), "request.objects: Expected `array`, got `object`"),
         (review(7), "request.objects[0]: must be an object"),
         (review(vote() | {"metadata": None}), "VoteConfig: metadata: must be an object, and so must its annotations"),
+        (
+            review(vote(), vote(deep=functools.reduce(lambda below, _: [below], range(300), []))),
+            "what became of the objects is no JSON: Recursion limit reached",
+        ),
     ],
 )
 async def test_one_bad_object_fails_the_review(webhook, request_, message):

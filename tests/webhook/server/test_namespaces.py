@@ -68,6 +68,9 @@ async def test_an_api_server_that_fails_is_an_error(server, client):
         await answered(LookUps(client).namespace_labels(request("shop")))
 
 
-async def test_cluster_scoped_objects_have_no_namespace_labels(client):
-    """No request is sent."""
-    assert await answered(LookUps(client).namespace_labels(request(""))) == {}
+async def test_cluster_scoped_objects_have_no_namespace_labels(server, client):
+    """No request is sent, neither for their labels nor for the object."""
+    look_ups = LookUps(client)
+    assert await answered(look_ups.namespace_labels(request(""))) == {}
+    assert look_ups.namespace(request("")) is None
+    assert server.requests.log == []

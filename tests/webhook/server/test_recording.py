@@ -3,6 +3,9 @@
 import json
 import logging
 
+import pytest
+
+from config.documents import DocumentError
 from tests.webhook.server.conftest import review as sent
 from webhook.harness.reviews import Admission, review
 from webhook.server import recording
@@ -62,6 +65,14 @@ def test_recording_stops_when_the_disk_is_full(tmp_path, monkeypatch, caplog):
     assert [record.getMessage() for record in caplog.records] == [
         f"no more reviews are recorded in {tmp_path / 'reviews.jsonl'}: it has 1,000 bytes"
     ]
+
+
+def test_a_file_that_cannot_be_written_is_an_error_at_the_start(tmp_path):
+    """The process ends with it, instead of recording nothing."""
+    file = tmp_path / "none" / "reviews.jsonl"
+    with pytest.raises(DocumentError) as error:
+        Recorder(file, 1.0)
+    assert str(error.value) == f"{file}: reviews cannot be recorded there: No such file or directory"
 
 
 async def test_what_no_policy_looks_at_is_not_recorded(start):

@@ -54,6 +54,14 @@ def test_a_pair_is_ready_when_it_appears(certificate, pair, tmp_path):
     assert certificate.ready() is None
 
 
+async def test_a_pair_is_read_once(start):
+    """A good pair is not read again before its files change."""
+    async with start() as webhook:
+        read = webhook.counted("certwatcher_read_certificate_total")
+        webhook.certificate.refresh()
+        assert webhook.counted("certwatcher_read_certificate_total") == read > 0
+
+
 def test_an_expired_pair_is_not_ready(pair, tmp_path):
     """A pair that expires while served is reported."""
     clock = [datetime.now(UTC)]
