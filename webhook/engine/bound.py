@@ -92,7 +92,7 @@ class BoundPolicy:
 
     def _outcome(self, request: Request, first: Violation, others: Iterator[Violation]) -> Outcome:
         """Sort violations into new ones and those that an update tolerates."""
-        old = self._before(request) if request.old_object is not None else ()
+        old = self._before(request)
         if not old:
             return Outcome(self.title, self.actions, (first, *islice(others, MAX_VIOLATIONS)))
         before = Before(old)

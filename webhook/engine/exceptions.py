@@ -65,18 +65,16 @@ class Exempt:
 
     def records(self, request: Request) -> Iterator[Fields]:
         """Yield what it is about: the object, or some containers, and image volumes where it is about images."""
-        if self.containers is None and self.images is None:
+        if self.containers is not None:
+            for container in request.containers():
+                if self.containers.match(container.name or "") and (
+                    self.images is None or _names(self.images, container.image or "")
+                ):
+                    yield container
+        elif self.images is not None:
+            yield from (image.holder for image in request.images() if _names(self.images, image.text))
+        else:
             yield request
-            return
-        for container in request.containers():
-            if (self.containers is None or self.containers.match(container.name or "")) and (
-                self.images is None or _names(self.images, container.image or "")
-            ):
-                yield container
-        if self.containers is None and self.images is not None:
-            for image in request.images():
-                if image.field != "image" and _names(self.images, image.text):
-                    yield image.holder
 
 
 def covered(entries: Iterable[Exempt], request: Request, *, expired: bool = False) -> dict[Fields, Exempt]:

@@ -303,13 +303,14 @@ def test_what_one_request_is_not_asked_is_asked_of_the_next(other):
 
 
 def test_the_judged_kinds_are_those_with_a_validating_policy_on_create():
-    """A policy that mutates, or validates only on DELETE, adds no kind."""
+    """A policy that mutates, validates only on DELETE, or whose match leaves a kind out, does not add it."""
     engine = Engine(
         [
             in_force(Policy("a", validate=counts, kinds=("WebApp",))),
             in_force(Policy("ends", validate=counts, kinds=("Secret",), operations=("DELETE",))),
             in_force(Policy("b", validate=counts, kinds=("Pod", "WebApp")), fails_closed=False),
             in_force(FIRST, match=match({"kinds": ["Pod", "Job"]})),
+            in_force(Policy("c", validate=counts, kinds=("Pod", "Secret")), match=match({"kinds": ["Pod"]})),
         ]
     )
     assert sorted(kind.kind for kind in engine.judged_kinds) == ["Pod", "WebApp"]
@@ -491,6 +492,12 @@ def test_violations_that_are_not_tolerated(changes):
     request = ask(object, **({"operation": "UPDATE", "old_object": object} | changes))
     (outcome,) = Engine([bound]).validate(request).outcomes
     assert (len(outcome.violations), outcome.tolerated) == (1, ())
+
+
+def test_policies_of_the_cluster_come_before_those_of_a_namespace():
+    """Whatever order the API server lists them in."""
+    engine = Engine([in_force(NAMES, namespace="shop"), in_force(COUNTS), in_force(NAMES)])
+    assert [outcome.policy for outcome in engine.validate(ask(POD)).outcomes] == ["counts", "names", "shop/names"]
 
 
 def test_a_tenants_policy_judges_its_own_namespace():

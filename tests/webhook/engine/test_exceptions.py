@@ -179,6 +179,23 @@ def test_an_exception_outside_of_its_policys_scope_has_no_effect(judged, entry, 
 
 
 @pytest.mark.parametrize(
+    ("judged", "entry"),
+    [
+        (policy(), {}),
+        (policy(), {"namespaces": ["lab-*"]}),
+        (policy(), {"kinds": ["Service", "Deployment"]}),
+        (policy(spec={"policy": "privileged-containers", "match": {"any": [{"kinds": ["Pod"]}]}}), {"kinds": ["Pod"]}),
+        (policy(kind="AdmissionPolicy", metadata={"name": "images", "namespace": "shop"}), {}),
+        (policy(kind="AdmissionPolicy", metadata={"name": "images", "namespace": "shop"}), {"namespaces": ["sh*"]}),
+    ],
+)
+def test_an_exception_inside_of_its_policys_scope_has_an_effect(judged, entry):
+    """It is in force: no error is reported."""
+    bound = bind(judged, catalogue())
+    check_exception(bind(exception(namespace=bound.namespace, **entry), catalogue()), [bound], "gatewright-system")
+
+
+@pytest.mark.parametrize(
     ("of", "namespace", "text"),
     [
         ("shop", "home", '"images" is a policy of namespace shop; exceptions from it count there only'),
@@ -226,6 +243,7 @@ def test_an_exception_for_images_includes_image_volumes():
     request = ask(pod, looked_up={NOW: TODAY})
     assert denied(exception(images=["quay.io/mo*"]), request=request) == ["tools"]
     assert denied(exception(containers=["models"]), request=request) == ["models", "tools"]
+    assert denied(exception(containers=["models"], images=["quay.io/*"]), request=request) == ["models", "tools"]
 
 
 @pytest.mark.parametrize(

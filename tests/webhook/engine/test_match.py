@@ -5,7 +5,7 @@ import pytest
 from config.api.match import LabelSelector
 from config.api.match import Match as MatchSpec
 from tests.webhook.asking import ask, in_force
-from webhook.engine import NAMESPACE_LABELS, Engine, NotLookedUpError, Policy
+from webhook.engine import NAMESPACE, NAMESPACE_LABELS, Engine, NotLookedUpError, Policy
 from webhook.engine.kinds import KINDS, Target
 from webhook.engine.match import compile_match, compile_selector
 from webhook.harness.bases import kinds_by_name
@@ -235,8 +235,6 @@ def test_a_namespace_is_selected_by_its_own_labels(labels, operation, selected):
     assert production.selects(request) is selected
     named = {"key": "kubernetes.io/metadata.name", "operator": "In", "values": ["shop"]}
     assert selects(match({"namespaceSelector": {"matchExpressions": [named]}}), request)
-    policy = in_force(Policy("any", validate=lambda *_: iter(()), kinds=("Namespace", "Pod")), match=production)
-    assert (Engine([policy]).needs(request.attributes), Engine([policy]).needs(ask({}).attributes)) == (
-        set(),
-        {NAMESPACE_LABELS},
-    )
+    reading = Policy("any", validate=lambda *_: iter(()), kinds=("Namespace", "Pod"), needs=(NAMESPACE,))
+    judge = Engine([in_force(reading, match=production)])
+    assert (judge.needs(request.attributes), judge.needs(ask({}).attributes)) == (set(), {NAMESPACE_LABELS, NAMESPACE})
