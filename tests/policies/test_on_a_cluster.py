@@ -50,6 +50,7 @@ REFUSED = {  # why the API server itself refuses what some cases are about; they
     ),
     "the API server validates the object itself; in a file it is judged": (
         "resource_limits.yaml: no containers at all is for the API server to refuse",
+        "external_ips.yaml: so is what is no address, or one written so that others may read it otherwise",
     ),
     "the schema of Gatewright's own kinds does not allow it; in a file it is judged": (
         "policy_objects.yaml: every fault of an exception is reported",
