@@ -281,10 +281,23 @@ def test_children_are_mutated_before_they_are_judged():
 
     sets = in_force(Policy("sets", mutate=set_image, kinds=("Deployment",)))
     requests, judging = seen([IMAGES, sets])
-    assert judging.validate(request(shop(image="bad/app"))).allowed
-    assert judging.validate(request(shop(image="bad/app", size=2), shop(image="bad/app"))).allowed
+    for parent in (request(shop(image="bad/app")), request(shop(image="bad/app", size=2), shop(image="bad/app"))):
+        verdict = judging.validate(parent)
+        assert (verdict.allowed, [each.patched for each in verdict.outcomes]) == (True, [False] * len(verdict.outcomes))
     states = [state for each in requests for state in (each.object, each.old_object) if state is not None]
     assert [each["spec"]["template"]["spec"]["containers"][0]["image"] for each in states] == ["good/instead"] * 3
+
+
+def test_a_mutation_of_a_child_that_may_fail_is_reported():
+    """The child is judged as it is; the warning says which policy failed."""
+
+    def fails(_request, _params):
+        raise KeyError("nothing")
+        yield
+
+    sets = in_force(Policy("sets", mutate=fails, kinds=("Deployment",)), fails_closed=False)
+    failed, judged = engine(sets, IMAGES).validate(request(shop(image="bad/app"))).outcomes
+    assert (failed.policy, type(failed.error), failed.denies, judged.policy) == ("sets", KeyError, False, "images")
 
 
 def test_a_failed_mutation_of_a_child_denies_the_parent():
