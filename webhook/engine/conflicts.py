@@ -4,12 +4,11 @@ from collections.abc import Iterable, Iterator
 from itertools import combinations
 from typing import Any
 
-from webhook.engine.bound import BoundPolicy
+from webhook.engine.bound import BoundPolicy, outcomes_of
 from webhook.engine.fields import steps_of
 from webhook.engine.index import Index
 from webhook.engine.jsonpatch import Patcher, pointer
 from webhook.engine.kinds import Kind
-from webhook.engine.policy import RuleError
 from webhook.engine.request import Attributes, Request
 from webhook.engine.violation import Patch, Step
 
@@ -37,7 +36,7 @@ def refuse_conflicts(mutating: Index) -> None:
 
 
 def _conflicts(kind: Kind, policies: Iterable[BoundPolicy]) -> Iterator[str]:
-    asked = [(policy, dict(_sets(policy, kind))) for policy in policies]
+    asked = [(policy, _sets(policy, kind)) for policy in policies]
     for (one, sets), (other, others) in combinations(asked, 2):
         is_conditional = one.condition is not None or other.condition is not None
         if is_conditional or not one.match.shares_place_with(other.match):
@@ -50,16 +49,19 @@ def _conflicts(kind: Kind, policies: Iterable[BoundPolicy]) -> Iterator[str]:
                 )
 
 
-def _sets(policy: BoundPolicy, kind: Kind) -> Iterator[tuple[tuple[Step, ...], Any]]:
-    assert policy.policy.mutate is not None
+def _sets(policy: BoundPolicy, kind: Kind) -> dict[tuple[Step, ...], Any]:
+    """Return what a policy sets before it fails, if it does: many need more than the emptiest object, or a look-up."""
     attributes = Attributes(
         "", "CREATE", kind.group, kind.versions[-1], kind.kind, kind.group, kind.plural, namespace="namespace"
     )
     request = Request(attributes, {"metadata": {}}, kind=kind)
     if kind.pod_spec is not None:
         Patcher(request).apply([Patch((*steps_of(kind.pod_spec), "containers"), [CONTAINER])])
-    try:
-        for patch in policy.policy.mutate(request, policy.params):
-            yield patch.steps, patch.value
-    except RuleError:
-        return  # a rule of its own that needs more than the emptiest object
+    found: dict[tuple[Step, ...], Any] = {}
+
+    def ask(bound: BoundPolicy) -> None:
+        assert bound.policy.mutate is not None
+        found.update((patch.steps, patch.value) for patch in bound.policy.mutate(request, bound.params))
+
+    outcomes_of([policy], ask)
+    return found

@@ -22,7 +22,22 @@ def mutate(request, params):
     yield Patch(("metadata", "labels", "seen"), "yes")
 
 
-CATALOGUE = {"tiers": Policy("tiers", Tier, mutate=mutate, kinds=("Pod", "WebApp"))}
+def mutate_with_look_up(request, params):
+    """Set the label `tier`, and one that must be looked up."""
+    yield Patch(("metadata", "labels", "tier"), params.tier)
+    yield Patch(("metadata", "labels", "zone"), request.lookup("zone"))
+
+
+def mutate_by_another_field(request, _):
+    """Set the label `tier` to what a field says that the emptiest object does not have."""
+    yield Patch(("metadata", "labels", "tier"), request.object["spec"]["tier"])
+
+
+CATALOGUE = {
+    "tiers": Policy("tiers", Tier, mutate=mutate, kinds=("Pod", "WebApp")),
+    "zones": Policy("zones", Tier, mutate=mutate_with_look_up, kinds=("Pod",), needs=("zone",)),
+    "fields": Policy("fields", mutate=mutate_by_another_field, kinds=("Pod",)),
+}
 POLICY = "apiVersion: gatewright.io/v1alpha1\nkind: ClusterAdmissionPolicy\nmetadata: {{name: {}}}\nspec: {}\n"
 
 
@@ -70,6 +85,14 @@ def test_two_values_for_one_field_are_rejected(one, other):
 def test_equal_values_and_other_fields_are_no_conflict(one, other):
     """Only contradictions are rejected."""
     assert len(Engine(in_force(one, other)).policies) == 2
+
+
+def test_a_policy_that_needs_more_than_the_emptiest_object_comes_into_force():
+    """What it sets without a look-up, or before it fails, is compared; it is asked about real objects all the same."""
+    assert len(Engine(in_force("{policy: zones}", "{policy: fields}", "{policy: tiers}")).policies) == 3
+    with pytest.raises(ConflictingPoliciesError) as error:
+        Engine(in_force("{policy: zones}", "{policy: fields}", "{policy: tiers, params: {tier: iron}}"))
+    assert str(error.value) == "a and c set Pod /metadata/labels/tier to different values: 'gold' and 'iron'"
 
 
 def test_policies_with_conditions_may_set_different_values():

@@ -523,6 +523,14 @@ def test_lists_of_a_service_are_merged_as_server_side_apply_does(expression, pat
     assert verdict.object[path[0]][path[1]] == value
 
 
+def test_a_mutation_can_read_the_namespace():
+    """Its labels are looked up for each request, and not before the policy is in force."""
+    labels = "Object.metadata{labels: {'env': namespaceObject.metadata.labels.env}}"
+    asked = {"looked_up": {NAMESPACE_LABELS: {"env": "prod"}}}
+    operations, _ = changed(mutations=[applied(f"Object{{metadata: {labels}}}")], asked=asked)
+    assert operations == [{"op": "add", "path": "/metadata/labels/env", "value": "prod"}]
+
+
 def test_a_json_patch_adds_replaces_and_removes():
     """Each mutation sees the result of the one before."""
     operations, object = changed(
