@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import orjson
+
 from webhook.engine.bound import outcomes_of
 from webhook.engine.exceptions import NOW
 from webhook.engine.fields import Fields, steps_of
@@ -13,7 +15,7 @@ from webhook.engine.look_ups import with_object
 from webhook.engine.origins import traced
 from webhook.engine.planners import SERVED, ControllerUser, Object, Planned, PlannedObject, Planner
 from webhook.engine.request import PARENT, Attributes, Request
-from webhook.engine.verdict import Outcome, Verdict
+from webhook.engine.verdict import Outcome
 from webhook.engine.violation import Before, Patch, Violation
 
 if TYPE_CHECKING:
@@ -118,8 +120,11 @@ def _states(planner: Planner, request: Request) -> tuple[Object | None, Object |
 
 
 def _stored(object: Object, namespace: str, owner: Object | None) -> Object:
-    """Return a child in its namespace, and with its owner where it has one."""
-    metadata = object["metadata"] | ({"namespace": namespace} if namespace else {})
+    """Return a copy of a child in its namespace, and with its owner where it has one."""
+    copied: Object = orjson.loads(orjson.dumps(object))  # a planner may use one part of an object twice, policies not
+    metadata = copied["metadata"]
+    if namespace:
+        metadata["namespace"] = namespace
     if owner is not None:
         reference = {
             "apiVersion": owner.get("apiVersion"),
@@ -130,7 +135,7 @@ def _stored(object: Object, namespace: str, owner: Object | None) -> Object:
             "blockOwnerDeletion": True,
         }
         metadata["ownerReferences"] = [reference]
-    return object | {"metadata": metadata}
+    return copied
 
 
 def _judged(engine: "Engine", child: Child, looked_up: Mapping[str, Any]) -> tuple[tuple[Outcome, ...], Object]:
@@ -140,18 +145,11 @@ def _judged(engine: "Engine", child: Child, looked_up: Mapping[str, Any]) -> tup
     own fields only. So both states of an update have them.
     """
     attributes, object, old = child.attributes, child.object, child.old
+    created = attributes._replace(operation="CREATE")
+    mutation = engine.mutate(Request(created, object, None, looked_up))
     if old is not None:
-        created = attributes._replace(operation="CREATE")
-        object, old = (_mutated(engine, created, each, None, looked_up)[1] for each in (object, old))
-    mutation, object = _mutated(engine, attributes, object, old, looked_up)
+        engine.mutate(Request(created, old, None, looked_up))
+        mutation = engine.mutate(Request(attributes, object, old, looked_up))
     if not mutation.allowed:
         return mutation.outcomes, object
     return mutation.outcomes + engine.validate(Request(attributes, object, old, looked_up)).outcomes, object
-
-
-def _mutated(
-    engine: "Engine", attributes: Attributes, object: Object, old: Object | None, looked_up: Mapping[str, Any]
-) -> tuple[Verdict, Object]:
-    """Return the verdict of mutating policies about an object, and a copy of it as they leave it."""
-    object = copy.deepcopy(object)
-    return engine.mutate(Request(attributes, object, old, looked_up)), object

@@ -33,6 +33,7 @@ class Engine:
         self.planners = planners
         self._validating = Index((each for each in self.policies if each.policy.validate is not None), planners)
         self._mutating = Index(each for each in self.policies if each.policy.mutate is not None)
+        self._needed_by = {key: self._needed_by_children(planner, key[2]) for key, planner in planners.asked.items()}
         refuse_conflicts(self._mutating)
 
     def with_policies(self, policies: Iterable[BoundPolicy]) -> "Engine":
@@ -55,7 +56,7 @@ class Engine:
         Children are looked at only where the request is judged.
         """
         _, _, planner, needs = (self._mutating if mutating else self._validating).asked(attributes)
-        return needs if planner is None else needs | self._needed_by_children(planner, attributes.subresource)
+        return needs if planner is None else needs | self._needed_by[attributes.target]
 
     def validate(self, request: Request) -> Verdict:
         """Ask every validating policy that applies; all violations are in the verdict.

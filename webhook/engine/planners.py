@@ -99,7 +99,7 @@ class Planners:
         self.is_chosen = is_chosen
         self._namespaces = frozenset(namespaces)
         self._planners = {planner.kind: planner for planner in planners}
-        self._asked = {key: planner for planner in self for target in planner.targets for key in target.keys}
+        self.asked = {key: planner for planner in self for target in planner.targets for key in target.keys}
 
     def __iter__(self) -> Iterator[Planner]:
         """Go through them."""
@@ -109,7 +109,7 @@ class Planners:
         """Return the planner that a request affects, if the kind is managed in its namespace."""
         if self._namespaces and attributes.namespace not in self._namespaces:
             return None
-        return self._asked.get(attributes.target)
+        return self.asked.get(attributes.target)
 
     def of(self, kind: Kind) -> Planner | None:
         """Return the planner of a kind, None where its objects have no children."""

@@ -300,6 +300,29 @@ def test_a_mutation_of_a_child_that_may_fail_is_reported():
     assert (failed.policy, type(failed.error), failed.denies, judged.policy) == ("sets", KeyError, False, "images")
 
 
+def test_a_mutation_sets_one_field_of_a_child():
+    """Also where the planner uses the same labels for the object and for its pods."""
+    labels = {"app": "toys"}
+    deployment = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "toys", "labels": labels},
+        "spec": {"template": {"metadata": {"labels": labels}}},
+    }
+    planner = Planner(SHOP, (DEPLOYMENT,), lambda *_: Planned([PlannedObject(DEPLOYMENT, deployment)]))
+
+    def set_label(_request, _params):
+        yield Patch(("spec", "template", "metadata", "labels", "team"), "x")
+
+    def shows_its_labels(request, _):
+        yield Violation("metadata.labels", str(request.mapping("metadata.labels")), "are reported", "continue")
+
+    sets = in_force(Policy("sets", mutate=set_label, kinds=("Deployment",)))
+    shows = in_force(Policy("shows", validate=shows_its_labels, kinds=("Deployment",)))
+    verdict = Engine([sets, shows], Planners([planner])).validate(request(shop()))
+    assert [each.found for each in found(verdict)] == ["{'app': 'toys'}"]
+
+
 def test_a_failed_mutation_of_a_child_denies_the_parent():
     """The child is not judged further."""
 
