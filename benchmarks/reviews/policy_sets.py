@@ -15,7 +15,6 @@ MORE = (  # policies that allow the benchmark's Deployment with their default pa
     "container-counts",
     "empty-dir-size",
     "flex-volume-drivers",
-    "helm-tiller",
     "host-namespaces",
     "host-path-volumes",
     "host-ports",

@@ -17,7 +17,7 @@ UNIT = "must be a number with an optional unit, such as 500m, 1.5 or 2Gi"
         ("image-registries", {}, [("", "expected at least one registry, approved or denied")]),
         ("image-registries", {"denied": ["*"]}, [("denied[0]", '"*": its registry is malformed')]),
         ("image-tags", {"allowed": []}, None),
-        ("memory-units", {"smallest": "-1"}, [("smallest", '"-1": must not be negative')]),
+        ("empty-dir-size", {"maximum": "-1"}, [("maximum", '"-1": must not be negative')]),
         (
             "registry-rewrite",
             {"mirrors": {"a.example": "a.example/mirror"}},
@@ -46,12 +46,7 @@ UNIT = "must be a number with an optional unit, such as 500m, 1.5 or 2Gi"
             [("", "the request of cpu must not be above its limit")],
         ),
         ("resource-defaults", {"limits": {"cpu": True}}, None),
-        ("resource-limits", {"required": []}, [("", "expected at least one required or forbidden resource")]),
-        (
-            "resource-limits",
-            {"forbidden": ["cpu"]},
-            [("", "cpu cannot be both required and forbidden")],
-        ),
+        ("resource-limits", {"required": []}, None),
         ("resource-limits", {"required": ["gpu"]}, None),
         ("resource-ratios", {"maximum": {}}, None),
         ("resource-ratios", {"maximum": {"cpu": "twice"}}, [("maximum.cpu", f'"twice": {UNIT}')]),
@@ -74,8 +69,6 @@ def test_wrong_parameters_are_refused(policy, params, faults):
         ("resource-bounds", {"requests": {"cpu": {"min": "1", "max": "1000m"}}}),
         ("resource-bounds", {"limits": {"cpu": {"max": 0.5}}}),
         ("resource-defaults", {"limits": {"cpu": 1}, "requests": {"cpu": "1000m", "memory": "1Gi"}}),
-        ("resource-limits", {"required": [], "forbidden": ["cpu"]}),
-        ("resource-limits", {"required": ["memory"], "forbidden": ["cpu"]}),
     ],
 )
 def test_parameters_that_can_be_meant_are_taken(policy, params):
@@ -89,8 +82,6 @@ def test_parameters_that_can_be_meant_are_taken(policy, params):
         ("resource-limits", {}, set()),
         ("resource-limits", {"limit_ranges": True}, {"limit_ranges"}),
         ("resource-requests", {"limit_ranges": True}, {"limit_ranges"}),
-        ("replica-limits", {}, set()),
-        ("replica-limits", {"labels": {"tier": "web"}}, {"parent"}),
         ("disruption-budgets", {}, set()),
         ("disruption-budgets", {"workloads": True}, {"disruption_budgets", "workloads", "parent"}),
     ],

@@ -119,7 +119,7 @@ class Required(Completed):
     """Which resources every container must name."""
 
     required: list[Literal["cpu", "memory", "ephemeral-storage"]] = Field(
-        ["cpu", "memory"], description="resources that must be named"
+        ["cpu", "memory"], min_length=1, description="resources that must be named"
     )
     init_containers: bool = Field(
         True, description="whether init containers without restartPolicy Always are judged too; sidecars always are"

@@ -16,30 +16,31 @@ from webhook.engine.globs import Globs
 from webhook.policies._rbac import BINDINGS, is_by_kubernetes
 
 
-class ClusterAdminBindings(Params):
-    """Which roles are restricted, and to which subjects."""
+ROLE = "cluster-admin"
+RULE = f"only approved subjects may be bound to {ROLE}"
 
-    roles: list[str] = Field(
-        ["cluster-admin"], min_length=1, description="ClusterRoles that only the allowed subjects may be bound to"
-    )
+
+class ClusterAdminBindings(Params):
+    """Which subjects may be bound to it."""
+
     allowed: Globs = Field(
         Globs(["Group:system:masters"]),
-        description="subjects (globs) that may have them: User:NAME, Group:NAME, ServiceAccount:NAMESPACE:NAME",
+        description="subjects (globs) that may be: User:NAME, Group:NAME, ServiceAccount:NAMESPACE:NAME",
     )
 
 
 def validate(request: Request, params: ClusterAdminBindings) -> Violations:
-    """Yield one violation for each subject that is bound to such a role."""
-    role = request.string("roleRef.name") or ""
-    if is_by_kubernetes(request) or request.string("roleRef.kind") != "ClusterRole" or role not in params.roles:
+    """Yield one violation for each subject that is bound to the role."""
+    role = request.string("roleRef.kind"), request.string("roleRef.name")
+    if is_by_kubernetes(request) or role != ("ClusterRole", ROLE):
         return
     for index, subject in enumerate(request.each("subjects")):
         kind, name = subject.string("kind") or "", subject.string("name") or ""
         if kind == "ServiceAccount":  # without a namespace, it is in that of the RoleBinding
             name = f"{subject.string('namespace') or request.attributes.namespace}:{name}"
         if not params.allowed.match(f"{kind}:{name}"):
-            rule, fix = f"only approved subjects may be bound to {role}", "bind a role with the rights that are needed"
-            yield request.violation(f"subjects[{index}].name", f"{kind}:{name}", rule, fix)
+            fix = "bind a role with the rights that are needed"
+            yield request.violation(f"subjects[{index}].name", f"{kind}:{name}", RULE, fix)
 
 
 POLICY = Policy(

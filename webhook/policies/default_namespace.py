@@ -11,25 +11,18 @@ Denied:  a Deployment without `metadata.namespace`, applied while the kubeconfig
 Fix: set `metadata.namespace`.
 """
 
-from pydantic import Field
-
 from webhook.engine import Params, Policy, Request, Violations
 
+DEFAULT = "default"
 KEPT = {("Service", "kubernetes"), ("ServiceAccount", "default"), ("ConfigMap", "kube-root-ca.crt")}
 
 
-class DefaultNamespace(Params):
-    """Which namespaces stay empty."""
-
-    namespaces: list[str] = Field(["default"], min_length=1, description="namespaces in which no object may be created")
-
-
-def validate(request: Request, params: DefaultNamespace) -> Violations:
-    """Yield a violation for an object in one of these namespaces."""
+def validate(request: Request, params: Params) -> Violations:
+    """Yield a violation for an object in this namespace."""
     attributes = request.attributes
-    if attributes.namespace in params.namespaces and (attributes.kind, request.name) not in KEPT:
+    if attributes.namespace == DEFAULT and (attributes.kind, request.name) not in KEPT:
         rule = "no objects are allowed in this namespace"
-        yield request.violation("metadata.namespace", attributes.namespace, rule, "set the namespace where it belongs")
+        yield request.violation("metadata.namespace", DEFAULT, rule, "set the namespace where it belongs")
 
 
-POLICY = Policy("default-namespace", DefaultNamespace, validate=validate, kinds="namespaced", category="workloads")
+POLICY = Policy("default-namespace", validate=validate, kinds="namespaced", category="workloads")

@@ -3,18 +3,15 @@
 Why: `admin`, `edit`, `view` and the `system:` roles are bound to many subjects; changing one changes the rights of all
 of them. `system:aggregate-to-edit` with rights on Endpoints is CVE-2021-25740.
 
-Judged: updates and deletions of roles and bindings with the label `kubernetes.io/bootstrapping: rbac-defaults`, and of
-those listed in `names`. Kubernetes' own writes are ignored.
+Judged: updates and deletions of roles and bindings with the label `kubernetes.io/bootstrapping: rbac-defaults`.
+Kubernetes' own writes are ignored.
 
 Allowed: any other role; an update that changes labels or annotations of a default one.
 Denied:  an update of a default role's rules, subjects, aggregation or of that label; its deletion.
 Fix: create another role, and bind it.
 """
 
-from pydantic import Field
-
 from webhook.engine import Fields, Params, Policy, Request, Violation, Violations
-from webhook.engine.globs import Globs
 from webhook.policies._rbac import BINDINGS, ROLES, is_by_kubernetes
 
 LABEL, DEFAULT = "kubernetes.io/bootstrapping", "rbac-defaults"
@@ -22,19 +19,11 @@ PARTS = ("rules", "aggregationRule", "subjects", "roleRef")
 STAY = "default roles must not be changed"
 
 
-class DefaultRoles(Params):
-    """Which roles and bindings are protected."""
-
-    names: Globs = Field(Globs(), description="further roles and bindings (globs) that may not be changed")
-
-
-def validate(request: Request, params: DefaultRoles) -> Violations:
+def validate(request: Request, params: Params) -> Violations:
     """Yield a violation for each part of a default role that is changed, and for its deletion."""
     is_deletion = request.attributes.operation == "DELETE"
     before = request if is_deletion else request.before()
-    if before is None or is_by_kubernetes(request):
-        return
-    if _label(before) != DEFAULT and not params.names.match(before.name):
+    if before is None or is_by_kubernetes(request) or _label(before) != DEFAULT:
         return
     if is_deletion:
         yield Violation("metadata.name", "deleted", STAY, "keep it")
@@ -51,7 +40,6 @@ def _label(role: Fields) -> str | None:
 
 POLICY = Policy(
     "default-roles",
-    DefaultRoles,
     validate=validate,
     kinds=(*ROLES, *BINDINGS),
     operations=("CREATE", "UPDATE", "DELETE"),

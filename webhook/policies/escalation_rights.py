@@ -11,10 +11,6 @@ Denied:  `{apiGroups: [rbac.authorization.k8s.io], resources: [clusterroles], ve
 Fix: remove the verb; leave such changes to subjects that have the rights already.
 """
 
-from typing import Literal
-
-from pydantic import Field
-
 from webhook.engine import Fields, Params, Policy, Request, Violations
 from webhook.policies._rbac import GROUP, ROLES, reach, rules
 
@@ -26,22 +22,14 @@ ACTED_ON = {  # verb: API groups and resources
 }
 
 
-class EscalationRights(Params):
-    """Which verbs no role may give."""
-
-    verbs: list[Literal["escalate", "bind", "impersonate"]] = Field(
-        ["escalate", "bind", "impersonate"], min_length=1, description="verbs that no role may grant"
-    )
-
-
-def validate(request: Request, params: EscalationRights) -> Violations:
+def validate(request: Request, params: Params) -> Violations:
     """Yield one violation for each such verb, and for each wildcard that holds one."""
     for rule in rules(request):
         verbs = rule.strings("verbs")
-        implied = " and ".join(verb for verb in params.verbs if "*" in verbs and _covers(rule, verb))
+        implied = " and ".join(verb for verb in ACTED_ON if "*" in verbs and _covers(rule, verb))
         given = reach(rule)  # compared as one set: the verbs times the resources may be millions
         for index, verb in enumerate(verbs):
-            if (verb == "*" and implied) or verb.partition(":")[0] in params.verbs:
+            if (verb == "*" and implied) or verb.partition(":")[0] in ACTED_ON:
                 found = f'"*" includes {implied}' if verb == "*" else None
                 fault = "no role may let its subjects grant themselves more rights"
                 yield rule.violation(f"verbs[{index}]", verb, fault, "remove it", found=found, excess=given)
@@ -54,6 +42,4 @@ def _covers(rule: Fields, verb: str) -> bool:
     return not (groups.isdisjoint(rule.strings("apiGroups")) or resources.isdisjoint(named))
 
 
-POLICY = Policy(
-    "escalation-rights", EscalationRights, validate=validate, kinds=ROLES, category="rbac", severity="critical"
-)
+POLICY = Policy("escalation-rights", validate=validate, kinds=ROLES, category="rbac", severity="critical")

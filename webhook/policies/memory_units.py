@@ -1,7 +1,7 @@
 """Memory amounts have a plausible unit.
 
 Why: `memory: 100m` is a tenth of a byte and `memory: 512` is 512 bytes. The API server accepts both, and the container
-is killed or never scheduled. Intended for `validationActions: [Warn]`. Judged: memory, ephemeral-storage and huge pages
+is killed or never scheduled. Amounts below 64Ki are reported. Intended for `validationActions: [Warn]`. Judged: memory, ephemeral-storage and huge pages
 in requests and limits, and size limits of emptyDir volumes. 0 is ignored.
 
 Allowed: `memory: 100Mi`; `memory: 128974848000m`, which is 123Mi.
@@ -9,40 +9,38 @@ Denied:  `memory: 100m`; `memory: 512`.
 Fix: write Mi or Gi.
 """
 
-from pydantic import Field
+from collections.abc import Iterator
 
-from config.quantities import MILLI, Quantity
-from webhook.engine import Fields, Params, Policy, Request, Violation, Violations
+from config.quantities import MILLI, Quantity, parse_quantity
+from webhook.engine import Fields, Params, Policy, Request, Violations
 from webhook.engine.fields import entry
-from webhook.policies._resources import Amount, amount, of_all
 
+SMALLEST = parse_quantity("64Ki")
 BYTES = ("memory", "ephemeral-storage", "hugepages-")
+SIZE_LIMIT = "emptyDir.sizeLimit"
 
 
-class MemoryUnits(Params):
-    """Which amounts are reported."""
-
-    smallest: Amount = Field("64Ki", description="amounts below this are reported")
-
-
-def validate(request: Request, params: MemoryUnits) -> Violations:
+def validate(request: Request, params: Params) -> Violations:
     """Yield one violation for each amount that is implausibly small."""
-    smallest = amount(params.smallest).millis
-    for each in of_all(request):
-        for part, amounts in (("limits", each.limits), ("requests", each.requests)):
-            for name, found in amounts.items():
-                if 0 < found.millis < smallest and name.startswith(BYTES) and each.is_set(f"resources.{part}.{name}"):
-                    yield _violation(each, entry(f"resources.{part}", name), found, params)
+    rule = f"amounts below {SMALLEST} probably have the wrong unit"
+    for holder, field, amount in _amounts(request):
+        if 0 < amount.millis < SMALLEST.millis:
+            found = f"{amount}, which is {amount.millis / MILLI:.8g} bytes"
+            yield holder.violation(field, amount.text, rule, "write Ki, Mi or Gi", found=found)
+
+
+def _amounts(request: Request) -> Iterator[tuple[Fields, str, Quantity]]:
+    """Yield each number of bytes that is set: the record and its field, and the amount."""
+    pod = request.pod()
+    for holder in request.containers() if pod is None else (*request.containers(), pod):
+        for part in ("resources.limits", "resources.requests"):
+            for name, amount in holder.quantities(part).items():
+                if name.startswith(BYTES):
+                    yield holder, entry(part, name), amount
     for volume in request.volumes():
-        limit = volume.quantity("emptyDir.sizeLimit")
-        if limit is not None and 0 < limit.millis < smallest:
-            yield _violation(volume, "emptyDir.sizeLimit", limit, params)
+        limit = volume.quantity(SIZE_LIMIT)
+        if limit is not None:
+            yield volume, SIZE_LIMIT, limit
 
 
-def _violation(holder: Fields, field: str, found: Quantity, params: MemoryUnits) -> Violation:
-    said = f"{found}, which is {found.millis / MILLI:.8g} bytes"
-    rule = f"amounts below {params.smallest} probably have the wrong unit"
-    return holder.violation(field, found.text, rule, "write Ki, Mi or Gi", found=said)
-
-
-POLICY = Policy("memory-units", MemoryUnits, validate=validate, category="capacity", severity="low")
+POLICY = Policy("memory-units", validate=validate, category="capacity", severity="low")

@@ -9,8 +9,6 @@ Fix: remove it.
 See: https://kubernetes.io/docs/concepts/security/pod-security-standards/, https://kep.k8s.io/4265
 """
 
-from typing import Literal
-
 from pydantic import Field
 
 from webhook.engine import Params, Policy, Request, Violations
@@ -21,21 +19,19 @@ PATH = "securityContext.procMount"
 
 
 class ProcMount(Params):
-    """How /proc may be mounted."""
+    """Which pods are skipped."""
 
-    allowed: list[Literal["Default", "Unmasked"]] = Field(["Default"], description="types that may be set")
     exempt_user_namespaces: bool = Field(False, description="skip pods with `hostUsers: false`")
 
 
 def validate(request: Request, params: ProcMount) -> Violations:
-    """Yield one violation for each container with a type that is not allowed."""
+    """Yield one violation for each container that does not mask /proc."""
     if params.exempt_user_namespaces and in_user_namespace(request.pod()):
         return
     for container in having(request.containers(), "securityContext"):
         found = container.string(PATH)
-        if found is not None and found not in params.allowed:
-            rule = f"must be {' or '.join(params.allowed) or 'left out'}"
-            yield container.violation(PATH, found, rule, "remove it", mended=None)
+        if found not in (None, "Default"):
+            yield container.violation(PATH, found, "must be Default", "remove it", mended=None)
 
 
 POLICY = Policy("proc-mount", ProcMount, validate=validate, category="pod-security")

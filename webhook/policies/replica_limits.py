@@ -2,12 +2,12 @@
 
 Why: a typo in a number should not fill all nodes. Judged: replicas of the object, of its /scale subresource (`kubectl
 scale`), and of autoscalers (HorizontalPodAutoscaler, KEDA's ScaledObject) that could raise them later. The minimum does
-not apply to ReplicaSets that a Deployment scales during a rollout. With `labels` or `minimum`, the object that is
-scaled by /scale is looked up.
+not apply to ReplicaSets that a Deployment scales during a rollout. With a `minimum`, the object that is scaled by
+/scale is looked up.
 
 Allowed: `spec.replicas: 10`, or no `replicas` at all (the API server's default is 1).
 Denied:  `spec.replicas: 11`; a HorizontalPodAutoscaler with `maxReplicas: 20`; a ScaledObject without
-`maxReplicaCount`, which means 100.
+         `maxReplicaCount`, which means 100.
 Fix: lower the number, or ask for an exception.
 """
 
@@ -31,7 +31,6 @@ class ReplicaLimits(Params):
     maximum: int = Field(10, ge=0, description="maximum number of replicas")
     minimum: int = Field(0, ge=0, description="minimum number of replicas")
     allow_zero: bool = Field(True, description="whether a workload may have 0 replicas whatever the minimum")
-    labels: dict[str, str] = Field({}, description="labels of the workloads that are judged; all, if left out")
     tier: str = Field("production", description="name of the environment in the message")
 
     @model_validator(mode="after")
@@ -43,10 +42,6 @@ class ReplicaLimits(Params):
 
 def validate(request: Request, params: ReplicaLimits) -> Violations:
     """Yield one violation for each number above the maximum, and one where the lowest is below the minimum."""
-    reads_parent = params.labels or (params.minimum and request.resource_kind == "ReplicaSet")
-    workload = Fields(request.lookup(PARENT)) if reads_parent and request.kind == "Scale" else request
-    if params.labels and not params.labels.items() <= workload.texts("metadata.labels").items():
-        return
     judged = numbers(request)
     for path, number, found in judged:
         if number > params.maximum:
@@ -54,16 +49,16 @@ def validate(request: Request, params: ReplicaLimits) -> Violations:
             fix, excess = f"set it to {params.maximum} or less", number - params.maximum
             yield request.violation(path, number, rule, fix, found=found, excess=excess, mended=params.maximum)
     path, number, found = judged[0]
-    if number < params.minimum and not (params.allow_zero and number == 0) and not is_scaled_by_deployment(workload):
+    if number < params.minimum and not (params.allow_zero and number == 0) and not _is_of_deployment(request):
         rule = f"{params.tier} workloads need at least {params.minimum} replicas"
         fix = f"set it to {params.minimum} or more{', or to 0' if params.allow_zero else ''}"
         excess = params.minimum - number
         yield request.violation(path, number, rule, fix, found=found, excess=excess, mended=params.minimum)
 
 
-def needs(params: ReplicaLimits) -> tuple[str, ...]:
-    """Name what must be looked up by these parameters."""
-    return (PARENT,) if params.labels or params.minimum else ()
+def _is_of_deployment(request: Request) -> bool:
+    is_scale = request.kind == "Scale" and request.resource_kind == "ReplicaSet"
+    return is_scaled_by_deployment(Fields(request.lookup(PARENT)) if is_scale else request)
 
 
 def numbers(request: Request) -> list[tuple[str, int, str | None]]:
@@ -84,5 +79,5 @@ POLICY = Policy(
     validate=validate,
     kinds="scalable",
     category="capacity",
-    needs=needs,
+    needs=lambda params: (PARENT,) if params.minimum else (),
 )

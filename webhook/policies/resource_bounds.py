@@ -2,7 +2,8 @@
 
 Why: one container should not be able to use a whole node, and a container with too little memory is killed at its
 start. Judged: limits and requests of containers and of a pod as a whole (`spec.resources`). An unset request equals the
-limit. Other unset amounts are not judged: `resource-limits` and `resource-requests` require them.
+limit. Other unset amounts are not judged: `resource-limits` and `resource-requests` require them. `cpu: {max: 0}` denies
+every CPU limit.
 
 Allowed: `resources: {limits: {cpu: "2"}}` with `limits: {cpu: {max: 2}}`; the bounds themselves are allowed.
 Denied:  `resources: {limits: {cpu: 2001m}}`.

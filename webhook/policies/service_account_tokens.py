@@ -25,7 +25,6 @@ class ServiceAccountTokens(Params):
     """Whose tokens may be mounted."""
 
     allowed: Globs = Field(Globs(), description="service accounts whose token may be mounted, as patterns (`*`, `?`)")
-    explicit: bool = Field(True, description="whether a pod must set false itself; else only true is denied")
 
 
 def validate(request: Request, params: ServiceAccountTokens) -> Violations:
@@ -35,8 +34,8 @@ def validate(request: Request, params: ServiceAccountTokens) -> Violations:
         return
     judged, account = (request, request.name) if pod is None else (pod, account_of(pod))
     mounted = judged.boolean(PATH)
-    silent = mounted is None and params.explicit and pod is not None
-    if (mounted or silent) and not params.allowed.match(account):
+    is_unset = mounted is None and pod is not None
+    if (mounted or is_unset) and not params.allowed.match(account):
         found = f"{'unset' if mounted is None else 'true'}, with the service account {account}"
         names = ", ".join(params.allowed)
         rule = f"only tokens of {names} may be mounted" if names else "no token may be mounted"

@@ -4,8 +4,7 @@ Why: inline volumes (nfs, iscsi, hostPath …) give a pod access to storage with
 is created by an administrator.
 
 Judged: the volumes of a pod, including the `projected` token volume that the API server adds unless
-`automountServiceAccountToken` is false. Keep that type allowed for Pods that call the API server. PersistentVolumes,
-which administrators create, are judged against `denied` only.
+`automountServiceAccountToken` is false. Keep that type allowed for Pods that call the API server.
 
 Allowed: `volumes: [{name: data, persistentVolumeClaim: {claimName: data}}]`; no volumes.
 Denied:  `volumes: [{name: data, nfs: {server: nas, path: /}}]`.
@@ -18,12 +17,11 @@ from typing import Literal
 from pydantic import Field
 
 from webhook.engine import Params, Policy, Request, Violations
-from webhook.engine.kinds import PERSISTENT_VOLUME
 
 FIX = "claim the storage by a persistentVolumeClaim"
 
 VolumeType = Literal[
-    "*", "awsElasticBlockStore", "azureDisk", "azureFile", "cephfs", "cinder", "configMap", "csi", "downwardAPI",
+    "awsElasticBlockStore", "azureDisk", "azureFile", "cephfs", "cinder", "configMap", "csi", "downwardAPI",
     "emptyDir", "ephemeral", "fc", "flexVolume", "flocker", "gcePersistentDisk", "gitRepo", "glusterfs", "hostPath",
     "image", "iscsi", "nfs", "persistentVolumeClaim", "photonPersistentDisk", "portworxVolume", "projected", "quobyte",
     "rbd", "scaleIO", "secret", "storageos", "vsphereVolume",
@@ -36,25 +34,17 @@ RESTRICTED: list[VolumeType] = [
 class VolumeTypes(Params):
     """Which types of volumes pods may use."""
 
-    allowed: list[VolumeType] = Field(RESTRICTED, description="types that may be used; `*` means all")
-    denied: list[VolumeType] = Field([], description="types that may not be used, even where they are allowed")
+    allowed: list[VolumeType] = Field(RESTRICTED, description="types that may be used")
 
 
 def validate(request: Request, params: VolumeTypes) -> Violations:
     """Yield a violation for each volume of a type that may not be used."""
-    is_persistent = request.kind == PERSISTENT_VOLUME.kind
-    for volume in [request.fields("spec")] if is_persistent else request.volumes():
+    rule = f"volumes must be of type {', '.join(params.allowed) or 'none'}"
+    for volume in request.volumes():
         types = [field for field, value in volume.value.items() if field != "name" and value is not None]
         for type in types or ["emptyDir"]:  # what the API server makes of a volume without a type
-            if type in params.denied:
-                rule = f"volumes must not be of type {', '.join(params.denied)}"
-            elif not (is_persistent or type in params.allowed or "*" in params.allowed):
-                rule = f"volumes must be of type {', '.join(params.allowed) or 'none'}"
-            else:
-                continue
-            yield volume.violation(type, volume.value.get(type), rule, FIX, found=f"type {type}")
+            if type not in params.allowed:
+                yield volume.violation(type, volume.value.get(type), rule, FIX, found=f"type {type}")
 
 
-POLICY = Policy(
-    "volume-types", VolumeTypes, validate=validate, kinds=("pods", PERSISTENT_VOLUME), category="pod-security"
-)
+POLICY = Policy("volume-types", VolumeTypes, validate=validate, category="pod-security")
