@@ -50,7 +50,6 @@ UNIT = "must be a number with an optional unit, such as 500m, 1.5 or 2Gi"
         ("resource-limits", {"required": ["gpu"]}, None),
         ("resource-ratios", {"maximum": {}}, None),
         ("resource-ratios", {"maximum": {"cpu": "twice"}}, [("maximum.cpu", f'"twice": {UNIT}')]),
-        ("qos-guaranteed", {"resources": ["ephemeral-storage"]}, None),
     ],
 )
 def test_wrong_parameters_are_refused(policy, params, faults):

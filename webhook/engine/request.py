@@ -192,20 +192,17 @@ class Request(Fields):
         path = self._kind.pod_metadata
         return None if path is None else self.fields(path)
 
-    def containers(self, *, ephemeral: bool = True, run_once: bool = True) -> tuple[Container, ...]:
+    def containers(self, *, ephemeral: bool = True) -> tuple[Container, ...]:
         """Return every container of the pod: containers, init containers and (by default) ephemeral ones.
 
-        A kind whose object is itself one container (WebApp) has that. Without those that `run_once`, the only init
-        containers are sidecars, which live as long as the pod.
+        A kind whose object is itself one container (WebApp) has that.
         """
         found = self._containers
         if found is None:
             pod, path = self.pod(), self._kind.container
             own = () if path is None else (Container(self.mapping(path), self, path),)
             found = self._containers = own if pod is None else (*own, *containers_of(pod))
-        if not ephemeral:
-            found = tuple([each for each in found if each.list != "ephemeralContainers"])
-        return found if run_once else tuple(each for each in found if not each.runs_once)
+        return found if ephemeral else tuple([each for each in found if each.list != "ephemeralContainers"])
 
     def volumes(self) -> Iterator[Fields]:
         """Yield each volume of the pod."""

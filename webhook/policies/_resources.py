@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import Field, PlainSerializer, PlainValidator
 
-from config.quantities import Quantity, parse_quantity, written
+from config.quantities import Quantity, written
 from webhook.engine.containers import Amounts, Container
-from webhook.engine.fields import Fields, entry
+from webhook.engine.fields import Fields, entry, quantity_of
 from webhook.engine.look_ups import read_each
 from webhook.engine.policy import Params
 from webhook.engine.request import Request
@@ -17,21 +17,17 @@ LIMIT_RANGES = "limit_ranges"  # what is looked up: the LimitRange objects of th
 SHARED = ("cpu", "memory")  # what a pod can have as a whole
 FIXES = {1: "set it", 2: "set both"}  # by the number of what is missing
 
-Part = Literal["limits", "requests"]
 
-
-def _amount(value: str | int | float) -> str | int | float:
-    if parse_quantity(str(value)).millis < 0:
+def _amount(value: object) -> Quantity:
+    amount = quantity_of(value)
+    if amount.millis < 0:
         raise ValueError("must not be negative")
-    return value
+    return amount
 
 
-Amount = Annotated[str | int | float, AfterValidator(_amount)]  # a quantity as a parameter: text or number
-
-
-def amount(value: str | int | float) -> Quantity:
-    """Return a parameter that is an Amount as a quantity."""
-    return parse_quantity(str(value))
+Amount = Annotated[  # a quantity as a parameter: text or number
+    Quantity, PlainValidator(_amount, json_schema_input_type=str | int | float), PlainSerializer(str)
+]
 
 
 class Resources(Fields):
@@ -47,20 +43,18 @@ class Resources(Fields):
 
 
 def violation(
-    holder: Fields, part: Part, resource: str, found: str, rule: str, fix: str, excess: Excess | None = None
+    holder: Fields, part: str, resource: str, found: str, rule: str, fix: str, excess: Excess | None = None
 ) -> Violation:
     """Return a violation about one limit or request."""
     return holder.violation(entry(f"resources.{part}", resource), found, rule, fix, found=found, excess=excess)
 
 
-def of_containers(
-    request: Request, *, limit_ranges: bool = False, run_once: bool = True
-) -> Sequence[Container | Resources]:
+def of_containers(request: Request, *, limit_ranges: bool = False) -> Sequence[Container | Resources]:
     """Return every container that may have resources; ephemeral ones may not.
 
     With `limit_ranges`, LimitRanges fill in what is left out. The order is that of the API server and its LimitRanger.
     """
-    containers = request.containers(ephemeral=False, run_once=run_once)
+    containers = request.containers(ephemeral=False)
     if not limit_ranges:
         return containers
     limits, requests = _defaults(request.lookup(LIMIT_RANGES))
@@ -121,17 +115,14 @@ class Required(Completed):
     required: list[Literal["cpu", "memory", "ephemeral-storage"]] = Field(
         ["cpu", "memory"], min_length=1, description="resources that must be named"
     )
-    init_containers: bool = Field(
-        True, description="whether init containers without restartPolicy Always are judged too; sidecars always are"
-    )
     tier: str = Field("production", description="what the message calls these workloads")
 
 
-def missing(request: Request, part: Part, params: Required) -> Iterator[Violation]:
+def missing(request: Request, part: str, params: Required) -> Iterator[Violation]:
     """Yield a violation for each container that lacks required resources, which its pod as a whole lacks too."""
     whole = of_pod(request)
     required = params.required if whole is None else _lacking(params.required, getattr(whole, part))
-    for each in of_containers(request, limit_ranges=params.limit_ranges, run_once=params.init_containers):
+    for each in of_containers(request, limit_ranges=params.limit_ranges):
         own = getattr(each, part)
         if lacking := _lacking(required, own):
             absent = " and ".join(name for name in lacking if name not in own)

@@ -1,6 +1,6 @@
 """Security contexts of an object, and the pods that rules about them skip."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, Literal
 
 from pydantic import Field
@@ -10,8 +10,10 @@ from webhook.engine.globs import Globs
 from webhook.engine.policy import Params
 from webhook.engine.request import Request
 from webhook.engine.violation import UNSET, Violation
+from webhook.policies._ranges import Range, any_holds
 from webhook.policies._records import having
 
+NOT_ROOT = Range(minimum=1, maximum=2**31 - 1)  # user or group ids
 ProfileType = Literal["RuntimeDefault", "Localhost", "Unconfined"]
 
 
@@ -41,25 +43,32 @@ def inherited(request: Request, holder: Fields, field: str, value: object) -> fr
     return frozenset(f"{each.path()} {value}" for each in request.containers() if not each.is_set(field))
 
 
-def missing(
-    request: Request,
-    path: str,
-    rule: str,
-    fix: str = "set it",
-    unless: Callable[[Fields], bool] = lambda _: False,
-    mended: Any = UNSET,
-) -> Iterator[Violation]:
-    """Yield a violation for each container for which neither it nor its pod has anything at `path`.
-
-    `mended` is a value that mends it.
-    """
+def missing(request: Request, path: str, rule: str, fix: str = "set it", mended: Any = UNSET) -> Iterator[Violation]:
+    """Yield a violation for each container for which neither it nor its pod has anything at `path`."""
     pod = request.pod()
     if pod is not None and pod.is_set(path):
         return
     found, best = ("unset", "") if pod is None else ("unset here and on the pod", ", best on the pod")
     for container in request.containers():
-        if not container.is_set(path) and not unless(container):
+        if not container.is_set(path):
             yield container.violation(path, None, rule, f"{fix}{best}", found=found, mended=mended)
+
+
+class Ids(Params):
+    """Which user or group ids containers may run with."""
+
+    allowed: list[Range] = Field([NOT_ROOT], min_length=1, description="ranges of ids that may be set")
+    required: bool = Field(False, description="whether an id must be set")
+
+    def judge(self, request: Request, path: str, rule: str) -> Iterator[Violation]:
+        """Yield a violation for each id that may not be set, and for each container that needs one and gets none."""
+        for context in contexts(request):
+            id = context.integer(path)
+            if id is not None and not any_holds(self.allowed, id):
+                excess = inherited(request, context, path, id)
+                yield context.violation(path, id, rule, "set an id that is allowed", excess=excess)
+        if self.required and not is_windows(request.pod()):
+            yield from missing(request, path, rule)
 
 
 class Profiles(Params):

@@ -15,7 +15,6 @@ from webhook.engine import Params, Policy, Request, Violations
 from webhook.engine.globs import Globs
 from webhook.policies._rbac import BINDINGS, is_by_kubernetes
 
-
 ROLE = "cluster-admin"
 RULE = f"only approved subjects may be bound to {ROLE}"
 

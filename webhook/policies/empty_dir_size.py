@@ -12,7 +12,7 @@ See: https://kubernetes.io/docs/concepts/storage/volumes/#emptydir
 from pydantic import Field
 
 from webhook.engine import Params, Policy, Request, Violations
-from webhook.policies._resources import Amount, amount
+from webhook.policies._resources import Amount
 
 PATH = "emptyDir.sizeLimit"
 
@@ -34,7 +34,7 @@ def validate(request: Request, params: EmptyDirSize) -> Violations:
             fix = "set it" if params.maximum is None else f"set it to {params.maximum} or less"
             found = "missing" if limit is None else limit.text
             yield volume.violation(PATH, found, "a size limit is required", fix, found=found)
-        elif params.maximum is not None and (over := limit.millis - amount(params.maximum).millis) > 0:
+        elif params.maximum is not None and (over := limit.millis - params.maximum.millis) > 0:
             rule, fix = f"must be at most {params.maximum}", f"lower it to {params.maximum} or less"
             yield volume.violation(PATH, limit.text, rule, fix, found=limit.text, excess=over)
 

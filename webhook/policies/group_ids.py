@@ -14,52 +14,42 @@ See: https://kubernetes.io/docs/tasks/configure-pod-container/security-context/
 from pydantic import Field
 
 from webhook.engine import Params, Policy, Request, Violations
-from webhook.policies._ranges import Range, any_holds, listed
-from webhook.policies._security_contexts import contexts, inherited, is_windows, missing
+from webhook.policies._ranges import any_holds, listed
+from webhook.policies._security_contexts import Ids, is_windows
 
 RUN_AS_GROUP = "securityContext.runAsGroup"
 FS_GROUP = "securityContext.fsGroup"
 SUPPLEMENTAL = "securityContext.supplementalGroups"
 
 
-class GroupIds(Params):
-    """Which ids one of the groups may have."""
-
-    allowed: list[Range] = Field(
-        [Range(minimum=1, maximum=2**31 - 1)], min_length=1, description="ranges of group ids that may be set"
-    )
-    required: bool = Field(False, description="whether it must be set")
-
-
 class Groups(Params):
     """Which groups containers may run in; null leaves a group unjudged."""
 
-    run_as_group: GroupIds | None = Field(GroupIds(), description="the group of the process")
-    fs_group: GroupIds | None = Field(GroupIds(), description="the group that owns the volumes")
-    supplemental_groups: GroupIds | None = Field(GroupIds(), description="further groups of the process")
+    run_as_group: Ids | None = Field(Ids(), description="the group of the process")
+    fs_group: Ids | None = Field(Ids(), description="the group that owns the volumes")
+    supplemental_groups: Ids | None = Field(Ids(), description="further groups of the process")
 
 
 def validate(request: Request, params: Groups) -> Violations:
     """Yield a violation for each group that may not be set, and for each that is missing."""
+    if params.run_as_group is not None:
+        yield from params.run_as_group.judge(request, RUN_AS_GROUP, _rule(params.run_as_group))
     pod = request.pod()
-    groups = [(RUN_AS_GROUP, params.run_as_group, [(each, each.integer(RUN_AS_GROUP)) for each in contexts(request)])]
-    if pod is not None:
-        groups.append((FS_GROUP, params.fs_group, [(pod, pod.integer(FS_GROUP))]))
-        groups.append((SUPPLEMENTAL, params.supplemental_groups, [(pod, each) for each in pod.integers(SUPPLEMENTAL)]))
-    for path, group, found in groups:
+    if pod is None:
+        return
+    for path, group in ((FS_GROUP, params.fs_group), (SUPPLEMENTAL, params.supplemental_groups)):
         if group is None:
             continue
-        rule = f"group ids must be within {listed(group.allowed)}"
-        for holder, id in found:
+        found = pod.integers(path) if path == SUPPLEMENTAL else [pod.integer(path)]
+        for id in found:
             if id is not None and not any_holds(group.allowed, id):
-                excess = inherited(request, holder, path, id) if path == RUN_AS_GROUP else None
-                yield holder.violation(path, id, rule, "set an id that is allowed", excess=excess)
-        if not group.required or is_windows(pod):
-            continue
-        if path == RUN_AS_GROUP:
-            yield from missing(request, path, rule)
-        elif pod is not None and not pod.is_set(path):
-            yield pod.violation(path, None, rule, "set it", found="unset")
+                yield pod.violation(path, id, _rule(group), "set an id that is allowed")
+        if group.required and not pod.is_set(path) and not is_windows(pod):
+            yield pod.violation(path, None, _rule(group), "set it", found="unset")
+
+
+def _rule(group: Ids) -> str:
+    return f"group ids must be within {listed(group.allowed)}"
 
 
 POLICY = Policy("group-ids", Groups, validate=validate, category="pod-security")

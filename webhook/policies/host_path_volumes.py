@@ -60,36 +60,33 @@ def validate(request: Request, params: HostPathVolumes) -> Violations:
     """Yield a violation for each hostPath volume, or each mount of one, that is not allowed."""
     is_shared = request.kind == PERSISTENT_VOLUME.kind  # any pod can mount it, for writing too
     for_reading: dict[str | None, str] = {}  # paths by volume name
-    denied = [_directory(each) for each in params.denied]
     for volume in having((request.fields("spec"),) if is_shared else request.volumes(), "hostPath"):
         path = volume.string(PATH) or ""
         directory = _directory(path)
-        allowing = [each for each in params.allowed if directory.startswith(_directory(each.prefix))]
-        if ".." in path.split("/"):
-            allowing = []
+        holding = [each for each in params.allowed if directory.startswith(_directory(each.prefix))]
+        allowing = holding if "/../" not in directory else []
         is_for_reading = bool(allowing) and all(each.read_only for each in allowing)
-        rule = ""
-        if any(directory.startswith(each) or each.startswith(directory) for each in denied):
+        if any(_overlap(directory, _directory(each)) for each in params.denied):
             rule = f"nothing may be mounted that holds, or is in, {', '.join(params.denied)}"
+            yield volume.violation(PATH, path, rule, FIX)
         elif not allowing:
             prefixes = ", ".join(each.prefix for each in params.allowed)
             rule = f"host paths must be in {prefixes}" if prefixes else "pods must not mount paths of the node"
+            yield volume.violation(PATH, path, rule, FIX)
         elif is_for_reading and is_shared:
             rule = "a path that may only be mounted for reading must not be a PersistentVolume"
-        if rule:
             yield volume.violation(PATH, path, rule, FIX)
-        if is_for_reading:
+        elif is_for_reading:
             for_reading[volume.string("name")] = path
-    if for_reading:
-        yield from _mounts_for_writing(request, for_reading)
-
-
-def _mounts_for_writing(request: Request, for_reading: dict[str | None, str]) -> Violations:
-    for container in request.containers():
+    for container in request.containers() if for_reading else ():
         for mount in container.each("volumeMounts"):
             if (name := mount.string("name")) in for_reading and not mount.boolean("readOnly"):
                 rule = f"{shown(for_reading[name])} of the node may only be mounted for reading"
                 yield mount.violation("readOnly", for_reading[name], rule, "set it to true", found="not true")
+
+
+def _overlap(one: str, other: str) -> bool:
+    return one.startswith(other) or other.startswith(one)
 
 
 POLICY = Policy(

@@ -1,8 +1,8 @@
 """Memory amounts have a plausible unit.
 
 Why: `memory: 100m` is a tenth of a byte and `memory: 512` is 512 bytes. The API server accepts both, and the container
-is killed or never scheduled. Amounts below 64Ki are reported. Intended for `validationActions: [Warn]`. Judged: memory, ephemeral-storage and huge pages
-in requests and limits, and size limits of emptyDir volumes. 0 is ignored.
+is killed or never scheduled. Intended for `validationActions: [Warn]`. Amounts below 64Ki are denied, but 0 is ignored.
+Judged: memory, ephemeral-storage and huge pages in requests and limits, and size limits of emptyDir volumes.
 
 Allowed: `memory: 100Mi`; `memory: 128974848000m`, which is 123Mi.
 Denied:  `memory: 100m`; `memory: 512`.

@@ -2,8 +2,8 @@
 
 Why: one container should not be able to use a whole node, and a container with too little memory is killed at its
 start. Judged: limits and requests of containers and of a pod as a whole (`spec.resources`). An unset request equals the
-limit. Other unset amounts are not judged: `resource-limits` and `resource-requests` require them. `cpu: {max: 0}` denies
-every CPU limit.
+limit. Other unset amounts are not judged: `resource-limits` and `resource-requests` require them. With `cpu: {max: 0}`
+every CPU limit is denied.
 
 Allowed: `resources: {limits: {cpu: "2"}}` with `limits: {cpu: {max: 2}}`; the bounds themselves are allowed.
 Denied:  `resources: {limits: {cpu: 2001m}}`.
@@ -13,7 +13,7 @@ Fix: stay within the bounds, or ask for an exception.
 from pydantic import Field, model_validator
 
 from webhook.engine import Params, Policy, Request, Violations
-from webhook.policies._resources import Amount, Completed, Part, amount, needs, of_all, violation
+from webhook.policies._resources import Amount, Completed, needs, of_all, violation
 
 
 class Bounds(Params):
@@ -26,7 +26,7 @@ class Bounds(Params):
     def _is_possible(self) -> "Bounds":
         if self.min is None and self.max is None:
             raise ValueError("expected min or max")
-        if self.min is not None and self.max is not None and amount(self.min).millis > amount(self.max).millis:
+        if self.min is not None and self.max is not None and self.min.millis > self.max.millis:
             raise ValueError("min must not be above max")
         return self
 
@@ -46,17 +46,16 @@ class ResourceBounds(Completed):
 
 def validate(request: Request, params: ResourceBounds) -> Violations:
     """Yield one violation for each amount out of bounds."""
-    parts: tuple[tuple[Part, dict[str, Bounds]], ...] = (("limits", params.limits), ("requests", params.requests))
     for each in of_all(request, limit_ranges=params.limit_ranges):
-        for part, by_resource in parts:
+        for part, by_resource in (("limits", params.limits), ("requests", params.requests)):
             for resource, bounds in by_resource.items():
                 found = getattr(each, part).get(resource)
                 if found is None:
                     continue
-                if bounds.min is not None and (excess := amount(bounds.min).millis - found.millis) > 0:
+                if bounds.min is not None and (excess := bounds.min.millis - found.millis) > 0:
                     rule = f"{part} of {resource} must be at least {bounds.min}"
                     yield violation(each, part, resource, found.text, rule, f"raise it to {bounds.min} or more", excess)
-                if bounds.max is not None and (excess := found.millis - amount(bounds.max).millis) > 0:
+                if bounds.max is not None and (excess := found.millis - bounds.max.millis) > 0:
                     rule = f"{part} of {resource} must be at most {bounds.max}"
                     yield violation(each, part, resource, found.text, rule, f"lower it to {bounds.max} or less", excess)
 

@@ -13,7 +13,7 @@ Fix: nothing to do; set other amounts where the defaults do not fit.
 from pydantic import Field, model_validator
 
 from webhook.engine import Params, Patches, Policy, Request
-from webhook.policies._resources import Amount, amount, of_containers, of_pod
+from webhook.policies._resources import Amount, of_containers, of_pod
 
 
 class ResourceDefaults(Params):
@@ -27,7 +27,7 @@ class ResourceDefaults(Params):
         if not self.limits and not self.requests:
             raise ValueError("expected limits or requests")
         for name, asked in self.requests.items():
-            if name in self.limits and amount(asked).millis > amount(self.limits[name]).millis:
+            if name in self.limits and asked.millis > self.limits[name].millis:
                 raise ValueError(f"the request of {name} must not be above its limit")
         return self
 
@@ -46,7 +46,7 @@ def mutate(request: Request, params: ResourceDefaults) -> Patches:
         for name, limit in params.limits.items():
             if name not in each.limits and name not in shared:
                 own = each.requests.get(name)
-                raised = own is not None and own.millis > amount(limit).millis
+                raised = own is not None and own.millis > limit.millis
                 yield each.set(("resources", "limits", name), str(own if raised else limit))
         for name, asked in params.requests.items():
             if name not in each.requests and name not in shared:

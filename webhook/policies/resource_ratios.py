@@ -2,7 +2,8 @@
 
 Why: the scheduler counts requests only; containers with much higher limits overcommit their node. Judged: containers,
 and a pod as a whole (`spec.resources`). An unset request equals the limit. An unset limit is not judged:
-`resource-limits` requires it.
+`resource-limits` requires it. Beside that policy, a ratio of 1 for cpu and memory gives every pod the QoS class
+Guaranteed: the last to be evicted.
 
 Allowed: `resources: {requests: {cpu: 500m}, limits: {cpu: "1"}}` with `maximum: {cpu: 2}`.
 Denied:  `resources: {requests: {cpu: 250m}, limits: {cpu: "1"}}`; any limit with a request of 0.
@@ -15,7 +16,7 @@ from pydantic import Field
 
 from config.quantities import LARGEST, MILLI
 from webhook.engine import Policy, Request, Violations
-from webhook.policies._resources import Amount, Completed, amount, needs, of_all, violation
+from webhook.policies._resources import Amount, Completed, needs, of_all, violation
 
 
 class ResourceRatios(Completed):
@@ -32,7 +33,7 @@ def validate(request: Request, params: ResourceRatios) -> Violations:
             if limit is None:
                 continue
             asked = each.requests[resource]
-            if limit.millis * MILLI > amount(ratio).millis * asked.millis:
+            if limit.millis * MILLI > ratio.millis * asked.millis:
                 found, fix = f"{limit} with a request of {asked}", "raise the request or lower the limit"
                 rule = f"a limit of {resource} must be at most {ratio} times its request"
                 excess = Fraction(limit.millis, asked.millis) if asked.millis else LARGEST

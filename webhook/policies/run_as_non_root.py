@@ -36,19 +36,15 @@ def validate(request: Request, params: RunAsNonRoot) -> Violations:
         if context.boolean(PATH) is False:
             excess = inherited(request, context, PATH, False)
             yield context.violation(PATH, False, "must not be false", "set it to true", excess=excess, mended=True)
-    yield from missing(
-        request,
-        PATH,
-        "must be true",
-        "set it to true",
-        lambda container: params.user_suffices and _user(container, pod),
-        mended=True,
-    )
+    for violation in missing(request, PATH, "must be true", "set it to true", mended=True):
+        if not (params.user_suffices and _user(violation.holder, pod)):
+            yield violation
 
 
-def _user(container: Fields, pod: Fields | None) -> bool:
-    user = container.integer(USER)
-    return bool(user if user is not None or pod is None else pod.integer(USER))
+def _user(container: Fields | None, pod: Fields | None) -> int | None:
+    """Return the user id of a container: its own, or the pod's."""
+    ids = (each.integer(USER) for each in (container, pod) if each is not None)
+    return next((id for id in ids if id is not None), None)
 
 
 POLICY = Policy("run-as-non-root", RunAsNonRoot, validate=validate, category="pod-security", severity="high")

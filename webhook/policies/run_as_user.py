@@ -14,19 +14,16 @@ from functools import cached_property
 
 from pydantic import Field
 
-from webhook.engine import Params, Policy, Request, Violations
-from webhook.policies._ranges import Range, any_holds, listed
-from webhook.policies._security_contexts import contexts, in_user_namespace, inherited, is_windows, missing
+from webhook.engine import Policy, Request, Violations
+from webhook.policies._ranges import listed
+from webhook.policies._security_contexts import NOT_ROOT, Ids, in_user_namespace
 
 PATH = "securityContext.runAsUser"
-NOT_ROOT = Range(minimum=1, maximum=2**31 - 1)
 
 
-class RunAsUser(Params):
+class RunAsUser(Ids):
     """Which users containers may run as."""
 
-    allowed: list[Range] = Field([NOT_ROOT], min_length=1, description="ranges of user ids that may be set")
-    required: bool = Field(False, description="whether each container must have one, of its own or the pod's")
     exempt_user_namespaces: bool = Field(True, description="skip pods with `hostUsers: false`")
 
     @cached_property
@@ -39,16 +36,8 @@ class RunAsUser(Params):
 
 def validate(request: Request, params: RunAsUser) -> Violations:
     """Yield a violation for each id that may not be set, and for each container without one that needs one."""
-    pod = request.pod()
-    if params.exempt_user_namespaces and in_user_namespace(pod):
-        return
-    for context in contexts(request):
-        found = context.integer(PATH)
-        if found is not None and not any_holds(params.allowed, found):
-            excess = inherited(request, context, PATH, found)
-            yield context.violation(PATH, found, params.rule, "set an id that is allowed", excess=excess)
-    if params.required and not is_windows(pod):
-        yield from missing(request, PATH, params.rule)
+    if not (params.exempt_user_namespaces and in_user_namespace(request.pod())):
+        yield from params.judge(request, PATH, params.rule)
 
 
 POLICY = Policy("run-as-user", RunAsUser, validate=validate, category="pod-security", severity="high")

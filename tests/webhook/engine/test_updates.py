@@ -255,6 +255,7 @@ def test_a_rule_for_some_names_gives_less_than_one_for_any(old, new, is_denied):
     assert outcome(engine("wildcard-rights"), after, before, kind="ClusterRole").denies is is_denied
 
 
+DEFAULT_ROLE = {"kubernetes.io/bootstrapping": "rbac-defaults"}
 SELECTED = {"any": [{"objectSelector": {"matchLabels": {"tier": "web"}}}]}
 PRIVILEGED = {"containers": [{"name": "app", "image": "a", "securityContext": {"privileged": True}}]}
 
@@ -296,8 +297,8 @@ def test_an_object_without_the_label_is_not_selected():
 
 def test_a_deleted_object_is_selected_by_its_labels():
     """On DELETE there is only the old object."""
-    judge = engine("default-roles", match=SELECTED, names=["*"])
-    role = {"kind": "Role", "metadata": {"name": "it", "labels": {"tier": "web"}}}
+    judge = engine("default-roles", match=SELECTED)
+    role = {"kind": "Role", "metadata": {"name": "it", "labels": {"tier": "web", **DEFAULT_ROLE}}}
     assert outcome(judge, None, role, kind="Role", operation="DELETE").denies
 
 
@@ -333,11 +334,9 @@ def test_a_session_is_selected_by_its_pods_labels(labels, is_allowed):
 
 def test_deletecollection_takes_the_name_from_the_object():
     """The request's own name is empty."""
-    judge = engine("default-roles", names=["platform-*"])
-    role = {"kind": "Role", "metadata": {"name": "platform-admin"}}
+    judge = engine("default-roles", match={"any": [{"names": ["platform-*"]}]})
+    role = {"kind": "Role", "metadata": {"name": "platform-admin", "labels": DEFAULT_ROLE}}
     assert outcome(judge, None, role, kind="Role", operation="DELETE", name="").denies
-    named = engine("default-roles", match={"any": [{"names": ["platform-*"]}]}, names=["*"])
-    assert outcome(named, None, role, kind="Role", operation="DELETE", name="").denies
 
 
 def test_a_warning_names_the_exception_that_expired():
@@ -349,8 +348,8 @@ def test_a_warning_names_the_exception_that_expired():
 
 def test_an_exception_for_namespaces_exempts_no_cluster_scoped_object():
     """Such an object matches no namespace pattern."""
-    judge = engine("default-roles", excepting(namespaces=["*"]), names=["*"])
-    role = {"kind": "ClusterRole", "metadata": {"name": "it"}}
+    judge = engine("default-roles", excepting(namespaces=["*"]))
+    role = {"kind": "ClusterRole", "metadata": {"name": "it", "labels": DEFAULT_ROLE}}
     assert outcome(judge, None, role, kind="ClusterRole", operation="DELETE", namespace="").denies
     assert outcome(judge, None, role | {"kind": "Role"}, kind="Role", operation="DELETE") is None
 
