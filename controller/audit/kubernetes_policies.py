@@ -9,7 +9,7 @@ from controller.audit.inventory import kinds_of
 from controller.audit.listing import Lister, Object
 from kube.resource import Resource
 from webhook.engine import BoundPolicy, Engine
-from webhook.policy_sets.native import Native, find_native
+from webhook.policy_sets.admission_policies import Native, native_policies
 from webhook.policy_sets.policy_set import document_of
 
 VALIDATING = (
@@ -40,7 +40,7 @@ async def kubernetes_policies(lister: Lister, *, mutating: bool = False) -> list
     params = {kind: served[kind] for kind in map(_param_kind, documents) if kind in served}
     for resource in params.values():
         documents += [Document.of_object(each) async for each in lister.objects(resource)]
-    natives, _ = find_native(documents, kinds_of(served.values()))
+    natives, _ = native_policies(documents, kinds_of(served.values()))
     bound = (each for each in natives if not any(path == LOST for path, _ in each.faults))
     return [_without_params(each, lister, params.get(_param_kind(each.document))) for each in bound]
 

@@ -12,8 +12,8 @@ from gatewright.options import POLICIES, settings_options
 from gatewright.pages import does, parameters, summary, targets
 from gatewright.policies import policy_documents
 from gatewright.terminal import columns, echo, say, table
+from webhook.policy_sets.admission_policies import native_policies
 from webhook.policy_sets.catalogue import catalogue
-from webhook.policy_sets.native import find_native
 from webhook.policy_sets.policy_set import read
 
 CONTINUED = re.compile(r"\n(?!(?:Why|Judged|Allowed|Denied|Sets|Warns|Fix|See):) *")
@@ -55,7 +55,7 @@ def _explain_objects(documents: list[Document]) -> None:
     for bound in read(documents, catalogue()).policies:
         echo(bound.title, "bold")
         say(f"\n{bound.policy.documentation}\n\nApplies to: {', '.join(targets(bound.policy))}\n")
-    for native in find_native(documents)[0]:
+    for native in native_policies(documents)[0]:
         if not native.policies:
             kind, name = native.document.value["kind"], native.document.value["metadata"]["name"]
             echo(name, "bold")

@@ -1,6 +1,10 @@
-"""Kubernetes' own admission policies in force: each policy, bound by a binding, with its parameters."""
+"""Kubernetes' own admission policies in force: each policy, bound by a binding, with its parameters.
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+CEL is imported only where there are any.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from config.api.admission import GROUP, BindingSpec, KubernetesPolicySpec, ParamRef
@@ -12,9 +16,6 @@ from webhook.engine.match import Match, compile_selector
 from webhook.engine.policy import RuleError
 from webhook.engine.request import NAMESPACE_LABELS, Request
 from webhook.policy_sets.admission_match import condition_of, selects_namespaces, targets_of
-from webhook.policy_sets.expressions import Expressions
-from webhook.policy_sets.native import Native
-from webhook.policy_sets.rules import CATEGORY, ParamsOf, RuleParams, rule_policy
 
 POLICIES = {(f"{GROUP}/{version}", "MutatingAdmissionPolicy") for version in ("v1", "v1beta1", "v1alpha1")}
 POLICIES |= {(f"{GROUP}/v1", "ValidatingAdmissionPolicy")}
@@ -23,12 +24,22 @@ NO_TYPE = ("", "")  # API version and kind of what is no object
 
 Object = Mapping[str, Any]
 Bindings = list[tuple[str, BindingSpec]]  # of a policy, by name
+Applies = Callable[[Request, Any], bool]  # whether match conditions hold for a request and parameters
+
+
+@dataclass(frozen=True, slots=True)
+class Native:
+    """One of Kubernetes' own admission policies (or a binding of one): what is in force of it, and its faults."""
+
+    document: Document
+    policies: tuple[BoundPolicy, ...]
+    faults: tuple[tuple[str, str], ...]
 
 
 def native_policies(documents: Iterable[Document], kinds: Sequence[Kind] = ()) -> tuple[list[Native], list[Document]]:
     """Return Kubernetes' policies among the documents, and the documents that are no part of these.
 
-    `kinds` are those of a cluster that the table of kinds does not have.
+    `kinds` are those of their cluster that the table of kinds does not have.
     """
     found: list[Native] = []
     unbound: list[Native] = []
@@ -93,13 +104,16 @@ def _in_force(
     name: str, spec: KubernetesPolicySpec, bindings: Bindings, params: Sequence[Object], kinds: Sequence[Kind]
 ) -> Iterator[BoundPolicy]:
     """Yield the policy as each binding puts it in force. FaultsError where it does not compile, bound or not."""
+    from webhook.policy_sets.expressions import Expressions  # with CEL: 40 modules
+    from webhook.policy_sets.rules import CATEGORY, RuleParams, rule_policy
+
     targets = targets_of(spec.match_constraints, kinds)
     found = Expressions(spec, has_params=spec.param_kind is not None)
     for binding_name, binding in bindings:
         matches = spec.match_constraints, binding.match_resources
         yield BoundPolicy(
             name if len(bindings) == 1 else f"{name}:{binding_name}",
-            rule_policy(spec, found, targets, _params_of(spec, found, binding, params)),
+            rule_policy(spec, found, targets, _params_of(found.apply, spec, binding, params)),
             RuleParams(),
             Match(),
             frozenset({"Deny"}) if spec.mutations else frozenset(map(str, binding.validation_actions)),
@@ -113,12 +127,12 @@ def _in_force(
 
 
 def _params_of(
-    spec: KubernetesPolicySpec, found: Expressions, binding: BindingSpec, params: Sequence[Object]
-) -> ParamsOf:
+    applies: Applies, spec: KubernetesPolicySpec, binding: BindingSpec, params: Sequence[Object]
+) -> Callable[[Request, Any], Iterable[Any]]:
     """Return what yields the parameters for a request: those of the binding for which the conditions hold."""
     reference = binding.param_ref
     if spec.param_kind is None or reference is None:
-        return lambda request, _: [None] if found.apply(request, None) else []
+        return lambda request, _: [None] if applies(request, None) else []
     named = [(each.get("metadata") or {}, each) for each in params]
     chosen = [(metadata.get("namespace"), each) for metadata, each in named if _is_chosen(reference, metadata)]
 
@@ -127,7 +141,7 @@ def _params_of(
         values = [each for namespace, each in chosen if not namespace or namespace == own]
         if not values and reference.parameter_not_found_action == "Deny":
             raise RuleError(NO_PARAMS)
-        return (each for each in values if found.apply(request, each))
+        return (each for each in values if applies(request, each))
 
     return params_of
 

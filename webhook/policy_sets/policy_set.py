@@ -15,7 +15,7 @@ from webhook.engine.exceptions import BoundException, check_exception, with_exce
 from webhook.engine.look_ups import LOOK_UPS
 from webhook.engine.match import Match, can_match, compile_match
 from webhook.engine.policy import Params, Policy
-from webhook.policy_sets.native import find_native
+from webhook.policy_sets.admission_policies import native_policies
 
 Catalogue = Mapping[str, Policy]
 OF_ALL_NAMESPACES = frozenset(name for name, look_up in LOOK_UPS.items() if look_up.everywhere)
@@ -46,7 +46,7 @@ def read(documents: Iterable[Document], catalogue: Catalogue) -> PolicySet:
     policies: dict[tuple[str | None, str], BoundPolicy] = {}
     exceptions: list[tuple[BoundException, Document]] = []
     faults: list[str] = []
-    native, documents = find_native(documents)
+    native, documents = native_policies(documents)
     for each in native:
         faults += _lines(each.document, each.faults)
         policies.update({(None, policy.name): policy for policy in each.policies})
