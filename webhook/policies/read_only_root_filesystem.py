@@ -3,8 +3,7 @@
 Why: an attacker cannot modify a read-only filesystem, and the container cannot fill the node's disk. Data belongs in
 volumes.
 
-Judged: all containers, without those of Windows pods, where the API forbids the field, and by default without ephemeral
-ones, for which `kubectl debug` cannot set it.
+Judged: all containers, without those of Windows pods, where the API forbids the field.
 
 Allowed: `securityContext: {readOnlyRootFilesystem: true}`.
 Denied:  `readOnlyRootFilesystem: false`, or not set.
@@ -23,14 +22,16 @@ FIX = "set it to true, and mount an emptyDir where the program writes"
 class ReadOnlyRootFilesystem(Params):
     """Which containers are judged."""
 
-    ephemeral_containers: bool = Field(False, description="judge ephemeral containers (kubectl debug) too")
+    ephemeral: bool = Field(
+        False, description="whether ephemeral containers are judged, too: kubectl debug cannot set it"
+    )
 
 
 def validate(request: Request, params: ReadOnlyRootFilesystem) -> Violations:
     """Yield one violation for each container that does not set the field to true."""
     if is_windows(request.pod()):
         return
-    for container in request.containers(ephemeral=params.ephemeral_containers):
+    for container in request.containers(ephemeral=params.ephemeral):
         found = container.boolean(PATH)
         if not found:
             words = "unset" if found is None else None

@@ -3,8 +3,6 @@
 Why: through a flaw of the kernel or the runtime, root in a container is root on the node. With `runAsNonRoot: true` the
 kubelet does not start an image that would run as root.
 
-Judged: pods, by default without those in a user namespace (`hostUsers: false`), whose root is unprivileged on the node.
-
 Allowed: `runAsNonRoot: true` on the pod, and `false` on no container; or true on every container.
 Denied:  `runAsNonRoot: false` anywhere; a container with the field set on neither it nor its pod.
 Fix: set `runAsNonRoot: true` on the pod, and build the image with a numeric `USER`.
@@ -23,7 +21,9 @@ USER = "securityContext.runAsUser"
 class RunAsNonRoot(Params):
     """Which pods are skipped, and what counts as not root."""
 
-    exempt_user_namespaces: bool = Field(True, description="skip pods with `hostUsers: false`")
+    exempt_user_namespaces: bool = Field(
+        True, description="skip pods with `hostUsers: false`: root is unprivileged there"
+    )
     user_suffices: bool = Field(False, description="whether a `runAsUser` other than 0 is enough")
 
 

@@ -2,8 +2,6 @@
 
 Why: user 0 is root, and a process can read files of volumes, other pods and the node that belong to the same user id.
 
-Judged: pods, by default without those in a user namespace (`hostUsers: false`), whose root is unprivileged on the node.
-
 Allowed: `runAsUser: 1000`; none, where `required` is false: the image decides.
 Denied:  `runAsUser: 0`; an id outside of `allowed`.
 Fix: set an allowed id, or remove the field and let the image decide.
@@ -24,7 +22,9 @@ PATH = "securityContext.runAsUser"
 class RunAsUser(Ids):
     """Which users containers may run as."""
 
-    exempt_user_namespaces: bool = Field(True, description="skip pods with `hostUsers: false`")
+    exempt_user_namespaces: bool = Field(
+        True, description="skip pods with `hostUsers: false`: root is unprivileged there"
+    )
 
     @cached_property
     def rule(self) -> str:

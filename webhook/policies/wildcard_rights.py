@@ -1,8 +1,7 @@
 """Roles contain no wildcards.
 
-Why: `*` includes every kind that is installed later, and every verb that Kubernetes adds.
-
-Roles that Kubernetes itself writes are ignored.
+Why: `*` includes every kind that is installed later, and every verb that Kubernetes adds. Judged: roles, but not those
+that Kubernetes itself writes.
 
 Allowed: `{apiGroups: [apps], resources: [deployments], verbs: [get, list, watch]}`.
 Denied:  `*` among verbs, resources or API groups; `*/scale` and `*/*` among resources; `/*` among non-resource URLs.
@@ -14,7 +13,7 @@ from typing import Literal
 from pydantic import Field
 
 from webhook.engine import Params, Policy, Request, Violations
-from webhook.policies._rbac import ROLES, Reach, reach, rules
+from webhook.policies._rbac import ROLES, reach, rules
 
 
 class WildcardRights(Params):
@@ -30,11 +29,10 @@ class WildcardRights(Params):
 def validate(request: Request, params: WildcardRights) -> Violations:
     """Yield one violation for each wildcard."""
     for rule in rules(request):
-        given: Reach | None = None  # read once a rule
+        given = reach(rule)
         for field in params.fields:
             for index, value in enumerate(rule.strings(field)):
                 if value in ("*", "/*") or value.startswith("*/"):
-                    given = given or reach(rule)
                     fault, fix = "a role must list the rights that it grants", "list what is needed"
                     yield rule.violation(f"{field}[{index}]", value, fault, fix, excess=given)
 
