@@ -1,13 +1,12 @@
 """Patterns of labels and annotations (a glob, or a regular expression between slashes), and of hosts."""
 
-import re
 from collections.abc import Callable, Iterator, Mapping
-from fnmatch import translate
 from functools import lru_cache
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
+from webhook.engine.globs import Globs
 from webhook.engine.policy import Params
 from webhook.engine.request import Request
 from webhook.engine.violation import Violation
@@ -30,7 +29,7 @@ def compile_pattern(pattern: str) -> Callable[[str], bool]:
     size of the compiled expression is bounded.
     """
     if len(pattern) < 2 or not (pattern.startswith("/") and pattern.endswith("/")):
-        matches = re.compile(translate(pattern)).match
+        matches: Callable[[str], object] = Globs([pattern]).match
     else:
         import re2  # with the C++ library 2 MB, which a process without regular expressions does not need
 
@@ -44,7 +43,7 @@ def compile_pattern(pattern: str) -> Callable[[str], bool]:
         if compiled.programsize > MAX_PROGRAM:
             raise ValueError(f"is too large: {compiled.programsize} instructions when compiled; at most {MAX_PROGRAM}")
         matches = compiled.fullmatch
-    return lambda value: len(value) <= MAX_MATCHED and matches(value) is not None
+    return lambda value: len(value) <= MAX_MATCHED and bool(matches(value))
 
 
 Pattern = Annotated[str, AfterValidator(lambda pattern: compile_pattern(pattern) and pattern)]
