@@ -2,7 +2,9 @@
 
 from collections.abc import Iterable
 
-from webhook.engine import Fields
+from webhook.engine import Fields, Request
+
+COPIES = ("ReplicaSet", "ReplicationController")  # whose controllers find them again by comparing templates
 
 
 def having(records: Iterable[Fields], field: str) -> list[Fields]:
@@ -13,6 +15,11 @@ def having(records: Iterable[Fields], field: str) -> list[Fields]:
 def is_controlled(object: Fields) -> bool:
     """Return whether an object has an owner that is its controller."""
     return any(owner.boolean("controller") for owner in object.each("metadata.ownerReferences"))
+
+
+def is_copy(request: Request) -> bool:
+    """Return whether a controller compares the object with its own template: if changed, it creates another one."""
+    return request.kind in COPIES and is_controlled(request)
 
 
 def is_scaled_by_deployment(workload: Fields) -> bool:

@@ -5,7 +5,8 @@ know its name.
 
 Sets: the image of each container and image volume whose registry has a mirror. Tag and digest stay, so the image is the
 same. The mirror with the longest matching path wins. On an update, only changed images are rewritten, so that an
-unrelated change restarts no pods. An invalid image reference is left unchanged.
+unrelated change restarts no pods. ReplicaSets of a Deployment are not changed, since the Deployment would no longer
+recognize them; their pods are. An invalid image reference is left unchanged.
 
 `mirrors: {docker.io: mirror.company.com/hub}` rewrites `nginx:1.21` to `mirror.company.com/hub/library/nginx:1.21`.
 Fix: nothing to do; use the mirror's name where another policy requires it.
@@ -19,6 +20,7 @@ from pydantic import AfterValidator, Field, model_validator
 from webhook.engine import Params, Patches, Policy, Request
 from webhook.engine.images import ImageReference, parsed
 from webhook.policies._images import Registry, parse_registry
+from webhook.policies._records import is_copy
 
 
 def _registry(text: str) -> str:
@@ -57,6 +59,8 @@ def _overlap(one: Registry, other: Registry) -> bool:
 
 def mutate(request: Request, params: RegistryRewrite) -> Patches:
     """Yield a patch for each image that has a mirror."""
+    if is_copy(request):
+        return
     before = request.before()
     known = {holder.path(field): text for text, holder, field in before.images()} if before is not None else {}
     for text, holder, field in request.images():

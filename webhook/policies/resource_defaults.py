@@ -6,13 +6,15 @@ Sets: each of `limits` and `requests` on containers and init containers that do 
 set stay, and no default contradicts them: a default limit below the container's request becomes that request; a
 container with a limit gets no default request, since its request is its limit; a resource in the pod-level
 `spec.resources` gets no defaults. On an update, only containers whose resources change get defaults, so that an
-unrelated change starts no rollout. An existing Pod is never changed.
+unrelated change starts no rollout. An existing Pod is never changed. ReplicaSets of a Deployment are not changed, since
+the Deployment would no longer recognize them; their pods are.
 Fix: nothing to do; set other amounts where the defaults do not fit.
 """
 
 from pydantic import Field, model_validator
 
 from webhook.engine import Params, Patches, Policy, Request
+from webhook.policies._records import is_copy
 from webhook.policies._resources import Amount, of_containers, of_pod
 
 
@@ -35,7 +37,7 @@ class ResourceDefaults(Params):
 def mutate(request: Request, params: ResourceDefaults) -> Patches:
     """Yield a patch for each resource that a container does not set."""
     before = request.before()
-    if before is not None and request.resource_kind == "Pod":
+    if is_copy(request) or (before is not None and request.resource_kind == "Pod"):
         return
     whole = of_pod(request)
     shared = {} if whole is None else whole.requests

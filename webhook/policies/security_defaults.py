@@ -22,12 +22,11 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from webhook.engine import Container, Fields, Params, Patches, Policy, Request
-from webhook.policies._records import is_controlled
+from webhook.policies._records import is_copy
 from webhook.policies._security_contexts import in_user_namespace, is_windows
 from webhook.policies.capabilities import ADD, ALL, DROP, Capability
 
 FOR_ANY_USER = {"NET_BIND_SERVICE"}
-COPIES = {"ReplicaSet", "ReplicationController"}  # whose controllers find them again by comparing templates
 CONTEXT = "securityContext"
 USER, NON_ROOT = f"{CONTEXT}.runAsUser", f"{CONTEXT}.runAsNonRoot"
 OS = "kubernetes.io/os"
@@ -105,12 +104,9 @@ def _is_exempt(pod: Fields | None) -> bool:
 
 def _is_created_now(request: Request) -> bool:
     """Return whether the pod is new, or its template has changed and is no copy."""
-    if request.kind in COPIES and is_controlled(request):
-        return False
     before = request.before()
-    if before is None:
-        return True
-    return request.kind not in ("Pod", "Job") and _template(request) != _template(before)
+    is_new = before is None or (request.kind not in ("Pod", "Job") and _template(request) != _template(before))
+    return is_new and not is_copy(request)
 
 
 def _template(request: Request) -> dict[str, Any]:
