@@ -80,6 +80,32 @@ def test_a_policy_may_insist(installation: Installation, big: str) -> None:
     assert said(installation, "patch", "deployment/big", "-n", big, "--type=merge", patch) == (0, "")
 
 
+def test_a_mirror_changes_pods_and_no_replica_set(installation: Installation, namespace: str) -> None:
+    """A Deployment from before the policy rolls out once: its controller recognizes the new ReplicaSet."""
+    shop = ("deployment/shop", "-n", namespace)
+    deployment, mirrored = manifests.deployment(replicas=1, image="nginx:1.21"), "mirror.example/library/nginx:1.21"
+    installation.kubectl("create", "-n", namespace, "-f-", input=deployment)
+    mirrors = {"mirrors": {"docker.io": "mirror.example"}}
+    installation.apply(few(namespace, name="mirror", policy="registry-rewrite", params=mirrors))
+
+    def images(of: str) -> set[str]:
+        path = "{.items[*].spec.containers[*].image}{.items[*].spec.template.spec.containers[*].image}"
+        return set(installation.kubectl("get", of, "-n", namespace, f"-o=jsonpath={path}").split())
+
+    def is_mirrored() -> bool:
+        path = f"/apis/apps/v1/namespaces/{namespace}/deployments?dryRun=All"
+        return mirrored in str(installation.api.request("POST", path, deployment | {"metadata": {"name": "other"}}))
+
+    installation.until("registered", is_mirrored)
+    change = {"spec": {"template": {"metadata": {"annotations": {"look": "again"}}}}}
+    installation.kubectl("patch", *shop, "--type=merge", f"-p={json.dumps(change)}")
+    for sign in ("observedGeneration}=2", "updatedReplicas}=1"):
+        installation.kubectl("wait", *shop, f"--for=jsonpath={{.status.{sign}", "--timeout=30s")
+    installation.until("created", lambda: mirrored in images("pods"))
+    assert (images("deployments"), images("replicasets")) == ({"nginx:1.21"}, {"nginx:1.21"})
+    assert len(installation.kubectl("get", "replicasets", "-n", namespace, "-o=name").split()) == 2
+
+
 def annotated(installation: Installation, mark: int, namespace: str) -> list[dict[str, str]]:
     """Return our annotations in the audit log of each creation of a Deployment, in order."""
     events = installation.plane.audit_events(mark, verb="create", resource="deployments", namespace=namespace)
