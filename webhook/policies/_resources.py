@@ -138,21 +138,20 @@ def _lacking(names: Iterable[str], amounts: Amounts) -> list[str]:
 
 
 def _defaults(limit_ranges: list[dict[str, Any]]) -> tuple[Amounts, Amounts]:
-    """Return the limits and the requests that a container gets; of two LimitRanges, the first one counts."""
+    """Return the limits and the requests that a container gets; of two items that set one, the first counts."""
     limits: Amounts = {}
     requests: Amounts = {}
-    for default, asked in read_each(limit_ranges, _defaults_of):
-        limits, requests = default | limits, asked | requests
+    for items in read_each(limit_ranges, _items):
+        for default, asked in items:
+            limits, requests = default | limits, asked | requests
     return limits, requests
 
 
-def _defaults_of(limit_range: Fields) -> tuple[Amounts, Amounts]:
-    """Return the limits and the requests that a LimitRange fills in; of two items, the first one counts."""
-    limits: Amounts = {}
-    requests: Amounts = {}
+def _items(limit_range: Fields) -> list[tuple[Amounts, Amounts]]:
+    """Return the limits and the requests that each item of a LimitRange fills in."""
+    found = []
     for item in limit_range.each("spec.limits"):
         if item.string("type") == "Container":
             default = item.quantities("max") | item.quantities("default")
-            requests = item.quantities("min") | default | item.quantities("defaultRequest") | requests
-            limits = default | limits
-    return limits, requests
+            found.append((default, item.quantities("min") | default | item.quantities("defaultRequest")))
+    return found

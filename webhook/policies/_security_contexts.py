@@ -79,7 +79,18 @@ class Profiles(Params):
         None, description="patterns (`*`, `?`) of the profiles that Localhost may name; any, where not given"
     )
 
-    def judge(
+    def judge(self, request: Request, field: str) -> Iterator[Violation]:
+        """Yield a violation for each profile in `securityContext.<field>` that may not be set."""
+        path, profile_path = f"securityContext.{field}.type", f"securityContext.{field}.localhostProfile"
+        for context in contexts(request):
+            type = context.string(path)
+            if type is not None:
+                profile = context.string(profile_path) or ""
+                for violation in self.faults(context, path, type, type, profile_path, profile):
+                    violation.excess = inherited(request, context, f"securityContext.{field}", (type, profile))
+                    yield violation
+
+    def faults(
         self, holder: Fields, path: str, found: str, type: str, profile_path: str, profile: str
     ) -> Iterator[Violation]:
         """Yield a violation where `found`, a profile of `type`, may not be set, or Localhost may not name `profile`."""
@@ -91,15 +102,3 @@ class Profiles(Params):
             names = ", ".join(self.localhost_profiles)
             rule = f"profiles of the node must be {names}" if names else "no profile of the node may be named"
             yield holder.violation(profile_path, profile, rule, "name another")
-
-
-def judge_profiles(request: Request, field: str, params: Profiles) -> Iterator[Violation]:
-    """Yield a violation for each profile in `securityContext.<field>` that may not be set."""
-    path, profile_path = f"securityContext.{field}.type", f"securityContext.{field}.localhostProfile"
-    for context in contexts(request):
-        type = context.string(path)
-        if type is not None:
-            profile = context.string(profile_path) or ""
-            for violation in params.judge(context, path, type, type, profile_path, profile):
-                violation.excess = inherited(request, context, f"securityContext.{field}", (type, profile))
-                yield violation

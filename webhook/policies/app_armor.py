@@ -12,7 +12,7 @@ See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#baseli
 """
 
 from webhook.engine import Policy, Request, Violations
-from webhook.policies._security_contexts import Profiles, judge_profiles
+from webhook.policies._security_contexts import Profiles
 
 PREFIX = "container.apparmor.security.beta.kubernetes.io/"
 LOCALHOST = "localhost/"
@@ -21,7 +21,7 @@ TYPES = {"runtime/default": "RuntimeDefault", "unconfined": "Unconfined"}
 
 def validate(request: Request, params: Profiles) -> Violations:
     """Yield a violation for each AppArmor profile that may not be set."""
-    yield from judge_profiles(request, "appArmorProfile", params)
+    yield from params.judge(request, "appArmorProfile")
     metadata = request.pod_metadata()
     if metadata is None:
         return
@@ -29,7 +29,7 @@ def validate(request: Request, params: Profiles) -> Violations:
         if key.startswith(PREFIX) and value:
             path = f"annotations[{key}]"
             type = "Localhost" if value.startswith(LOCALHOST) else TYPES.get(value, "")
-            yield from params.judge(metadata, path, value, type, path, value.removeprefix(LOCALHOST))
+            yield from params.faults(metadata, path, value, type, path, value.removeprefix(LOCALHOST))
 
 
 POLICY = Policy("app-armor", Profiles, validate=validate, category="pod-security")

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from webhook.engine import Policy, Request, Violations
 from webhook.engine.violation import UNSET
-from webhook.policies._security_contexts import Profiles, is_windows, judge_profiles, missing
+from webhook.policies._security_contexts import Profiles, is_windows, missing
 
 PATH = "securityContext.seccompProfile.type"
 POD_ANNOTATION = "seccomp.security.alpha.kubernetes.io/pod"
@@ -31,7 +31,7 @@ def validate(request: Request, params: SeccompProfiles) -> Violations:
     """Yield a violation for each profile that may not be set, and for each container without any."""
     if params.exempt_windows and is_windows(request.pod()):
         return
-    yield from judge_profiles(request, "seccompProfile", params)
+    yield from params.judge(request, "seccompProfile")
     if params.required:
         rule = f"containers must run with a seccomp profile, {' or '.join(params.allowed)}"
         mended = "RuntimeDefault" if "RuntimeDefault" in params.allowed else UNSET
