@@ -23,6 +23,7 @@ from webhook.policies import (
     volume_types,
     windows_host_process,
 )
+from webhook.policies._security_contexts import in_user_namespace, unless
 
 PRIVILEGED, BASELINE, RESTRICTED = LEVELS = ("privileged", "baseline", "restricted")
 
@@ -34,7 +35,7 @@ class Check(NamedTuple):
     since: int  # minor version of Kubernetes
     policy: Policy
     params: Params
-    judge: Callable[[Request, Any], Iterable[Violation]]
+    judge: Callable[[Request, Any], Iterable[Violation]]  # without the exemptions of the policy, where it had none then
     replaces: str = ""  # a check of the level below that this one includes
 
 
@@ -50,16 +51,16 @@ DEFAULT_CAPABILITIES = [
 
 CHECKS = (
     _baseline(0, app_armor.POLICY),
-    _baseline(0, capabilities.POLICY, required_drop=[], allowed=DEFAULT_CAPABILITIES, exempt_windows=False),
+    _baseline(0, capabilities.POLICY, required_drop=[], allowed=DEFAULT_CAPABILITIES, judge=capabilities.validate),
     _baseline(0, host_namespaces.POLICY),
     _baseline(0, host_path_volumes.POLICY),
     _baseline(0, host_ports.POLICY),
     _baseline(34, host_probes.POLICY),
     _baseline(0, privileged_containers.POLICY),
     _baseline(0, proc_mount.POLICY),
-    _baseline(35, proc_mount.POLICY, exempt_user_namespaces=True),
+    _baseline(35, proc_mount.POLICY, judge=unless(in_user_namespace, proc_mount.validate)),
     _baseline(0, seccomp_profiles.POLICY, judge=seccomp_profiles.validate_annotations),
-    _baseline(19, seccomp_profiles.POLICY, required=False, exempt_windows=False),
+    _baseline(19, seccomp_profiles.POLICY, required=False, judge=seccomp_profiles.validate),
     _baseline(0, selinux_options.POLICY, types=selinux_options.TYPES_1_0),
     _baseline(31, selinux_options.POLICY),
     _baseline(0, sysctls.POLICY, allowed=sysctls.SAFE_1_0),
@@ -67,16 +68,16 @@ CHECKS = (
     _baseline(29, sysctls.POLICY, allowed=sysctls.SAFE_1_29),
     _baseline(32, sysctls.POLICY, allowed=sysctls.SAFE_1_32),
     _baseline(0, windows_host_process.POLICY),
-    _restricted(22, capabilities.POLICY, exempt_windows=False),
+    _restricted(22, capabilities.POLICY, judge=capabilities.validate),
     _restricted(25, capabilities.POLICY),
-    _restricted(8, privilege_escalation.POLICY, exempt_windows=False),
+    _restricted(8, privilege_escalation.POLICY, judge=privilege_escalation.validate),
     _restricted(25, privilege_escalation.POLICY),
     _restricted(35, proc_mount.POLICY),
-    _restricted(0, run_as_non_root.POLICY, exempt_user_namespaces=False),
+    _restricted(0, run_as_non_root.POLICY, judge=run_as_non_root.validate),
     _restricted(35, run_as_non_root.POLICY),
-    _restricted(23, run_as_user.POLICY, exempt_user_namespaces=False),
+    _restricted(23, run_as_user.POLICY, judge=run_as_user.validate),
     _restricted(35, run_as_user.POLICY),
-    _restricted(19, seccomp_profiles.POLICY, exempt_windows=False),
+    _restricted(19, seccomp_profiles.POLICY, judge=seccomp_profiles.validate),
     _restricted(25, seccomp_profiles.POLICY),
     _restricted(0, volume_types.POLICY, replaces=host_path_volumes.POLICY.name),
 )

@@ -1,6 +1,7 @@
 """Security contexts of an object, and the pods that rules about them skip."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import wraps
 from typing import Any, Literal
 
 from pydantic import Field
@@ -31,6 +32,18 @@ def is_windows(pod: Fields | None) -> bool:
 def in_user_namespace(pod: Fields | None) -> bool:
     """Return whether the pod's root is unprivileged on the node (`hostUsers: false`)."""
     return pod is not None and pod.boolean("hostUsers") is False
+
+
+def unless(
+    exempt: Callable[[Fields | None], bool], validate: Callable[[Request, Any], Iterator[Violation]]
+) -> Callable[[Request, Any], Iterator[Violation]]:
+    """Return `validate` for all pods that are not `exempt`."""
+
+    @wraps(validate)
+    def judge(request: Request, params: Any) -> Iterator[Violation]:
+        return iter(()) if exempt(request.pod()) else validate(request, params)
+
+    return judge
 
 
 def inherited(request: Request, holder: Fields, field: str, value: object) -> frozenset[str] | None:

@@ -3,7 +3,8 @@
 Why: with the runtime's default set, root in a container can change owners, forge packets and create devices. Most
 programs need none of these capabilities.
 
-Judged: all containers. Names are compared in the API's spelling: `NET_RAW`, not `CAP_NET_RAW` or `net_raw`.
+Judged: all containers, but not those of Windows pods, which have no capabilities. Names are compared in the API's
+spelling: `NET_RAW`, not `CAP_NET_RAW` or `net_raw`.
 
 Allowed: `capabilities: {drop: [ALL], add: [NET_BIND_SERVICE]}`.
 Denied:  `add: [SYS_ADMIN]`; no `drop`, where `required_drop` is not empty.
@@ -17,7 +18,7 @@ from pydantic import AfterValidator, Field
 
 from webhook.engine import Params, Policy, Request, Violations
 from webhook.engine.violation import shown
-from webhook.policies._security_contexts import is_windows
+from webhook.policies._security_contexts import is_windows, unless
 
 ALL = "ALL"
 ADD, DROP = "securityContext.capabilities.add", "securityContext.capabilities.drop"
@@ -48,13 +49,10 @@ class Capabilities(Params):
     required_drop: list[Capability] = Field(
         [ALL], description="capabilities that must be dropped; a container that drops ALL drops each"
     )
-    exempt_windows: bool = Field(True, description="skip Windows pods, which have no capabilities")
 
 
 def validate(request: Request, params: Capabilities) -> Violations:
     """Yield a violation for each capability added that may not be, and for each container that drops too little."""
-    if params.exempt_windows and is_windows(request.pod()):
-        return
     for container in request.containers():
         added, dropped = container.strings(ADD), container.strings(DROP)
         missing = [each for each in params.required_drop if each not in dropped and ALL not in dropped]
@@ -71,4 +69,6 @@ def validate(request: Request, params: Capabilities) -> Violations:
                 yield container.violation(ADD, capability, rule, "remove it", mended=kept)
 
 
-POLICY = Policy("capabilities", Capabilities, validate=validate, category="pod-security", severity="high")
+POLICY = Policy(
+    "capabilities", Capabilities, validate=unless(is_windows, validate), category="pod-security", severity="high"
+)

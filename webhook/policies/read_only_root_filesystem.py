@@ -13,7 +13,7 @@ Fix: set it to true, and mount an emptyDir where the program writes.
 from pydantic import Field
 
 from webhook.engine import Params, Policy, Request, Violations
-from webhook.policies._security_contexts import is_windows
+from webhook.policies._security_contexts import is_windows, unless
 
 PATH = "securityContext.readOnlyRootFilesystem"
 FIX = "set it to true, and mount an emptyDir where the program writes"
@@ -29,8 +29,6 @@ class ReadOnlyRootFilesystem(Params):
 
 def validate(request: Request, params: ReadOnlyRootFilesystem) -> Violations:
     """Yield one violation for each container that does not set the field to true."""
-    if is_windows(request.pod()):
-        return
     for container in request.containers(ephemeral=params.ephemeral):
         found = container.boolean(PATH)
         if not found:
@@ -38,4 +36,9 @@ def validate(request: Request, params: ReadOnlyRootFilesystem) -> Violations:
             yield container.violation(PATH, found, "must be true", FIX, found=words, mended=True)
 
 
-POLICY = Policy("read-only-root-filesystem", ReadOnlyRootFilesystem, validate=validate, category="pod-security")
+POLICY = Policy(
+    "read-only-root-filesystem",
+    ReadOnlyRootFilesystem,
+    validate=unless(is_windows, validate),
+    category="pod-security",
+)

@@ -1,7 +1,8 @@
 """Every container sets `runAsNonRoot: true`, or inherits it from its pod.
 
 Why: through a flaw of the kernel or the runtime, root in a container is root on the node. With `runAsNonRoot: true` the
-kubelet does not start an image that would run as root.
+kubelet does not start an image that would run as root. Judged: pods, but not those in a user namespace
+(`hostUsers: false`), whose root is unprivileged on the node.
 
 Allowed: `runAsNonRoot: true` on the pod, and `false` on no container; or true on every container.
 Denied:  `runAsNonRoot: false` anywhere; a container with the field set on neither it nor its pod.
@@ -12,32 +13,26 @@ See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#restri
 from pydantic import Field
 
 from webhook.engine import Fields, Params, Policy, Request, Violations
-from webhook.policies._security_contexts import contexts, in_user_namespace, inherited, missing
+from webhook.policies._security_contexts import contexts, in_user_namespace, inherited, missing, unless
 
 PATH = "securityContext.runAsNonRoot"
 USER = "securityContext.runAsUser"
 
 
 class RunAsNonRoot(Params):
-    """Which pods are skipped, and what counts as not root."""
+    """What counts as not root."""
 
-    exempt_user_namespaces: bool = Field(
-        True, description="skip pods with `hostUsers: false`: root is unprivileged there"
-    )
     user_suffices: bool = Field(False, description="whether a `runAsUser` other than 0 is enough")
 
 
 def validate(request: Request, params: RunAsNonRoot) -> Violations:
     """Yield a violation for each `false`, and for each container that may run as root."""
-    pod = request.pod()
-    if params.exempt_user_namespaces and in_user_namespace(pod):
-        return
     for context in contexts(request):
         if context.boolean(PATH) is False:
             excess = inherited(request, context, PATH, False)
             yield context.violation(PATH, False, "must not be false", "set it to true", excess=excess, mended=True)
     for violation in missing(request, PATH, "must be true", "set it to true", mended=True):
-        if not (params.user_suffices and _user(violation.holder, pod)):
+        if not (params.user_suffices and _user(violation.holder, request.pod())):
             yield violation
 
 
@@ -47,4 +42,10 @@ def _user(container: Fields | None, pod: Fields | None) -> int | None:
     return next((id for id in ids if id is not None), None)
 
 
-POLICY = Policy("run-as-non-root", RunAsNonRoot, validate=validate, category="pod-security", severity="high")
+POLICY = Policy(
+    "run-as-non-root",
+    RunAsNonRoot,
+    validate=unless(in_user_namespace, validate),
+    category="pod-security",
+    severity="high",
+)

@@ -1,6 +1,7 @@
 """Containers run with approved user ids (default: any but 0).
 
 Why: user 0 is root, and a process can read files of volumes, other pods and the node that belong to the same user id.
+Judged: pods, but not those in a user namespace (`hostUsers: false`), whose root is unprivileged on the node.
 
 Allowed: `runAsUser: 1000`; none, where `required` is false: the image decides.
 Denied:  `runAsUser: 0`; an id outside of `allowed`.
@@ -10,21 +11,15 @@ See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#restri
 
 from functools import cached_property
 
-from pydantic import Field
-
 from webhook.engine import Policy, Request, Violations
 from webhook.policies._ranges import listed
-from webhook.policies._security_contexts import NOT_ROOT, Ids, in_user_namespace
+from webhook.policies._security_contexts import NOT_ROOT, Ids, in_user_namespace, unless
 
 PATH = "securityContext.runAsUser"
 
 
 class RunAsUser(Ids):
     """Which users containers may run as."""
-
-    exempt_user_namespaces: bool = Field(
-        True, description="skip pods with `hostUsers: false`: root is unprivileged there"
-    )
 
     @cached_property
     def rule(self) -> str:
@@ -35,9 +30,10 @@ class RunAsUser(Ids):
 
 
 def validate(request: Request, params: RunAsUser) -> Violations:
-    """Yield a violation for each id that may not be set, and for each container without one that needs one."""
-    if not (params.exempt_user_namespaces and in_user_namespace(request.pod())):
-        yield from params.judge(request, PATH, params.rule)
+    """Return a violation for each id that may not be set, and for each container without one that needs one."""
+    return params.judge(request, PATH, params.rule)
 
 
-POLICY = Policy("run-as-user", RunAsUser, validate=validate, category="pod-security", severity="high")
+POLICY = Policy(
+    "run-as-user", RunAsUser, validate=unless(in_user_namespace, validate), category="pod-security", severity="high"
+)

@@ -1,7 +1,7 @@
 """Every container has a seccomp profile: the runtime's default, or an approved profile of the node.
 
 Why: seccomp blocks system calls that a process does not need; most container escapes use one of them. Without a
-profile, the node's default applies, which may be none.
+profile, the node's default applies, which may be none. Windows pods, which have no seccomp, are not judged.
 
 Allowed: `seccompProfile: {type: RuntimeDefault}` on the pod or on every container; `type: Localhost`.
 Denied:  `type: Unconfined`; no profile at all, unless `required` is false.
@@ -13,7 +13,7 @@ from pydantic import Field
 
 from webhook.engine import Policy, Request, Violations
 from webhook.engine.violation import UNSET
-from webhook.policies._security_contexts import Profiles, is_windows, missing
+from webhook.policies._security_contexts import Profiles, is_windows, missing, unless
 
 PATH = "securityContext.seccompProfile.type"
 POD_ANNOTATION = "seccomp.security.alpha.kubernetes.io/pod"
@@ -24,13 +24,10 @@ class SeccompProfiles(Profiles):
     """Which seccomp profiles containers may run with, and whether they need one."""
 
     required: bool = Field(True, description="whether each container must have a profile, its own or the pod's")
-    exempt_windows: bool = Field(True, description="skip Windows pods, which have no seccomp")
 
 
 def validate(request: Request, params: SeccompProfiles) -> Violations:
     """Yield a violation for each profile that may not be set, and for each container without any."""
-    if params.exempt_windows and is_windows(request.pod()):
-        return
     yield from params.judge(request, "seccompProfile")
     if params.required:
         rule = f"containers must run with a seccomp profile, {' or '.join(params.allowed)}"
@@ -52,4 +49,10 @@ def validate_annotations(request: Request, params: SeccompProfiles) -> Violation
             yield metadata.violation(f"annotations[{key}]", value, rule, "remove it")
 
 
-POLICY = Policy("seccomp-profiles", SeccompProfiles, validate=validate, category="pod-security", severity="high")
+POLICY = Policy(
+    "seccomp-profiles",
+    SeccompProfiles,
+    validate=unless(is_windows, validate),
+    category="pod-security",
+    severity="high",
+)
