@@ -14,32 +14,32 @@ from collections.abc import Iterator
 from config.quantities import MILLI, Quantity, parse_quantity
 from webhook.engine import Fields, Params, Policy, Request, Violations
 from webhook.engine.fields import entry
+from webhook.policies._resources import of_all
 
 SMALLEST = parse_quantity("64Ki")
+RULE = f"amounts below {SMALLEST} probably have the wrong unit"
 BYTES = ("memory", "ephemeral-storage", "hugepages-")
 SIZE_LIMIT = "emptyDir.sizeLimit"
 
 
 def validate(request: Request, params: Params) -> Violations:
     """Yield one violation for each amount that is implausibly small."""
-    rule = f"amounts below {SMALLEST} probably have the wrong unit"
-    for holder, field, amount in _amounts(request):
-        if 0 < amount.millis < SMALLEST.millis:
+    for holder, field, amount in _small_amounts(request):
+        if holder.is_set(field):  # a request that is left out is the limit
             found = f"{amount}, which is {amount.millis / MILLI:.8g} bytes"
-            yield holder.violation(field, amount.text, rule, "write Ki, Mi or Gi", found=found)
+            yield holder.violation(field, amount.text, RULE, "write Ki, Mi or Gi", found=found)
 
 
-def _amounts(request: Request) -> Iterator[tuple[Fields, str, Quantity]]:
-    """Yield each number of bytes that is set: the record and its field, and the amount."""
-    pod = request.pod()
-    for holder in request.containers() if pod is None else (*request.containers(), pod):
-        for part in ("resources.limits", "resources.requests"):
-            for name, amount in holder.quantities(part).items():
-                if name.startswith(BYTES):
-                    yield holder, entry(part, name), amount
+def _small_amounts(request: Request) -> Iterator[tuple[Fields, str, Quantity]]:
+    """Yield the record, the field and the amount of what is implausibly small."""
+    for each in of_all(request):
+        for part, amounts in (("resources.limits", each.limits), ("resources.requests", each.requests)):
+            for name, amount in amounts.items():
+                if 0 < amount.millis < SMALLEST.millis and name.startswith(BYTES):
+                    yield each, entry(part, name), amount
     for volume in request.volumes():
         limit = volume.quantity(SIZE_LIMIT)
-        if limit is not None:
+        if limit is not None and 0 < limit.millis < SMALLEST.millis:
             yield volume, SIZE_LIMIT, limit
 
 
