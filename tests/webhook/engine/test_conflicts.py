@@ -98,5 +98,5 @@ def test_a_policy_that_needs_more_than_the_emptiest_object_comes_into_force():
 def test_policies_with_conditions_may_set_different_values():
     """Their conditions may exclude each other."""
     one, other = in_force("{policy: tiers}", "{policy: tiers, params: {tier: iron}}")
-    engine = Engine([one, replace(other, condition=lambda _: False)])
-    assert len(engine.policies) == 2
+    for pair in ([one, replace(other, condition=lambda _: False)], [replace(one, condition=lambda _: False), other]):
+        assert len(Engine(pair).policies) == 2

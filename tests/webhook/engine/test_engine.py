@@ -356,6 +356,21 @@ def test_other_changes_of_an_object_being_deleted_are_judged(request_):
     assert engine.mutate(request_) == Verdict()
 
 
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        ENDING | {"labels": {"app": "another"}},
+        ENDING | {"annotations": {"a": "b"}},
+        ENDING | {"ownerReferences": []},
+        [],
+    ],
+)
+def test_other_metadata_of_an_object_being_deleted_is_judged(metadata):
+    """A Service selects by labels until the pod is gone."""
+    (outcome,) = Engine([in_force(COUNTS, tolerates_existing=False)]).validate(ending(metadata)).outcomes
+    assert outcome.policy == "counts"
+
+
 def test_objects_too_deep_to_compare_are_judged():
     """A review has at most 1,024 levels, which exceeds Python's recursion limit when comparing."""
     old, new = (functools.reduce(lambda below, _: {"a": below}, range(1000), {}) for _ in range(2))

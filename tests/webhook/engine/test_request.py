@@ -80,3 +80,27 @@ def test_another_state_of_the_object_has_the_same_request():
         {"a": 0},
         1,
     )
+
+
+@pytest.mark.parametrize(
+    ("sent", "metadata", "name"),
+    [
+        ("web", {"name": "other"}, "web"),
+        ("", {"name": "web", "generateName": "shop-"}, "web"),
+        ("", {"generateName": "shop-"}, "shop-xxxxx"),
+        ("", {}, ""),
+    ],
+)
+def test_the_name_is_that_of_the_request_or_of_the_object(sent, metadata, name):
+    """deletecollection names objects in the old object only; a name that is not complete has a part that stands in."""
+    assert ask({"metadata": metadata}, name=sent).name == name
+    assert ask(None, old_object={"metadata": metadata}, operation="DELETE", name=sent).name == name
+
+
+@pytest.mark.parametrize("subresource", ["", "ephemeralcontainers"])
+def test_selectors_select_by_the_labels_of_the_objects(subresource):
+    """An object that is not there has no labels that a selector could miss."""
+    pod = {"metadata": {"labels": {"a": "new"}}}
+    assert list(ask(pod, "Pod", subresource).selectable()) == [{"a": "new"}]
+    assert list(ask(pod, "Pod", subresource, old_object={"metadata": {}}).selectable()) == [{"a": "new"}, {}]
+    assert list(ask(None, "Pod", subresource, old_object=pod, operation="DELETE").selectable()) == [{"a": "new"}]
