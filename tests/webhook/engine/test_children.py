@@ -5,8 +5,9 @@ from datetime import UTC, datetime
 import pytest
 
 from config.api.match import Match as MatchSpec
-from tests.webhook.asking import in_force
+from tests.webhook.asking import about, in_force
 from webhook.engine import (
+    NAMESPACE_LABELS,
     NOW,
     SERVED,
     Attributes,
@@ -501,6 +502,20 @@ def test_look_ups_of_children_are_look_ups_of_the_parent():
     assert judging.needs(request(shop(), None, "scale").attributes) == {NOW, "limit_ranges", "parent"}
     assert judging.needs(request(shop()).attributes, mutating=True) == frozenset()
     assert judging.needs(request(shop(), shop(), operation="DELETE").attributes) == frozenset()
+    selects = compile_match(MatchSpec.model_validate({"any": [{"namespaceSelector": {"matchLabels": {"a": "b"}}}]}))
+    selecting = engine(in_force(SIZES.policy, match=selects))
+    assert selecting.needs(request(shop()).attributes) == {NOW, NAMESPACE_LABELS}
+    own = in_force(Policy("own", validate=images, kinds=("WebApp",), needs=("services",)))
+    planner = Planner(KINDS["example.com", "WebApp"], (DEPLOYMENT,), plan_shop)
+    assert Engine([looks, own], Planners([planner])).needs(about("WebApp")) == {NOW, "limit_ranges", "services"}
+
+
+def test_no_children_are_planned_for_an_object_that_is_being_deleted():
+    """The controller creates none: a change of the object is judged by itself."""
+    ending = {"deletionTimestamp": "2026-11-21T00:00:00Z", "finalizers": ["a"]}
+    judging = engine(in_force(SIZES.policy, tolerates_existing=False))
+    assert not judging.validate(request(shop(size=6), shop(size=5))).allowed
+    assert judging.validate(request(shop(size=6, **ending), shop(size=5, **ending))) == Verdict()
 
 
 def judged(*policies):

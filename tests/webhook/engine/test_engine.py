@@ -316,6 +316,15 @@ def test_the_judged_kinds_are_those_with_a_validating_policy_on_create():
     assert sorted(kind.kind for kind in engine.judged_kinds) == ["Pod", "WebApp"]
 
 
+@pytest.mark.parametrize(
+    ("policies", "validates", "mutates"), [([], False, False), ([COUNTS], True, False), ([FIRST], False, True)]
+)
+def test_whether_a_request_is_looked_at_is_known_before_it_is_decoded(policies, validates, mutates):
+    """A review that no policy looks at is answered without its objects."""
+    engine = Engine(map(in_force, policies))
+    assert (engine.judges(about()), engine.judges(about(), mutating=True)) == (validates, mutates)
+
+
 def test_other_operations_are_not_judged():
     """Policies judge only the operations they declare."""
     assert Engine([in_force(COUNTS)]).validate(ask(None, old_object=POD, operation="DELETE")) == Verdict()

@@ -92,7 +92,7 @@ def test_another_state_of_the_object_has_the_same_request():
     ],
 )
 def test_the_name_is_that_of_the_request_or_of_the_object(sent, metadata, name):
-    """deletecollection names objects in the old object only; a name that is not complete has a part that stands in."""
+    """A deletecollection names objects in the old object only; an incomplete name has a part that stands in."""
     assert ask({"metadata": metadata}, name=sent).name == name
     assert ask(None, old_object={"metadata": metadata}, operation="DELETE", name=sent).name == name
 
