@@ -52,6 +52,7 @@ def in_force(*specs):
     [
         ("{policy: tiers}", "{policy: tiers, params: {tier: iron}}"),
         ("{policy: tiers}", "{policy: tiers, params: {tier: iron}, match: {any: [{namespaces: [a]}]}}"),
+        ("{policy: tiers, match: {any: [{namespaces: [a]}]}}", "{policy: tiers, params: {tier: iron}}"),
         (
             "{policy: tiers, match: {any: [{namespaces: [a]}, {namespaces: [b]}]}}",
             "{policy: tiers, params: {tier: iron}, match: {any: [{namespaces: [b]}]}}",

@@ -7,7 +7,8 @@ from config.api.match import Match as MatchSpec
 from tests.webhook.asking import ask, in_force
 from webhook.engine import NAMESPACE, NAMESPACE_LABELS, Engine, NotLookedUpError, Policy
 from webhook.engine.kinds import KINDS, Target
-from webhook.engine.match import compile_match, compile_selector
+from webhook.engine.match import compile_match, compile_selector, meets
+from webhook.engine.request import PARENT
 from webhook.harness.bases import kinds_by_name
 
 
@@ -139,6 +140,25 @@ def test_only_a_selector_needs_labels():
     """The look-ups are known without a request."""
     assert match(SELECTOR).needs() == {NAMESPACE_LABELS}
     assert match({"namespaces": ["a"]}, {"kinds": ["Pod"]}).needs() == frozenset()
+
+
+@pytest.mark.parametrize("selector", ["objectSelector", "podSelector"])
+def test_labels_of_a_parent_are_looked_up_for_its_subresources_only(selector):
+    """An object has its own labels, and so has a pod that /ephemeralcontainers changes."""
+    selecting = match({selector: {"matchLabels": {"a": "b"}}})
+    assert [selecting.needs(each) for each in ("", "ephemeralcontainers", "scale", "exec")] == [
+        frozenset(),
+        frozenset(),
+        {PARENT},
+        {PARENT},
+    ]
+    assert match({"namespaces": ["a"]}).needs("scale") == frozenset()
+
+
+def test_an_unknown_operator_is_met_by_no_labels():
+    """A newer API server may have operators that are not known here."""
+    assert not meets({"a": "1"}, "a", "Gt", {"0"})
+    assert not meets({}, "a", None, ())
 
 
 DEPLOYMENT = {

@@ -88,6 +88,13 @@ def test_a_clause_for_cluster_scoped_objects_is_an_error():
     assert bind(written("required-labels", **spec) | cluster, catalogue()).name == "own"
 
 
+def test_a_clause_for_some_of_the_kinds_is_right():
+    """It need not match everything that the policy judges."""
+    judge = Engine([bind(written("replica-limits", match={"any": [{"kinds": ["Deployment"]}]}), catalogue())])
+    asked = [judge.judges(ask({}, kind).attributes) for kind in ("Deployment", "StatefulSet")]
+    assert asked == [True, False]
+
+
 def test_a_clause_for_another_namespace_is_an_error():
     """It would silently match nothing; a pattern that includes its own is right."""
     spec = {"match": {"any": [{"namespaces": ["sh*"]}, {"namespaces": ["lab"]}]}}
