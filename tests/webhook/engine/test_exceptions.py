@@ -10,12 +10,14 @@ import pytest
 from config.documents import parse_documents
 from config.faults import FaultsError
 from tests.webhook.asking import ask
-from webhook.engine import NOW, Engine, NotLookedUpError, Policy
-from webhook.engine.exceptions import check_exception
+from tests.webhook.asking import in_force as in_effect
+from webhook.engine import NOW, Engine, NotLookedUpError, Params, Policy
+from webhook.engine.exceptions import Exempt, check_exception
+from webhook.engine.globs import Globs
 from webhook.policy_sets.catalogue import catalogue
 from webhook.policy_sets.policy_set import PolicySet, PolicySetError, bind, in_force, load
 
-TODAY = datetime(2026, 11, 21, tzinfo=UTC)
+TODAY, NEVER = datetime(2026, 11, 21, tzinfo=UTC), datetime(3026, 1, 1, tzinfo=UTC)
 POD = {
     "kind": "Pod",
     "metadata": {"name": "shop-1"},
@@ -299,6 +301,37 @@ def test_exceptions_need_the_time():
     with pytest.raises(NotLookedUpError, match=r"^now$"):
         denied(exception(), now=None)
     assert engine(policy(), exception()).needs(ask(POD).attributes) == {NOW}
+
+
+def test_parameters_of_an_exception_may_need_more():
+    """What only these need is looked up too."""
+    judge = engine(policy(spec={"policy": "probes", "params": {"served": False}}), exception(params={"served": True}))
+    assert judge.needs(ask(POD).attributes) == {NOW, "services"}
+
+
+@pytest.mark.parametrize(
+    ("exempt", "is_excepted"),
+    [
+        ([], False),
+        ([Exempt(NEVER, params=Params())], False),
+        ([Exempt(NEVER, containers=Globs(["app"]))], True),
+        ([Exempt(NEVER, containers=Globs(["app"])), Exempt(NEVER, params=Params())], True),
+        ([Exempt(TODAY, containers=Globs(["app"]))], False),
+    ],
+)
+def test_a_mutation_knows_whether_containers_are_excepted_from_it(exempt, is_excepted):
+    """What it sets for the whole pod would reach them; another policy's exceptions do not matter."""
+    seen = []
+
+    def sees(request, _):
+        seen.append(request.excepted)
+        return iter(())
+
+    sets = Policy("sets", mutate=sees)
+    judge = Engine([in_effect(sets, exempt=tuple(exempt)), in_effect(sets)])
+    seen.clear()
+    judge.mutate(ask(POD, looked_up={NOW: TODAY}))
+    assert seen == [is_excepted, False]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from config.documents import parse_documents
-from tests.webhook.asking import ask
+from tests.webhook.asking import about, ask
 from webhook.engine import NAMESPACE_LABELS, Engine
 from webhook.messages import audit_annotations
 from webhook.policy_sets.catalogue import catalogue
@@ -109,6 +109,23 @@ def test_constraints_of_policy_and_binding_must_both_match(constraints, applies)
     assert messages(changed(POLICY, matchConstraints=constraints), BINDING, name="web", looked_up=looked_up) == found
     bound = changed(BINDING, matchResources=constraints)
     assert messages(changed(POLICY, matchConstraints=rules()), bound, name="web", looked_up=looked_up) == found
+
+
+@pytest.mark.parametrize(
+    ("constraints", "needed"),
+    [
+        ({}, set()),
+        ({"namespaceSelector": {}, "objectSelector": {"matchLabels": {"a": "b"}}}, set()),
+        ({"namespaceSelector": {"matchLabels": {"env": "prod"}}}, {NAMESPACE_LABELS}),
+        ({"namespaceSelector": {"matchExpressions": [{"key": "env", "operator": "Exists"}]}}, {NAMESPACE_LABELS}),
+    ],
+)
+def test_labels_of_the_namespace_are_looked_up_where_they_decide(constraints, needed):
+    """In the policy, or in the binding."""
+    wide, narrow = rules(), rules() | constraints
+    for policy, binding in ((narrow, wide), (wide, narrow)):
+        bound = loaded(changed(POLICY, matchConstraints=policy), changed(BINDING, matchResources=binding))
+        assert Engine(bound).needs(about("Deployment")) == needed
 
 
 @pytest.mark.parametrize(
