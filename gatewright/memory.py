@@ -1,12 +1,19 @@
-"""Tune the garbage collector to run rarely: startup objects stay, and reviews and reconciles create no cycles."""
+"""Tune how a process uses memory: collect garbage rarely, and return what was freed to the system.
 
+Startup objects stay, and reviews and reconciles create no cycles.
+"""
+
+import asyncio
+import ctypes
 import gc
+from typing import Never
 
 THRESHOLDS = (
     50_000,
     20,
     100,
 )  # so that a large review does not cause a full collection, which takes tens of milliseconds
+TRIM_SECONDS = 10.0
 
 
 def collect_rarely() -> None:
@@ -21,3 +28,15 @@ def settle() -> None:
     """
     collect_rarely()
     gc.freeze()
+
+
+async def trim(seconds: float = TRIM_SECONDS) -> Never:
+    """Return the free pages of glibc's heaps to the system now and then, for ever; nothing where there is no glibc.
+
+    By itself glibc returns only what is free at the end of a heap. The rest that large requests have used would stay:
+    30 MB after bodies of 1 MB. It takes 3 ms to return as much, and less than 0.5 ms where there is nothing to return.
+    """
+    malloc_trim = getattr(ctypes.CDLL(None), "malloc_trim", lambda _: 0)
+    while True:
+        await asyncio.sleep(seconds)
+        malloc_trim(0)

@@ -57,7 +57,7 @@ async def run(
         async with listening(observed, metrics, health) as (metrics_address, health_address):
             memory.settle()
             log.info("started", extra={"fields": {"metrics": metrics_address[1], "health": health_address[1]}})
-            await _run_together(parts, background, stop)
+            await _run_together(parts, {"memory": memory.trim, **background}, stop)
     log.info("stopped")
 
 
