@@ -5,7 +5,6 @@ and no modification time of the files themselves tells of it.
 """
 
 import asyncio
-import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Never
@@ -18,11 +17,11 @@ class Content:
 
     def __init__(self, paths: Iterable[Path]) -> None:
         self._paths = tuple(paths)
-        self._seen: list[tuple[Path, bytes]] | None = None
+        self._seen: dict[Path, int | None] | None = None
 
     def changed(self) -> bool:
         """Say whether anything is different from the last time this was asked; the first time it is."""
-        seen, self._seen = self._seen, [(path, _digest(path)) for path in _files(self._paths)]
+        seen, self._seen = self._seen, {path: _state(path) for path in _files(self._paths)}
         return seen != self._seen
 
 
@@ -41,8 +40,8 @@ def _files(paths: Iterable[Path]) -> Iterator[Path]:
             yield path
 
 
-def _digest(path: Path) -> bytes:
+def _state(path: Path) -> int | None:
     try:
-        return hashlib.sha256(path.read_bytes()).digest()
+        return hash(path.read_bytes())
     except OSError as error:
-        return repr(error.errno).encode()
+        return error.errno

@@ -42,7 +42,6 @@ BY_NAMESPACE = "namespace"
 A_MOMENT = 10.0  # seconds; a CRD takes longer to be installed
 
 Object = dict[str, Any]
-Answer = list[Object] | Coroutine[Any, Any, list[Object]]
 
 
 class LookUps:
@@ -101,34 +100,28 @@ class LookUps:
         except NotFound:
             return {}  # the API server will say so itself
 
-    def served(self, about: Attributes) -> Served | Coroutine[Any, Any, Served]:
+    async def served(self, _: Attributes) -> Served:
         """Return which of the optional resources the API server has, as it answered in the last moments."""
-        del about
-        return self._served if time.monotonic() < self._ask_again else self._ask_served()
-
-    async def _ask_served(self) -> Served:
-        answers = await asyncio.gather(*map(self._client.serves, self._optional))
-        found = (each for each, is_served in zip(self._optional, answers, strict=True) if is_served)
-        self._served = frozenset((each.group, each.plural) for each in found)
-        self._ask_again = time.monotonic() + A_MOMENT
+        if time.monotonic() >= self._ask_again:
+            answers = await asyncio.gather(*map(self._client.serves, self._optional))
+            found = (each for each, is_served in zip(self._optional, answers, strict=True) if is_served)
+            self._served = frozenset((each.group, each.plural) for each in found)
+            self._ask_again = time.monotonic() + A_MOMENT
         return self._served
 
-    def objects(self, name: str, about: Attributes) -> Answer:
+    async def objects(self, name: str, about: Attributes) -> list[Object]:
         """Return the objects of a look-up of LOOK_UPS: from their watches, or listed while one has not begun."""
         look_up = LOOK_UPS[name]
         namespace = None if look_up.everywhere else about.namespace
         stores = [self._store(each) for each in LISTED if (each.group, each.kind) in look_up.kinds]
         if not all(store.synced.is_set() for store in stores):
-            return self._list(name, stores, namespace)
-        found = (
-            (store, store.keys() if namespace is None else store.index(BY_NAMESPACE, namespace)) for store in stores
-        )
-        objects = (store.get(key) for store, keys in found for key in sorted(keys))
+            listed = [self._client.list(store.resource, namespace) for store in stores]
+            return [look_up.shaped(object, "") for each in listed async for object in each]
+        objects = list[Object | None]()
+        for store in stores:
+            keys = store.keys() if namespace is None else store.index(BY_NAMESPACE, namespace)
+            objects += map(store.get, sorted(keys))
         return [look_up.shaped(object, "") for object in objects if object is not None]
-
-    async def _list(self, name: str, stores: Iterable[Store], namespace: str | None) -> list[Object]:
-        listed = [self._client.list(store.resource, namespace) for store in stores]
-        return [LOOK_UPS[name].shaped(object, "") for each in listed async for object in each]
 
     def _store(self, resource: Resource) -> Store:
         """Return the store of a resource, whose watch begins now if it has not begun."""

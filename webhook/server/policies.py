@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Never
 
@@ -78,11 +79,8 @@ class Policies:
             await asyncio.to_thread(self.refresh)
             if self.engine is not before:
                 on_change()
-            try:
-                async with asyncio.timeout(seconds if self.engine else min(seconds, START_SECONDS)):
-                    await self._changed.wait()
-            except TimeoutError:
-                continue
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._changed.wait(), seconds if self.engine else min(seconds, START_SECONDS))
 
     def ready(self) -> str | None:
         """Say why nothing can be judged, or None."""

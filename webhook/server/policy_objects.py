@@ -37,8 +37,7 @@ class PolicyObjects:
         self._metrics = metrics
         self._versions: dict[Id, tuple[str, int]] = {}  # that were compiled, good or not: uid and generation
         self._good: dict[Id, BoundPolicy | BoundException] = {}
-        self._conflicting: list[Id] = []
-        self.problems: dict[Id, str] = {}
+        self.problems: dict[Id, Exception] = {}
         """What is wrong with those whose newest version is not in force."""
 
     @property
@@ -68,8 +67,9 @@ class PolicyObjects:
             self.problems.pop(id, None)
             if self._good.pop(id, None):
                 self._metrics.policy_generation.remove(id[0].kind, id[1])
-        again = [id for id in self._conflicting if id in stored and id not in changed]  # which may fit now
-        self._conflicting = [id for id in [*changed, *again] if self._conflicts(id, stored[id], check)]
+        changed += [id for id in self._conflicting() if id not in changed]  # which may fit now
+        for id in changed:
+            self._put_in_force(id, stored[id], check)
         return True
 
     def in_force(self) -> PolicySet:
@@ -78,25 +78,28 @@ class PolicyObjects:
 
     def conflict(self, resource: Resource, key: str) -> str | None:
         """Say why an object that is good by itself is not in force beside the others, or None."""
-        return self.problems.get((resource, key)) if (resource, key) in self._conflicting else None
+        id = resource, key
+        return str(self.problems[id]) if id in self._conflicting() else None
 
-    def _conflicts(self, id: Id, entry: Entry, check: Callable[[PolicySet], object]) -> bool:
-        """Put an object in force if it is good; return whether it is not because of others."""
+    def _conflicting(self) -> list[Id]:
+        return [id for id, problem in self.problems.items() if isinstance(problem, ConflictingPoliciesError)]
+
+    def _put_in_force(self, id: Id, entry: Entry, check: Callable[[PolicySet], object]) -> None:
+        """Put an object in force if it is good, or else remember what is wrong with it."""
         resource, key = id
         try:
             made = bind(document_of(entry.object), self._catalogue)
             if isinstance(made, BoundPolicy) and made.policy.mutate is not None:
                 check(_policy_set(self._good | {id: made}))
         except (FaultsError, ConflictingPoliciesError) as error:
-            if self.problems.get(id) != str(error):
+            if str(self.problems.get(id)) != str(error):
                 kept = "its last good version stays in force" if id in self._good else "it is not in force"
                 log.warning("%s %s cannot be used, %s: %s", resource.kind, key, kept, error)
-            self.problems[id] = str(error)
-            return isinstance(error, ConflictingPoliciesError)
+            self.problems[id] = error.with_traceback(None)
+            return
         self._good[id] = made
         self.problems.pop(id, None)
         self._metrics.policy_generation.labels(resource.kind, key).set(entry.generation)
-        return False
 
 
 def _policy_set(objects: Mapping[Id, BoundPolicy | BoundException]) -> PolicySet:

@@ -9,7 +9,6 @@ from controller.fake_apiserver import FakeApiServer
 from kube.client import Client
 from kube.errors import ServerError, Unreachable
 from kube.resource import Resource
-from tests.webhook.server.conftest import answered
 from webhook.engine import Attributes
 from webhook.server.look_ups import BUDGET, INGRESS, LIMIT_RANGE, NAMESPACES, WORKLOADS, LookUps
 
@@ -59,7 +58,7 @@ def sent(server: FakeApiServer) -> list[str]:
 
 async def names(look_ups: LookUps, name: str) -> list[str]:
     """Return the names of the objects that a look-up finds."""
-    return [each["metadata"]["name"] for each in await answered(look_ups.objects(name, request()))]
+    return [each["metadata"]["name"] for each in await look_ups.objects(name, request())]
 
 
 async def synced(look_ups: LookUps, resource: object) -> None:
@@ -80,16 +79,16 @@ async def test_limit_ranges_are_those_of_the_namespace(server, look_ups):
     await synced(look_ups, LIMIT_RANGE)
     server.requests.clear()
     for namespace in ("shop", "lab"):
-        (found,) = await answered(look_ups.objects("limit_ranges", request(namespace)))
+        (found,) = await look_ups.objects("limit_ranges", request(namespace))
         assert (found["metadata"]["name"], found["spec"]) == (f"{namespace}-limits", LIMITS)
-    assert await answered(look_ups.objects("limit_ranges", request("elsewhere"))) == []
-    assert await answered(look_ups.objects("limit_ranges", request("sho"))) == []
+    assert await look_ups.objects("limit_ranges", request("elsewhere")) == []
+    assert await look_ups.objects("limit_ranges", request("sho")) == []
     assert sent(server) == []
 
 
 async def test_changes_are_visible(server, look_ups):
     """A new LimitRange and a deleted one."""
-    await answered(look_ups.objects("limit_ranges", request()))
+    await look_ups.objects("limit_ranges", request())
     await synced(look_ups, LIMIT_RANGE)
     server.create(LIMIT_RANGE, {"metadata": {"name": "more", "namespace": "shop"}})
     server.delete(LIMIT_RANGE, "shop-limits", "shop")
@@ -106,13 +105,10 @@ async def test_budgets_and_workloads_are_those_of_the_namespace(server, look_ups
     server.create(STATEFUL_SET, {"metadata": {"name": "db", "namespace": "shop"}})
     server.create(REPLICA_SET, {"metadata": {"name": "it-1", "namespace": "lab"}})
     for _ in range(2):  # by list, and from the watch
-        assert [
-            each["metadata"]["name"] for each in await answered(look_ups.objects("disruption_budgets", request()))
-        ] == ["keep"]
-        found = [
-            (each["kind"], each["metadata"]["name"])
-            for each in await answered(look_ups.objects("workloads", request()))
+        assert [each["metadata"]["name"] for each in await look_ups.objects("disruption_budgets", request())] == [
+            "keep"
         ]
+        found = [(each["kind"], each["metadata"]["name"]) for each in await look_ups.objects("workloads", request())]
         assert found == [("Deployment", "it"), ("StatefulSet", "db")]
         for resource in (BUDGET, *WORKLOADS):
             await synced(look_ups, resource)
@@ -124,9 +120,9 @@ async def test_ingresses_of_all_namespaces_have_names_and_hosts_only(server, loo
         {"namespace": "lab", "name": "front", "hosts": ["lab.example.com"]},
         {"namespace": "shop", "name": "front", "hosts": ["shop.example.com"]},
     ]
-    assert await answered(look_ups.objects("ingresses", request())) == everyones
+    assert await look_ups.objects("ingresses", request()) == everyones
     await synced(look_ups, INGRESS)
-    assert await answered(look_ups.objects("ingresses", request("lab"))) == everyones
+    assert await look_ups.objects("ingresses", request("lab")) == everyones
 
 
 async def test_the_scaled_object_is_read_live(server, look_ups):
@@ -159,10 +155,10 @@ async def test_optional_apis_are_discovered_periodically(server, monkeypatch):
     gadgets = Resource("things.example", "v1", "gadgets", "Gadget")
     async with Client(server.endpoint) as client:
         of = LookUps(client, (), [DEPLOYMENT, gadgets])
-        assert await answered(of.served(request())) == await answered(of.served(request())) == {("apps", "deployments")}
+        assert await of.served(request()) == await of.served(request()) == {("apps", "deployments")}
         asked_once = len(sent(server))
         monkeypatch.setattr(of, "_ask_again", 0.0)
-        assert await answered(of.served(request())) == {("apps", "deployments")}
+        assert await of.served(request()) == {("apps", "deployments")}
     assert (asked_once, len(sent(server))) == (3, 6)
 
 
@@ -185,16 +181,16 @@ async def test_an_api_server_that_fails_is_an_error(server, look_ups):
     """The caller distinguishes an error from an empty result."""
     server.fail(100, 500)
     with pytest.raises(ServerError):
-        await answered(look_ups.objects("limit_ranges", request()))
+        await look_ups.objects("limit_ranges", request())
     with pytest.raises(ServerError):
         await look_ups.parent(request(group="apps", resource="deployments", subresource="scale"))
 
 
 async def test_cached_objects_survive_an_outage(server, look_ups):
     """Watched objects stay available; live reads are errors."""
-    await answered(look_ups.objects("limit_ranges", request()))
+    await look_ups.objects("limit_ranges", request())
     await synced(look_ups, LIMIT_RANGE)
     await server.stop()
-    assert len(await answered(look_ups.objects("limit_ranges", request()))) == 1
+    assert len(await look_ups.objects("limit_ranges", request())) == 1
     with pytest.raises(Unreachable):
         await look_ups.parent(request(group="apps", resource="deployments", subresource="scale"))
