@@ -2,6 +2,7 @@
 
 import asyncio
 import ssl
+import sys
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -31,11 +32,12 @@ WITHOUT_CLUSTER: dict[str, LookUp] = {
     NOW: lambda _: datetime.now(UTC),
     SERVED: lambda _: (),  # nothing is served that a cluster may be without
 }
+SWITCH_INTERVAL = 0.0005  # seconds for which the event loop waits for a thread that judges: at each read, not once
 TLS_VERSIONS = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
 
 
 # Endpoints are removed within seconds. A connection that the API server has not used for 25 s is closed in the end.
-IN_A_CLUSTER = ServerConfig(linger_seconds=5, grace_seconds=30)
+IN_A_CLUSTER = ServerConfig()
 UNREGISTERED = ServerConfig(linger_seconds=0, grace_seconds=1)  # the API server calls this webhook no more
 
 
@@ -86,6 +88,7 @@ async def webhook_of(
 
     async def serve_reviews(stop: asyncio.Event) -> None:
         handler = AdmissionHandler(policies, metrics, look_ups, recorder.record if recorder else None)
+        sys.setswitchinterval(SWITCH_INTERVAL)
         async with listening(replace(config, host=host, port=port), handler, serving, metrics) as connections:
             await stop.wait()
             await connections.drain()

@@ -19,9 +19,12 @@ from webhook.server.answers import REVIEWED, Answer, Refusal
 from webhook.server.connection import CLIENT, IDLE, SERVER, Connection
 from webhook.server.decisions import fields_of, record
 from webhook.server.metrics import Metrics
-from webhook.server.requests import MAX_LIGHT_CONVERSION, RETRY, Bodies, Route, check_headers, is_light, route_of
+from webhook.server.requests import MAX_LIGHT_CONVERSION, RETRY, Route, body_of, is_light, route_of, size_of
+from webhook.server.shares import Shares
 from webhook.server.turns import Turns
 
+LARGE_BODY = 32 * 1024  # bytes; how many smaller ones there are, the limit of connections bounds
+MAX_BODIES = 32 * 1024 * 1024  # bytes of all large bodies in memory
 LOOK_UP_SECONDS = 0.5
 POLICY_GROUP = API_VERSION.partition("/")[0]
 
@@ -55,7 +58,7 @@ class AdmissionHandler:
         self._metrics = metrics
         self._look_ups = look_ups
         self._record_review = record_review
-        self._bodies = Bodies()
+        self._bodies = Shares(MAX_BODIES)
         self._turns = Turns()
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -71,17 +74,17 @@ class AdmissionHandler:
             return Refusal(404, "not found; reviews are sent to /validate, /mutate or /convert").answer()
         self._metrics.in_flight[route.hook] += 1
         started = time.perf_counter()
-        status, chunks = 500, list[bytes]()
+        status, taken = 500, 0
         try:
-            check_headers(request)
-            body = await self._bodies.read(request.content, connection.address, chunks)
+            taken = self._take_room(connection.address, size_of(request))
+            body = await body_of(request)
             connection.let_act(SERVER)
             started = time.perf_counter()
             deadline = started + route.seconds
-            await self._turns.wait(connection.address)  # before the body is decoded, which takes memory
+            await self._turns.wait(connection.address, deadline)  # before the body is decoded, which takes memory
             if route.hook == "convert":
-                turn = self._turns.on_loop if len(body) <= MAX_LIGHT_CONVERSION else self._turns.beside
-                reviewed = await turn(connection.address, deadline, _converted, body)
+                is_short = len(body) <= MAX_LIGHT_CONVERSION
+                reviewed = await self._turns.run(connection.address, deadline, _converted, body, is_short=is_short)
             else:
                 reviewed = await self._review(route, body, connection.address, started)
             if time.perf_counter() > deadline:
@@ -95,11 +98,20 @@ class AdmissionHandler:
         except Refusal as refusal:
             answer, status = refusal.answer(), refusal.status
         finally:
-            self._bodies.release(connection.address, chunks)
+            self._bodies.count(connection.address, -taken)
             self._metrics.in_flight[route.hook] -= 1
             self._metrics.latency(route.hook).observe(time.perf_counter() - started)
             self._metrics.requests(route.hook, str(status)).inc()
         return answer
+
+    def _take_room(self, address: str, size: int) -> int:
+        """Take room for a body and return how much it is: none for a small one. A Refusal where not so much is left."""
+        if size <= LARGE_BODY:
+            return 0
+        if not self._bodies.has_room(address, size):
+            raise Refusal(503, "too many large reviews at once", RETRY)
+        self._bodies.count(address, size)
+        return size
 
     async def _review(self, route: Route, body: bytes, address: str, started: float) -> bytes:
         """Answer a review. A large one is judged beside the event loop, which answers other requests meanwhile."""
@@ -118,8 +130,9 @@ class AdmissionHandler:
                 looked_up = await self._looked_up(about, needs, min(LOOK_UP_SECONDS, route.seconds / 2))
             judge = engine.mutate if is_mutating else engine.validate
             is_short = is_light(body) and about.group != POLICY_GROUP  # compiling a policy is long, however small it is
-            turn = self._turns.on_loop if is_short else self._turns.beside
-            verdict, answer = await turn(address, started + route.seconds, _judged, judge, envelope, looked_up)
+            verdict, answer = await self._turns.run(
+                address, started + route.seconds, _judged, judge, envelope, looked_up, is_short=is_short
+            )
         except review.MalformedRequestError as error:
             self._metrics.reviews(route.hook, "other", "malformed").inc()
             log.info("malformed request denied: %s", error, extra={"fields": {"uid": error.uid, "webhook": route.hook}})

@@ -4,7 +4,6 @@ import asyncio
 import logging
 import socket
 import ssl
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from aiohttp import web
 from webhook.server.connection import CLIENT, SERVER, Connection
 from webhook.server.content import POLL_SECONDS
 from webhook.server.metrics import Metrics
+from webhook.server.shares import Shares
 
 GOODBYE_SECONDS = 1.0
 
@@ -37,15 +37,13 @@ class ServerConfig:
     request_seconds: float = 10.0
     """For the TLS handshake, for a request from first to last byte, for reading an answer."""
     most_connections: int = 1000
-    """About 45 kB each."""
-    most_of_address: int = 400
-    """An API server keeps 25, and opens one more for each call beyond."""
+    """About 45 kB each. An API server keeps 25, and opens one more for each call beyond."""
     idle_seconds: float = 5.0
-    """At the limits, a connection that has been idle for longer makes room for a new one."""
+    """Beyond the share of its address, a connection that has been idle for longer makes room for a new one."""
 
 
 class Connections(web.Server):
-    """All connections, limited in number, per address, and in waiting time."""
+    """All connections, limited in number, by address, and in waiting time."""
 
     def __init__(
         self, handler: Any, config: ServerConfig, context: ssl.SSLContext, metrics: Metrics, listener: socket.socket
@@ -57,10 +55,10 @@ class Connections(web.Server):
         self._context = context
         self._listener = listener
         self._metrics = metrics
-        self._of_address: Counter[str] = Counter()
+        self._shares = Shares(config.most_connections)
         self._none_open = asyncio.Event()
         self._none_open.set()
-        metrics.connections.set_function(self._of_address.total)
+        metrics.connections.set_function(self._shares.taken)
 
     async def accept(self) -> Never:
         """Accept connections, for ever: one at a time, so that many new ones leave time for the others."""
@@ -79,23 +77,19 @@ class Connections(web.Server):
                     client.close()
 
     def _has_room(self, address: str) -> bool:
-        """Return whether one more connection may begin. At the limits, an idle one is closed for it."""
-        is_of_address = self._of_address[address] >= self.config.most_of_address
-        if not is_of_address and self._of_address.total() < self.config.most_connections:
+        """Return whether one more connection may begin. Beyond its share, an address loses an idle one for it."""
+        if self._shares.has_room(address, 1):
             return True
         self._metrics.connections_cut.labels("too-many").inc()
         idle_since = asyncio.get_running_loop().time() - self.config.idle_seconds
-        idle = [
-            each
-            for each in self._open()
-            if each.since <= idle_since and each.acts != SERVER and (each.address == address or not is_of_address)
-        ]
+        own = [each for each in self._open() if each.address == address]
+        idle = [each for each in own if each.since <= idle_since and each.acts != SERVER]
         if idle:
             min(idle, key=lambda each: (each.acts, each.since)).abort()
         return bool(idle)
 
     async def _shake_hands(self, client: socket.socket, connection: Connection) -> None:
-        self._of_address[connection.address] += 1
+        self._shares.count(connection.address, 1)
         self._none_open.clear()
         try:
             await asyncio.get_running_loop().connect_accepted_socket(
@@ -114,25 +108,21 @@ class Connections(web.Server):
         self._forget(cast("Connection", handler))
 
     def _forget(self, connection: Connection) -> None:
-        self._of_address[connection.address] -= 1
-        if not self._of_address[connection.address]:
-            del self._of_address[connection.address]
-        if not self._of_address:
+        self._shares.count(connection.address, -1)
+        if not self._shares.taken():
             self._none_open.set()
 
     def _open(self) -> Iterator[Connection]:
         """Yield the connections whose handshake is complete."""
         return cast("Iterator[Connection]", iter(self.connections))
 
-    async def sweep(self) -> Never:
-        """Cut the connections of clients that are too slow, for ever."""
-        while True:
-            await asyncio.sleep(self.config.request_seconds / 10)
-            began = asyncio.get_running_loop().time() - self.config.request_seconds
-            for connection in self._open():
-                if connection.acts == CLIENT and connection.since < began:
-                    self._metrics.connections_cut.labels("too-slow").inc()
-                    connection.abort()
+    def sweep(self) -> None:
+        """Cut the connections of clients that are too slow."""
+        began = asyncio.get_running_loop().time() - self.config.request_seconds
+        for connection in self._open():
+            if connection.acts == CLIENT and connection.since < began:
+                self._metrics.connections_cut.labels("too-slow").inc()
+                connection.abort()
 
     async def drain(self) -> None:
         """End each connection with its next answer; return when none is left, or after the grace period."""
@@ -141,7 +131,7 @@ class Connections(web.Server):
             async with asyncio.timeout(self.config.grace_seconds):
                 await asyncio.sleep(self.config.linger_seconds)
                 await self._none_open.wait()
-        log.info("drained", extra={"fields": {"idle": self._of_address.total()}})
+        log.info("drained", extra={"fields": {"idle": self._shares.taken()}})
 
     async def close(self) -> None:
         """Close what is still open, politely."""

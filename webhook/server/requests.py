@@ -1,11 +1,10 @@
-"""What an HTTP request asks: its hook, the time for the answer, and a body within limits of size, memory and work."""
+"""What an HTTP request asks: its hook, the time for the answer, and a body within limits of size and work."""
 
 import re
-from collections import Counter
 from functools import lru_cache
 from typing import NamedTuple
 
-from aiohttp import StreamReader, hdrs, web
+from aiohttp import hdrs, web
 from aiohttp.web_protocol import RequestPayloadError
 
 from webhook.server.answers import JSON, Refusal
@@ -15,11 +14,9 @@ HOOK_OF = {f"/{hook}": hook for hook in HOOKS}
 DEFAULT_SECONDS = 10.0  # timeoutSeconds of a webhook configuration that names none
 MAX_SECONDS = 30.0  # the highest timeoutSeconds
 DEADLINE_SHARE = 0.9  # the rest of the time is for the way back
-TIMEOUT = re.compile(r"[?&]timeout=(\d{1,6}(?:\.\d{1,9})?)(ms|s|m)(?:&|$)")
-UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0}
+TIMEOUT = re.compile(r"[?&]timeout=(\d{1,6}(?:\.\d{1,9})?)s(?:&|$)")
 
 MAX_BODY = 8 * 1024 * 1024  # bytes: object and oldObject at the API server's own limit of 3 MiB each, and some more
-MAX_BODIES = 32 * 1024 * 1024  # bytes of all bodies in memory
 MAX_LIGHT_BODY = 256 * 1024  # bytes; one long text costs as much as many values
 MAX_LIGHT_OBJECTS = 250  # each may be a container: with all policies in force, up to 25 ms of judging
 MAX_LIGHT_VALUES = 3000  # about 20 ms of judging
@@ -49,48 +46,21 @@ def route_of(raw_path: str) -> Route | None:
 def _seconds(raw_path: str) -> float:
     """Return the seconds that the API server waits for this request (`?timeout=3s`), less a share for the way back."""
     found = TIMEOUT.search(raw_path)
-    seconds = float(found[1]) * UNITS[found[2]] if found else 0.0
+    seconds = float(found[1]) if found else 0.0
     return min(seconds or DEFAULT_SECONDS, MAX_SECONDS) * DEADLINE_SHARE
 
 
-class Bodies:
-    """The bytes of all bodies in memory. An address uses at most half of what the others leave."""
-
-    def __init__(self) -> None:
-        self._size = 0
-        self._of_address: Counter[str] = Counter()
-
-    async def read(self, content: StreamReader, address: str, chunks: list[bytes]) -> bytes:
-        """Return a body once all of it is here, and keep it in `chunks`, to be released in the end.
-
-        A Refusal where there is no room for it, or where the client leaves before.
-        """
-        try:
-            while chunk := await content.readany():
-                chunks.append(chunk)
-                self._count(address, len(chunk))
-                if self._of_address[address] > MAX_BODIES - self._size:
-                    raise Refusal(503, "too many large reviews at once", RETRY)
-        except (ConnectionError, RequestPayloadError) as error:
-            error.__traceback__ = None  # its frames refer to the stream, which keeps the error
-            raise Refusal(400, "the body did not arrive as announced") from None
-        body = b"".join(chunks)
-        chunks[:] = [body]
-        return body
-
-    def release(self, address: str, chunks: list[bytes]) -> None:
-        """Forget a body, or as much of it as was read."""
-        self._count(address, -sum(map(len, chunks)))
-        if not self._of_address[address]:
-            del self._of_address[address]
-
-    def _count(self, address: str, size: int) -> None:
-        self._size += size
-        self._of_address[address] += size
+async def body_of(request: web.BaseRequest) -> bytes:
+    """Return the body of a request once all of it is here; a Refusal where the client leaves before."""
+    try:
+        return await request.content.read()
+    except (ConnectionError, RequestPayloadError) as error:
+        error.__traceback__ = None  # its frames refer to the stream, which keeps the error
+        raise Refusal(400, "the body did not arrive as announced") from None
 
 
-def check_headers(request: web.BaseRequest) -> None:
-    """Raise a Refusal for what cannot be a review."""
+def size_of(request: web.BaseRequest) -> int:
+    """Return how many bytes the body of a review has; a Refusal for what cannot be a review."""
     headers = request.headers
     if request.method != "POST":
         raise Refusal(405, "reviews are sent by POST", {"Allow": "POST"})
@@ -106,6 +76,7 @@ def check_headers(request: web.BaseRequest) -> None:
         raise Refusal(411, "the body must be sent with its Content-Length")
     if size > MAX_BODY:
         raise Refusal(413, f"a review may have at most {MAX_BODY:,} bytes")
+    return size
 
 
 def is_light(body: bytes) -> bool:

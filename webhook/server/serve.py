@@ -31,7 +31,7 @@ async def listening(
         async with asyncio.TaskGroup() as group:
             running = [
                 group.create_task(connections.accept()),
-                group.create_task(connections.sweep()),
+                group.create_task(poll(connections.sweep, config.request_seconds / 10)),
                 group.create_task(poll(certificate.refresh, config.poll_seconds)),
             ]
             try:

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
 LONG = 0.0005  # seconds; an API server's reviews take less, many of which are judged in one pass of the event loop
+PASSES = 3  # of the event loop, which a short review takes from its first byte to its answer
 
 T = TypeVar("T")
 
@@ -16,30 +17,33 @@ class Turns:
     """Runs work on the event loop, or in one thread beside it. TimeoutError where its turn does not come in time."""
 
     def __init__(self) -> None:
-        self._had_theirs: set[str] = set()  # addresses, in this pass of the event loop
+        self._others_turn: dict[str, asyncio.Event] = {}  # by an address that has just had long work done
         self._thread = ThreadPoolExecutor(1, "large reviews")
         self._next = asyncio.Lock()
         self._of_address: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
-    async def wait(self, address: str) -> None:
-        """Wait until the event loop has turned to the others, if an address has just had long work done."""
-        while address in self._had_theirs:  # noqa: ASYNC110  an event of each pass would cost more
-            await asyncio.sleep(0)
+    async def wait(self, address: str, deadline: float) -> None:
+        """Wait until the others had their turn on the event loop, if an address has just had long work done."""
+        while (turn := self._others_turn.get(address)) is not None:
+            await turn.wait()
+            if time.perf_counter() > deadline:
+                raise TimeoutError
 
-    async def on_loop(self, address: str, deadline: float, work: Callable[..., T], *arguments: Any) -> T:
-        """Run `work` when it is the turn of its address."""
-        await self.wait(address)
+    async def run(self, address: str, deadline: float, work: Callable[..., T], *arguments: Any, is_short: bool) -> T:
+        """Run `work`: if it is short at once, and otherwise in the thread, where one of each address waits."""
+        if not is_short:
+            own = self._of_address.setdefault(address, asyncio.Lock())
+            async with asyncio.timeout(deadline - time.perf_counter()), own, self._next:
+                return await asyncio.get_running_loop().run_in_executor(self._thread, work, *arguments)
         started = time.perf_counter()
-        if started > deadline:
-            raise TimeoutError
         result = work(*arguments)
-        if time.perf_counter() - started > LONG:
-            self._had_theirs.add(address)
-            asyncio.get_running_loop().call_soon(self._had_theirs.discard, address)
+        if time.perf_counter() - started > LONG and address not in self._others_turn:
+            self._others_turn[address] = asyncio.Event()
+            self._turn_back(address, PASSES)
         return result
 
-    async def beside(self, address: str, deadline: float, work: Callable[..., T], *arguments: Any) -> T:
-        """Run `work` in the thread, where only one of each address waits for its turn."""
-        own = self._of_address.setdefault(address, asyncio.Lock())
-        async with asyncio.timeout(deadline - time.perf_counter()), own, self._next:
-            return await asyncio.get_running_loop().run_in_executor(self._thread, work, *arguments)
+    def _turn_back(self, address: str, passes: int) -> None:
+        if passes:
+            asyncio.get_running_loop().call_soon(self._turn_back, address, passes - 1)
+        else:
+            self._others_turn.pop(address).set()

@@ -179,8 +179,9 @@ async def test_any_other_path_gets_404(webhook, path):
     ("query", "seconds"),
     [
         ("?timeout=10s", 9.0),
-        ("?timeout=500ms", 0.45),
-        ("?a=1&timeout=1m&b=2", 27.0),
+        ("?timeout=0.5s", 0.45),
+        ("?a=1&timeout=60s&b=2", 27.0),
+        ("?timeout=500ms", 9.0),
         ("?timeout=2.5s", 2.25),
         ("", 9.0),
         ("?timeout=0s", 9.0),
@@ -432,7 +433,7 @@ async def test_a_large_review_is_not_answered_after_its_deadline(start):
     slow = Slow()
     async with start(slow.engine) as webhook:
         large = await slow.reached(webhook)
-        answer = await webhook.post(review(padding=LARGE), "/validate?timeout=10ms")
+        answer = await webhook.post(review(padding=LARGE), "/validate?timeout=0.01s")
         assert (answer.status, answer.headers["retry-after"]) == (503, "1")
         assert answer.body == b"not judged within 0.009 s, which is when the API server gives up\n"
         slow.released.set()
@@ -467,7 +468,7 @@ def takes_its_time(_, __):
 async def test_a_late_verdict_is_an_error_and_never_an_allow(start):
     """The API server may have given up and applied the webhook's failurePolicy."""
     async with start(Engine([bind(Policy("slow", validate=takes_its_time, kinds="pods"))])) as webhook:
-        assert (await webhook.post(review(), "/validate?timeout=1ms")).status == 503
+        assert (await webhook.post(review(), "/validate?timeout=0.001s")).status == 503
 
 
 @pytest.mark.parametrize(
@@ -476,7 +477,7 @@ async def test_a_late_verdict_is_an_error_and_never_an_allow(start):
 async def test_unavailable_labels_are_an_error(start, look_ups, seconds):
     """The policy's failurePolicy (Fail) decides, within the API server's time-out."""
     async with start(LABELLED, look_ups=look_ups) as webhook, asyncio.timeout(10):
-        response = (await webhook.post(review(), f"/validate?timeout={int(seconds * 1000)}ms")).response
+        response = (await webhook.post(review(), f"/validate?timeout={seconds}s")).response
     assert response["allowed"] is False
     assert response["status"]["code"] == 500
     assert "could not be looked up" in response["status"]["message"]

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from webhook.server.turns import LONG, Turns
+from webhook.server.turns import LONG, PASSES, Turns
 
 NEVER = float("inf")
 
@@ -29,17 +29,38 @@ class Work:
         self.done.append(address)
 
 
+async def long(turns, work, address):
+    """Do long work on the event loop when it is the turn of an address."""
+    await turns.wait(address, NEVER)
+    await turns.run(address, NEVER, work.long, address, is_short=True)
+
+
 async def test_long_work_of_an_address_does_not_delay_another_on_the_loop():
     """What comes last from another address is done after one of the first address."""
     turns, work = Turns(), Work()
-    await asyncio.gather(*(turns.on_loop(address, NEVER, work.long, address) for address in "aaaaab"))
+    await asyncio.gather(*(long(turns, work, address) for address in "aaaaab"))
     assert work.done == ["a", "b", "a", "a", "a", "a"]
+
+
+async def test_a_request_of_another_address_is_answered_between_two_pieces_of_long_work():
+    """Reading it takes some passes of the event loop."""
+    turns, work = Turns(), Work()
+
+    async def read() -> None:
+        for _ in range(PASSES - 1):
+            await asyncio.sleep(0)
+        work.done.append("b")
+
+    await asyncio.gather(long(turns, work, "a"), long(turns, work, "a"), read())
+    assert work.done == ["a", "b", "a"]
 
 
 async def test_addresses_take_turns_in_the_thread():
     """An address waits there with one piece of work at a time: another one's first is done before its third."""
     turns, work = Turns(), Work()
-    waiting = [asyncio.create_task(turns.beside(address, NEVER, work.large, address)) for address in "aaaabb"]
+    waiting = [
+        asyncio.create_task(turns.run(address, NEVER, work.large, address, is_short=False)) for address in "aaaabb"
+    ]
     await asyncio.sleep(0)
     work.released.set()
     await asyncio.gather(*waiting)
@@ -49,13 +70,14 @@ async def test_addresses_take_turns_in_the_thread():
 async def test_work_whose_turn_comes_too_late_is_not_done():
     """The caller gets a TimeoutError instead, on the event loop too."""
     turns, work = Turns(), Work()
-    first = asyncio.create_task(turns.beside("a", NEVER, work.large, "first"))
+    first = asyncio.create_task(turns.run("a", NEVER, work.large, "first", is_short=False))
     await asyncio.sleep(0)
     with pytest.raises(TimeoutError):
-        await turns.beside("a", time.perf_counter() + 0.01, work.large, "late")
+        await turns.run("a", time.perf_counter() + 0.01, work.large, "late", is_short=False)
+    await turns.run("a", NEVER, work.long, "long", is_short=True)
     with pytest.raises(TimeoutError):
-        await turns.on_loop("a", time.perf_counter() - 0.01, work.long, "late")
+        await turns.wait("a", time.perf_counter() - 0.01)
     work.released.set()
     await first
-    await turns.beside("a", NEVER, work.large, "next")
-    assert work.done == ["first", "next"]
+    await turns.run("a", NEVER, work.large, "next", is_short=False)
+    assert work.done == ["long", "first", "next"]

@@ -1,0 +1,27 @@
+"""Shares of addresses."""
+
+from webhook.server.shares import Shares
+
+
+def filled(shares: Shares, address: str) -> int:
+    """Let an address take as much as it can; return how much that is."""
+    taken = 0
+    while shares.has_room(address, 1):
+        shares.count(address, 1)
+        taken += 1
+    return taken
+
+
+def test_an_address_gets_half_of_what_the_others_leave():
+    """However many there are, each one more finds room."""
+    shares = Shares(1000)
+    assert [filled(shares, address) for address in "abc"] == [500, 250, 125]
+
+
+def test_what_is_given_back_can_be_taken_again():
+    """An address without anything is forgotten."""
+    shares = Shares(10)
+    shares.count("a", 5)
+    assert not shares.has_room("a", 1)
+    shares.count("a", -5)
+    assert (shares.taken(), filled(shares, "b")) == (0, 5)
