@@ -65,7 +65,7 @@ def validate(request: Request, params: HostPathVolumes) -> Violations:
         directory = _directory(path)
         holding = [each for each in params.allowed if directory.startswith(_directory(each.prefix))]
         allowing = holding if "/../" not in directory else []
-        is_for_reading = bool(allowing) and all(each.read_only for each in allowing)
+        is_for_reading = all(each.read_only for each in allowing)
         if any(_overlap(directory, _directory(each)) for each in params.denied):
             rule = f"nothing may be mounted that holds, or is in, {', '.join(params.denied)}"
             yield volume.violation(PATH, path, rule, FIX)
