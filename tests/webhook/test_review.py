@@ -360,7 +360,7 @@ def test_three_violations():
 
 def test_a_malformed_field_is_reported_once():
     """It is one violation with code 400, for any number of policies that read the field."""
-    verdict = Verdict((Outcome("a", DENY, malformed=WRONG), Outcome("b", WARN, malformed=WRONG)))
+    verdict = Verdict(tuple(Outcome(*each, malformed=WRONG) for each in (("a", DENY), ("b", DENY), ("c", WARN))))
     line = 'spec.replicas: "3" is a string; it must be an integer. Correct its type.'
     assert answered(verdict) == {
         "uid": "u-1",
@@ -377,8 +377,8 @@ def test_a_malformed_field_is_reported_once():
                 "causes": [{"reason": "a", "message": line, "field": "spec.replicas"}],
             },
         },
-        "warnings": [f"b: {line}"],
-        "auditAnnotations": {"malformed": f"a: {line}\nb: {line}"},
+        "warnings": [f"c: {line}"],
+        "auditAnnotations": {"malformed": f"a: {line}\nb: {line}\nc: {line}"},
     }
 
 
