@@ -9,7 +9,7 @@ import pytest
 
 from tests.webhook.asking import about, ask, in_force
 from webhook.engine import MAX_VIOLATIONS, Engine, NotLookedUpError, Outcome, Patch, Policy, Request, Verdict, Violation
-from webhook.review import MalformedRequestError, NotAReviewError, answer, deny_malformed, read
+from webhook.review import MAX_WHOLE, MalformedRequestError, NotAReviewError, answer, deny_malformed, read
 
 POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "it"}}
 REQUEST = {
@@ -54,6 +54,40 @@ def test_a_namespace_with_a_generated_name_is_in_itself():
     object = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"generateName": "team-", "name": "team-5b9w9"}}
     request = read(body("namespace", **about_it, resource=resource, object=object))
     assert request.attributes.namespace == "team-5b9w9"
+
+
+def test_a_cluster_scoped_object_has_no_namespace():
+    """Only a Namespace is in one, its own: a clause for namespaces must not match another object's name."""
+    role = {"group": "rbac.authorization.k8s.io", "version": "v1"}
+    object = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "shop"}}
+    request = read(
+        body(
+            "namespace",
+            "dryRun",
+            name="shop",
+            kind=role | {"kind": "ClusterRole"},
+            resource=role | {"resource": "clusterroles"},
+            object=object,
+        )
+    )
+    assert (request.name, request.attributes.namespace, request.attributes.subresource) == ("shop", "", "")
+    assert request.attributes.dry_run is False
+
+
+def test_a_large_review_says_what_a_small_one_says():
+    """Its objects are decoded later: nothing else differs."""
+    large = POD | {"metadata": {"name": "it", "annotations": {"a": "x" * MAX_WHOLE}}}
+    small, request = read(body()), read(body(object=large))
+    assert request.attributes._replace(sent=None) == small.attributes._replace(sent=None)
+    assert request.attributes.sent == REQUEST | {"object": large}
+    assert (small.attributes.sent, request.object) == (REQUEST, large)
+
+
+@pytest.mark.parametrize("end", [b"", b"[" * 100_000, b'"x', b"1,}"])
+def test_a_large_body_that_is_not_json_is_refused(end):
+    """It is found while the envelope is decoded, before any object is."""
+    with pytest.raises(NotAReviewError, match=r"^the body is not JSON: "):
+        read(b'{"kind": "AdmissionReview", "x": ' + b" " * MAX_WHOLE + end)
 
 
 def test_the_requested_kind_is_known():

@@ -1,0 +1,58 @@
+"""What is known of a cluster, or of files in its place."""
+
+import pytest
+
+from webhook.engine import NAMESPACE, NAMESPACE_LABELS, NotLookedUpError
+from webhook.engine.request import NAME_LABEL
+from webhook.known import Known
+
+LIMITS = {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "limits"}}
+SERVICE = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}}
+SHOP = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop", "labels": {"env": "prod"}}}
+
+
+def test_what_is_added_is_looked_up_at_once():
+    """In its namespace only; an object of the same name replaces it, one without a name is none."""
+    known = Known()
+    assert known.about("shop")["services"] == known.about("lab")["services"] == []
+    known.add(SERVICE, "shop")
+    known.add({"apiVersion": "v1", "kind": "Service", "metadata": {"generateName": "web-"}}, "shop")
+    assert (known.about("shop")["services"], known.about("lab")["services"]) == ([SERVICE], [])
+    changed = SERVICE | {"spec": {}}
+    known.add(changed, "shop")
+    assert known.about("shop")["services"] == [changed]
+
+
+def test_labels_of_a_namespace_are_known_when_it_is():
+    """Before, only its name is: any other label is an error, and so is a list of all."""
+    known = Known()
+    unknown = known.about("shop")[NAMESPACE_LABELS]
+    assert (known.knows("shop"), known.knows("")) == (False, True)
+    assert unknown[NAME_LABEL] == "shop"
+    for ask in (lambda: unknown["env"], lambda: unknown.get("env"), lambda: dict(unknown), lambda: len(unknown)):
+        with pytest.raises(NotLookedUpError, match=r"^namespace_labels$"):
+            ask()
+    known.add(SHOP, "")
+    assert known.knows("shop")
+    assert known.about("shop")[NAMESPACE_LABELS] == {"env": "prod", NAME_LABEL: "shop"}
+    assert known.about("shop")[NAMESPACE] is None
+    known.set_labels("shop", None, SHOP)
+    assert known.about("shop")[NAMESPACE_LABELS] == {NAME_LABEL: "shop"}
+    assert known.about("shop")[NAMESPACE] == SHOP
+
+
+def test_that_there_are_no_limits_is_known_of_known_namespaces_only():
+    """Elsewhere a policy that needs them cannot decide."""
+    known = Known()
+    known.add(LIMITS, "shop")
+    assert "limit_ranges" not in known.about("shop")
+    known.set_labels("shop", {})
+    assert known.about("shop")["limit_ranges"] == [LIMITS]
+
+
+def test_a_look_up_that_could_not_be_read_is_missing():
+    """It is not taken for an empty one."""
+    known = Known()
+    assert known.about("shop")["services"] == []
+    known.forget("services")
+    assert "services" not in known.about("shop")
