@@ -19,8 +19,7 @@ KEPT = {("Service", "kubernetes"), ("ServiceAccount", "default"), ("ConfigMap", 
 
 def validate(request: Request, params: Params) -> Violations:
     """Yield a violation for an object in this namespace."""
-    attributes = request.attributes
-    if attributes.namespace == DEFAULT and (attributes.kind, request.name) not in KEPT:
+    if request.attributes.namespace == DEFAULT and (request.kind, request.name) not in KEPT:
         rule = "no objects are allowed in this namespace"
         yield request.violation("metadata.namespace", DEFAULT, rule, "set the namespace where it belongs")
 

@@ -20,6 +20,7 @@ from pydantic import Field
 from webhook.engine import Fields, Params, Policy, Request, Violations
 from webhook.engine.globs import Globs
 
+FIELD = "spec.storageClassName"
 ANNOTATION = "volume.beta.kubernetes.io/storage-class"
 
 
@@ -34,11 +35,9 @@ def validate(request: Request, params: StorageClasses) -> Violations:
     """Yield a violation for each claim without a class, or with one that is not allowed."""
     allowed = ", ".join(params.allowed)
     for claim in _claims(request):
-        field, name = "spec.storageClassName", claim.texts("metadata.annotations").get(ANNOTATION)
+        field, name = f"metadata.annotations[{ANNOTATION}]", claim.texts("metadata.annotations").get(ANNOTATION)
         if name is None:
-            name = claim.string(field)
-        else:
-            field = f"metadata.annotations[{ANNOTATION}]"
+            field, name = FIELD, claim.string(FIELD)
         if name is not None and not params.allowed.match(name):
             yield claim.violation(field, name, f"allowed storage classes: {allowed}", "name one of them")
         elif name is None and params.required:
