@@ -147,7 +147,7 @@ def yaml_files(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
     found = sorted(
-        file for file in path.rglob("*") if file.suffix in {".yaml", ".yml", ".json"} and _visible(file, path)
+        file for file in path.rglob("*") if file.suffix.lower() in {".yaml", ".yml", ".json"} and _visible(file, path)
     )
     if not found:
         raise DocumentError(f"{path}: no YAML files in this directory")

@@ -55,11 +55,12 @@ def faults(model: type[BaseModel], error: ValidationError, *, noun: str = "field
     items = error.errors(include_url=False)[:MAX_FAULTS]
     found = [(*_fault(model, item, noun), item["type"]) for item in items]
     matched = {path for path, _, type in found if not type.endswith("_type")}
+    values = {path for path, _, type in found if type == "value_error"}
     within = tuple(path for path, _, _ in found)
 
     def is_of_another_type(path: str, type: str) -> bool:
-        if type == "literal_error":  # another variant of the union matched the value and found errors below it
-            return any(each.startswith((f"{path}.", f"{path}[")) for each in within)
+        if type == "literal_error":  # another variant of the union matched the value and found errors in it
+            return path in values or any(each.startswith((f"{path}.", f"{path}[")) for each in within)
         return type.endswith("_type") and path in matched
 
     return [(path, text) for path, text, type in found if not is_of_another_type(path, type)]

@@ -17,7 +17,7 @@ from config.faults import did_you_mean
 
 Fields = Mapping[str, str]
 FILE = Path(__file__).parent / "openapi.json"
-ANY: dict[str, Any] = {}
+METADATA = "meta.v1.ObjectMeta"
 
 
 SESSIONS = ("v1/PodAttachOptions", "v1/PodExecOptions")  # which the OpenAPI has as parameters of a URL only
@@ -39,7 +39,7 @@ def _custom() -> tuple[dict[str, str], dict[str, Fields]]:
     types: dict[str, Fields] = {}
     for kind in crds.kinds():
         about = kind.definition
-        metadata = {"apiVersion": "", "kind": "", "metadata": "meta.v1.ObjectMeta"}
+        metadata = {"apiVersion": "", "kind": "", "metadata": METADATA}
         name = f"{about.api_version}.{about.kind}"
         collect(crds.schema(kind), name, types)
         types[name] = {**types[name], **metadata}
@@ -72,27 +72,37 @@ def fields_of(type: str) -> Fields:
     return types[type] if type in types else _custom()[1][type]
 
 
-def unknown_fields(object: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield path and message for each field that the object's kind does not have; nothing for an unknown kind."""
+def unknown_fields(object: Mapping[str, Any], *, types: bool = False) -> Iterator[tuple[str, str]]:
+    """Yield path and message for each field that the object's kind does not have; of an unknown kind, in its metadata.
+
+    With `types`, also for each value that should be a list or an object and is not.
+    """
     root = root_type(str(object.get("apiVersion")), str(object.get("kind")))
     if root is not None:
-        yield from _unknown(object, root, "")
+        yield from _unknown(object, root, "", types)
+    else:
+        yield from _unknown(object.get("metadata"), METADATA, "metadata", types)
 
 
-def _unknown(value: Any, type: str, path: str) -> Iterator[tuple[str, str]]:
-    """Yield the unknown fields below one value. Values of the wrong JSON type are not reported here."""
-    if type.startswith("["):
+def _unknown(value: Any, type: str, path: str, types: bool) -> Iterator[tuple[str, str]]:
+    is_list = type.startswith("[")
+    if not type or value is None:
+        return
+    if is_list and isinstance(value, list):
         inner = type[1:].partition(" ")[0]
-        for index, item in enumerate(value if isinstance(value, list) else ()):
-            yield from _unknown(item, inner, f"{path}[{index}]")
+        for index, item in enumerate(value):
+            yield from _unknown(item, inner, f"{path}[{index}]", types)
+    elif is_list or not isinstance(value, dict):
+        if types:
+            yield path, f"must be {'a list' if is_list else 'an object'}"
     elif type.startswith("{"):
-        for key, item in value.items() if isinstance(value, dict) else ():
-            yield from _unknown(item, type[1:], f"{path}[{key}]")
-    elif type and isinstance(value, dict):
+        for key, item in value.items():
+            yield from _unknown(item, type[1:], f"{path}[{key}]", types)
+    else:
         known = fields_of(type)
         for field, item in value.items():
             below = f"{path}.{field}" if path else field
             if field in known:
-                yield from _unknown(item, known[field], below)
+                yield from _unknown(item, known[field], below, types)
             else:
                 yield below, f"unknown field{did_you_mean(field, known)}"

@@ -70,7 +70,7 @@ def command(
     chosen = [trial for trial in trials if _is_chosen(trial, words, failed_before)]
     if trials and not chosen:
         raise DocumentError("no case matches -k and --last-failed")
-    done = [attempt(trial) for trial in progress(chosen, "cases tried")]
+    done = list(_tried(chosen, problems))
     if update and (rewritten := _update(done, problems)):
         click.echo(f"updated {', '.join(rewritten)}; review the changes", err=True)
     last_failed.write(each.trial for each in done if each.differences)
@@ -93,15 +93,24 @@ def _load(paths: tuple[Path, ...], home: str) -> tuple[list[Trial], list[Problem
     """Return the trials of all readable files, and the errors of the others."""
     trials: list[Trial] = []
     problems: list[Problem] = []
-    for path in paths:
-        for file in yaml_files(path):
-            try:
-                trials += load_trials(file, catalogue(), home)
-            except DocumentError as error:
-                problems += [problem(DocumentError(line)) for line in str(error).split("\n")]
+    files = {file.resolve(): file for path in paths for file in yaml_files(path)}
+    for file in files.values():
+        try:
+            trials += load_trials(file, catalogue(), home)
+        except DocumentError as error:
+            problems += [problem(DocumentError(line)) for line in str(error).split("\n")]
     if not trials and not problems:
         raise DocumentError(f"{', '.join(map(str, paths))}: no cases")
     return trials, problems
+
+
+def _tried(trials: list[Trial], problems: list[Problem]) -> Iterator[Tried]:
+    """Yield each trial with its answer. One whose object no API server would send becomes a problem."""
+    for trial in progress(trials, "cases tried"):
+        try:
+            yield attempt(trial)
+        except DocumentError as error:
+            problems.append(problem(error))
 
 
 def _is_chosen(trial: Trial, words: tuple[str, ...], failed_before: frozenset[str] | None) -> bool:

@@ -1,12 +1,13 @@
 """The format of case files: requests and their expected answers. Unknown fields are errors."""
 
+import re
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, field_validator, model_validator
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)  # the default time of a case
-
+NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 
 Derivation = Literal["init", "ephemeral", "generateName", "update"]
 
@@ -15,6 +16,12 @@ class CaseType(BaseModel):
     """A part of a case file."""
 
     model_config = ConfigDict(frozen=True, strict=True)
+
+    @model_validator(mode="after")
+    def _has_no_empty_field(self) -> Self:
+        if empty := sorted(name for name in self.model_fields_set if getattr(self, name) is None):
+            raise ValueError(f"{', '.join(empty)}: null; give it a value, or leave it out")
+        return self
 
 
 class Expected(CaseType):
@@ -81,33 +88,31 @@ class Case(CaseType):
     )
     also: list[Derivation] = Field(
         [],
+        min_length=1,
         description="variants that must get the same answer: containers as init or ephemeral containers, "
         "a generateName, an update of the smallest object",
     )
     operation: Literal["CREATE", "UPDATE", "DELETE"] | None = Field(
         None, description="CREATE, or UPDATE with old_object"
     )
-    namespace: str = Field(
-        "default", description="namespace of the request; by default the one in the object's metadata, or default"
+    namespace: str | None = Field(
+        None,
+        description="namespace of the request; by default the one in the object's metadata, or default",
     )
     namespace_labels: dict[str, str] = Field({}, description="labels of that namespace")
     username: str = Field("kubernetes-admin", description="user of the request")
     groups: list[str] = Field(["system:authenticated"], description="groups of the user")
     looked_up: dict[str, Any] = Field({}, description="results of look-ups in the cluster, by name")
-    now: AwareDatetime = Field(EPOCH, strict=False, description="current time, for exceptions that expire")
+    now: AwareDatetime = Field(EPOCH, description="current time, for exceptions that expire")
     params: dict[str, Any] | None = Field(None, description="parameters of the policy in this case")
     expect: Literal["allowed", "not-matched"] | Expectation
 
-    @model_validator(mode="before")
+    @field_validator("namespace")
     @classmethod
-    def _namespace_of_the_object(cls, case: Any) -> Any:
-        """Take the namespace from the object: the API server accepts no other in a request."""
-        match case:
-            case {"namespace": _}:
-                return case
-            case {"object": {"metadata": {"namespace": str(namespace)}}}:
-                return {**case, "namespace": namespace}
-        return case
+    def _is_a_namespace(cls, name: str | None) -> str | None:
+        if name is not None and not NAMESPACE.fullmatch(name):
+            raise ValueError("expected a namespace: lower-case letters, digits and -")
+        return name
 
 
 class CaseFile(CaseType):
@@ -124,4 +129,6 @@ class CaseFile(CaseType):
             raise ValueError("expected either policy or policies")
         if self.policies is not None and (self.params or any(case.params for case in self.cases)):
             raise ValueError("params belong to the policy set when policies is given")
+        if all(case.expect == "not-matched" for case in self.cases):
+            raise ValueError("every case expects not-matched, so nothing is tested; add a case that is judged")
         return self

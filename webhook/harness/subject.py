@@ -1,37 +1,96 @@
-"""The policies that a case file tests: one policy with its parameters, or a policy set."""
+"""The policies that a case file tests, in an engine that records which of them looked at a request."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 from config.documents import Document
-from webhook.engine import BoundPolicy, Engine, Outcome
+from config.faults import FaultsError
+from webhook.engine import BoundPolicy, Engine, Outcome, Patch, Request, Violation
 from webhook.engine.exceptions import HOME
-from webhook.harness.watched import Looks
+from webhook.harness.rule_reads import looks
 from webhook.policy_sets.policy_set import Catalogue, bind, in_force, read
+from webhook.policy_sets.rules import RulePolicy
+
+RECORDS = frozenset({"pod", "pod_metadata", "containers", "volumes", "images", "before"})  # None or empty means absent
+ROUTING = frozenset(  # what a policy reads to decide whether a request concerns it
+    {"kind", "resource_kind", "uid", "operation", "group", "resource_group", "resource", "target"}
+)
+Judge = Callable[[Request, Any], Iterable[Any]]
 
 
 class WatchedEngine(Engine):
-    """An engine that records which of its policies read the object."""
+    """An engine that records which of its policies looked at the request: one that returned earlier judged nothing."""
 
-    def __init__(self, policies: Iterable[BoundPolicy], looks: Looks) -> None:
-        """Use policies watched by `looks`."""
-        super().__init__(policies)
-        self._looks = looks
-        self._built_in = {bound.title: bound.policy.name for bound in self.policies}
+    def __init__(self, policies: Iterable[BoundPolicy]) -> None:
+        """Watch these policies."""
+        self._looked: set[str] = set()
+        super().__init__(map(self._watched, policies))
 
     def begin(self) -> None:
         """Clear the record."""
-        self._looks.policies.clear()
+        self._looked.clear()
 
     def looked(self, outcome: Outcome) -> bool:
-        """Whether the policy of an outcome read the object, or reported something without reading it."""
+        """Whether the policy of an outcome looked at the request, or reported something without looking."""
         has_result = outcome.violations or outcome.tolerated or outcome.patched or outcome.malformed or outcome.error
-        name = self._built_in.get(outcome.policy, outcome.policy)
-        return bool(has_result) or name in self._looks.policies or self._is_in_cel(outcome.policy)
+        return bool(has_result) or outcome.policy in self._looked
 
-    def _is_in_cel(self, title: str) -> bool:
-        return title in self._built_in and self._built_in[title] not in self._looks.watched
+    def _watched(self, bound: BoundPolicy) -> BoundPolicy:
+        def looked() -> None:
+            self._looked.add(bound.title)
+
+        def watch(judge: Judge | None) -> Judge | None:
+            if judge is None:
+                return None
+            if isinstance(bound.policy, RulePolicy):
+                return _watched_rules(judge, looked if looks(bound.policy) else lambda: None)
+            return _watched_code(judge, looked)
+
+        policy = replace(bound.policy, validate=watch(bound.policy.validate), mutate=watch(bound.policy.mutate))
+        return replace(bound, policy=policy)
+
+
+def _watched_rules(judge: Judge, looked: Callable[[], None]) -> Judge:
+    def watched(request: Request, params: Any) -> Iterable[Any]:
+        looked()
+        return judge(request, params)
+
+    return watched
+
+
+def _watched_code(judge: Judge, looked: Callable[[], None]) -> Judge:
+    def watched(request: Request, params: Any) -> Iterator[Any]:
+        for each in judge(_Watched(request, looked), params):  # type: ignore[arg-type]
+            if not isinstance(each, Violation | Patch):
+                raise TypeError(f"the policy yielded {each!r}, which is neither a Violation nor a Patch")
+            looked()
+            yield each
+
+    return watched
+
+
+class _Watched:
+    """A request, or its attributes, that records when a part that is not for routing is read."""
+
+    def __init__(self, read: Any, looked: Callable[[], None]) -> None:
+        self._read, self._looked = read, looked
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._read, name)
+        if name == "attributes":
+            return _Watched(value, self._looked)
+        if name in RECORDS:
+            return lambda *args, **kwargs: self._records(value(*args, **kwargs))
+        if name not in ROUTING:
+            self._looked()
+        return value
+
+    def _records(self, found: Any) -> Any:
+        found = tuple(found) if isinstance(found, Iterator) else found
+        if found is not None and found != ():
+            self._looked()
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +105,15 @@ class Subject:
     home: str = HOME
 
     def engine(self, catalogue: Catalogue) -> WatchedEngine:
-        """Return the engine of these policies. Raises FaultsError or PolicySetError if they are invalid."""
-        looks = Looks()
-        watched = looks.wrapped(catalogue)
+        """Return the engine of these policies. Raises FaultsError or PolicySetError if they are invalid, or none."""
         if self.is_set:
-            return WatchedEngine(in_force(read(self.documents, watched), watched, self.home), looks)
-        bound = bind(self.documents[0].value, watched)
+            found = read(self.documents, catalogue)
+            if not found.policies:
+                raise FaultsError([("policies", "no policy in this file is in force, so nothing is tested")])
+            return WatchedEngine(in_force(found, catalogue, self.home))
+        bound = bind(self.documents[0].value, catalogue)
         assert isinstance(bound, BoundPolicy)
-        return WatchedEngine([bound], looks)
+        return WatchedEngine([bound])
 
     def with_value(self, index: int, value: Any) -> "Subject":
         """Return the same policies with another value for one document."""

@@ -10,9 +10,11 @@ import jsonpatch
 import orjson
 
 from config.documents import DocumentError
+from config.faults import did_you_mean
 from webhook import review
-from webhook.engine import Engine, NotLookedUpError, Outcome, Verdict
+from webhook.engine import NAMESPACE, NAMESPACE_LABELS, Engine, NotLookedUpError, Outcome, Verdict
 from webhook.engine.jsonpatch import same
+from webhook.engine.request import NAME_LABEL
 from webhook.harness.bases import merge
 from webhook.harness.case_file import Expectation, Expected
 from webhook.harness.cases import Trial
@@ -98,12 +100,25 @@ def differences(trial: Trial) -> list[str]:
 
 
 def _unused(trial: Trial) -> Iterator[str]:
-    """Yield the look-ups that the case sets but no policy uses."""
+    """Yield the look-ups and labels of the namespace that the case sets but no policy uses."""
     if trial.looks_up:
         about = review.envelope(encode(trial.admission)).attributes
         needed = trial.engine.needs(about) | trial.engine.needs(about, mutating=True)
         for name in sorted(trial.looks_up - needed):
             yield f"looked_up.{name}: no policy uses this look-up for the request"
+    yield from _unselected(trial)
+
+
+def _unselected(trial: Trial) -> Iterator[str]:
+    """Yield the labels of the namespace that no selector names, where only selectors use them."""
+    policies = trial.engine.policies
+    clauses = (clause for each in policies for clause in each.match.written)
+    selectors = [clause.namespace_selector for clause in clauses if clause.namespace_selector is not None]
+    if selectors and not any({NAMESPACE_LABELS, NAMESPACE} & each.needs for each in policies):
+        named = {key for each in selectors for key in each.match_labels}
+        named |= {each.key for selector in selectors for each in selector.match_expressions}
+        for key in trial.looked_up[NAMESPACE_LABELS].keys() - named - {NAME_LABEL}:
+            yield f"namespace_labels.{key}: no policy selects by this label{did_you_mean(key, named)}"
 
 
 def _differences(trial: Trial, answer: Answer) -> Iterator[str]:

@@ -47,6 +47,7 @@ class RulePolicy(Policy):
 
     resources: tuple[Target, ...] = ()
     rules: tuple[str, ...] = ()  # as outputs list them
+    sources: tuple[str, ...] = ()  # the expressions of conditions, variables and validations
     judges_owned = True
 
     @property
@@ -84,6 +85,11 @@ def rule_policy(spec: Spec, found: Expressions, resources: tuple[Target, ...], p
         needs=tuple(found.needs),
         resources=resources,
         rules=tuple(_listed(spec)),
+        sources=(
+            *(each.expression for each in spec.match_conditions),
+            *(each.expression for each in spec.variables),
+            *(each.expression for each in spec.validations),
+        ),
     )
 
 

@@ -1,0 +1,153 @@
+"""Ways to make a suite pass without testing anything: each is an error with its place, or a difference."""
+
+import pytest
+
+from config.documents import DocumentError
+from webhook.harness.cases import load_trials
+from webhook.harness.trial import differences
+from webhook.policy_sets.catalogue import catalogue
+
+HEAD = "apiVersion: gatewright.io/v1alpha1\nkind: ClusterAdmissionPolicy\nmetadata: {name: few}\nspec:\n"
+LIMITS = f"{HEAD}  policy: replica-limits\n  params: {{maximum: 2}}\n"
+IN_CEL = HEAD + "  match: {any: [{kinds: [Deployment]}]}\n  validations: [{expression: '%s', message: few}]\n"
+CERTIFICATES = (
+    f"{HEAD}  match: {{any: [{{kinds: [certificates.cert-manager.io/v1/Certificate]}}]}}\n"
+    "  validations: [{expression: '!has(object.spec.insecure) && object.spec.issuer.name != \"\"', message: few}]\n"
+)
+CERTIFICATE = "apiVersion: cert-manager.io/v1, kind: Certificate"
+BINDING = """\
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: few}
+spec:
+  matchConstraints: {resourceRules: [{apiGroups: [apps], apiVersions: [v1], operations: [CREATE], resources: [x]}]}
+  validations: [{expression: object.spec.replicas < 5}]
+"""
+MANY = "object: {kind: Deployment, spec: {replicas: 9}}"
+NOTHING = "no policy read the object, so nothing was tested (use `expect: not-matched` if that is intended)"
+JUDGED = "- {name: judged, object: {kind: Deployment, metadata: {namespace: judged}}, expect: allowed}\n"
+
+
+@pytest.fixture
+def told(tmp_path):
+    """Return the faults of a case, or its differences, without the directory; of one policy, or of a policy set."""
+
+    def _told(case, policies="", head="policy: replica-limits", more=JUDGED):
+        (tmp_path / "set.yaml").write_text(policies)
+        file = tmp_path / "cases.yaml"
+        file.write_text(f"{'policies: set.yaml' if policies else head}\ncases:\n- {{name: a, {case}}}\n{more}")
+        try:
+            return differences(next(load_trials(file, catalogue())))
+        except DocumentError as error:
+            return str(error).replace(f"{tmp_path}/", "").split("\n")
+
+    return _told
+
+
+@pytest.mark.parametrize(
+    ("case", "fault"),
+    [
+        (f"{MANY}, expect: {{denied: null}}", "cases[0].expect: denied: null; give it a value, or leave it out"),
+        ("object: {kind: Pod}, old_object: null", "cases[0]: old_object: null; give it a value, or leave it out"),
+        (
+            "object: {kind: Pod}, also: []",
+            "cases[0].also: []: List should have at least 1 item after validation, not 0",
+        ),
+        ("object: {kind: Pod}, now: 5", "cases[0].now: 5: should be a valid datetime"),
+        (
+            "object: {kind: Pod}, namespace: ''",
+            'cases[0].namespace: "": expected a namespace: lower-case letters, digits and -',
+        ),
+        (
+            "namespace: shop, object: {kind: Deployment, metadata: {namespace: web}}",
+            'cases[0].object.metadata.namespace: differs from `namespace`, which is "shop"',
+        ),
+        (
+            "object: {kind: Deployment}, namespace_labels: {kubernetes.io/metadata.name: shop}",
+            "cases[0].namespace_labels.kubernetes.io/metadata.name: is the name of the namespace: use `namespace`",
+        ),
+        (
+            "object: {apiVersion: app/v1, kind: Deployment}",
+            'cases[0].object.apiVersion: no policy names a Deployment of "app/v1"; expected apps/v1',
+        ),
+        (
+            "object: {apiVersion: apps/v1beta9, kind: Deployment, sepc: {}}",
+            'cases[0].object.sepc: unknown field; did you mean "spec"?',
+        ),
+        ("object: {kind: Deployment, metadata: null}", "cases[0].object.metadata: must be an object"),
+        (
+            "object: {kind: Pod}, pod: {containers: [{name: a, image: b, env: {A: b}}]}",
+            "cases[0].pod.containers[0].env: must be a list",
+        ),
+        (
+            "pod: {hostNetwork: true}, object: {kind: Pod, spec: {hostNetwork: false}}",
+            "cases[0].pod: `object` sets the same field to another value",
+        ),
+        (
+            "object: {kind: Deployment}, old_object: {metadata: {name: b}}",
+            "cases[0].old_object.metadata.name: an update does not change it; leave it out",
+        ),
+        (
+            "object: {kind: Deployment}, old_object: {kind: Pod}",
+            "cases[0].old_object.kind: an update does not change it; leave it out",
+        ),
+    ],
+)
+def test_what_is_not_a_request_of_the_api_server_is_an_error(told, case, fault):
+    """A half-written or contradictory case would test something else than it says."""
+    assert told(case if "expect" in case else f"{case}, expect: allowed") == [f"cases.yaml:3: {fault}"]
+
+
+def test_a_file_that_judges_nothing_is_an_error(told):
+    """One typo in a match or a label would make all cases of it true."""
+    fault = "cases.yaml:1: every case expects not-matched, so nothing is tested; add a case that is judged"
+    assert told(f"{MANY}, expect: not-matched", LIMITS + "  match: {any: [{namespaces: [prod]}]}\n", more="") == [fault]
+
+
+@pytest.mark.parametrize("policies", ["# none yet\n", BINDING], ids=["an empty set", "a policy without a binding"])
+def test_a_set_without_a_policy_in_force_is_an_error(told, policies):
+    """The policies that are always in force do not count."""
+    assert told("object: {kind: PolicyException}, expect: allowed", policies) == [
+        "cases.yaml:1: policies: no policy in this file is in force, so nothing is tested"
+    ]
+
+
+@pytest.mark.parametrize("rule", ["true", 'object.kind != "Pod"', 'request.operation == "CREATE"'])
+def test_a_rule_that_reads_no_more_than_the_kind_is_not_matched(told, rule):
+    """As a policy in Python that returns early."""
+    assert told(f"{MANY}, expect: allowed", IN_CEL % rule) == [NOTHING]
+    assert told(f"{MANY}, expect: allowed", IN_CEL % f"{rule} && object.spec.replicas > 1") == []
+    assert told(f"{MANY}, expect: allowed", IN_CEL % f'{rule} && request.userInfo.username != ""') == []
+
+
+@pytest.mark.parametrize(
+    ("object", "fault"),
+    [
+        ("spec: {insecrue: true}", 'object.spec.insecrue: no rule reads this field; did you mean "insecure"?'),
+        ("spec: {issuer: {nam: a}}", 'object.spec.issuer.nam: no rule reads this field; did you mean "name"?'),
+        ("metadata: {lables: {}}", 'object.metadata.lables: unknown field; did you mean "labels"?'),
+        ("spec: {issuer: {name: a, group: b}}", "object.spec.issuer.group: no rule reads this field; known: name"),
+    ],
+)
+def test_a_typo_in_a_kind_without_a_schema_is_an_error(told, object, fault):
+    """Rules in CEL name the fields that count."""
+    case = f"object: {{{CERTIFICATE}, {object}}}, expect: allowed"
+    assert told(case, CERTIFICATES, more="") == [f"cases.yaml:3: cases[0].{fault}"]
+    whole = f"object: {{{CERTIFICATE}, spec: {{issuer: {{name: a}}}}}}, expect: allowed"
+    assert told(whole, CERTIFICATES, more="") == []
+
+
+def test_a_kind_that_a_policy_names_in_full_needs_its_version(told):
+    """It is not in the table of kinds."""
+    assert told("object: {kind: Certificate}, expect: allowed", CERTIFICATES, more="") == [
+        "cases.yaml:3: cases[0].object.apiVersion: missing; a policy names cert-manager.io/v1 Certificate"
+    ]
+
+
+def test_a_label_of_the_namespace_that_no_selector_names_is_a_difference(told):
+    """A typo there would make `not-matched` true."""
+    selected = LIMITS + "  match: {any: [{namespaceSelector: {matchLabels: {tier: small}}}, {namespaces: [judged]}]}\n"
+    assert told(f"namespace_labels: {{teir: small}}, {MANY}, expect: not-matched", selected) == [
+        'namespace_labels.teir: no policy selects by this label; did you mean "tier"?'
+    ]
+    assert told(f"namespace_labels: {{tier: large}}, {MANY}, expect: not-matched", selected) == []
