@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from gatewright.outputs import Place, Reported, Result
 from webhook.harness.coverage import Covered, percent
-from webhook.harness.mutant import Mutant
+from webhook.harness.mutants import Mutant
 from webhook.harness.trial import Tried
 
 

@@ -16,8 +16,7 @@ from gatewright.terminal import progress
 from webhook.engine.exceptions import HOME
 from webhook.harness.cases import Trial, load_trials
 from webhook.harness.coverage import coverage, percent
-from webhook.harness.mutant import Mutant
-from webhook.harness.mutants import tried
+from webhook.harness.mutants import Mutant, tried
 from webhook.harness.trial import Tried, attempt
 from webhook.harness.update import updated
 from webhook.policy_sets.catalogue import catalogue

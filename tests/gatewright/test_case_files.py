@@ -93,7 +93,7 @@ def test_update_rewrites_the_expectations_of_failing_cases(run):
     """That run fails; the next passes."""
     code, _, err = run("--update", "cases.yaml")
     assert (code, err) == (1, "updated cases.yaml; review the changes\n")
-    expect = f'expect: {{denied: [{{path: spec.replicas, message: "{MESSAGE}"}}]}}}}  # a comment'
+    expect = f"expect: {{denied: [{{path: spec.replicas, message: '{MESSAGE}'}}]}}}}  # a comment"
     assert Path("cases.yaml").read_text() == CASES.replace("expect: allowed}  # a comment", expect)
     assert run("cases.yaml")[:2] == (0, "2 cases: 2 passed\n")
 
@@ -119,7 +119,33 @@ def test_surviving_mutants_are_listed(run):
     lines = out.splitlines()
     assert (code, lines[0]) == (0, "2 cases: 2 passed")
     assert "survived  replica-limits: allowExistingViolations reversed" in lines
-    assert not [line for line in lines if "params.maximum" in line or "Deny changed to Warn" in line]
+    assert not [line for line in lines if ": params.maximum" in line or "Deny changed to Warn" in line]
+
+
+def test_mutants_of_a_module(run):
+    """Each comparison, logical operator and number of a policy in Python, by its line, column and text."""
+    Path("policies").mkdir()
+    Path("policies/few_ports.py").write_text(
+        '"""Few ports."""\n\nfrom gatewright.policy import Params, Policy, Violation\n\n\n'
+        "def validate(request, params):\n"
+        "    ports = list(request.each('spec.ports'))\n"
+        "    if not ports or len(ports) > 2:\n"
+        "        yield Violation('spec.ports', '', 'one or two ports', 'change them')\n\n\n"
+        'POLICY = Policy("few-ports", Params, validate=validate, kinds=("Service",))\n'
+    )
+    denied = "expect: {denied: [{path: spec.ports, policy: few-ports}]}"
+    Path("cases.yaml").write_text(
+        f"policy: few-ports\ncases:\n- {{name: a, object: {{kind: Service, spec: {{ports: []}}}}, {denied}}}\n"
+        "- {name: b, object: {kind: Service}, expect: allowed}\n"
+    )
+    lines = run("--policies-dir", "policies", "--mutate", "cases.yaml")[1].splitlines()
+    text = "in `if not ports or len(ports) > 2:`"
+    assert lines[1:] == [
+        "survived  few-ports: allowExistingViolations reversed",
+        f"survived  few-ports: few_ports.py:8:21: > changed to >= {text}",
+        f"survived  few-ports: few_ports.py:8:34: 2 changed to 3 {text}",
+        "6 mutants: 3 killed, 3 survived",
+    ]
 
 
 def test_mutants_of_a_policy_set(run):

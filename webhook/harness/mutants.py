@@ -1,44 +1,75 @@
-"""Mutation testing: change a policy set in one place at a time, to find changes that its cases do not detect.
+"""Mutation testing: change a policy set in one place at a time, to find changes that its cases do not detect."""
 
-A mutant changes one parameter, one part of `match`, an action, one comparison of a policy's Python module, or one
-comparison or literal of a CEL expression. It is killed if a case gets an unexpected
-answer; a survivor shows a rule that no case tests.
-"""
-
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+import copy
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 from config.faults import FaultsError
+from webhook.engine import Policy
 from webhook.harness.cases import Trial
-from webhook.harness.mutant import UNCHANGED, Change, Mutant, in_spec
-from webhook.harness.mutated_code import of_module
-from webhook.harness.mutated_rules import of_rules
+from webhook.harness.mutated_code import changed_policies
+from webhook.harness.mutated_rules import changed_expressions
 from webhook.harness.subject import Subject, WatchedEngine
 from webhook.harness.trial import differences
 from webhook.policy_sets.policy_set import Catalogue, PolicySetError
 
-POLICIES = frozenset({"ClusterAdmissionPolicy", "AdmissionPolicy"})
+Path = tuple[str | int, ...]  # of a field in the spec of a policy object
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """One change of one policy. A survivor, which no case notices, shows a rule that no case tests."""
+
+    policy: str
+    description: str
 
 
 def tried(trials: Sequence[Trial], catalogue: Catalogue) -> Iterator[tuple[Mutant, bool]]:
-    """Yield each mutant of the policies in one file's trials, and whether it survives them."""
-    subjects = list({id(trial.subject): trial.subject for trial in trials}.values())
-    for mutant in mutants(subjects, catalogue):
-        engines = {id(subject): _engine(mutant, subject, catalogue) for subject in subjects}
-        if any(engine is not None for engine in engines.values()):
-            yield mutant, not any(_notices(trial, engines[id(trial.subject)]) for trial in trials)
+    """Yield each mutant of the policies in one file's trials, and whether it survives them.
+
+    A change is made wherever it can be at once: several cases may use different parameters of one policy.
+    """
+    subjects = {id(trial.subject): trial.subject for trial in trials}
+    objects: dict[Mutant, dict[int, Subject]] = {}
+    for key, subject in subjects.items():
+        for mutant, changed in _changed_objects(subject, catalogue):
+            objects.setdefault(mutant, {})[key] = changed
+    for mutant, by in objects.items():
+        yield from _judged(mutant, {key: _engine(changed, catalogue) for key, changed in by.items()}, trials)
+    for name in dict.fromkeys(name for subject in subjects.values() for name in _named(subject)):
+        for description, policy in changed_policies(catalogue[name]) if name in catalogue else ():
+            engines = {key: _engine(subject, catalogue, policy) for key, subject in subjects.items()}
+            yield from _judged(Mutant(name, description), engines, trials)
 
 
-def _engine(mutant: Mutant, subject: Subject, catalogue: Catalogue) -> WatchedEngine | Exception | None:
-    """Return a mutant's engine, or the exception it raises; None if it changes nothing or is not a valid policy set."""
-    changed = mutant.change(subject, catalogue)
+def _named(subject: Subject) -> Iterator[str]:
+    for document in subject.documents:
+        match document.value:
+            case {"spec": {"policy": str(name)}}:
+                yield name
+
+
+def _engine(
+    subject: Subject, catalogue: Catalogue, policy: Policy | Exception | None = None
+) -> WatchedEngine | Exception | None:
+    """Return the engine, with another `policy` of that name, or the error that this raises; None if it is invalid."""
+    if isinstance(policy, Exception):
+        return policy
     try:
-        return None if changed is None else changed[0].engine(changed[1])
+        return subject.engine(catalogue if policy is None else {**catalogue, policy.name: policy})
     except (FaultsError, PolicySetError):
         return None
-    except Exception as error:  # noqa: BLE001  noqa: BLE001  the changed code of one policy may raise anything, which counts as detected
+    except Exception as error:  # noqa: BLE001  changed code may raise anything, which counts as noticed
         return error
+
+
+def _judged(
+    mutant: Mutant, engines: dict[int, WatchedEngine | Exception | None], trials: Sequence[Trial]
+) -> Iterator[tuple[Mutant, bool]]:
+    valid = {key: engine for key, engine in engines.items() if engine is not None}
+    if valid:
+        yield mutant, not any(_notices(trial, valid.get(id(trial.subject))) for trial in trials)
 
 
 def _notices(trial: Trial, engine: WatchedEngine | Exception | None) -> bool:
@@ -47,76 +78,55 @@ def _notices(trial: Trial, engine: WatchedEngine | Exception | None) -> bool:
     return engine is not None
 
 
-def mutants(subjects: Sequence[Subject], catalogue: Catalogue) -> Iterator[Mutant]:
-    """Yield every mutant of some policies once, although several cases may use different parameters."""
-    found: dict[tuple[str, str], Mutant] = {}
-    modules: dict[str, None] = {}
-    for subject in subjects:
-        for index, document in enumerate(subject.documents):
-            if isinstance(spec := document.value.get("spec"), dict):
-                if spec.get("policy") in catalogue:
-                    modules[spec["policy"]] = None
-                for mutant in _of_document(index, document.value, catalogue):
-                    found.setdefault((mutant.policy, mutant.description), mutant)
-    yield from found.values()
-    for policy in modules:
-        yield from of_module(catalogue[policy])
+def _changed_objects(subject: Subject, catalogue: Catalogue) -> Iterator[tuple[Mutant, Subject]]:
+    for index, document in enumerate(subject.documents):
+        value = document.value
+        if isinstance(spec := value.get("spec"), dict):
+            for path, description, new in _changes(value["kind"], spec, catalogue):
+                changed = subject.with_value(index, {**value, "spec": _with(spec, path, new)})
+                yield Mutant(value["metadata"]["name"], description), changed
 
 
-def _of_document(index: int, value: Mapping[str, Any], catalogue: Catalogue) -> Iterator[Mutant]:
-    name, spec = value["metadata"]["name"], value["spec"]
-    policy = catalogue.get(spec.get("policy"))
-    if policy is not None:
-        for field in policy.params.model_fields:
-            yield from _of_parameter(index, name, field, policy.params)
-    if value["kind"] in POLICIES:
-        for number in range(len(spec.get("match", {}).get("any", ()))):
-            yield Mutant(name, f"match.any[{number}] removed", in_spec(index, ("match", "any"), None, _without(number)))
+def _with(spec: dict[str, Any], path: Path, new: Any) -> dict[str, Any]:
+    changed = copy.deepcopy(spec)
+    parent: Any = changed
+    for step in path[:-1]:
+        parent = parent[step] if isinstance(step, int) else parent.setdefault(step, {})
+    parent[path[-1]] = new
+    return changed
+
+
+def _changes(kind: str, spec: dict[str, Any], catalogue: Catalogue) -> Iterator[tuple[Path, str, Any]]:
+    """Yield each change of a policy object: the path in its spec, a description, and the new value."""
+    policy = catalogue.get(spec.get("policy", ""))
+    for name, field in policy.params.model_fields.items() if policy is not None else ():
+        wire = field.alias or name
+        value = spec.get("params", {}).get(wire, field.get_default(call_default_factory=True))
+        choices = [each for each in get_args(field.annotation) if isinstance(each, str) and each != value]
+        yield from ((("params", wire), f"params.{wire} {how}", new) for how, new in _values(value))
+        yield from ((("params", wire), f"params.{wire} set to {each}", each) for each in choices)
+    if kind in ("ClusterAdmissionPolicy", "AdmissionPolicy"):
+        clauses = spec.get("match", {}).get("any") or []
+        for number in range(len(clauses)):
+            yield ("match", "any"), f"match.any[{number}] removed", clauses[:number] + clauses[number + 1 :]
         if "match" in spec:
-            yield Mutant(name, "match removed", in_spec(index, ("match",), None, lambda _: {}))
+            yield ("match",), "match removed", {}
         if "validations" in spec if policy is None else policy.validate is not None:
-            actions = in_spec(index, ("validationActions",), ["Deny"], _warned)
-            yield Mutant(name, "validationActions: Deny changed to Warn", actions)
-            reverse = in_spec(index, ("allowExistingViolations",), True, lambda allows: not allows)
-            yield Mutant(name, "allowExistingViolations reversed", reverse)
-    yield from of_rules(index, value)
+            if "Deny" in spec.get("validationActions", ["Deny"]):
+                yield ("validationActions",), "validationActions: Deny changed to Warn", ["Warn"]
+            allows = spec.get("allowExistingViolations", True)
+            yield ("allowExistingViolations",), "allowExistingViolations reversed", not allows
+    yield from changed_expressions(spec)
 
 
-def _of_parameter(index: int, name: str, parameter: str, params: Any) -> Iterator[Mutant]:
-    field = params.model_fields[parameter]
-    wire, default = field.alias or parameter, field.get_default(call_default_factory=True)
-    for description, change in CHANGES:
-        yield Mutant(name, f"params.{wire} {description}", in_spec(index, ("params", wire), default, change))
-    for choice in get_args(field.annotation):
-        if isinstance(choice, str):
-            yield Mutant(name, f"params.{wire} set to {choice}", in_spec(index, ("params", wire), default, _to(choice)))
-
-
-def _warned(actions: list[str]) -> Any:
-    return ["Warn"] if "Deny" in actions else UNCHANGED
-
-
-def _without(number: int) -> Change:
-    return lambda items: [item for index, item in enumerate(items) if index != number] if items else UNCHANGED
-
-
-def _to(choice: str) -> Change:
-    return lambda _: choice
-
-
-def _by(number: int) -> Change:
-    return lambda value: value + number if type(value) is int else UNCHANGED
-
-
-def _only(items: slice, at_least: int) -> Change:
-    """Return the change that keeps these items of a list of this length; a default list may be a tuple."""
-    return lambda value: list(value[items]) if isinstance(value, list | tuple) and len(value) >= at_least else UNCHANGED
-
-
-CHANGES: tuple[tuple[str, Change], ...] = (
-    ("+ 1", _by(1)),
-    ("- 1", _by(-1)),
-    ("reversed", lambda value: not value if type(value) is bool else UNCHANGED),
-    ("without its first item", _only(slice(1, None), at_least=1)),
-    ("without its last item", _only(slice(-1), at_least=2)),
-)
+def _values(value: Any) -> Iterator[tuple[str, Any]]:
+    match value:
+        case bool():
+            yield "reversed", not value
+        case int():
+            yield "+ 1", value + 1
+            yield "- 1", value - 1
+        case [_, *others]:
+            yield "without its first item", others
+            if others:
+                yield "without its last item", list(value[:-1])

@@ -1,70 +1,79 @@
-"""Mutants of a policy's Python module: each comparison, `and` and `or` in its functions, changed one at a time."""
+"""Changed Python modules of a policy: each comparison, `and`, `or`, `not` and number in its functions in turn."""
 
 import ast
 import inspect
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from types import ModuleType
+from typing import Any
 
 from webhook.engine import Policy
-from webhook.harness.mutant import Mutant
-from webhook.harness.subject import Subject
-from webhook.policy_sets.policy_set import Catalogue
 
-SWAPPED: dict[str, tuple[str, type[ast.AST]]] = {
-    "Lt": ("< changed to <=", ast.LtE),
-    "LtE": ("<= changed to <", ast.Lt),
-    "Gt": ("> changed to >=", ast.GtE),
-    "GtE": (">= changed to >", ast.Gt),
-    "Eq": ("== changed to !=", ast.NotEq),
-    "NotEq": ("!= changed to ==", ast.Eq),
-    "In": ("in changed to not in", ast.NotIn),
-    "NotIn": ("not in changed to in", ast.In),
-    "Is": ("is changed to is not", ast.IsNot),
-    "IsNot": ("is not changed to is", ast.Is),
-    "And": ("and changed to or", ast.Or),
-    "Or": ("or changed to and", ast.And),
+SWAPPED: dict[type[Any], tuple[str, type[Any]]] = {
+    ast.Lt: ("< changed to <=", ast.LtE),
+    ast.LtE: ("<= changed to <", ast.Lt),
+    ast.Gt: ("> changed to >=", ast.GtE),
+    ast.GtE: (">= changed to >", ast.Gt),
+    ast.Eq: ("== changed to !=", ast.NotEq),
+    ast.NotEq: ("!= changed to ==", ast.Eq),
+    ast.In: ("in changed to not in", ast.NotIn),
+    ast.NotIn: ("not in changed to in", ast.In),
+    ast.Is: ("is changed to is not", ast.IsNot),
+    ast.IsNot: ("is not changed to is", ast.Is),
+    ast.And: ("and changed to or", ast.Or),
+    ast.Or: ("or changed to and", ast.And),
 }
 
 
-def of_module(policy: Policy) -> Iterator[Mutant]:
-    """Yield the mutants of the module that declares a policy."""
+def changed_policies(policy: Policy) -> Iterator[tuple[str, Policy | Exception]]:
+    """Yield each change of the module that declares a policy: a description, and the policy or what its import raises.
+
+    The description has line, column and the text of the line.
+    """
     function = policy.validate or policy.mutate
     module = sys.modules[function.__module__]
     source = inspect.getsource(module)
-    for number in range(len(list(_places(ast.parse(source))))):
+    name, lines = f"{module.__name__.rpartition('.')[2]}.py", source.splitlines()
+    for number in range(len(_changes(ast.parse(source)))):
         tree = ast.parse(source)
-        description = _swap(*list(_places(tree))[number])
-        yield Mutant(
-            policy.name, f"{module.__name__.rpartition('.')[2]}.py:{description}", partial(_changed, tree, module)
-        )
+        line, column, what, change = _changes(tree)[number]
+        change()
+        description = f"{name}:{line}:{column + 1}: {what} in `{lines[line - 1].strip()}`"
+        yield description, _policy(ast.fix_missing_locations(tree), module)
 
 
-def _changed(tree: ast.Module, module: ModuleType, subject: Subject, catalogue: Catalogue) -> tuple[Subject, Catalogue]:
+def _policy(tree: ast.Module, module: ModuleType) -> Policy | Exception:
     changed = ModuleType(module.__name__, module.__doc__)
     changed.__file__, changed.__package__ = module.__file__, module.__package__
-    exec(compile(tree, str(module.__file__), "exec"), changed.__dict__)  # noqa: S102  the policy's own source
+    try:
+        exec(compile(tree, str(module.__file__), "exec"), changed.__dict__)  # noqa: S102  the policy's own source
+    except Exception as error:  # noqa: BLE001  what a changed module calls may raise anything
+        return error
     policy: Policy = changed.POLICY
-    return subject, {**catalogue, policy.name: policy}
+    return policy
 
 
-def _places(tree: ast.Module) -> Iterator[tuple[ast.Compare | ast.BoolOp, int]]:
-    """Yield the operators that can be swapped in the functions of a module: the node and the operator's index."""
+def _changes(tree: ast.Module) -> list[tuple[int, int, str, Callable[[], None]]]:
+    """Return line, column, description and function of each change in the functions of a module."""
     functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
-    for node in (node for function in functions for node in ast.walk(function)):
-        if isinstance(node, ast.Compare):
-            yield from ((node, index) for index in range(len(node.ops)))
-        elif isinstance(node, ast.BoolOp):
-            yield node, 0
+    nodes = dict.fromkeys(node for function in functions for part in function.body for node in ast.walk(part))
+    placed = [node for node in nodes if isinstance(node, ast.expr)]
+    return [(node.lineno, node.col_offset, *change) for node in placed for change in _of_node(node)]
 
 
-def _swap(node: ast.Compare | ast.BoolOp, index: int) -> str:
-    """Swap one operator; return its line and a description."""
-    old: ast.AST = node.ops[index] if isinstance(node, ast.Compare) else node.op
-    words, new = SWAPPED[type(old).__name__]
-    if isinstance(node, ast.Compare):
-        node.ops[index] = new()  # type: ignore[call-overload]
-    else:
-        node.op = new()  # type: ignore[assignment]
-    return f"{node.lineno}: {words}"
+def _of_node(node: ast.expr) -> Iterator[tuple[str, Callable[[], None]]]:
+    match node:
+        case ast.Compare(ops=operators):
+            for index, operator in enumerate(operators):
+                what, other = SWAPPED[type(operator)]
+                yield what, partial(operators.__setitem__, index, other())
+        case ast.BoolOp(op=operator):
+            what, other = SWAPPED[type(operator)]
+            yield what, partial(setattr, node, "op", other())
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            yield "not left out", partial(setattr, node, "operand", ast.UnaryOp(ast.Not(), operand))
+        case ast.Constant(value=bool(value)):
+            yield f"{value} changed to {not value}", partial(setattr, node, "value", not value)
+        case ast.Constant(value=int(value)):
+            yield f"{value} changed to {value + 1}", partial(setattr, node, "value", value + 1)

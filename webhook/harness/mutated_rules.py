@@ -1,22 +1,22 @@
-"""Mutants of the CEL expressions of a policy object: each comparison, `&&`, `||`, `!` and literal, changed in turn."""
+"""Changed CEL expressions of a policy object: each comparison, `&&`, `||`, `!` and literal in turn."""
 
 from collections.abc import Iterator, Mapping
-from functools import partial
 from typing import Any
 
 from webhook.cel.errors import line_and_column
 from webhook.cel.lexer import Token, tokens
-from webhook.harness.mutant import Mutant, in_spec
 
 RULES = ("variables", "matchConditions", "validations", "mutations")  # the fields of a spec that hold expressions
 EXPRESSIONS = frozenset({"expression", "messageExpression"})
 SWAPPED = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==", "&&": "||", "||": "&&", "!": ""}
 SWAPPED |= {"true": "false", "false": "true"}
 
+Path = tuple[str | int, ...]
 
-def of_rules(index: int, value: Mapping[str, Any]) -> Iterator[Mutant]:
-    """Yield the mutants of the policy object at `index`, by the line and column of what changes."""
-    rules = {field: value["spec"][field] for field in RULES if field in value["spec"]}
+
+def changed_expressions(spec: Mapping[str, Any]) -> Iterator[tuple[Path, str, str]]:
+    """Yield each change: the path of the expression, a description by line and column, and the new expression."""
+    rules = {field: spec[field] for field in RULES if field in spec}
     for path, source in _expressions(rules, ()):
         field = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)[1:]
         for token in tokens(source):
@@ -24,18 +24,10 @@ def of_rules(index: int, value: Mapping[str, Any]) -> Iterator[Mutant]:
             for text in _replacements(token):
                 changed = f"{source[: token.at]}{text}{source[token.at + len(token.text) :]}"
                 what = f"changed to {text}" if text else "left out"
-                yield Mutant(
-                    value["metadata"]["name"],
-                    f"{field}:{line}:{column}: {token.text} {what}",
-                    in_spec(index, path, None, partial(_to, changed)),
-                )
+                yield path, f"{field}:{line}:{column}: {token.text} {what}", changed
 
 
-def _to(changed: str, _: Any) -> str:
-    return changed
-
-
-def _expressions(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], str]]:
+def _expressions(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
     for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
         if key in EXPRESSIONS:
             yield (*path, key), inner

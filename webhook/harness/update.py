@@ -1,6 +1,5 @@
 """Rewrite the expectations of a case file to the actual answers, keeping comments, order and everything else."""
 
-import re
 import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -12,11 +11,6 @@ from webhook.harness.case_file import Expectation, Expected
 from webhook.harness.cases import Trial
 from webhook.harness.trial import Answer, Reported, Tried, audited, code_of, denied, is_expected, warned
 
-PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
-BLOCK_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_./=\[\]-]*")
-RESERVED = re.compile(
-    r"y|n|yes|no|on|off|true|false|null", re.IGNORECASE
-)  # words that YAML 1.1 resolves to other types
 WIDTH = 120  # maximum line length; a longer flow collection is written as a block
 Edit = tuple[int, int, str]
 
@@ -127,10 +121,10 @@ def _kept(text: str, node: yaml.Node, trial: Trial, wanted: Any) -> list[Edit] |
 def _message(text: str, item: yaml.MappingNode, message: str) -> Edit:
     for key, value in item.value:
         if key.value == "message":
-            return value.start_mark.index, _end(text, value), _text(message, key.start_mark.column)
+            return value.start_mark.index, _end(text, value), _flow(message)
     last_key, last = item.value[-1]
-    column, end = last_key.start_mark.column, _end(text, last)
-    return end, end, f"\n{' ' * column}message: {_text(message, column)}"
+    end = _end(text, last)
+    return end, end, f"\n{' ' * last_key.start_mark.column}message: {_flow(message)}"
 
 
 def _whole(text: str, case: yaml.MappingNode, wanted: Any) -> Edit:
@@ -139,7 +133,8 @@ def _whole(text: str, case: yaml.MappingNode, wanted: Any) -> Edit:
     written, column = _flow(wanted), key.start_mark.column
     if isinstance(wanted, str) or case.flow_style or column + len(f"expect: {written}") <= WIDTH:
         return start, end, f": {written}"
-    return start, end, f":\n{_block(wanted, column + 2)}".rstrip("\n")
+    block = yaml.safe_dump(wanted, sort_keys=False, allow_unicode=True, width=WIDTH - column)
+    return start, end, f":\n{textwrap.indent(block, ' ' * (column + 2))}".rstrip("\n")
 
 
 def _end(text: str, node: yaml.Node) -> int:
@@ -151,38 +146,6 @@ def _end(text: str, node: yaml.Node) -> int:
 
 
 def _flow(value: Any) -> str:
-    if isinstance(value, dict):
-        return f"{{{', '.join(f'{_flow(key)}: {_flow(item)}' for key, item in value.items())}}}"
-    if isinstance(value, list):
-        return f"[{', '.join(map(_flow, value))}]"
-    if isinstance(value, str) and PLAIN.fullmatch(value) and not RESERVED.fullmatch(value):
-        return value
-    return orjson.dumps(value).decode()
-
-
-def _block(value: Any, indent: int) -> str:
-    """Return an expectation as a YAML block: violations, or the fields of a patch."""
-    space = " " * indent
-    written = ""
-    for key, item in value.items():
-        if isinstance(item, list) and all(isinstance(each, dict) for each in item):
-            written += f"{space}{_flow(key)}:\n"
-            for each in item:
-                fields = [f"{_flow(name)}: {_text(inner, indent + 4)}\n" for name, inner in each.items()]
-                written += f"{space}  - {f'{space}    '.join(fields)}"
-        elif isinstance(item, dict) and item:
-            written += f"{space}{_flow(key)}:\n{_block(item, indent + 2)}"
-        else:
-            written += f"{space}{_flow(key)}: {_flow(item)}\n"
-    return written
-
-
-def _text(value: Any, indent: int) -> str:
-    """Return a value in a block whose key is indented by `indent`; fold a long text."""
-    if isinstance(value, str):
-        if BLOCK_PLAIN.fullmatch(value) and not RESERVED.fullmatch(value):
-            return value
-        lines = textwrap.wrap(value, WIDTH - indent - 2, break_long_words=False, break_on_hyphens=False)
-        if len(value) + indent + len("message: ''") > WIDTH and " ".join(lines) == value:
-            return "".join((">-", *(f"\n{' ' * (indent + 2)}{line}" for line in lines)))
-    return _flow(value)
+    """Return a value on one line."""
+    written = yaml.safe_dump(value, sort_keys=False, allow_unicode=True, default_flow_style=True, width=float("inf"))
+    return written.removesuffix("\n").removesuffix("\n...")

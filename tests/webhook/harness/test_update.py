@@ -39,7 +39,7 @@ def test_a_flow_case_stays_on_one_line(tmp_path):
     asks = 'object: {kind: Pod, metadata: {annotations: {paths: "a"}}}'
     assert rewritten(tmp_path, f"- {{name: one, {asks}, expect: allowed}}  # kept\n") == (
         f"- {{name: one, {asks}, expect: "
-        '{denied: [{path: a, message: "a: x; a rule of many words . Do not ask."}]}}  # kept\n'
+        "{denied: [{path: a, message: 'a: x; a rule of many words . Do not ask.'}]}}  # kept\n"
     )
 
 
@@ -58,10 +58,10 @@ def test_only_messages_change_when_the_violations_are_the_same(tmp_path):
 # kept
 - {name: other, object: {kind: Pod}, expect: allowed}
 """
-    assert rewritten(tmp_path, case) == case.replace("a: old.", "a: x; a rule of many words . Do not ask.")
+    assert rewritten(tmp_path, case) == case.replace('"a: old."', "'a: x; a rule of many words . Do not ask.'")
 
 
-def test_a_long_expectation_becomes_a_block_of_folded_texts(tmp_path):
+def test_a_long_expectation_becomes_a_block(tmp_path):
     """It is indented below the case's keys and folded at 120 characters."""
     case = """\
 - name: long
@@ -70,9 +70,11 @@ def test_a_long_expectation_becomes_a_block_of_folded_texts(tmp_path):
 """
     rule = ("of many words " * 10)[:-1]
     message = f"abcdefghij: x; a rule {rule} . Do not ask."
-    head, _, tail = rewritten(tmp_path, case).partition("        message: >-\n")
-    assert head == "- name: long\n  expect:\n    denied:\n      - path: abcdefghij\n"
-    assert " ".join(line.strip() for line in tail.split("\n")[:-2]) == message
+    head, _, tail = rewritten(tmp_path, case).partition("      message: ")
+    assert head == "- name: long\n  expect:\n    denied:\n    - path: abcdefghij\n"
+    *folded, _ = tail.removesuffix("\n").split("\n")
+    assert " ".join(line.strip() for line in folded) == f"'{message}'"
+    assert max(map(len, folded)) <= 120
 
 
 def test_an_expectation_that_is_no_longer_met_becomes_allowed(tmp_path):
