@@ -6,14 +6,18 @@ from typing import Any, Literal
 
 from config.faults import FaultsError, did_you_mean
 from config.schemas import root_type, unknown_fields
-from webhook.engine import BoundPolicy
+from webhook.engine import BoundPolicy, Policy
 from webhook.engine.kinds import KINDS, Kind
-from webhook.harness.bases import at, has_smallest, kinds_by_name, merge, namespace_of, pod_path, smallest
+from webhook.engine.origins import value_at
+from webhook.harness.bases import at, has_smallest, merge, namespace_of, pod_path, smallest
 from webhook.harness.case_file import Case, Expectation
 from webhook.harness.reviews import Admission, group_version_kind
 from webhook.harness.rule_reads import unread
 from webhook.policy_sets.rules import RulePolicy
 
+IDENTITY = ("apiVersion", "kind", "metadata.name", "metadata.namespace")  # what an update does not change
+
+Object = dict[str, Any]
 Faults = Iterator[tuple[str, str]]  # path below the case, and what is wrong there
 
 
@@ -48,26 +52,17 @@ def request_of(case: Case, each: str, policies: Iterable[BoundPolicy]) -> Admiss
     """Return the request of a case for one kind or subresource. Raises FaultsError with paths below the case."""
     variant = VARIANTS.get(each)
     kind = each if variant is None else variant.kind
-    judging = list(policies)
-    custom = None if variant is not None else _custom(case, kind, judging)
+    named = [] if variant is not None else _policies_naming(case, kind, policies)
     if case.pod is not None and pod_path(kind) is None:
         raise FaultsError([("pod", f"a {kind} has no pod spec")])
     operation = _operation(case, each, variant)
     namespace = namespace_in(case)
-    if custom is None:
-        base = smallest(kind, namespace=namespace)
-    else:
-        named = {"name": "case", "namespace": namespace} if custom.namespaced else {"name": "case"}
-        base = {"apiVersion": case.object["apiVersion"], "kind": kind, "metadata": named}
-    object = _laid_over(base, kind, case.pod, case.object, "object")
-    faults = list(_field_faults(case, object, "object", base, custom, judging))
-    old = None
-    if operation == "UPDATE" and not faults:
-        old = _laid_over(_before(base, object), kind, case.old_pod, case.old_object or {}, "old_object")
-        faults += _field_faults(case, old, "old_object", base, custom, judging)
-        faults += _identity_faults(object, old)
-    if faults:
-        raise FaultsError(faults)
+    base = smallest(kind, namespace=namespace) if not named else _bare(case.object, named[0][0], namespace)
+    rules = [policy for _, policy in named]
+    object = _described(case, "object", base, rules)
+    old = _described(case, "old_object", _before(base, object), rules) if operation == "UPDATE" else None
+    if old is not None and (changed := [path for path in IDENTITY if value_at(object, path) != value_at(old, path)]):
+        raise FaultsError((f"old_object.{path}", "an update does not change it; leave it out") for path in changed)
     return Admission(
         object=None if operation == "DELETE" else object,
         old_object=object if operation == "DELETE" else old,
@@ -78,28 +73,28 @@ def request_of(case: Case, each: str, policies: Iterable[BoundPolicy]) -> Admiss
         parent_name="case",
         username=case.username,
         groups=tuple(case.groups),
-        resource="" if custom is None else custom.plural,
+        resource=named[0][0].plural if named else "",
     )
 
 
-def _custom(case: Case, kind: str, policies: Iterable[BoundPolicy]) -> Kind | None:
-    """Return the kind that a policy names in full (`certificates.cert-manager.io/v1/Certificate`); None for others."""
-    known = kinds_by_name().get(kind)
+def _policies_naming(case: Case, kind: str, policies: Iterable[BoundPolicy]) -> list[tuple[Kind, Policy]]:
+    """Return the policies that name a kind in full (`certificates.cert-manager.io/v1/Certificate`); [] if it is known.
+
+    A name of the table, with the apiVersion of another group, is the kind of that group.
+    """
     group, version, _ = group_version_kind(case.object)
-    if known is not None and ("apiVersion" not in case.object or (group, kind) in KINDS):
-        return None
-    if kind in has_smallest() and "apiVersion" not in case.object:
-        return None
-    for each in (target.kind for bound in policies for target in bound.policy.targets):
-        if (each.group, each.kind) == (group, kind):
-            return each
-        if each.kind == kind and "apiVersion" not in case.object:
-            raise FaultsError(
-                [("object.apiVersion", f"missing; a policy names {each.group}/{each.versions[-1]} {kind}")]
-            )
-    if known is not None:
-        here, expected = f"{group}/{version}".lstrip("/"), smallest(kind)["apiVersion"]
+    if kind in has_smallest() and ("apiVersion" not in case.object or (group, kind) in KINDS):
+        return []
+    targets = [(target.kind, bound.policy) for bound in policies for target in bound.policy.targets]
+    named = [each for each in targets if each[0].kind == kind]
+    if found := [each for each in named if each[0].group == group]:
+        return found
+    if kind in has_smallest():
+        expected, here = smallest(kind)["apiVersion"], f"{group}/{version}".lstrip("/")
         raise FaultsError([("object.apiVersion", f'no policy names a {kind} of "{here}"; expected {expected}')])
+    if named and "apiVersion" not in case.object:
+        expected = f"{named[0][0].group}/{named[0][0].versions[-1]}"
+        raise FaultsError([("object.apiVersion", f"missing; a policy names {expected} {kind}")])
     where, choices = "each" if case.each else "object.kind", [*has_smallest(), *VARIANTS]
     raise FaultsError([(where, f'unknown kind "{kind}"{did_you_mean(kind, choices)}')])
 
@@ -117,61 +112,52 @@ def _operation(case: Case, each: str, variant: Variant | None) -> str:
     return operation
 
 
-def _laid_over(
-    base: dict[str, Any], kind: str, pod: dict[str, Any] | None, object: dict[str, Any], field: str
-) -> dict[str, Any]:
-    whole: dict[str, Any] = merge(base, object)
-    if pod is None:
-        return whole
-    in_place = at(str(pod_path(kind)), pod)
-    laid: dict[str, Any] = merge(merge(base, in_place), object)
-    if laid != merge(whole, in_place):
-        raise FaultsError([(field.replace("object", "pod"), f"`{field}` sets the same field to another value")])
-    return laid
+def _bare(object: Object, kind: Kind, namespace: str) -> Object:
+    """Return the object that completes one of a kind that only policies name."""
+    metadata = {"name": "case", "namespace": namespace} if kind.namespaced else {"name": "case"}
+    return {"apiVersion": object["apiVersion"], "kind": kind.kind, "metadata": metadata}
 
 
-def _before(base: dict[str, Any], object: dict[str, Any]) -> dict[str, Any]:
+def _before(base: Object, object: Object) -> Object:
     """Return the smallest object as it was before an update to `object`, which changes neither version nor name."""
-    metadata = object.get("metadata")
-    named = {"name": metadata["name"]} if isinstance(metadata, dict) and "name" in metadata else {}
-    before: dict[str, Any] = merge(base, {"apiVersion": object["apiVersion"], "metadata": named})
+    named = {"name": object["metadata"]["name"]} if "name" in object.get("metadata", {}) else {}
+    before: Object = merge(base, {"apiVersion": object["apiVersion"], "metadata": named})
     return before
 
 
-def _identity_faults(object: dict[str, Any], old: dict[str, Any]) -> Faults:
-    for field in ("apiVersion", "kind"):
-        if object[field] != old[field]:
-            yield f"old_object.{field}", "an update does not change it; leave it out"
-    for field in ("name", "namespace"):
-        if object.get("metadata", {}).get(field) != old.get("metadata", {}).get(field):
-            yield f"old_object.metadata.{field}", "an update does not change it; leave it out"
+def _described(case: Case, field: str, base: Object, rules: list[Policy]) -> Object:
+    """Return the `object` or `old_object` of a case: `base` with its fields. Raises FaultsError for each wrong field.
 
-
-def _field_faults(
-    case: Case,
-    object: dict[str, Any],
-    field: str,
-    base: dict[str, Any],
-    custom: Kind | None,
-    policies: Iterable[BoundPolicy],
-) -> Faults:
-    """Yield the fields that the kind does not have, and what should be a list or an object: a typo tests nothing.
-
-    A denial may be about a wrong type. A version without a schema has the fields of the known version.
+    `rules` are the policies that name the kind, if only these do.
     """
+    pod_field, path = field.replace("object", "pod"), pod_path(base["kind"])
+    pod, own = getattr(case, pod_field), getattr(case, field) or {}
+    object: Object = merge(base, own)
+    if pod is not None and path is not None:
+        below, above = at(path, pod), object
+        object = merge(merge(base, below), own)
+        if object != merge(above, below):
+            raise FaultsError([(pod_field, f"`{field}` sets the same field to another value")])
     if not isinstance(object.get("metadata", {}), dict):
-        yield f"{field}.metadata", "must be an object"
-        return
+        raise FaultsError([(f"{field}.metadata", "must be an object")])
+    in_pod = f"{path}." if pod is not None else None
     is_denied = isinstance(case.expect, Expectation) and bool(case.expect.denied or case.expect.malformed)
-    known = object
-    if custom is None and root_type(str(object["apiVersion"]), str(object["kind"])) is None:
-        known = {**object, "apiVersion": base["apiVersion"] if base["apiVersion"] != object["apiVersion"] else ""}
-    pod_field = field.replace("object", "pod")
-    pod = pod_path(str(base["kind"])) if getattr(case, pod_field) is not None else None
-    for path, text in unknown_fields(known, types=not is_denied):
-        yield f"{pod_field}{path.removeprefix(pod)}" if pod and path.startswith(f"{pod}.") else f"{field}.{path}", text
-    if custom is not None and root_type(str(object["apiVersion"]), str(object["kind"])) is None:
-        judging = [each.policy for each in policies if any(target.kind == custom for target in each.policy.targets)]
-        rules = [policy for policy in judging if isinstance(policy, RulePolicy) and policy.mutate is None]
-        if len(rules) == len(judging):
-            yield from ((f"{field}.{path}", text) for path, text in unread(object, rules))
+    if faults := list(_field_faults(object, base, rules, types=not is_denied)):  # a denial may be about a wrong type
+        raise FaultsError(
+            (
+                f"{pod_field}.{path.removeprefix(in_pod)}" if in_pod and path.startswith(in_pod) else f"{field}.{path}",
+                text,
+            )
+            for path, text in faults
+        )
+    return object
+
+
+def _field_faults(object: Object, base: Object, rules: list[Policy], *, types: bool) -> Faults:
+    """Yield the fields that the kind does not have: a typo tests nothing. An unknown version has those of the known."""
+    if not rules and root_type(str(object["apiVersion"]), str(object["kind"])) is None:
+        object = {**object, "apiVersion": base["apiVersion"]}
+    yield from unknown_fields(object, types=types)
+    in_cel = [policy for policy in rules if isinstance(policy, RulePolicy) and policy.mutate is None]
+    if rules and len(in_cel) == len(rules):
+        yield from unread(object, in_cel)
