@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from gatewright.cli import main
+from webhook.policy_sets.catalogue import catalogue
 
 CASES = """\
 policy: replica-limits
@@ -122,8 +123,9 @@ def test_surviving_mutants_are_listed(run):
     assert not [line for line in lines if ": params.maximum" in line or "Deny changed to Warn" in line]
 
 
-def test_mutants_of_a_module(run):
+def test_mutants_of_a_module(run, monkeypatch):
     """Each comparison, logical operator and number of a policy in Python, by its line, column and text."""
+    monkeypatch.setattr("webhook.policy_sets.catalogue._found", dict(catalogue()))
     Path("policies").mkdir()
     Path("policies/few_ports.py").write_text(
         '"""Few ports."""\n\nfrom gatewright.policy import Params, Policy, Violation\n\n\n'
@@ -138,7 +140,7 @@ def test_mutants_of_a_module(run):
         f"policy: few-ports\ncases:\n- {{name: a, object: {{kind: Service, spec: {{ports: []}}}}, {denied}}}\n"
         "- {name: b, object: {kind: Service}, expect: allowed}\n"
     )
-    lines = run("--policies-dir", "policies", "--mutate", "cases.yaml")[1].splitlines()
+    lines = run("--policies-dir", str(Path("policies").absolute()), "--mutate", "cases.yaml")[1].splitlines()
     text = "in `if not ports or len(ports) > 2:`"
     assert lines[1:] == [
         "survived  few-ports: allowExistingViolations reversed",

@@ -3,9 +3,10 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 from webhook.engine import BoundPolicy, Outcome
+from webhook.engine.origins import value_at
+from webhook.harness.bases import pod_path
 from webhook.harness.cases import Trial
 from webhook.harness.trial import Tried
 
@@ -66,13 +67,8 @@ def _add(covered: Covered, trial: Trial, outcome: Outcome) -> None:
     elif not reported and outcome.malformed is None and outcome.error is None:
         covered.outcomes.add("allowed")
     covered.judges_containers |= any(f"{name}[" in each.path for each in reported for name in LISTS)
-    covered.lists |= {name for name in LISTS if _has(trial.admission.about, name)}
-
-
-def _has(value: Any, key: str) -> bool:
-    if isinstance(value, dict):
-        return bool(value.get(key)) or any(_has(each, key) for each in value.values())
-    return False
+    about = trial.admission.about
+    covered.lists |= {name for name in LISTS if value_at(about, f"{pod_path(about['kind'])}.{name}")}
 
 
 def percent(found: Iterable[Covered]) -> float:

@@ -5,6 +5,7 @@ import re
 from dataclasses import replace
 from typing import Any, cast
 
+from webhook.engine.origins import value_at
 from webhook.harness.bases import POD_SPEC, pod_path, smallest
 from webhook.harness.case_file import Derivation, Expectation, Expected
 from webhook.harness.reviews import Admission
@@ -32,7 +33,7 @@ def derive(admission: Admission, how: Derivation) -> Admission:
     if how == "ephemeral" and kind != "Pod":
         raise LookupError("only a Pod has ephemeral containers")
     moved = copy.deepcopy(object)
-    pod = cast(dict[str, Any], _at(moved, path))
+    pod = cast(dict[str, Any], value_at(moved, path))
     containers, pod["containers"] = pod["containers"], [OTHER]
     if how == "init":
         pod["initContainers"] = [*pod.get("initContainers", ()), *containers]
@@ -58,9 +59,3 @@ def _moved(expected: Expected, containers: str) -> Expected:
 
     message = None if expected.message is None else there(expected.message)
     return expected.model_copy(update={"path": there(expected.path), "message": message})
-
-
-def _at(object: Any, path: str) -> Any:
-    for step in path.split("."):
-        object = object[step]
-    return object

@@ -108,26 +108,18 @@ class Judge:
         return judged(document, where, outcomes, tuple(mutated.operations), value, _undecided_in(where))
 
     def _ask(self, admission: Admission, where: str) -> Answer:
-        """Return the answer; where labels are unknown, a policy decides if its verdict does not depend on them."""
+        """Return the answer; where labels are unknown, a policy decides if it finds nothing whatever they are."""
         looked_up = {**self._always, **self._known.about(where)}
         answer = ask(self._engine, admission, looked_up)
-        undecided = _lacking_labels(answer)
-        if not undecided or self._known.knows(where):
+        if self._known.knows(where) or not any(_lacks_labels(each) for each in answer.outcomes):
             return answer
         everywhere = self._selecting(frozenset(each.title for each in self._engine.policies))
         if everywhere is None:
             return answer
-        labels = {NAMESPACE_LABELS: {NAME_LABEL: where}}
-        found = ask(everywhere, admission, {**looked_up, **labels}).outcomes
+        found = ask(everywhere, admission, {**looked_up, NAMESPACE_LABELS: {NAME_LABEL: where}}).outcomes
         broken = {each.policy for each in found if each.violations or each.malformed or each.error or each.patched}
-        clean, needless = frozenset[str](), {each.policy for each in found} - broken
-        while more := _lacking_labels(answer) & needless - clean:
-            clean |= more
-            engine = self._selecting(clean)
-            if engine is None:
-                break
-            answer = ask(engine, admission, looked_up)
-        return answer
+        engine = self._selecting(frozenset(each.policy for each in found) - broken)
+        return answer if engine is None else ask(engine, admission, looked_up)
 
     def _selecting(self, titles: frozenset[str]) -> Engine | None:
         """Return the engine as if the namespace selectors of these policies matched; None if policies then conflict."""
@@ -177,12 +169,8 @@ def judged(
     return Judged(document, namespace, _verdict(outcomes, found), found, operations, object)
 
 
-def _lacking_labels(answer: Answer) -> set[str]:
-    """Return the policies that cannot decide without the labels of the namespace."""
-    errors = ((each.policy, each.error) for each in answer.outcomes)
-    return {
-        policy for policy, error in errors if isinstance(error, NotLookedUpError) and str(error) == NAMESPACE_LABELS
-    }
+def _lacks_labels(outcome: Outcome) -> bool:
+    return isinstance(outcome.error, NotLookedUpError) and str(outcome.error) == NAMESPACE_LABELS
 
 
 def _verdict(outcomes: tuple[Outcome, ...], findings: tuple[Finding, ...]) -> str:

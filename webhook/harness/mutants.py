@@ -116,6 +116,8 @@ def _changes(kind: str, spec: dict[str, Any], catalogue: Catalogue) -> Iterator[
                 yield ("validationActions",), "validationActions: Deny changed to Warn", ["Warn"]
             allows = spec.get("allowExistingViolations", True)
             yield ("allowExistingViolations",), "allowExistingViolations reversed", not allows
+    elif kind == "ValidatingAdmissionPolicyBinding" and "Deny" in spec.get("validationActions", ()):
+        yield ("validationActions",), "validationActions: Deny changed to Warn", ["Warn"]
     yield from changed_expressions(spec)
 
 
@@ -126,6 +128,10 @@ def _values(value: Any) -> Iterator[tuple[str, Any]]:
         case int():
             yield "+ 1", value + 1
             yield "- 1", value - 1
+        case str():
+            yield f"changed to {value}x", f"{value}x"
+        case dict():
+            yield from ((f"without {key}", {name: value[name] for name in value if name != key}) for key in value)
         case [_, *others]:
             yield "without its first item", others
             if others:

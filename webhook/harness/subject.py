@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 from config.documents import Document
 from config.faults import FaultsError
@@ -37,37 +37,27 @@ class WatchedEngine(Engine):
         return bool(has_result) or outcome.policy in self._looked
 
     def _watched(self, bound: BoundPolicy) -> BoundPolicy:
+        """Return a policy that is watched: one in Python while it runs, rules in CEL by the fields that they name."""
+        policy = bound.policy
+
         def looked() -> None:
             self._looked.add(bound.title)
 
         def watch(judge: Judge | None) -> Judge | None:
-            if judge is None:
-                return None
-            if isinstance(bound.policy, RulePolicy):
-                return _watched_rules(judge, looked if looks(bound.policy) else lambda: None)
-            return _watched_code(judge, looked)
+            def watched(request: Request, params: Any) -> Iterator[Any]:
+                if not isinstance(policy, RulePolicy):
+                    request = cast(Request, _Watched(request, looked))
+                elif looks(policy):
+                    looked()
+                for each in judge(request, params) if judge is not None else ():
+                    if not isinstance(each, Violation | Patch):
+                        raise TypeError(f"the policy yielded {each!r}, which is neither a Violation nor a Patch")
+                    looked()
+                    yield each
 
-        policy = replace(bound.policy, validate=watch(bound.policy.validate), mutate=watch(bound.policy.mutate))
-        return replace(bound, policy=policy)
+            return None if judge is None else watched
 
-
-def _watched_rules(judge: Judge, looked: Callable[[], None]) -> Judge:
-    def watched(request: Request, params: Any) -> Iterable[Any]:
-        looked()
-        return judge(request, params)
-
-    return watched
-
-
-def _watched_code(judge: Judge, looked: Callable[[], None]) -> Judge:
-    def watched(request: Request, params: Any) -> Iterator[Any]:
-        for each in judge(_Watched(request, looked), params):  # type: ignore[arg-type]
-            if not isinstance(each, Violation | Patch):
-                raise TypeError(f"the policy yielded {each!r}, which is neither a Violation nor a Patch")
-            looked()
-            yield each
-
-    return watched
+        return replace(bound, policy=replace(policy, validate=watch(policy.validate), mutate=watch(policy.mutate)))
 
 
 class _Watched:
