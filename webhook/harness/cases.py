@@ -92,7 +92,7 @@ def _tried(
 ) -> tuple[Subject, WatchedEngine]:
     """Return the policies under test. Raises FaultsError or DocumentError if they are invalid."""
     if file.policies is not None:
-        subject = Subject(tuple(read_documents(Path(document.source).parent / file.policies)), True, home)
+        subject = Subject(tuple(read_documents(Path(document.source).parent / file.policies)), home=home)
         try:
             return subject, subject.engine(catalogue)
         except PolicySetError as error:

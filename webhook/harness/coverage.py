@@ -48,7 +48,7 @@ def coverage(tried: Iterable[Tried]) -> list[Covered]:
     for each in tried:
         trial, outcomes = each.trial, {outcome.policy: outcome for outcome in each.answer.outcomes}
         for policy in trial.engine.policies:
-            if trial.subject.is_set and policy.policy.always:
+            if trial.subject.policy is None and policy.policy.always:
                 continue  # always in force; its own cases are elsewhere
             covered = found.setdefault(policy.title, Covered(policy))
             for name in policy.policy.params.model_fields:

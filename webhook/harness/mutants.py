@@ -28,7 +28,8 @@ class Mutant:
 def tried(trials: Sequence[Trial], catalogue: Catalogue) -> Iterator[tuple[Mutant, bool]]:
     """Yield each mutant of the policies in one file's trials, and whether it survives them.
 
-    A change is made wherever it can be at once: several cases may use different parameters of one policy.
+    A change is made wherever it can be at once: several cases may use different parameters of one policy. The modules
+    of a policy set's policies are not changed: they have cases of their own.
     """
     subjects = {id(trial.subject): trial.subject for trial in trials}
     objects: dict[Mutant, dict[int, Subject]] = {}
@@ -37,17 +38,10 @@ def tried(trials: Sequence[Trial], catalogue: Catalogue) -> Iterator[tuple[Mutan
             objects.setdefault(mutant, {})[key] = changed
     for mutant, by in objects.items():
         yield from _judged(mutant, {key: _engine(changed, catalogue) for key, changed in by.items()}, trials)
-    for name in dict.fromkeys(name for subject in subjects.values() for name in _named(subject)):
-        for description, policy in changed_policies(catalogue[name]) if name in catalogue else ():
+    for name in dict.fromkeys(subject.policy for subject in subjects.values() if subject.policy is not None):
+        for description, policy in changed_policies(catalogue[name]):
             engines = {key: _engine(subject, catalogue, policy) for key, subject in subjects.items()}
             yield from _judged(Mutant(name, description), engines, trials)
-
-
-def _named(subject: Subject) -> Iterator[str]:
-    for document in subject.documents:
-        match document.value:
-            case {"spec": {"policy": str(name)}}:
-                yield name
 
 
 def _engine(

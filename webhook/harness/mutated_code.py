@@ -55,11 +55,18 @@ def _policy(tree: ast.Module, module: ModuleType) -> Policy | Exception:
 
 
 def _changes(tree: ast.Module) -> list[tuple[int, int, str, Callable[[], None]]]:
-    """Return line, column, description and function of each change in the functions of a module."""
-    functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
+    """Return line, column, description and function of each change in the functions of a module.
+
+    Validators of parameters are not changed: a case with invalid parameters is an error.
+    """
+    functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and not _is_validator(node))
     nodes = dict.fromkeys(node for function in functions for part in function.body for node in ast.walk(part))
     placed = [node for node in nodes if isinstance(node, ast.expr)]
     return [(node.lineno, node.col_offset, *change) for node in placed for change in _of_node(node)]
+
+
+def _is_validator(function: ast.FunctionDef) -> bool:
+    return any("validator" in ast.unparse(each) for each in function.decorator_list)
 
 
 def _of_node(node: ast.expr) -> Iterator[tuple[str, Callable[[], None]]]:

@@ -85,18 +85,19 @@ class _Watched:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """Policy objects as documents. A policy set also includes the policies that are always in force.
+    """Policy objects as documents: a policy set, or an object of the one built-in `policy`.
 
-    Exceptions from cluster policies that name a namespace count in `home`.
+    A policy set also includes the policies that are always in force. Exceptions from cluster policies that name a
+    namespace count in `home`.
     """
 
     documents: tuple[Document, ...]
-    is_set: bool
+    policy: str | None = None
     home: str = HOME
 
     def engine(self, catalogue: Catalogue) -> WatchedEngine:
         """Return the engine of these policies. Raises FaultsError or PolicySetError if they are invalid, or none."""
-        if self.is_set:
+        if self.policy is None:
             found = read(self.documents, catalogue)
             if not found.policies:
                 raise FaultsError([("policies", "no policy in this file is in force, so nothing is tested")])
@@ -119,4 +120,4 @@ def single(policy: str, params: dict[str, Any], document: Document) -> Subject:
         "metadata": {"name": policy},
         "spec": {"policy": policy, "params": params},
     }
-    return Subject((replace(document, value=value),), is_set=False)
+    return Subject((replace(document, value=value),), policy)
