@@ -146,14 +146,14 @@ def _allowed(trial: Trial) -> str | None:
 
 
 def _denied(trial: Trial) -> str | None:
-    if not isinstance(trial.expect, Expectation) or trial.expect.denied is None:
+    if not isinstance(trial.expect, Expectation) or not trial.expect.denied:
         return None
     message = ask(trial.engine, trial.admission, trial.looked_up).response["status"]["message"]
     return f"is denied:\n\n```\n{message}\n```"
 
 
 def _set(trial: Trial) -> str | None:
-    if not isinstance(trial.expect, Expectation) or trial.expect.patched is None:
+    if not isinstance(trial.expect, Expectation) or not trial.expect.patched:
         return None
     return f"gets:\n\n{pages.block(trial.expect.patched)}"
 

@@ -76,7 +76,7 @@ def test_a_scaffolded_policy_passes_its_cases(tmp_path, monkeypatch, capsys):
         "13 cases: 13 passed\n"
         "owner-labels    13 cases      4/4\n"
         "coverage: 100.0 % of 4 situations\n"
-        "4 mutants: 4 killed, 0 survived\n",
+        "6 mutants: 6 killed, 0 survived\n",
         "",
     )
     code, _, err = run("scaffold", "policy", "owner-labels")

@@ -46,16 +46,16 @@ DECISIONS = ("denied", "malformed", "patched")  # mutually exclusive
 class Expectation(CaseType):
     """The expected answer; any other part of the actual answer is a difference."""
 
-    denied: list[Expected] | None = Field(None, min_length=1, description="denied with exactly these violations")
-    malformed: list[Expected] | None = Field(
-        None, min_length=1, description="denied with code 400, because the object is malformed"
+    denied: list[Expected] = Field([], min_length=1, description="denied with exactly these violations")
+    malformed: list[Expected] = Field(
+        [], min_length=1, description="denied with code 400, because the object is malformed"
     )
-    warned: list[Expected] | None = Field(None, min_length=1, description="exactly these warnings")
-    audited: list[Expected] | None = Field(
-        None, min_length=1, description="exactly these violations by policies whose only action is Audit"
+    warned: list[Expected] = Field([], min_length=1, description="exactly these warnings")
+    audited: list[Expected] = Field(
+        [], min_length=1, description="exactly these violations by policies whose only action is Audit"
     )
-    patched: dict[str, Any] | None = Field(
-        None, min_length=1, description="allowed; the patched object equals the object merged with these fields"
+    patched: dict[str, Any] = Field(
+        {}, min_length=1, description="allowed; the patched object equals the object merged with these fields"
     )
 
     @model_validator(mode="after")

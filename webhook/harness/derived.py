@@ -47,7 +47,7 @@ def expected_of(expect: str | Expectation, how: Derivation) -> str | Expectation
     """Return the expectation of a derived trial: the same, with the paths of the new container list."""
     if isinstance(expect, str) or how not in LISTS:
         return expect
-    if expect.patched is not None:
+    if expect.patched:
         raise LookupError("`patched` names the container list; write a separate case")
     moved = {name: [_moved(each, LISTS[how]) for each in getattr(expect, name)] for name in expect.model_fields_set}
     return expect.model_copy(update=moved)

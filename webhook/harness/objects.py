@@ -4,6 +4,7 @@ from typing import Any
 
 from config.documents import Document, DocumentError
 from config.faults import did_you_mean
+from config.schemas import root_type
 from webhook.engine.kinds import KINDS
 from webhook.engine.violation import JSON_TYPES
 from webhook.harness.bases import kinds_by_name
@@ -36,14 +37,6 @@ CLUSTER_SCOPED = frozenset(  # built-in kinds that no policy applies to
     }
 )
 MOVED = {"extensions": ("apps/v1", "networking.k8s.io/v1")}  # the current group of kinds that moved
-NOT_IN_THE_TABLE = CLUSTER_SCOPED | {
-    "Endpoints",
-    "Event",
-    "LimitRange",
-    "ResourceQuota",
-    "IngressClass",
-    "ControllerRevision",
-}
 
 Object = dict[str, Any]
 
@@ -84,14 +77,13 @@ def require_object(document: Document) -> None:
 
 def _require_known_kind(document: Document) -> None:
     """Raise DocumentError for an unknown kind of a built-in group that resembles a known one: a typo."""
-    group, _, kind = group_version_kind(document.value)
+    api_version, (group, _, kind) = document.value["apiVersion"], group_version_kind(document.value)
     names = {name for of, name in KINDS if of == group}
-    if kind in names or kind in NOT_IN_THE_TABLE:
+    if kind in names or root_type(api_version, kind) is not None:
         return
     meant = did_you_mean(kind, names, cutoff=0.8)
     if meant.startswith("; did"):
-        said = document.value["apiVersion"]
-        raise DocumentError(f'{document.where("kind")}: kind: {said} has no kind "{kind}"{meant}')
+        raise DocumentError(f'{document.where("kind")}: kind: {api_version} has no kind "{kind}"{meant}')
 
 
 def namespace_of(object: Object, namespace: str) -> str:

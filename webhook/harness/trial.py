@@ -135,8 +135,8 @@ def _differences(trial: Trial, answer: Answer) -> Iterator[str]:
         return
     expected = expect if isinstance(expect, Expectation) else Expectation.model_construct()
     yield from _status(trial, expected, answer)
-    yield from _violations("warning", warned(answer), expected.warned or [], trial.prefix)
-    yield from _violations("audited violation", audited(answer), expected.audited or [], trial.prefix)
+    yield from _violations("warning", warned(answer), expected.warned, trial.prefix)
+    yield from _violations("audited violation", audited(answer), expected.audited, trial.prefix)
     yield from _object(trial, expected, answer)
     for outcome in answer.outcomes:
         if outcome.error is not None:
@@ -167,7 +167,7 @@ def audited(answer: Answer) -> list[Reported]:
 
 
 def _status(trial: Trial, expected: Expectation, answer: Answer) -> Iterator[str]:
-    wanted = expected.denied or expected.malformed or []
+    wanted = expected.denied or expected.malformed
     code = 403 if expected.denied else 400 if expected.malformed else None
     if code_of(answer) != code:
         yield f"expected {_decision(code)}, got {_decision(code_of(answer))}"
@@ -205,8 +205,8 @@ def joined(prefix: str, path: str) -> str:
 
 
 def _object(trial: Trial, expected: Expectation, answer: Answer) -> Iterator[str]:
-    wanted = trial.admission.object if expected.patched is None else merge(trial.admission.object, expected.patched)
-    if expected.patched is not None and same(trial.admission.object, wanted):
+    wanted = merge(trial.admission.object, expected.patched) if expected.patched else trial.admission.object
+    if expected.patched and same(trial.admission.object, wanted):
         yield "patched: equals the object (use `expect: allowed` if that is intended)"
     if answer.allowed and not same(answer.object, wanted):
         yield from (f"patched differently: {operation}" for operation in jsonpatch.make_patch(wanted, answer.object))

@@ -47,7 +47,7 @@ def told(tmp_path):
 @pytest.mark.parametrize(
     ("case", "fault"),
     [
-        (f"{MANY}, expect: {{denied: null}}", "cases[0].expect: denied: null; give it a value, or leave it out"),
+        (f"{MANY}, expect: {{denied: null}}", "cases[0].expect.denied: null: should be a valid array"),
         ("object: {kind: Pod}, old_object: null", "cases[0]: old_object: null; give it a value, or leave it out"),
         (
             "object: {kind: Pod}, also: []",
