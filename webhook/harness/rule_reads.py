@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from config.faults import did_you_mean
+from config.schemas import Fields, fields_of, root_type
 from webhook.cel import Steps, fields_read
 from webhook.policy_sets.rules import RulePolicy
 
@@ -35,3 +36,34 @@ def _unread(value: Any, above: Steps, read: set[Steps]) -> Iterator[tuple[str, s
             yield from _unread(below, (*above, key), read)
         else:
             yield ".".join((*above, key)), f"no rule reads this field{did_you_mean(key, known)}"
+
+
+def absent(policy: RulePolicy) -> Iterator[str]:
+    """Yield an error for each field of the object that the rules read and none of the policy's kinds has.
+
+    Nothing where a kind has no known schema, or a subresource is judged.
+    """
+    kinds = [target.kind for target in policy.targets if not target.subresource]
+    versions = [(f"{each.group}/{version}".lstrip("/"), each.kind) for each in kinds for version in each.versions]
+    types = [root_type(*each) for each in versions]
+    if None in types or len(kinds) < len(policy.targets):
+        return
+    for steps in sorted({steps for source in policy.sources for steps in fields_read(source)}):
+        missing = [_missing(str(type), steps[1:]) for type in types]
+        if steps[0] in ("object", "oldObject") and all(missing):
+            field, known = missing[0] or ("", {})
+            yield f"{'.'.join(steps)}: the kinds of the policy have no such field{did_you_mean(field, known)}"
+
+
+def _missing(type: str, steps: Steps) -> tuple[str, Fields] | None:
+    """Return the first step that a type does not have, with the fields it has; None if it has all that is known."""
+    for step in steps:
+        if type.startswith("{"):
+            type = type[1:]
+        elif not type or type.startswith("["):
+            return None
+        elif step not in (fields := fields_of(type)):
+            return step, fields
+        else:
+            type = fields[step]
+    return None

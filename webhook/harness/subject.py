@@ -8,7 +8,7 @@ from config.documents import Document
 from config.faults import FaultsError
 from webhook.engine import BoundPolicy, Engine, Outcome, Patch, Request, Violation
 from webhook.engine.exceptions import HOME
-from webhook.harness.rule_reads import looks
+from webhook.harness.rule_reads import absent, looks
 from webhook.policy_sets.policy_set import Catalogue, bind, in_force, read
 from webhook.policy_sets.rules import RulePolicy
 
@@ -96,11 +96,17 @@ class Subject:
     home: str = HOME
 
     def engine(self, catalogue: Catalogue) -> WatchedEngine:
-        """Return the engine of these policies. Raises FaultsError or PolicySetError if they are invalid, or none."""
+        """Return the engine of these policies. Raises FaultsError or PolicySetError if they are invalid, or none.
+
+        A rule in CEL that reads a field that its kinds do not have is invalid: it would test nothing.
+        """
         if self.policy is None:
             found = read(self.documents, catalogue)
             if not found.policies:
                 raise FaultsError([("policies", "no policy in this file is in force, so nothing is tested")])
+            in_cel = [(each.title, each.policy) for each in found.policies if isinstance(each.policy, RulePolicy)]
+            if faults := [f"{title}: {text}" for title, policy in in_cel for text in absent(policy)]:
+                raise FaultsError(("policies", text) for text in faults)
             return WatchedEngine(in_force(found, catalogue, self.home))
         bound = bind(self.documents[0].value, catalogue)
         assert isinstance(bound, BoundPolicy)

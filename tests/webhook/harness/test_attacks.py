@@ -151,3 +151,28 @@ def test_a_label_of_the_namespace_that_no_selector_names_is_a_difference(told):
         'namespace_labels.teir: no policy selects by this label; did you mean "tier"?'
     ]
     assert told(f"namespace_labels: {{tier: large}}, {MANY}, expect: not-matched", selected) == []
+
+
+@pytest.mark.parametrize(
+    ("kinds", "rule", "fault"),
+    [
+        ("Deployment", "!has(object.spec.replics)", 'object.spec.replics: %s; did you mean "replicas"?'),
+        (
+            "Deployment",
+            "object.spec.template.spec.?hostNetwrk.orValue(true) == true",
+            "object.spec.template.spec.hostNetwrk: %s; did",
+        ),
+        ("Deployment", "object.metadata.labels.team != '' && object.spec.template.spec.containers.all(c, c.x)", None),
+        ("Deployment, Pod", "has(object.spec.replicas) || has(object.spec.hostNetwork)", None),
+        ("HorizontalPodAutoscaler", "has(object.spec.targetCPUUtilizationPercentage)", None),
+        ("certificates.cert-manager.io/v1/Certificate", "has(object.spec.any)", None),
+    ],
+)
+def test_a_rule_that_reads_a_field_that_its_kinds_do_not_have_is_an_error(told, kinds, rule, fault):
+    """It would be true, or false, of every object."""
+    rules = f'{HEAD}  match: {{any: [{{kinds: [{kinds}]}}]}}\n  validations: [{{expression: "{rule}", message: few}}]\n'
+    text = "\n".join(told("object: {kind: Deployment}, expect: not-matched", rules))
+    head = "cases.yaml:1: policies: few: "
+    assert (
+        text.startswith(f"{head}{fault % 'the kinds of the policy have no such field'}") if fault else head not in text
+    )
