@@ -19,11 +19,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addini("gatewright_command", "how Gatewright is called", default="gatewright")
 
 
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Refuse a path that does not exist: none of its cases would be collected."""
+    missing = [str(each) for each in session.config.getini("gatewright_cases") if not each.exists()]
+    if missing:
+        raise pytest.UsageError(f"gatewright_cases: {', '.join(missing)}: no such file or directory")
+
+
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
     """Collect a YAML file that `gatewright_cases` names, or that is in one of its directories."""
     cases: list[Path] = parent.config.getini("gatewright_cases")
     is_named = any(file_path == each or each in file_path.parents for each in cases)
-    if not is_named or file_path.suffix not in (".yaml", ".yml") or file_path.name.startswith("."):
+    if not is_named or file_path.suffix.lower() not in (".yaml", ".yml", ".json") or file_path.name.startswith("."):
         return None
     return CaseFile.from_parent(parent, path=file_path)
 

@@ -49,3 +49,13 @@ def test_an_invalid_case_file_is_an_error(project):
     result = run(project)
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines(['*limits.yaml:1: policy: no policy "replica-limit"; did you mean "replica-limits"?'])
+
+
+@pytest.mark.long
+def test_a_misspelt_path_is_an_error(project):
+    """Its cases would be missing unnoticed beside other tests."""
+    project.makeini("[pytest]\ngatewright_cases = casess\n")
+    project.makepyfile("def test_one(): pass")
+    result = run(project)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: gatewright_cases: */casess: no such file or directory"])
