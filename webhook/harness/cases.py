@@ -126,11 +126,10 @@ def _trial(tried: tuple[Subject, WatchedEngine], case: Case, each: str, document
     subject, engine = tried
     admission = request_of(case, each, engine.policies)
     kind = str(admission.about["kind"])
-    if faults := list(
-        look_up_faults(case.looked_up, kind if admission.parent_kind is None else admission.parent_kind[1])
-    ):
-        raise FaultsError(faults)
     namespace = namespace_in(case)
+    _, parent_kind = admission.parent_kind or ("", kind)
+    if faults := list(look_up_faults(case.looked_up, parent_kind, namespace)):
+        raise FaultsError(faults)
     if case.namespace_labels.get(NAME_LABEL, namespace) != namespace:
         raise FaultsError([(f"namespace_labels.{NAME_LABEL}", "is the name of the namespace: use `namespace`")])
     namespace_labels = {NAME_LABEL: namespace, **case.namespace_labels}

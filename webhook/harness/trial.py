@@ -2,18 +2,20 @@
 
 import base64
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import jsonpatch
 import orjson
 
+from config.api.match import LabelSelector
 from config.documents import DocumentError
 from config.faults import did_you_mean
 from webhook import review
 from webhook.engine import NAMESPACE, NAMESPACE_LABELS, Engine, NotLookedUpError, Outcome, Verdict
 from webhook.engine.jsonpatch import same
+from webhook.engine.origins import value_at
 from webhook.engine.request import NAME_LABEL
 from webhook.harness.bases import merge
 from webhook.harness.case_file import Expectation, Expected
@@ -110,15 +112,25 @@ def _unused(trial: Trial) -> Iterator[str]:
 
 
 def _unselected(trial: Trial) -> Iterator[str]:
-    """Yield the labels of the namespace that no selector names, where only selectors use them."""
+    """Yield the labels that no selector names, where only selectors use them: a typo would make `not-matched` true."""
     policies = trial.engine.policies
-    clauses = (clause for each in policies for clause in each.match.written)
-    selectors = [clause.namespace_selector for clause in clauses if clause.namespace_selector is not None]
-    if selectors and not any({NAMESPACE_LABELS, NAMESPACE} & each.needs for each in policies):
-        named = {key for each in selectors for key in each.match_labels}
-        named |= {each.key for selector in selectors for each in selector.match_expressions}
-        for key in trial.looked_up[NAMESPACE_LABELS].keys() - named - {NAME_LABEL}:
-            yield f"namespace_labels.{key}: no policy selects by this label{did_you_mean(key, named)}"
+    clauses = [clause for each in policies for clause in each.match.written]
+    in_namespace = [each.namespace_selector for each in clauses if each.namespace_selector is not None]
+    in_object = [each for clause in clauses for each in (clause.object_selector, clause.pod_selector) if each]
+    if not any({NAMESPACE_LABELS, NAMESPACE} & each.needs for each in policies):
+        set_labels = trial.looked_up[NAMESPACE_LABELS].keys() - {NAME_LABEL}
+        yield from _unnamed("namespace_labels", set_labels, in_namespace)
+    if trial.expect == "not-matched" and not any(each.condition for each in policies):
+        labels = value_at(trial.admission.about, "metadata.labels") or {}
+        yield from _unnamed("object.metadata.labels", labels, in_object)
+
+
+def _unnamed(path: str, labels: Iterable[str], selectors: Sequence[LabelSelector]) -> Iterator[str]:
+    named = {key for each in selectors for key in each.match_labels}
+    named |= {each.key for selector in selectors for each in selector.match_expressions}
+    for key in labels if selectors else ():
+        if key not in named:
+            yield f"{path}.{key}: no policy selects by this label{did_you_mean(key, named)}"
 
 
 def _differences(trial: Trial, answer: Answer) -> Iterator[str]:

@@ -153,6 +153,37 @@ def test_a_label_of_the_namespace_that_no_selector_names_is_a_difference(told):
     assert told(f"namespace_labels: {{tier: large}}, {MANY}, expect: not-matched", selected) == []
 
 
+def test_a_label_of_an_unmatched_object_that_no_selector_names_is_a_difference(told):
+    """As with a label of its namespace; an object that a policy judges may have any labels."""
+    selected = LIMITS + "  match: {any: [{objectSelector: {matchLabels: {tier: small}}}, {namespaces: [judged]}]}\n"
+    case = "object: {kind: Deployment, metadata: {labels: {%s: large}}, spec: {replicas: %s}}, expect: %s"
+    assert told(case % ("teir", 9, "not-matched"), selected) == [
+        'object.metadata.labels.teir: no policy selects by this label; did you mean "tier"?'
+    ]
+    assert told(case % ("tier", 9, "not-matched"), selected) == []
+    assert told(f"namespace: judged, {case % ('teir', 1, 'allowed')}", selected) == []
+
+
+@pytest.mark.parametrize(
+    ("head", "case", "fault"),
+    [
+        (
+            "policy: service-selectors",
+            "object: {kind: Service}, looked_up: {services: [{metadata: {name: b, namespace: other}}]}",
+            'services[0].metadata.namespace: only namespace "default" is looked up, that of the request',
+        ),
+        (
+            "policy: unique-ingress-hosts",
+            "object: {kind: Ingress}, looked_up: {ingresses: [{name: b, namespace: c, hosts: case.example}]}",
+            "ingresses[0].hosts: must be a list",
+        ),
+    ],
+)
+def test_a_look_up_has_what_the_webhook_looks_up(told, head, case, fault):
+    """Objects of the request's namespace, but Ingresses of all."""
+    assert told(f"{case}, expect: allowed", head=head, more="") == [f"cases.yaml:3: cases[0].looked_up.{fault}"]
+
+
 @pytest.mark.parametrize(
     ("kinds", "rule", "fault"),
     [
