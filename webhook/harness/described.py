@@ -142,7 +142,7 @@ def _described(case: Case, field: str, base: Object, rules: list[Policy]) -> Obj
         raise FaultsError([(f"{field}.metadata", "must be an object")])
     in_pod = f"{path}." if pod is not None else None
     is_denied = isinstance(case.expect, Expectation) and bool(case.expect.denied or case.expect.malformed)
-    if faults := list(_field_faults(object, base, rules, types=not is_denied)):  # a denial may be about a wrong type
+    if faults := list(_field_faults(object, base, rules, is_denied=is_denied)):
         raise FaultsError(
             (
                 f"{pod_field}.{path.removeprefix(in_pod)}" if in_pod and path.startswith(in_pod) else f"{field}.{path}",
@@ -153,11 +153,14 @@ def _described(case: Case, field: str, base: Object, rules: list[Policy]) -> Obj
     return object
 
 
-def _field_faults(object: Object, base: Object, rules: list[Policy], *, types: bool) -> Faults:
-    """Yield the fields that the kind does not have: a typo tests nothing. An unknown version has those of the known."""
+def _field_faults(object: Object, base: Object, rules: list[Policy], *, is_denied: bool) -> Faults:
+    """Yield the fields that the kind does not have: a typo tests nothing. An unknown version has those of the known.
+
+    A denial may be about a wrong type, and shows that a rule reads the field that it is about.
+    """
     if not rules and root_type(str(object["apiVersion"]), str(object["kind"])) is None:
         object = {**object, "apiVersion": base["apiVersion"]}
-    yield from unknown_fields(object, types=types)
+    yield from unknown_fields(object, types=not is_denied)
     in_cel = [policy for policy in rules if isinstance(policy, RulePolicy) and policy.mutate is None]
-    if rules and len(in_cel) == len(rules):
+    if rules and len(in_cel) == len(rules) and not is_denied:
         yield from unread(object, in_cel)

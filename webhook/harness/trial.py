@@ -2,26 +2,23 @@
 
 import base64
 import traceback
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import jsonpatch
 import orjson
 
-from config.api.match import LabelSelector
 from config.documents import DocumentError
-from config.faults import did_you_mean
 from webhook import review
-from webhook.engine import NAMESPACE, NAMESPACE_LABELS, Engine, NotLookedUpError, Outcome, Verdict
+from webhook.engine import Engine, NotLookedUpError, Outcome, Verdict
 from webhook.engine.jsonpatch import same
-from webhook.engine.origins import value_at
-from webhook.engine.request import NAME_LABEL
 from webhook.harness.bases import merge
 from webhook.harness.case_file import Expectation, Expected
 from webhook.harness.cases import Trial
 from webhook.harness.reviews import Admission
 from webhook.harness.reviews import review as encode
+from webhook.harness.unused import unused
 
 OWN = ("webhook.engine", "webhook.harness")  # whose stack frames do not help the author of a policy
 Reported = tuple[str, str]  # policy and message
@@ -93,44 +90,12 @@ def attempt(trial: Trial) -> Tried:
     except review.MalformedRequestError as error:
         raise DocumentError(f"{trial.where}: {trial.name}: {error}") from None
     answer = replace(answer, outcomes=tuple(filter(trial.engine.looked, answer.outcomes)))
-    return Tried(trial, answer, (*_unused(trial), *_differences(trial, answer)))
+    return Tried(trial, answer, (*unused(trial), *_differences(trial, answer)))
 
 
 def differences(trial: Trial) -> list[str]:
     """Return the differences between the actual and the expected answer, one per line; empty if the case passes."""
     return list(attempt(trial).differences)
-
-
-def _unused(trial: Trial) -> Iterator[str]:
-    """Yield the look-ups and labels of the namespace that the case sets but no policy uses."""
-    if trial.looks_up:
-        about = review.envelope(encode(trial.admission)).attributes
-        needed = trial.engine.needs(about) | trial.engine.needs(about, mutating=True)
-        for name in sorted(trial.looks_up - needed):
-            yield f"looked_up.{name}: no policy uses this look-up for the request"
-    yield from _unselected(trial)
-
-
-def _unselected(trial: Trial) -> Iterator[str]:
-    """Yield the labels that no selector names, where only selectors use them: a typo would make `not-matched` true."""
-    policies = trial.engine.policies
-    clauses = [clause for each in policies for clause in each.match.written]
-    in_namespace = [each.namespace_selector for each in clauses if each.namespace_selector is not None]
-    in_object = [each for clause in clauses for each in (clause.object_selector, clause.pod_selector) if each]
-    if not any({NAMESPACE_LABELS, NAMESPACE} & each.needs for each in policies):
-        set_labels = trial.looked_up[NAMESPACE_LABELS].keys() - {NAME_LABEL}
-        yield from _unnamed("namespace_labels", set_labels, in_namespace)
-    if trial.expect == "not-matched" and not any(each.condition for each in policies):
-        labels = value_at(trial.admission.about, "metadata.labels") or {}
-        yield from _unnamed("object.metadata.labels", labels, in_object)
-
-
-def _unnamed(path: str, labels: Iterable[str], selectors: Sequence[LabelSelector]) -> Iterator[str]:
-    named = {key for each in selectors for key in each.match_labels}
-    named |= {each.key for selector in selectors for each in selector.match_expressions}
-    for key in labels if selectors else ():
-        if key not in named:
-            yield f"{path}.{key}: no policy selects by this label{did_you_mean(key, named)}"
 
 
 def _differences(trial: Trial, answer: Answer) -> Iterator[str]:

@@ -133,8 +133,16 @@ def test_a_typo_in_a_kind_without_a_schema_is_an_error(told, object, fault):
     """Rules in CEL name the fields that count."""
     case = f"object: {{{CERTIFICATE}, {object}}}, expect: allowed"
     assert told(case, CERTIFICATES, more="") == [f"cases.yaml:3: cases[0].{fault}"]
-    whole = f"object: {{{CERTIFICATE}, spec: {{issuer: {{name: a}}}}}}, expect: allowed"
-    assert told(whole, CERTIFICATES, more="") == []
+    assert (
+        told(f"object: {{{CERTIFICATE}, spec: {{issuer: {{name: a}}}}}}, expect: allowed", CERTIFICATES, more="") == []
+    )
+
+
+def test_a_denied_object_of_a_kind_without_a_schema_may_have_other_fields(told):
+    """Its denial shows that a rule reads the one that it is about."""
+    denied = "expect: {denied: [{path: '', message: few}]}"
+    case = f"object: {{{CERTIFICATE}, spec: {{issuer: {{name: '', group: b}}}}}}, {denied}"
+    assert told(case, CERTIFICATES, more="") == []
 
 
 def test_a_kind_that_a_policy_names_in_full_needs_its_version(told):
