@@ -101,8 +101,12 @@ def _changes(kind: str, spec: dict[str, Any], catalogue: Catalogue) -> Iterator[
         yield from ((("params", wire), f"params.{wire} set to {each}", each) for each in choices)
     if kind in ("ClusterAdmissionPolicy", "AdmissionPolicy"):
         clauses = spec.get("match", {}).get("any") or []
-        for number in range(len(clauses)):
-            yield ("match", "any"), f"match.any[{number}] removed", clauses[:number] + clauses[number + 1 :]
+        for number, clause in enumerate(clauses):
+            if len(clauses) > 1:
+                yield ("match", "any"), f"match.any[{number}] removed", clauses[:number] + clauses[number + 1 :]
+            for field in clause if len(clause) > 1 else ():
+                others = {name: clause[name] for name in clause if name != field}
+                yield ("match", "any", number), f"match.any[{number}].{field} removed", others
         if "match" in spec:
             yield ("match",), "match removed", {}
         if "validations" in spec if policy is None else policy.validate is not None:
