@@ -28,7 +28,7 @@ from tests.controlplane.binaries import helm_binary
 from webhook.engine.kinds import KINDS
 from webhook.harness.case_file import Expectation
 from webhook.harness.cases import Trial, load_trials
-from webhook.harness.trial import ask
+from webhook.harness.reviews import ask
 from webhook.policy_sets.catalogue import catalogue
 from webhook.server.look_ups import RESOURCES
 from webhook.server.metrics import Metrics as WebhookMetrics

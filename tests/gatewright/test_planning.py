@@ -31,8 +31,7 @@ from webhook.engine import (
 )
 from webhook.engine.kinds import KINDS
 from webhook.engine.look_ups import LOOK_UPS, with_object
-from webhook.harness.reviews import Admission
-from webhook.harness.trial import ask
+from webhook.harness.reviews import Admission, ask
 from webhook.policy_sets.catalogue import catalogue
 from webhook.policy_sets.policy_set import load
 

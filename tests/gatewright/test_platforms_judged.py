@@ -13,8 +13,7 @@ from gatewright.planning import planners_of
 from tests.controller.reconcilers.platforms import platform, stack
 from webhook.engine import NAMESPACE_LABELS, NOW, SERVED, Engine
 from webhook.engine.look_ups import LOOK_UPS
-from webhook.harness.reviews import Admission
-from webhook.harness.trial import ask
+from webhook.harness.reviews import Admission, ask
 from webhook.policy_sets.catalogue import catalogue
 from webhook.policy_sets.policy_set import load
 

@@ -9,7 +9,7 @@ from config.edits import changed
 from webhook.engine.fields import steps_of
 from webhook.engine.violation import UNSET
 from webhook.harness.cases import load_trials
-from webhook.harness.trial import ask
+from webhook.harness.reviews import ask
 from webhook.policy_sets.catalogue import catalogue
 
 MENDABLE = {  # policies whose violations `check --fix` mends

@@ -18,8 +18,7 @@ from webhook.engine.request import NAME_LABEL
 from webhook.findings import Finding, findings
 from webhook.harness.bases import namespace_of as reviewed_namespace
 from webhook.harness.objects import as_served, is_whole, namespace_of, require_object
-from webhook.harness.reviews import Admission, group_version_kind
-from webhook.harness.trial import Answer, ask
+from webhook.harness.reviews import Admission, Answer, ask, group_version_kind
 from webhook.known import Known
 from webhook.messages import failure
 from webhook.review import MalformedRequestError, NotAReviewError, read

@@ -1,11 +1,14 @@
-"""Write the AdmissionReview that the API server would send for an object."""
+"""Ask an engine as the API server asks the webhook: by the AdmissionReview that it would send for an object."""
 
-from dataclasses import dataclass
+import base64
+from dataclasses import dataclass, replace
 from typing import Any
 
+import jsonpatch
 import orjson
 
-from webhook.engine import kinds
+from webhook.engine import Engine, Outcome, Verdict, kinds
+from webhook.review import answer, read
 
 SERVER_UID = "00000000-0000-0000-0000-000000000000"
 SCALE = {"apiVersion": "autoscaling/v1", "kind": "Scale"}
@@ -68,3 +71,49 @@ def review(admission: Admission) -> bytes:
 
 def _named(group: str, version: str, kind: str) -> dict[str, str]:
     return {"group": group, "version": version, "kind": kind}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer to one request: the last response, the patched object, and the outcome of each policy."""
+
+    response: dict[str, Any]
+    object: dict[str, Any] | None
+    outcomes: tuple[Outcome, ...]
+    patched_twice: bool  # whether a second mutation changed the object again
+
+    @property
+    def allowed(self) -> bool:
+        """Whether the request is allowed."""
+        return bool(self.response["allowed"])
+
+
+def ask(engine: Engine, admission: Admission, looked_up: dict[str, Any]) -> Answer:
+    """Judge a request as the API server does: mutate, mutate again, then validate; each with an encoded review.
+
+    Raises MalformedRequestError if the object could not be part of a review.
+    """
+    mutated, first, outcomes = _mutate(engine, admission, looked_up)
+    if not first["allowed"]:
+        return Answer(first, admission.object, outcomes, patched_twice=False)
+    again, second, _ = _mutate(engine, mutated, looked_up)
+    verdict, response = _round(engine.validate, again, looked_up)
+    warnings = [*first.get("warnings", ()), *response.get("warnings", ())]
+    response = response | ({"warnings": warnings} if warnings else {})
+    return Answer(response, mutated.object, outcomes + verdict.outcomes, patched_twice="patch" in second)
+
+
+def _mutate(
+    engine: Engine, admission: Admission, looked_up: dict[str, Any]
+) -> tuple[Admission, dict[str, Any], tuple[Outcome, ...]]:
+    verdict, response = _round(engine.mutate, admission, looked_up)
+    if "patch" in response:
+        operations = orjson.loads(base64.b64decode(response["patch"]))
+        admission = replace(admission, object=jsonpatch.apply_patch(admission.object, operations))
+    return admission, response, verdict.outcomes
+
+
+def _round(judge: Any, admission: Admission, looked_up: dict[str, Any]) -> tuple[Verdict, dict[str, Any]]:
+    request = read(review(admission)).with_looked_up(looked_up)
+    verdict = judge(request)
+    return verdict, orjson.loads(answer(request, verdict))["response"]

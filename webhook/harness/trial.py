@@ -1,42 +1,23 @@
 """Run a case through the webhook's review code, and compare the answer with the expected one."""
 
-import base64
 import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import jsonpatch
-import orjson
 
 from config.documents import DocumentError
-from webhook import review
-from webhook.engine import Engine, NotLookedUpError, Outcome, Verdict
+from webhook.engine import NotLookedUpError, Outcome
 from webhook.engine.jsonpatch import same
 from webhook.harness.bases import merge
 from webhook.harness.case_file import Expectation, Expected
 from webhook.harness.cases import Trial
-from webhook.harness.reviews import Admission
-from webhook.harness.reviews import review as encode
+from webhook.harness.reviews import Answer, ask
 from webhook.harness.unused import unused
+from webhook.review import MalformedRequestError
 
 OWN = ("webhook.engine", "webhook.harness")  # whose stack frames do not help the author of a policy
 Reported = tuple[str, str]  # policy and message
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """The answer to one request: the last response, the patched object, and the outcome of each policy."""
-
-    response: dict[str, Any]
-    object: dict[str, Any] | None
-    outcomes: tuple[Outcome, ...]
-    patched_twice: bool  # whether a second mutation changed the object again
-
-    @property
-    def allowed(self) -> bool:
-        """Whether the request is allowed."""
-        return bool(self.response["allowed"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,37 +29,6 @@ class Tried:
     differences: tuple[str, ...]
 
 
-def ask(engine: Engine, admission: Admission, looked_up: dict[str, Any]) -> Answer:
-    """Judge a request as the API server does: mutate, mutate again, then validate; each with an encoded review.
-
-    Raises MalformedRequestError if the object could not be part of a review.
-    """
-    mutated, first, outcomes = _mutate(engine, admission, looked_up)
-    if not first["allowed"]:
-        return Answer(first, admission.object, outcomes, patched_twice=False)
-    again, second, _ = _mutate(engine, mutated, looked_up)
-    verdict, response = _round(engine.validate, again, looked_up)
-    warnings = [*first.get("warnings", ()), *response.get("warnings", ())]
-    response = response | ({"warnings": warnings} if warnings else {})
-    return Answer(response, mutated.object, outcomes + verdict.outcomes, patched_twice="patch" in second)
-
-
-def _mutate(
-    engine: Engine, admission: Admission, looked_up: dict[str, Any]
-) -> tuple[Admission, dict[str, Any], tuple[Outcome, ...]]:
-    verdict, response = _round(engine.mutate, admission, looked_up)
-    if "patch" in response:
-        operations = orjson.loads(base64.b64decode(response["patch"]))
-        admission = replace(admission, object=jsonpatch.apply_patch(admission.object, operations))
-    return admission, response, verdict.outcomes
-
-
-def _round(judge: Any, admission: Admission, looked_up: dict[str, Any]) -> tuple[Verdict, dict[str, Any]]:
-    request = review.read(encode(admission)).with_looked_up(looked_up)
-    verdict = judge(request)
-    return verdict, orjson.loads(review.answer(request, verdict))["response"]
-
-
 def attempt(trial: Trial) -> Tried:
     """Run one trial. Raises DocumentError if its object could not be part of a review.
 
@@ -87,7 +37,7 @@ def attempt(trial: Trial) -> Tried:
     trial.engine.begin()
     try:
         answer = ask(trial.engine, trial.admission, trial.looked_up)
-    except review.MalformedRequestError as error:
+    except MalformedRequestError as error:
         raise DocumentError(f"{trial.where}: {trial.name}: {error}") from None
     answer = replace(answer, outcomes=tuple(filter(trial.engine.looked, answer.outcomes)))
     return Tried(trial, answer, (*unused(trial), *_differences(trial, answer)))

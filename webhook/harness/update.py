@@ -9,7 +9,8 @@ import yaml
 
 from webhook.harness.case_file import Expectation, Expected
 from webhook.harness.cases import Trial
-from webhook.harness.trial import Answer, Reported, Tried, audited, code_of, denied, is_expected, warned
+from webhook.harness.reviews import Answer
+from webhook.harness.trial import Reported, Tried, audited, code_of, denied, is_expected, warned
 
 WIDTH = 120  # maximum line length; a longer flow collection is written as a block
 Edit = tuple[int, int, str]

@@ -28,8 +28,7 @@ from tests.controller.reconcilers.every_kind import (
 )
 from webhook.engine import Engine
 from webhook.engine.origins import STEP
-from webhook.harness.reviews import Admission
-from webhook.harness.trial import ask
+from webhook.harness.reviews import Admission, ask
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 LABEL = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")

@@ -10,7 +10,7 @@ from tests.policies.on_a_cluster.questions import Question
 from tests.policies.on_a_cluster.requests import Object
 from webhook.engine import PARENT, Engine
 from webhook.harness.case_file import Expectation, Expected
-from webhook.harness.trial import ask
+from webhook.harness.reviews import ask
 
 
 def judged_otherwise(engine: Engine, question: Question) -> Iterator[str]:
