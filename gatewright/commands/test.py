@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from config.documents import DocumentError, yaml_files
+from config.documents import DocumentError, read_documents, yaml_files
 from config.settings import Settings
 from gatewright import last_failed, watching
 from gatewright.case_reports import coverage_lines, mutant_lines, result
@@ -17,6 +17,7 @@ from webhook.engine.exceptions import HOME
 from webhook.harness.cases import Trial, load_trials
 from webhook.harness.coverage import coverage, percent
 from webhook.harness.mutants import Mutant, tried
+from webhook.harness.objects import is_object
 from webhook.harness.trial import Tried, attempt
 from webhook.harness.update import updated
 from webhook.policy_sets.catalogue import catalogue
@@ -92,8 +93,10 @@ def _load(paths: tuple[Path, ...], home: str) -> tuple[list[Trial], list[Problem
     """Return the trials of all readable files, and the errors of the others."""
     trials: list[Trial] = []
     problems: list[Problem] = []
-    files = {file.resolve(): file for path in paths for file in yaml_files(path)}
-    for file in files.values():
+    for file in {file.resolve(): file for path in paths for file in yaml_files(path)}.values():
+        if file not in paths and _has_only_objects(file):
+            click.echo(f"{file}: skipped: objects, not cases", err=True)
+            continue
         try:
             trials += load_trials(file, catalogue(), home)
         except DocumentError as error:
@@ -101,6 +104,15 @@ def _load(paths: tuple[Path, ...], home: str) -> tuple[list[Trial], list[Problem
     if not trials and not problems:
         raise DocumentError(f"{', '.join(map(str, paths))}: no cases")
     return trials, problems
+
+
+def _has_only_objects(file: Path) -> bool:
+    """Whether a file of a directory is a policy set or manifests, as they may stand beside case files."""
+    try:
+        documents = list(read_documents(file))
+    except DocumentError:
+        return False
+    return bool(documents) and all(map(is_object, documents))
 
 
 def _tried(trials: list[Trial], problems: list[Problem]) -> Iterator[Tried]:

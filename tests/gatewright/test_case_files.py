@@ -78,6 +78,28 @@ def test_an_empty_file_is_an_error(run):
     assert run("cases.yaml") == (3, "0 cases\n", "cases.yaml: the case file is empty\n")
 
 
+def test_a_directory_may_have_policy_sets_beside_cases(run):
+    """They are named as skipped; what is named itself is never skipped, and a directory without cases is an error."""
+    policies = "apiVersion: gatewright.io/v1alpha1\nkind: ClusterAdmissionPolicy\nmetadata: {name: a}\n"
+    Path("mine").mkdir()
+    Path("mine/set.yaml").write_text(f"{policies}spec: {{policy: replica-limits}}\n")
+    skipped = "mine/set.yaml: skipped: objects, not cases\n"
+    assert run("mine") == (3, "", f"{skipped}mine: no cases\n")
+    assert run("mine/set.yaml")[2].startswith("mine/set.yaml:1: cases: missing; it is required\n")
+    Path("mine/few.YAML").write_text(CASES.replace("30", "3"))
+    assert run("mine", "mine/few.YAML") == (0, "2 cases: 2 passed\n", skipped)
+
+
+def test_one_impossible_object_does_not_hide_the_other_cases(run):
+    """It is an error at its case."""
+    Path("cases.yaml").write_text(
+        f"{CASES}- {{name: c, object: {{kind: Pod, metadata: {{name: 5}}}}, expect: allowed}}\n"
+    )
+    code, out, err = run("cases.yaml")
+    assert (code, out.splitlines()[-1]) == (3, "2 cases: 1 passed, 1 failed")
+    assert err == "cases.yaml:5: c: request.name: Expected `str | null`, got `int`\n"
+
+
 def test_cases_are_selected_by_text_and_by_the_last_run(run):
     """-k matches file and name; --last-failed uses a record below the current directory, which git ignores."""
     assert run("-k", "few", "cases.yaml")[:2] == (0, "1 case: 1 passed\n")
