@@ -12,8 +12,8 @@ from webhook.engine.exceptions import HOME
 from webhook.engine.request import NAME_LABEL
 from webhook.harness.bases import POD_KIND_NAMES, pod_path
 from webhook.harness.case_file import Case, CaseFile, Expectation
+from webhook.harness.case_request import namespace_in, request_of
 from webhook.harness.derived import derive, expected_of
-from webhook.harness.described import namespace_in, request_of
 from webhook.harness.looked_up import look_up_faults
 from webhook.harness.reviews import Admission
 from webhook.harness.subject import Subject, WatchedEngine, single
