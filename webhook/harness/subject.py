@@ -14,7 +14,7 @@ from webhook.policy_sets.rules import RulePolicy
 
 RECORDS = frozenset({"pod", "pod_metadata", "containers", "volumes", "images", "before"})  # None or empty means absent
 ROUTING = frozenset(  # what a policy reads to decide whether a request concerns it
-    {"kind", "resource_kind", "uid", "operation", "group", "resource_group", "resource", "target"}
+    {"kind", "resource_kind", "uid", "operation", "group", "resource_group", "resource", "target", "lookup"}
 )
 Judge = Callable[[Request, Any], Iterable[Any]]
 
