@@ -39,6 +39,7 @@ class WatchedEngine(Engine):
     def _watched(self, bound: BoundPolicy) -> BoundPolicy:
         """Return a policy that is watched: one in Python while it runs, rules in CEL by the fields that they name."""
         policy = bound.policy
+        rules_look = isinstance(policy, RulePolicy) and looks(policy)
 
         def looked() -> None:
             self._looked.add(bound.title)
@@ -47,7 +48,7 @@ class WatchedEngine(Engine):
             def watched(request: Request, params: Any) -> Iterator[Any]:
                 if not isinstance(policy, RulePolicy):
                     request = cast(Request, _Watched(request, looked))
-                elif looks(policy):
+                elif rules_look:
                     looked()
                 for each in judge(request, params) if judge is not None else ():
                     if not isinstance(each, Violation | Patch):
