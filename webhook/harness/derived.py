@@ -3,10 +3,9 @@
 import copy
 import re
 from dataclasses import replace
-from typing import Any, cast
 
 from webhook.engine.origins import value_at
-from webhook.harness.bases import POD_SPEC, pod_path, smallest
+from webhook.harness.bases import POD_SPEC, has_smallest, pod_path, smallest
 from webhook.harness.case_file import Derivation, Expectation, Expected
 from webhook.harness.reviews import Admission
 
@@ -25,6 +24,8 @@ def derive(admission: Admission, how: Derivation) -> Admission:
         return replace(admission, object={**object, "metadata": {**metadata, "generateName": "case-"}}, parent_name="")
     kind = object["kind"]
     if how == "update":
+        if kind not in has_smallest():
+            raise LookupError(f"no smallest {kind} is known; use `old_object`")
         name = object["metadata"].get("name", "case")
         return replace(admission, old_object=smallest(kind, name, admission.namespace), operation="UPDATE")
     path = pod_path(kind)
@@ -33,7 +34,9 @@ def derive(admission: Admission, how: Derivation) -> Admission:
     if how == "ephemeral" and kind != "Pod":
         raise LookupError("only a Pod has ephemeral containers")
     moved = copy.deepcopy(object)
-    pod = cast(dict[str, Any], value_at(moved, path))
+    pod = value_at(moved, path)
+    if not isinstance(pod, dict) or not isinstance(pod.get("containers"), list):
+        raise LookupError("the object has no containers")
     containers, pod["containers"] = pod["containers"], [OTHER]
     if how == "init":
         pod["initContainers"] = [*pod.get("initContainers", ()), *containers]

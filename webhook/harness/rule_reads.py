@@ -30,8 +30,11 @@ def unread(object: dict[str, Any], policies: Iterable[RulePolicy]) -> Iterator[t
 def _unread(value: Any, above: Steps, read: set[Steps]) -> Iterator[tuple[str, str]]:
     if any(above[: len(steps)] == steps for steps in read):
         return  # a rule reads all of it
+    if not isinstance(value, dict):
+        yield ".".join(above), "must be an object: a rule reads fields of it"
+        return
     known = {steps[len(above)] for steps in read if steps[: len(above)] == above}
-    for key, below in value.items() if isinstance(value, dict) else ():
+    for key, below in value.items():
         if key in known:
             yield from _unread(below, (*above, key), read)
         else:

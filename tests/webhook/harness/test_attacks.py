@@ -125,6 +125,7 @@ def test_a_rule_that_reads_no_more_than_the_kind_is_not_matched(told, rule):
     [
         ("spec: {insecrue: true}", 'object.spec.insecrue: no rule reads this field; did you mean "insecure"?'),
         ("spec: {issuer: {nam: a}}", 'object.spec.issuer.nam: no rule reads this field; did you mean "name"?'),
+        ("spec: issuer", "object.spec: must be an object: a rule reads fields of it"),
         ("metadata: {lables: {}}", 'object.metadata.lables: unknown field; did you mean "labels"?'),
         ("spec: {issuer: {name: a, group: b}}", "object.spec.issuer.group: no rule reads this field; known: name"),
     ],

@@ -531,6 +531,8 @@ def test_the_operation_follows_from_the_objects(file, case, operation, object, o
         ("each: [exec], object: {ttty: true}", 'object.ttty: unknown field; did you mean "tty"?'),
         ("each: [Deployment], pod: {}, also: [ephemeral]", "also: ephemeral: only a Pod has ephemeral containers"),
         ("object: {kind: WebApp}, also: [init]", "also: init: a WebApp has no pod spec"),
+        ("pod: {containers: null}, also: [init]", "also: init: the object has no containers"),
+        ("object: {kind: Pod, spec: null}, also: [ephemeral]", "also: ephemeral: the object has no containers"),
     ],
 )
 def test_a_typo_in_a_case_is_an_error(file, case, fault):
