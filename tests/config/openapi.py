@@ -17,11 +17,11 @@ SCALARS = ("Quantity", "IntOrString", "Time", "MicroTime", "RawExtension", "Fiel
 
 
 def published(plane: ControlPlane) -> dict[str, Any]:
-    """The fields of each kind that policies know and the API server serves, with the types below them."""
+    """The fields of each kind that policies know or look up and the API server serves, with the types below them."""
     index = _get(plane, "/openapi/v3")["paths"]
     schemas: dict[str, Any] = {}
     kinds: dict[str, str] = {}
-    wanted = {kind for _, kind in KINDS} | {"Scale"}
+    wanted = {kind for _, kind in KINDS} | {"Scale", "LimitRange"}
     for group_version in sorted({each for kind in KINDS.values() for each in _served(kind.group, index)}):
         found = _get(plane, index[group_version]["serverRelativeURL"])["components"]["schemas"]
         schemas |= found

@@ -16,6 +16,7 @@ from webhook.harness.rule_reads import unread
 from webhook.policy_sets.rules import RulePolicy
 
 IDENTITY = ("apiVersion", "kind", "metadata.name", "metadata.namespace")  # what an update does not change
+RESOURCES = frozenset({"cpu", "memory", "ephemeral-storage", "storage"})
 
 Object = dict[str, Any]
 Faults = Iterator[tuple[str, str]]  # path below the case, and what is wrong there
@@ -161,6 +162,22 @@ def _field_faults(object: Object, base: Object, rules: list[Policy], *, is_denie
     if not rules and root_type(str(object["apiVersion"]), str(object["kind"])) is None:
         object = {**object, "apiVersion": base["apiVersion"]}
     yield from unknown_fields(object, types=not is_denied)
+    yield from _unknown_resources(object, "")
     in_cel = [policy for policy in rules if isinstance(policy, RulePolicy) and policy.mutate is None]
     if rules and len(in_cel) == len(rules) and not is_denied:
         yield from unread(object, in_cel)
+
+
+def _unknown_resources(value: Any, path: str) -> Faults:
+    """Yield the limits and requests of what is no resource: the API server knows these, and names with a domain."""
+    for key, below in value.items() if isinstance(value, dict) else ():
+        at_key = f"{path}.{key}" if path else str(key)
+        if key in ("limits", "requests") and isinstance(below, dict):
+            for name in below:
+                if name not in RESOURCES and "/" not in name and not name.startswith("hugepages-"):
+                    yield f"{at_key}.{name}", f"unknown resource{did_you_mean(name, RESOURCES)}"
+        elif isinstance(below, list):
+            for index, item in enumerate(below):
+                yield from _unknown_resources(item, f"{at_key}[{index}]")
+        else:
+            yield from _unknown_resources(below, at_key)

@@ -47,10 +47,10 @@ def _faults(path: str, object: Any, kinds: list[str], namespace: str) -> Faults:
     elif kind not in kinds:
         yield f"{path}.kind", f"must be one of {', '.join(kinds)}"
     else:
-        base = {key: smallest(kind)[key] for key in ("apiVersion", "kind")} if kind in has_smallest() else {}
+        base = {"apiVersion": smallest(kind)["apiVersion"] if kind in has_smallest() else "v1", "kind": kind}
         whole = {**base, **object}
         yield from ((f"{path}.{field}", text) for field, text in unknown_fields(whole))
-        if base and group_kind(whole) != group_kind(base):
+        if group_kind(whole) != group_kind(base):
             yield f"{path}.apiVersion", f"must be {base['apiVersion']}"
         if value_at(object, "metadata.namespace") not in (None, namespace):
             yield f"{path}.metadata.namespace", f'only namespace "{namespace}" is looked up, that of the request'

@@ -4,7 +4,6 @@ from typing import Any
 
 from config.documents import Document, DocumentError
 from config.faults import did_you_mean
-from config.schemas import root_type
 from webhook.engine.kinds import KINDS
 from webhook.engine.violation import JSON_TYPES
 from webhook.harness.bases import kinds_by_name
@@ -79,10 +78,8 @@ def _require_known_kind(document: Document) -> None:
     """Raise DocumentError for an unknown kind of a built-in group that resembles a known one: a typo."""
     api_version, (group, _, kind) = document.value["apiVersion"], group_version_kind(document.value)
     names = {name for of, name in KINDS if of == group}
-    if kind in names or root_type(api_version, kind) is not None:
-        return
     meant = did_you_mean(kind, names, cutoff=0.8)
-    if meant.startswith("; did"):
+    if kind not in names and meant.startswith("; did"):
         raise DocumentError(f'{document.where("kind")}: kind: {api_version} has no kind "{kind}"{meant}')
 
 

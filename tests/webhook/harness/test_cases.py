@@ -515,6 +515,14 @@ def test_the_operation_follows_from_the_objects(file, case, operation, object, o
             "object: {kind: Pod}, looked_up: {services: [{spec: {selectr: {}}}]}",
             'looked_up.services[0].spec.selectr: unknown field; did you mean "selector"?',
         ),
+        (
+            "pod: {containers: [{name: a, image: b, resources: {limits: {memroy: 1Gi, example.com/gpu: 1}}}]}",
+            'pod.containers[0].resources.limits.memroy: unknown resource; did you mean "memory"?',
+        ),
+        (
+            "object: {kind: Pod}, looked_up: {limit_ranges: [{spec: {limit: []}}]}",
+            'looked_up.limit_ranges[0].spec.limit: unknown field; did you mean "limits"?',
+        ),
         ("object: {kind: Pod}, looked_up: {services: {}}", "looked_up.services: must be a list of objects"),
         (
             "object: {kind: Pod}, looked_up: {disruption_budgets: [{kind: Deployment}]}",
