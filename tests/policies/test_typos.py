@@ -1,0 +1,58 @@
+"""A misspelt name anywhere in a case is noticed, wherever users do not choose the names themselves."""
+
+import copy
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from config.documents import DocumentError, read_documents
+from webhook.harness.cases import load_trials
+from webhook.harness.trial import differences
+from webhook.policy_sets.catalogue import catalogue
+
+HERE = Path(__file__).parent
+EVERY = 10  # of the 12,000 keys of all cases; all of them take half a minute
+CHOSEN = {  # the objects whose keys are names that users choose
+    *("labels", "namespace_labels", "matchLabels", "selector", "annotations", "data", "config", "connection"),
+    *("sysctls", "params", "default", "max", "limits", "requests"),
+}
+Steps = tuple[Any, ...]
+
+
+def keys(value: Any, path: Steps = ()) -> Iterator[Steps]:
+    """Yield the path of each key of the objects in a value."""
+    for key, below in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        if isinstance(value, dict):
+            yield (*path, key)
+        yield from keys(below, (*path, key))
+
+
+def misspelt(case: dict[str, Any], path: Steps) -> dict[str, Any]:
+    """Return a case with another key at `path`."""
+    changed: Any = copy.deepcopy(case)
+    parent = changed
+    for step in path[:-1]:
+        parent = parent[step]
+    parent[f"{path[-1]}x"] = parent.pop(path[-1])
+    return changed  # type: ignore[no-any-return]
+
+
+@pytest.mark.long
+def test_a_misspelt_key_of_a_case_is_noticed(tmp_path):
+    """It is an error of the file, or another answer than expected."""
+    files = {file: next(read_documents(file)).value for file in sorted(HERE.glob("*.yaml"))}
+    places = [(file, case, path) for file, value in files.items() for case in value["cases"] for path in keys(case)]
+    unnoticed = []
+    for file, case, path in places[::EVERY]:
+        written = tmp_path / "cases.yaml"
+        written.write_text(yaml.safe_dump({**files[file], "cases": [misspelt(case, path)]}))
+        try:
+            is_noticed = any(differences(trial) for trial in load_trials(written, catalogue()))
+        except DocumentError:
+            is_noticed = True
+        if not is_noticed and not CHOSEN & {*path[:-1]}:
+            unnoticed.append((file.name, case["name"], path))
+    assert (unnoticed, len(places) > 12_000) == ([], True)
