@@ -1,5 +1,6 @@
 """One run of `check`: judge objects of files or a cluster by policies of files or a cluster, and report."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from config.documents import Document, DocumentError
@@ -15,6 +16,7 @@ from gatewright.subjects import Subjects
 from webhook.engine import BoundPolicy, Engine
 from webhook.engine.conflicts import ConflictingPoliciesError
 from webhook.engine.exceptions import BoundException
+from webhook.engine.kinds import Kind
 from webhook.harness.manifests import Judged
 from webhook.policy_sets.catalogue import catalogue
 from webhook.policy_sets.policy_set import PolicySet, bind, read
@@ -58,17 +60,17 @@ class Checker:
         """
         async with cluster_of(self._settings, self._home, self.problems) as live:
             if self._settings.policies or live is None:
-                self._policies_of_files()
+                self._policies_of_files(await subjects.kinds(live))
             else:
                 await self._policies_of(live)
             await self._judge(subjects, live)
 
-    def _policies_of_files(self) -> None:
+    def _policies_of_files(self, kinds: Sequence[Kind]) -> None:
         if not self._settings.policies:
             raise DocumentError(NO_POLICIES)
         paths, planners = self._settings.policies, planners_of(self._settings, self._home)
         self._documents = policy_documents(paths)
-        self._engine = engine_from(read(self._documents, catalogue()), self._home, planners, paths)
+        self._engine = engine_from(read(self._documents, catalogue(), kinds), self._home, planners, paths)
 
     async def _policies_of(self, live: Live) -> None:
         """Put the cluster's policies in force but those that cannot be used or conflict, as the webhook does."""

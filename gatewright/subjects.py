@@ -10,7 +10,8 @@ from gatewright.live import Live
 from gatewright.sources import Sources
 from gatewright.terminal import Progress, progress
 from webhook.engine import Engine
-from webhook.harness.manifests import Judge, Judged, add_manifests
+from webhook.engine.kinds import Kind
+from webhook.harness.manifests import Judge, Judged, add_manifests, kinds_in
 from webhook.known import Known, Labels
 
 EngineAt = tuple[Engine, datetime]  # an engine, and the time that it judges as of
@@ -28,6 +29,11 @@ class Subjects:
     namespace: str
     labels: Mapping[str, Labels]
     reviews: Sequence[Document | DocumentError] = ()
+
+    async def kinds(self, live: Live | None) -> list[Kind]:
+        """Return the kinds of the subjects that the table of kinds does not have."""
+        documents = [] if self.sources is None else self.sources.documents
+        return kinds_in(documents, {} if live is None else await live.kinds())
 
     async def judged(self, engines: Sequence[EngineAt], live: Live | None) -> AsyncIterator[Verdicts]:
         """Yield the verdict of each engine on each subject, or why it cannot be judged.

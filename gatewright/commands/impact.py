@@ -20,7 +20,7 @@ from gatewright.policies import engine_from, policy_documents
 from gatewright.recorded import read_reviews
 from gatewright.sources import read_sources
 from gatewright.subjects import Subjects
-from webhook.engine import BoundPolicy
+from webhook.engine import BoundPolicy, Engine
 from webhook.engine.exceptions import HOME
 from webhook.known import Labels
 from webhook.policy_sets.catalogue import catalogue
@@ -73,17 +73,12 @@ class Comparison:
     """Two policy sets, and the differences between their verdicts so far."""
 
     def __init__(self, settings: Settings, home: str, paths: tuple[Path, Path], at: datetime | None) -> None:
-        """Read both sets. Raises DocumentError or PolicySetError where one cannot be used."""
+        """Read the files of both sets. Raises DocumentError where one cannot be read."""
         self._settings, self._home = settings, home
         now = datetime.now(UTC)
         self._times = (now, now if at is None else at.replace(tzinfo=UTC))
-        documents = [policy_documents([path]) for path in paths]
-        planners = planners_of(settings, home)
-        self._engines = [
-            engine_from(read(each, catalogue()), home, planners, [path])
-            for each, path in zip(documents, paths, strict=True)
-        ]
-        self._new = documents[1]
+        self._sets = [(path, policy_documents([path])) for path in paths]
+        self._engines = [Engine(()), Engine(())]
         self._results: list[Result] = []
         self._problems: list[Problem] = []
         self._notes: list[str] = []
@@ -93,7 +88,8 @@ class Comparison:
         if not (self._results or self._problems):
             self._problems.append(Problem("no objects to compare"))
         policies = self._engines[1].policies
-        notes = without_effect(exceptions_of(self._new), policies, self._home, self._times[1])
+        _, documents = self._sets[1]
+        notes = without_effect(exceptions_of(documents), policies, self._home, self._times[1])
         return Report(
             "impact",
             tuple(self._results),
@@ -105,8 +101,13 @@ class Comparison:
         )
 
     async def run(self, subjects: Subjects) -> None:
-        """Judge the subjects by both sets."""
+        """Judge the subjects by both sets. Raises DocumentError or PolicySetError where one cannot be used."""
         async with cluster_of(self._settings, self._home, self._problems) as live:
+            kinds, planners = await subjects.kinds(live), planners_of(self._settings, self._home)
+            self._engines = [
+                engine_from(read(documents, catalogue(), kinds), self._home, planners, [path])
+                for path, documents in self._sets
+            ]
             if live is not None and self._settings.kubernetes_policies:
                 self._join(await live.kubernetes_policies())
             await self._compare(subjects, live)

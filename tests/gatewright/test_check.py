@@ -63,6 +63,29 @@ def run(capsys):
     return _run
 
 
+ALL_OF_A_GROUP = """\
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: none}
+spec:
+  matchConstraints:
+    resourceRules: [{apiGroups: [example.test], apiVersions: [v1], operations: [CREATE], resources: ["*"]}]
+  validations: [{expression: "false", messageExpression: "'no ' + request.kind.kind"}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: none}
+spec: {policyName: none, validationActions: [Deny]}
+"""
+
+
+def test_all_resources_of_a_group_are_those_of_the_manifests_too(check):
+    """`*` stands for the kinds of a custom group that the files have, without a cluster that serves them."""
+    Path("none.yaml").write_text(ALL_OF_A_GROUP)
+    Path("gizmo.yaml").write_text("apiVersion: example.test/v1\nkind: Gizmo\nmetadata: {name: it}\n")
+    assert check("gizmo.yaml", policies="none.yaml")[:2] == (1, ["denied it"])
+
+
 @pytest.fixture
 def check(run):
     """Check manifests with the production set; return exit code, `VERDICT NAME` of each object, and stderr."""

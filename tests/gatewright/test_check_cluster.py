@@ -194,11 +194,12 @@ spec: {policyName: none, validationActions: [Deny]}
 """
 
 
-async def test_custom_kinds_are_those_of_the_cluster(server, check):
-    """The resource need not be the plural of the kind, and the kind may be cluster-scoped."""
+@pytest.mark.parametrize("resources", ["gizmo-list", '"*"'])
+async def test_custom_kinds_are_those_of_the_cluster(server, check, resources):
+    """The resource need not be the plural of the kind, a policy need not name it, and it may be cluster-scoped."""
     server.define(GIZMOS)
     server.create(GIZMO, {"metadata": {"name": "there"}})
-    write("none.yaml", NO_GIZMOS)
+    write("none.yaml", NO_GIZMOS.replace("gizmo-list", resources))
     write("gizmo.yaml", "apiVersion: example.test/v1\nkind: Gizmo\nmetadata: {name: new}\n")
     for manifests, name in (((), "there"), (("gizmo.yaml",), "new")):
         code, report, _ = await check("--policies", "none.yaml", *manifests)

@@ -1,6 +1,6 @@
 """Judge manifests as the webhook would if they were applied."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -13,6 +13,7 @@ from config.defaulting import defaulted
 from config.documents import Document, DocumentError
 from webhook.engine import NAMESPACE_LABELS, NOW, BoundPolicy, Engine, NotLookedUpError, Outcome
 from webhook.engine.conflicts import ConflictingPoliciesError
+from webhook.engine.kinds import KINDS, Kind, plural
 from webhook.engine.look_ups import LOOK_UPS
 from webhook.engine.request import NAME_LABEL
 from webhook.findings import Finding, findings
@@ -153,6 +154,20 @@ def add_manifests(known: Known, documents: Iterable[Document], namespace: str) -
     """Add the complete objects among the documents to what is known; `namespace` is the default namespace."""
     for document in filter(is_whole, documents):
         known.add(as_served(document.value), namespace_of(document.value, namespace))
+
+
+def kinds_in(documents: Iterable[Document], known: Mapping[tuple[str, str], Kind]) -> list[Kind]:
+    """Return the kinds that the table of kinds does not have: of the objects among the documents, and `known` ones.
+
+    Where neither these nor a CustomResourceDefinition among the documents say its plural, it is the regular one.
+    """
+    documents = list(filter(is_whole, documents))
+    defined = Known()
+    add_manifests(defined, documents, "")
+    found = (group_version_kind(each.value) for each in documents)
+    regular = {(group, kind): Kind(group, kind, plural(kind), (version,)) for group, version, kind in found}
+    kinds = regular | defined.kinds | dict(known)
+    return [kind for key, kind in kinds.items() if key not in KINDS]
 
 
 def judged(

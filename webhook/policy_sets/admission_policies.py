@@ -39,7 +39,7 @@ class Native:
 def native_policies(documents: Iterable[Document], kinds: Sequence[Kind] = ()) -> tuple[list[Native], list[Document]]:
     """Return Kubernetes' policies among the documents, and the documents that are no part of these.
 
-    `kinds` are those of their cluster that the table of kinds does not have.
+    `kinds` are those of what is judged that the table of kinds does not have.
     """
     found: list[Native] = []
     unbound: list[Native] = []

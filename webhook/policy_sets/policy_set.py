@@ -1,6 +1,6 @@
 """Turn policy objects and exceptions into policies in force, naming every fault with its file and line."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from config.documents import Document
 from config.faults import FaultsError, did_you_mean, parse
 from webhook.engine.bound import BoundPolicy
 from webhook.engine.exceptions import BoundException, check_exception, with_exceptions
+from webhook.engine.kinds import Kind
 from webhook.engine.look_ups import LOOK_UPS
 from webhook.engine.match import Match, can_match, compile_match
 from webhook.engine.policy import Params, Policy
@@ -41,12 +42,15 @@ class PolicySet:
         return PolicySet(kept + other.policies, self.exceptions + other.exceptions)
 
 
-def read(documents: Iterable[Document], catalogue: Catalogue) -> PolicySet:
-    """Return what the documents say. PolicySetError names all faults of all documents."""
+def read(documents: Iterable[Document], catalogue: Catalogue, kinds: Sequence[Kind] = ()) -> PolicySet:
+    """Return what the documents say. PolicySetError names all faults of all documents.
+
+    `kinds` are those of what is judged that the table of kinds does not have.
+    """
     policies: dict[tuple[str | None, str], BoundPolicy] = {}
     exceptions: list[tuple[BoundException, Document]] = []
     faults: list[str] = []
-    native, documents = native_policies(documents)
+    native, documents = native_policies(documents, kinds)
     for each in native:
         faults += _lines(each.document, each.faults)
         policies.update({(None, policy.name): policy for policy in each.policies})
