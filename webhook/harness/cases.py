@@ -54,6 +54,7 @@ def load_trials(path: Path, catalogue: Catalogue, home: str = HOME) -> Iterator[
     documents = list(read_documents(path))
     if not documents:
         raise DocumentError(f"{path}: the case file is empty")
+    lines: dict[str, int] = {}  # of the cases so far, by name
     for document in documents:
         try:
             file = parse(CaseFile, document.value)
@@ -64,6 +65,9 @@ def load_trials(path: Path, catalogue: Catalogue, home: str = HOME) -> Iterator[
         tried: dict[str, tuple[Subject, WatchedEngine]] = {}  # by the parameters of a case; most cases set none
         for index, case in enumerate(file.cases):
             at_case, key = f"cases[{index}]", repr(case.params)
+            line = document.line(f"{at_case}.name")
+            if (other := lines.setdefault(case.name, line)) != line:
+                faults.append((f"{at_case}.name", f"the case at line {other} has the same name"))
             try:
                 if key not in tried:
                     tried[key] = _tried(file, case, document, at_case, catalogue, home)

@@ -3,7 +3,8 @@
 Why: existing objects keep running, but their next update, or their next pod, is denied. The warning gives the number
 from the last audit; without an audit there is no warning. Always in force.
 
-Judged: updates that make a policy deny, or that change the parameters or match of a denying policy.
+Judged: updates that make a policy deny, or that change the parameters or match of a denying policy. A new policy object
+gets no warning, since no audit has judged by it: create it with `[Warn, Audit]`, and add Deny after an audit.
 
 Allowed: always; with a warning if existing objects violate the policy.
 Denied:  nothing.

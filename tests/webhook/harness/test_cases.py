@@ -551,10 +551,17 @@ def test_a_typo_in_a_case_is_an_error(file, case, fault):
 
 def test_all_errors_of_a_file_are_reported(file):
     """One bad case does not hide another."""
-    text = "policy: replica-limits\ncases:\n" + "- {name: a, object: {kind: Pod, sepc: {}}, expect: allowed}\n" * 2
+    case = "- {name: %s, object: {kind: Pod, sepc: {}}, expect: allowed}\n"
+    text = f"policy: replica-limits\ncases:\n{case % 'a'}{case % 'b'}"
     assert faults(file, text) == [
         f'cases.yaml:{line}: cases[{line - 3}].object.sepc: unknown field; did you mean "spec"?' for line in (3, 4)
     ]
+
+
+def test_the_names_of_cases_are_unique_in_a_file(file):
+    """Reports and selections name a case by its name, also where the file has several documents."""
+    text = "policy: replica-limits\ncases:\n- {name: a, object: {kind: Pod}, expect: not-matched}\n"
+    assert faults(file, f"{text}---\n{text}") == ["cases.yaml:7: cases[0].name: the case at line 3 has the same name"]
 
 
 def test_an_unused_look_up_is_a_difference(file):
