@@ -37,6 +37,7 @@ class BoundPolicy:
     category: str = ""
     condition: Condition | None = None  # what `matchConditions` say
     condition_needs: frozenset[str] = frozenset()
+    size: int = 0  # bytes of its object as JSON, which bound what judging by it costs
 
     @cached_property
     def title(self) -> str:

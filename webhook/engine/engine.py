@@ -1,5 +1,6 @@
 """Judge requests: the policies in force, found by one look-up, asked one after the other."""
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import cached_property
@@ -16,6 +17,8 @@ from webhook.engine.planners import NO_PLANNERS, SERVED, Planner, Planners
 from webhook.engine.request import PARENT, Attributes, Request
 from webhook.engine.verdict import Outcome, Verdict, as_sent, without_repeats
 from webhook.engine.violation import Violation
+
+MAX_LIGHT_POLICIES = 4 * 1024  # bytes of a tenant's policy objects: 10 policies, or 200 regular expressions
 
 
 class Engine:
@@ -35,6 +38,12 @@ class Engine:
         self._mutating = Index(each for each in self.policies if each.policy.mutate is not None)
         self._needed_by = {key: self._needed_by_children(planner, key[2]) for key, planner in planners.asked.items()}
         refuse_conflicts(self._mutating)
+        sizes = Counter[str]()
+        for each in self.policies:
+            if each.namespace is not None:
+                sizes[each.namespace] += each.size
+        self.slow_namespaces = frozenset(name for name, size in sizes.items() if size > MAX_LIGHT_POLICIES)
+        """The namespaces with so many tenants' policies that judging by them takes long, however small an object is."""
 
     def with_policies(self, policies: Iterable[BoundPolicy]) -> "Engine":
         """Return an engine of other policies and the same planners. ConflictingPoliciesError as for a new one."""

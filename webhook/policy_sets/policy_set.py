@@ -20,7 +20,7 @@ from webhook.policy_sets.admission_policies import native_policies
 
 Catalogue = Mapping[str, Policy]
 OF_ALL_NAMESPACES = frozenset(name for name, look_up in LOOK_UPS.items() if look_up.everywhere)
-MAX_POLICY_BYTES = 64 * 1024  # of one object as JSON, so that compiling it takes well below a second
+MAX_POLICY_BYTES = 64 * 1024  # of one object as JSON, or a tenant's: compiling them takes well below a second
 KINDS = ("ClusterAdmissionPolicy", "AdmissionPolicy", "PolicyException")
 
 
@@ -111,7 +111,7 @@ def bind(value: Any, catalogue: Catalogue) -> BoundPolicy | BoundException:
         found = f"{value['apiVersion']} {value['kind']}" if {"apiVersion", "kind"} <= value.keys() else "this"
         known = f"{', '.join(KINDS[:-1])} and {KINDS[-1]}"
         raise FaultsError([("", f"a policy set contains {API_VERSION} {known} objects, not {found}")])
-    if (size := len(orjson.dumps(value, default=str))) > MAX_POLICY_BYTES:
+    if (size := size_of(value)) > MAX_POLICY_BYTES:
         raise FaultsError([("", f"has {size:,} bytes; at most {MAX_POLICY_BYTES:,} are allowed")])
     document = parse(PolicyDocument, value)
     if document.kind == "PolicyException":
@@ -146,7 +146,13 @@ def bind(value: Any, catalogue: Catalogue) -> BoundPolicy | BoundException:
         category=spec.category or policy.category,
         condition=None if rules is None else rules.condition,
         condition_needs=frozenset() if rules is None else rules.needs,
+        size=size,
     )
+
+
+def size_of(value: Mapping[str, Any]) -> int:
+    """Return the bytes of an object of a policy set as JSON."""
+    return len(orjson.dumps(value, default=str))
 
 
 def _check_sort(spec: AdmissionPolicySpec) -> None:

@@ -129,9 +129,15 @@ class AdmissionHandler:
             if needs := engine.needs(about, mutating=is_mutating):
                 looked_up = await self._looked_up(about, needs, min(LOOK_UP_SECONDS, route.seconds / 2))
             judge = engine.mutate if is_mutating else engine.validate
-            is_short = is_light(body) and about.group != POLICY_GROUP  # compiling a policy is long, however small it is
+            is_short = is_light(body) and about.namespace not in engine.slow_namespaces
             verdict, answer = await self._turns.run(
-                address, started + route.seconds, _judged, judge, envelope, looked_up, is_short=is_short
+                address,
+                started + route.seconds,
+                _judged,
+                judge,
+                envelope,
+                looked_up,
+                is_short=is_short and about.group != POLICY_GROUP,  # compiling a policy is long, however small it is
             )
         except review.MalformedRequestError as error:
             self._metrics.reviews(route.hook, "other", "malformed").inc()

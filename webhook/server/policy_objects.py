@@ -1,10 +1,13 @@
 """The policy objects of the cluster: the last good version of each, however many bad ones follow.
 
-An object that conflicts with what is in force already is not good either; it is tried again when others change.
+An object that conflicts with what is in force already is not good either, nor is a tenant's policy for which its
+namespace has no room; it is tried again when others change.
 """
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from config.api.policy import AdmissionPolicy, ClusterAdmissionPolicy, PolicyException
 from config.faults import FaultsError
@@ -13,7 +16,7 @@ from kube.store import Entry, Store
 from webhook.engine import BoundPolicy
 from webhook.engine.conflicts import ConflictingPoliciesError
 from webhook.engine.exceptions import BoundException
-from webhook.policy_sets.policy_set import Catalogue, PolicySet, bind, document_of
+from webhook.policy_sets.policy_set import MAX_POLICY_BYTES, Catalogue, PolicySet, bind, document_of, size_of
 from webhook.server.metrics import Metrics
 
 RESOURCES = tuple(
@@ -21,10 +24,14 @@ RESOURCES = tuple(
     for about in (kind.definition for kind in (ClusterAdmissionPolicy, AdmissionPolicy, PolicyException))
 )
 
-EXCEPTION = RESOURCES[2]
+_, TENANTS, EXCEPTION = RESOURCES
 Id = tuple[Resource, str]
 
 log = logging.getLogger("gatewright.webhook.policies")
+
+
+class NoRoomError(ConflictingPoliciesError):
+    """A tenant's policies are too large together: judging by them would take too long."""
 
 
 class PolicyObjects:
@@ -37,6 +44,7 @@ class PolicyObjects:
         self._metrics = metrics
         self._versions: dict[Id, tuple[str, int]] = {}  # that were compiled, good or not: uid and generation
         self._good: dict[Id, BoundPolicy | BoundException] = {}
+        self._sizes = Counter[str]()  # bytes of the tenants' policies that are good, by namespace
         self.problems: dict[Id, Exception] = {}
         """What is wrong with those whose newest version is not in force."""
 
@@ -65,7 +73,7 @@ class PolicyObjects:
             return False
         for id in gone:
             self.problems.pop(id, None)
-            if self._good.pop(id, None):
+            if self._replace(id, None):
                 self._metrics.policy_generation.remove(id[0].kind, id[1])
         changed += [id for id in self._conflicting() if id not in changed]  # which may fit now
         for id in changed:
@@ -87,8 +95,10 @@ class PolicyObjects:
     def _put_in_force(self, id: Id, entry: Entry, check: Callable[[PolicySet], object]) -> None:
         """Put an object in force if it is good, or else remember what is wrong with it."""
         resource, key = id
+        document = document_of(entry.object)
         try:
-            made = bind(document_of(entry.object), self._catalogue)
+            self._check_room(id, document)
+            made = bind(document, self._catalogue)
             if isinstance(made, BoundPolicy) and made.policy.mutate is not None:
                 check(_policy_set(self._good | {id: made}))
         except (FaultsError, ConflictingPoliciesError) as error:
@@ -97,9 +107,29 @@ class PolicyObjects:
                 log.warning("%s %s cannot be used, %s: %s", resource.kind, key, kept, error)
             self.problems[id] = error.with_traceback(None)
             return
-        self._good[id] = made
+        self._replace(id, made)
         self.problems.pop(id, None)
         self._metrics.policy_generation.labels(resource.kind, key).set(entry.generation)
+
+    def _check_room(self, id: Id, document: Mapping[str, Any]) -> None:
+        """Refuse a tenant's policy for which the others of its namespace leave no room, before it is compiled."""
+        if id[0] != TENANTS:
+            return
+        namespace, old = document["metadata"]["namespace"], self._good.get(id)
+        size = self._sizes[namespace] + size_of(document) - (old.size if isinstance(old, BoundPolicy) else 0)
+        if size > MAX_POLICY_BYTES:
+            text = f"the AdmissionPolicies of namespace {namespace} would have {size:,} bytes together"
+            raise NoRoomError(f"{text}; at most {MAX_POLICY_BYTES:,} are in force")
+
+    def _replace(self, id: Id, made: BoundPolicy | BoundException | None) -> bool:
+        """Put an object in force in place of its last good version, or nothing; return whether there was one."""
+        old = self._good.pop(id, None)
+        if made is not None:
+            self._good[id] = made
+        for each, sign in ((old, -1), (made, 1)):
+            if isinstance(each, BoundPolicy) and each.namespace is not None:
+                self._sizes[each.namespace] += sign * each.size
+        return old is not None
 
 
 def _policy_set(objects: Mapping[Id, BoundPolicy | BoundException]) -> PolicySet:

@@ -7,6 +7,7 @@ import logging
 import threading
 import time
 from contextlib import AsyncExitStack
+from dataclasses import replace
 
 import pytest
 
@@ -399,9 +400,12 @@ LARGE = ["x"] * 4000
 class Slow:
     """Return an engine that judges pods named slow only when the test allows it."""
 
-    def __init__(self):
+    def __init__(self, tenants=0):
         self.begun, self.released = threading.Event(), threading.Event()
-        self.engine = Engine([bind(Policy("slow", validate=self.judge, kinds="pods"))])
+        policy = bind(Policy("slow", validate=self.judge, kinds="pods"))
+        own = bind(Policy("own", validate=lambda request, params: iter(()), kinds="pods"))
+        others = [replace(own, name=f"own-{number}", namespace="shop", size=64) for number in range(tenants)]
+        self.engine = Engine([policy, *others])
 
     def judge(self, request, _):
         """Wait for the test."""
@@ -426,6 +430,18 @@ async def test_a_large_review_does_not_delay_others(start):
         assert not large.done()
         slow.released.set()
         assert (await large).response["allowed"]
+
+
+async def test_a_review_by_many_policies_of_a_tenant_does_not_delay_others(start):
+    """It is judged in the thread, however small its object is; reviews of other namespaces are not."""
+    slow = Slow(tenants=65)
+    async with start(slow.engine) as webhook:
+        small = asyncio.create_task(webhook.post(review("slow", namespace="shop")))
+        await asyncio.to_thread(slow.begun.wait, 20)
+        assert (await webhook.post(review(namespace="lab"))).response["allowed"]
+        assert not small.done()
+        slow.released.set()
+        assert (await small).response["allowed"]
 
 
 async def test_a_large_review_is_not_answered_after_its_deadline(start):

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -348,6 +349,29 @@ async def test_a_webhook_starts_despite_conflicts(server):
         await view.seen()
         assert names(view) == {"a", "c"}
         assert view.policies.ready() is None
+
+
+async def test_the_policies_of_a_tenant_have_room_for_64_kib_together(server, cluster, caplog):
+    """What is beyond is not in force until there is room; other namespaces have room of their own."""
+    labels = {f"label-{number}": "*" for number in range(2000)}
+
+    def large(name: str, namespace: str) -> dict[str, Any]:
+        metadata = {"name": name, "namespace": namespace}
+        spec = {"policy": "required-labels", "params": {"labels": labels}}
+        return {"apiVersion": "gatewright.io/v1alpha1", "kind": "AdmissionPolicy", "metadata": metadata, "spec": spec}
+
+    server.create(NAMESPACES, {"metadata": {"name": "lab"}})
+    for name, namespace in (("a", "shop"), ("b", "shop"), ("c", "lab")):
+        server.create(TENANT, large(name, namespace))
+    await cluster.seen()
+    problem = "the AdmissionPolicies of namespace shop would have 66,562 bytes together; at most 65,536 are in force"
+    assert (names(cluster), cluster.policies.objects.conflict(TENANT, "shop/b")) == ({"a", "c"}, problem)
+    assert [each.message for each in caplog.records if each.levelno == logging.WARNING] == [
+        f"AdmissionPolicy shop/b cannot be used, it is not in force: {problem}",
+    ]
+    server.delete(TENANT, "a", "shop")
+    await cluster.seen()
+    assert (names(cluster), cluster.policies.objects.problems) == ({"b", "c"}, {})
 
 
 def names(cluster: Cluster) -> set[str]:
