@@ -94,11 +94,11 @@ def _judge_budget(request: Request, params: DisruptionBudgets) -> Violations:
 def _judge_workload(request: Request) -> Violations:
     """Yield a violation for each budget that keeps all pods: those of the workload, and of others that it selects."""
     workload = _workload(request) if request.kind != "Scale" else _scaled(request)
-    for budget in read_each(request.lookup(BUDGETS), _budget):
-        if not (budget.selects(workload) and budget.kept(workload.replicas)):
-            continue
-        others = (each for each in _workloads(request) if each.title != workload.title and budget.selects(each))
-        beside = sum(each.replicas for each in others)
+    budgets = read_each(request.lookup(BUDGETS), _budget)
+    keeping = [each for each in budgets if each.selects(workload) and each.kept(workload.replicas)]
+    others = [each for each in _workloads(request) if each.title != workload.title] if keeping else []
+    for budget in keeping:
+        beside = sum(each.replicas for each in others if budget.selects(each))
         if kept := budget.kept(workload.replicas + beside):
             found = f"{workload.replicas}, and {budget.title} keeps {kept}"
             fix = f"run {kept - beside + 1} or more replicas, or lower its minAvailable"

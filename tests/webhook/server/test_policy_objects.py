@@ -163,6 +163,7 @@ async def connected(server: FakeApiServer, **known: PolicySet) -> AsyncIterator[
         await asyncio.sleep(0)
         yield cluster
         watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)  # before its connections are closed
 
 
 @pytest.fixture
