@@ -10,7 +10,7 @@ from config.crds import kinds as types
 
 CREATE_AND_UPDATE = ("CREATE", "UPDATE")
 CONNECTED = frozenset({"exec", "attach", "portforward", "proxy"})  # subresources one connects to; others are updated
-OF_A_PARENT = CONNECTED | {"scale"}  # subresources that are objects of another kind than their parent
+OF_A_PARENT = CONNECTED | {"scale", "eviction", "binding", "token"}  # objects of another kind than their parent
 
 
 @dataclass(frozen=True, slots=True)

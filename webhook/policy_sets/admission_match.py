@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from config.api.admission import MatchResources, ResourceRule
 from config.api.match import LabelSelector
+from webhook.engine.fields import Fields
 from webhook.engine.kinds import CONNECTED, KINDS, NAMESPACES, Kind, Target
 from webhook.engine.match import Labels, compile_selector
 from webhook.engine.policy import Condition
@@ -32,9 +33,16 @@ def _condition(spec: MatchResources) -> Condition:
         has_labels = attributes.namespace or (attributes.resource_group, attributes.resource) == NAMESPACES
         if in_namespace is not None and has_labels and not in_namespace(request.namespace_labels()):
             return False
-        return of_object is None or any(map(of_object, request.selectable()))
+        return of_object is None or any(map(of_object, _labels(request)))
 
     return holds
+
+
+def _labels(request: Request) -> Iterator[Labels]:
+    """Yield the labels of the new and of the old object, of a subresource its own; what it connects with has none."""
+    for object in (request.object, request.old_object):
+        if object is not None and "metadata" in object:
+            yield Fields(object).mapping("metadata.labels")
 
 
 def _selector(spec: LabelSelector | None) -> Callable[[Labels], bool] | None:

@@ -8,7 +8,7 @@ from typing import Any, Never
 
 from config.crds import kinds
 from kube.client import Client
-from kube.errors import NotFound
+from kube.errors import ApiError, NotFound
 from kube.resource import Resource
 from kube.store import Store
 from kube.watch import Watch
@@ -53,7 +53,7 @@ class LookUps:
         self._optional = tuple(optional)
         self._served: Served = frozenset[ResourceKey]()
         self._ask_again = 0.0
-        self._parents = {(each.group, each.plural): each for each in (POD, *WORKLOADS, *OURS, *scaled)}
+        self._parents = {(each.group, each.plural): each for each in (POD, SERVICE, *WORKLOADS, *OURS, *scaled)}
         self._stores: dict[Resource, Store] = {}
         self._begun: asyncio.Queue[Store] = asyncio.Queue()
         self._namespaces = self._store(NAMESPACES)
@@ -91,10 +91,15 @@ class LookUps:
         return self._client.get(NAMESPACES, about.namespace) if entry is None else entry.object
 
     async def parent(self, about: Attributes) -> Object:
-        """Return the object that a subresource such as /scale or exec belongs to; nothing where it is about none."""
-        resource = self._parents.get((about.resource_group, about.resource))
-        if about.subresource not in OF_A_PARENT or resource is None:
+        """Return the object that a subresource such as /scale or exec belongs to; nothing where it is about none.
+
+        ApiError where objects of its kind are not read.
+        """
+        if about.subresource not in OF_A_PARENT:
             return {}
+        resource = self._parents.get((about.resource_group, about.resource))
+        if resource is None:
+            raise ApiError(0, "Unread", f"the webhook does not read {about.resource}")
         try:
             return await self._client.get(resource, about.name, about.namespace)
         except NotFound:

@@ -146,12 +146,8 @@ def test_only_a_selector_needs_labels():
 def test_labels_of_a_parent_are_looked_up_for_its_subresources_only(selector):
     """An object has its own labels, and so has a pod that /ephemeralcontainers changes."""
     selecting = match({selector: {"matchLabels": {"a": "b"}}})
-    assert [selecting.needs(each) for each in ("", "ephemeralcontainers", "scale", "exec")] == [
-        frozenset(),
-        frozenset(),
-        {PARENT},
-        {PARENT},
-    ]
+    assert [selecting.needs(each) for each in ("", "ephemeralcontainers", "resize", "status")] == [frozenset()] * 4
+    assert [selecting.needs(each) for each in ("scale", "exec", "eviction", "binding", "token")] == [{PARENT}] * 5
     assert match({"namespaces": ["a"]}).needs("scale") == frozenset()
 
 

@@ -7,7 +7,7 @@ import yaml
 
 from config.documents import parse_documents
 from tests.webhook.asking import about, ask
-from webhook.engine import NAMESPACE_LABELS, Engine
+from webhook.engine import NAMESPACE_LABELS, Engine, Request
 from webhook.messages import audit_annotations
 from webhook.policy_sets.catalogue import catalogue
 from webhook.policy_sets.policy_set import PolicySetError, load
@@ -58,6 +58,32 @@ def rules(**rule):
     """Return matchConstraints with one rule for every resource, changed by the arguments."""
     everything = {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*"]}
     return {"resourceRules": [everything | rule]}
+
+
+@pytest.mark.parametrize(
+    ("selector", "applies"),
+    [
+        ({"matchLabels": {"team": "core"}}, False),
+        ({"matchExpressions": [{"key": "team", "operator": "DoesNotExist"}]}, True),
+    ],
+)
+def test_a_scale_is_selected_by_its_own_labels(selector, applies):
+    """The API server compares the object of the request, which has none, and not the Deployment."""
+    policy = changed(POLICY, matchConstraints=rules(resources=["deployments/scale"]) | {"objectSelector": selector})
+    scale = {"metadata": {"name": "web"}, "spec": {"replicas": 5}}
+    assert bool(messages(policy, BINDING, object=scale, subresource="scale", operation="UPDATE")) is applies
+
+
+def test_a_session_has_no_labels_to_select_it_by():
+    """Not even a selector that needs none of them selects it."""
+    selector = {"matchExpressions": [{"key": "team", "operator": "DoesNotExist"}]}
+    constraints = rules(operations=["CONNECT"], resources=["pods/exec"])
+    validations = [{"expression": "false", "message": "no sessions"}]
+    asked = {"kind": "PodExecOptions", "operation": "CONNECT", "subresource": "exec"}
+    for spec, denied in ((constraints, True), (constraints | {"objectSelector": selector}, False)):
+        policy = loaded(changed(POLICY, matchConstraints=spec, validations=validations), BINDING)
+        request = Request(about("Pod")._replace(**asked), {"kind": "PodExecOptions", "command": ["sh"]})
+        assert Engine(policy).validate(request).allowed is not denied
 
 
 def test_a_bound_policy_is_in_force():

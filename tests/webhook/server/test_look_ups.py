@@ -7,7 +7,7 @@ import pytest
 
 from controller.fake_apiserver import FakeApiServer
 from kube.client import Client
-from kube.errors import ServerError, Unreachable
+from kube.errors import ApiError, ServerError, Unreachable
 from kube.resource import Resource
 from webhook.engine import Attributes
 from webhook.server.look_ups import BUDGET, INGRESS, LIMIT_RANGE, NAMESPACES, WORKLOADS, LookUps
@@ -134,10 +134,10 @@ async def test_the_scaled_object_is_read_live(server, look_ups):
 
 
 async def test_the_pod_of_a_session_is_read(server, look_ups):
-    """An objectSelector selects exec and attach by its labels."""
-    session = request(resource="pods", subresource="exec")
-    assert await look_ups.parent(session) == {}
-    assert sent(server) == ["/api/v1/namespaces/shop/pods/it"]
+    """An objectSelector selects exec, attach and eviction by its labels."""
+    for subresource in ("exec", "eviction"):
+        assert await look_ups.parent(request(resource="pods", subresource=subresource)) == {}
+    assert sent(server) == ["/api/v1/namespaces/shop/pods/it"] * 2
 
 
 async def test_the_scaled_object_of_an_added_kind_is_read(server):
@@ -146,7 +146,6 @@ async def test_the_scaled_object_of_an_added_kind_is_read(server):
     scaling = request(group="things.example", resource="deployments", subresource="scale")
     async with Client(server.endpoint) as client:
         assert await LookUps(client, [gadgets]).parent(scaling) == {}
-        assert await LookUps(client).parent(scaling) == {}
     assert sent(server) == ["/apis/things.example/v1/namespaces/shop/deployments/it"]
 
 
@@ -167,13 +166,19 @@ async def test_optional_apis_are_discovered_periodically(server, monkeypatch):
     [
         request(group="apps", resource="deployments"),
         request(resource="pods", subresource="resize"),
-        request(group="x.io", resource="things", subresource="scale"),
     ],
-    ids=["the object itself", "another subresource", "a kind that is not known"],
+    ids=["the object itself", "another subresource"],
 )
 async def test_without_a_scaled_object_nothing_is_requested(server, look_ups, other):
-    """No request is sent for an unknown kind."""
+    """An object has no parent, nor has a subresource that is the object itself."""
     assert await look_ups.parent(other) == {}
+    assert sent(server) == []
+
+
+async def test_the_parent_of_an_unknown_kind_is_an_error(server, look_ups):
+    """Without its labels a policy must not take the subresource for one that it does not select."""
+    with pytest.raises(ApiError, match="the webhook does not read things"):
+        await look_ups.parent(request(group="x.io", resource="things", subresource="scale"))
     assert sent(server) == []
 
 
