@@ -81,6 +81,7 @@ def _resources(rule: ResourceRule, kinds: Sequence[Kind]) -> Iterator[tuple[Kind
 
 def _matches(rule: ResourceRule, request: Request, exact: bool) -> bool:
     attributes = request.attributes
+    is_namespaced = attributes.namespace and (attributes.resource_group, attributes.resource) != NAMESPACES
     named = (each.partition("/") for each in rule.resources)
     return (
         _has(rule.api_groups, attributes.resource_group)
@@ -90,7 +91,7 @@ def _matches(rule: ResourceRule, request: Request, exact: bool) -> bool:
         )
         and _has(rule.operations, attributes.operation)
         and (not rule.resource_names or request.name in rule.resource_names)
-        and rule.scope in ("*", "Namespaced" if attributes.namespace else "Cluster")
+        and rule.scope in ("*", "Namespaced" if is_namespaced else "Cluster")
     )
 
 

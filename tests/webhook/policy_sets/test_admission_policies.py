@@ -60,6 +60,14 @@ def rules(**rule):
     return {"resourceRules": [everything | rule]}
 
 
+@pytest.mark.parametrize(("scope", "applies"), [("Cluster", True), ("Namespaced", False), ("*", True)])
+def test_a_namespace_is_cluster_scoped(scope, applies):
+    """A request about one names it as its namespace."""
+    policy = changed(POLICY, matchConstraints=rules(scope=scope), validations=[{"expression": "false"}])
+    request = ask({"metadata": {"name": "shop"}}, "Namespace", name="shop")
+    assert Engine(loaded(policy, BINDING)).validate(request).allowed is not applies
+
+
 @pytest.mark.parametrize(
     ("selector", "applies"),
     [
