@@ -79,9 +79,11 @@ spec: {policyName: none, validationActions: [Deny]}
 """
 
 
-def test_all_resources_of_a_group_are_those_of_the_manifests_too(check):
+@pytest.mark.parametrize(("group", "resource"), [("example.test", '"*"'), ('"*"', "gizmos")])
+def test_all_resources_of_a_group_are_those_of_the_manifests_too(check, group, resource):
     """`*` stands for the kinds of a custom group that the files have, without a cluster that serves them."""
-    Path("none.yaml").write_text(ALL_OF_A_GROUP)
+    policy = ALL_OF_A_GROUP.replace("[example.test]", f"[{group}]").replace('["*"]}', f"[{resource}]}}")
+    Path("none.yaml").write_text(policy)
     Path("gizmo.yaml").write_text("apiVersion: example.test/v1\nkind: Gizmo\nmetadata: {name: it}\n")
     assert check("gizmo.yaml", policies="none.yaml")[:2] == (1, ["denied it"])
 

@@ -58,7 +58,7 @@ def selects_namespaces(*specs: MatchResources) -> bool:
 def targets_of(spec: MatchResources, kinds: Sequence[Kind] = ()) -> tuple[Target, ...]:
     """Return the resources that rules name.
 
-    `*` stands for the kinds that the table of kinds has; those of `kinds` are found where a rule names their group.
+    `*` stands for the kinds that the table of kinds has; a rule that names a group, or a resource, finds `kinds` too.
     `deployments/*` is the resource itself and all its subresources, as in the API server.
     """
     return merged_targets(named for rule in spec.resource_rules for named in _resources(rule, kinds))
@@ -70,7 +70,8 @@ def _resources(rule: ResourceRule, kinds: Sequence[Kind]) -> Iterator[tuple[Kind
     for resource in rule.resources:
         plural, _, subresource = resource.partition("/")
         known = [kind for kind in KINDS.values() if _has(rule.api_groups, kind.group) and plural in ("*", kind.plural)]
-        known += [kind for kind in kinds if kind.group in groups and plural in ("*", kind.plural)]
+        custom = [kind for kind in kinds if _has(rule.api_groups, kind.group) and plural in ("*", kind.plural)]
+        known += [kind for kind in custom if kind.group in groups or plural != "*"]
         if not known and plural != "*":
             known = [Kind(group, plural.capitalize(), plural, versions) for group in groups]
         for each in SUBRESOURCES if subresource == "*" else (subresource,):
