@@ -21,10 +21,10 @@ def cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / TICKS
 
 
-def megabytes(pid: int) -> float:
-    """Return the memory of a process (VmRSS)."""
+def megabytes(pid: int, what: str = "VmRSS") -> float:
+    """Return the memory of a process now, or the most that it has used (VmHWM)."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS:")) / 1024
+    return next(int(line.split()[1]) for line in lines if line.startswith(f"{what}:")) / 1024
 
 
 def settled(

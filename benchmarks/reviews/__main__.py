@@ -14,6 +14,7 @@ import platform
 import subprocess
 import sys
 import tempfile
+import time
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from benchmarks.reviews.bars import tables
 from benchmarks.reviews.bodies import bodies
 from benchmarks.reviews.sections import Sections
 from benchmarks.reviews.servers import Bench
+from gatewright.memory import TRIM_SECONDS
 from gatewright.terminal import say, table
 
 SECTIONS = ("bodies", "policies", "crowd", "neighbour", "starts")
@@ -62,7 +64,9 @@ def _run(arguments: argparse.Namespace, directory: Path) -> dict[str, Any]:
         for name in SECTIONS:
             if name in arguments.only:
                 run[name] = dict(sections.bodies(arguments.bodies)) if name == "bodies" else getattr(sections, name)()
-        run["memory"]["after"] = sections.memory()
+        progress("memory")
+        time.sleep(2 * TRIM_SECONDS)
+        run["memory"] |= {"after": sections.memory(), "most": sections.memory("VmHWM")}
         progress("")
     return run
 

@@ -77,9 +77,11 @@ def tables(run: dict[str, Any]) -> Iterator[tuple[str, tuple[str, ...], list[tup
             ]
             yield title, ("SERVER", "p50 ms", "p99 ms", "SLOWEST ms", "ERRORS"), rows
     if "starts" in run and "memory" in run:
-        before, after = run["memory"]["before"], run["memory"]["after"]
-        rows = [(who, f"{each:.2f}", f"{before[who]:.0f}", f"{after[who]:.0f}") for who, each in run["starts"].items()]
-        yield "Start and memory", ("SERVER", "FIRST ANSWER s", "MEMORY MB", "AFTER ALL MB"), rows
+        rows = [
+            (who, f"{each:.2f}", *(f"{run['memory'][when][who]:.0f}" for when in ("before", "most", "after")))
+            for who, each in run["starts"].items()
+        ]
+        yield "Start and memory", ("SERVER", "FIRST ANSWER s", "MEMORY MB", "AT MOST MB", "AFTER ALL MB"), rows
 
 
 def _bodies(bodies: dict[str, Any]) -> Iterator[tuple[str, tuple[str, ...], list[tuple[str, ...]]]]:

@@ -40,9 +40,9 @@ class Sections:
             self._files[name] = bench.directory / f"{name}.json"
             self._files[name].write_bytes(body.review)
 
-    def memory(self) -> dict[str, float]:
-        """Return megabytes in memory by server."""
-        return {server.name: round(megabytes(server.pid), 1) for server in self.servers}
+    def memory(self, what: str = "VmRSS") -> dict[str, float]:
+        """Return megabytes in memory by server, now or at most (VmHWM)."""
+        return {server.name: round(megabytes(server.pid, what), 1) for server in self.servers}
 
     def bodies(self, names: Sequence[str]) -> Iterator[tuple[str, Found]]:
         """Yield the cost of each body on each server, after checking that their verdicts agree."""

@@ -75,10 +75,10 @@ class Bench:
             yield server
 
     @contextmanager
-    def floor(self) -> Iterator[Server]:
-        """Run the floor."""
+    def floor(self, layer: str = "decoded") -> Iterator[Server]:
+        """Run the floor, or a part of it."""
         (port,) = free_ports(1)
-        command = [sys.executable, "-m", "benchmarks.reviews.floor", str(self.directory), str(port)]
+        command = [sys.executable, "-m", "benchmarks.reviews.floor", str(self.directory), str(port), layer]
         with self._running(FLOOR, command, port, decides=False) as server:
             yield server
 
