@@ -28,7 +28,7 @@ log = logging.getLogger("gatewright.webhook")
 class Connection(web.RequestHandler):
     """One client's connection: who `acts` on it, and `since` when."""
 
-    __slots__ = ("acts", "address", "limits", "since", "small_reads", "unread")
+    __slots__ = ("acts", "address", "is_pausing", "limits", "since", "small_reads", "unread")
 
     def __init__(self, limits: "Connections", address: str) -> None:
         super().__init__(
@@ -42,6 +42,7 @@ class Connection(web.RequestHandler):
         self.limits = limits
         self.address = address
         self.small_reads = 0
+        self.is_pausing = False
         self.unread: bytes | None = b""  # None once the head of a request was accepted
         self.let_act(UNUSED)
 
@@ -55,12 +56,13 @@ class Connection(web.RequestHandler):
         if self.acts in (UNUSED, IDLE):
             self.let_act(CLIENT)
             self.small_reads = 0
-        elif len(data) < SMALL_READ and self.transport is not None:
+        elif 0 < len(data) < SMALL_READ and self.transport is not None:  # aiohttp reads on with no data
             self.small_reads += 1
             if self.small_reads > FREE_SMALL_READS:
                 self.transport.pause_reading()
+                self.is_pausing = True
                 pause = SHORTEST_PAUSE * 2 ** min(self.small_reads - FREE_SMALL_READS, 10)
-                self._loop.call_later(min(pause, LONGEST_PAUSE), self._read_on)
+                self._loop.call_later(min(pause, LONGEST_PAUSE), self._end_pause)
         if self.unread is not None and len(self.unread) + len(data) > FIRST_READ:
             first = b"" if self.unread else data[:FIRST_READ]
             self.unread += data[len(first) :]
@@ -74,11 +76,16 @@ class Connection(web.RequestHandler):
         unread, self.unread = self.unread, None
         if unread:
             super().data_received(unread)
-            self._read_on()
+            self.resume_reading()
 
-    def _read_on(self) -> None:
-        if self.transport is not None:
-            self.transport.resume_reading()
+    def resume_reading(self, resume_parser: bool = True) -> None:
+        """Read on, but not before the end of a pause: aiohttp calls this after each piece that was read."""
+        if not self.is_pausing and self.transport is not None:
+            super().resume_reading(resume_parser)
+
+    def _end_pause(self) -> None:
+        self.is_pausing = False
+        self.resume_reading()
 
     def let_act(self, who: int) -> None:
         """Start the clock of the client, or stop it."""

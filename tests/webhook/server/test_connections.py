@@ -6,6 +6,7 @@ import json
 import ssl
 
 import pytest
+from aiohttp import web
 
 from tests.webhook.server.conftest import Wire, bind, review
 from webhook.engine import NAMESPACE_LABELS, Engine, Policy, Violation
@@ -154,8 +155,17 @@ async def test_a_busy_connection_is_never_closed_for_a_new_one(start):
         assert (await answer).status == 200
 
 
-async def test_a_request_in_tiny_pieces_is_read_slowly_and_cut_off(start):
+async def test_a_request_in_tiny_pieces_is_read_slowly_and_cut_off(start, monkeypatch):
     """Each read costs as much as a review, so single bytes would starve other clients."""
+    reads = []
+    parse = web.RequestHandler.data_received
+
+    def read(connection, data):
+        if data:
+            reads.append(data)
+        parse(connection, data)
+
+    monkeypatch.setattr(web.RequestHandler, "data_received", read)
     async with start(request_seconds=0.5) as webhook, webhook.connected() as slow, asyncio.timeout(10):
         sent = 0
 
@@ -174,6 +184,7 @@ async def test_a_request_in_tiny_pieces_is_read_slowly_and_cut_off(start):
         assert await slow.ended()
         await dripping
         assert webhook.counted("gatewright_webhook_connections_cut_total", reason="too-slow") == 1
+        assert len(reads) < 20 < sent
 
 
 async def test_a_client_that_disconnects_leaves_nothing_behind(webhook, caplog):
