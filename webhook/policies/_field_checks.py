@@ -8,6 +8,7 @@ one rule, in all of these kinds.
 import re
 
 from config.cron import CronError, check
+from config.quantities import MILLI, Quantity
 from webhook.engine import Fields, Request, Violations
 from webhook.engine.fields import entry
 from webhook.engine.violation import shown
@@ -25,6 +26,8 @@ TEXTS = {  # by field: the pattern, the rule and the fix
 }
 DNS_LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 SYS_ADMIN = "CAP_SYS_ADMIN"  # the only spelling that the API server rejects
+RESOURCES = frozenset({"cpu", "memory", "ephemeral-storage"})  # further ones of containers have a prefix
+LARGEST_ID = 2**31 - 1
 SOURCES = ("secretKeyRef", "configMapKeyRef")
 
 Limit = tuple[int, str]  # how many characters a name may have, and the rule
@@ -83,22 +86,49 @@ def judge_schedule(record: Fields) -> Violations:
 
 
 def _of_resources(record: Fields) -> Violations:
-    """Yield a violation for each amount that is negative, and each request above its limit."""
+    """Yield a violation for each amount that no container can have."""
     limits = record.quantities("resources.limits")
     for part, amounts in (("requests", record.quantities("resources.requests")), ("limits", limits)):
         for name, amount in amounts.items():
-            field, limit = entry(f"resources.{part}", name), limits.get(name, amount)
-            if amount.millis < 0:
-                rule, fix = "an amount cannot be negative", "write 0 or more"
-                yield record.violation(field, amount.text, rule, fix, found=amount.text)
-            if amount.millis > limit.millis:
-                found = f"{amount}, and the limit is {limit}"
-                rule = "a request must not exceed its limit"
-                yield record.violation(field, found, rule, "lower the request, or raise the limit", found=found)
+            if fault := _fault(name, amount, limits.get(name)):
+                found, rule, fix = fault
+                yield record.violation(entry(f"resources.{part}", name), found, rule, fix, found=found)
+
+
+def _fault(name: str, amount: Quantity, limit: Quantity | None) -> tuple[str, str, str] | None:
+    """Return what is wrong with an amount of a resource, the rule and the fix; None where nothing is."""
+    is_huge, is_extended = name.startswith("hugepages-"), "/" in name and "kubernetes.io/" not in name
+    if "/" not in name and name not in RESOURCES and not is_huge:
+        return amount.text, "containers have no such resource", "name one, or add its prefix, as in example.com/gpu"
+    if amount.millis < 0:
+        return amount.text, "an amount cannot be negative", "write 0 or more"
+    if is_extended and amount.millis % MILLI:
+        return amount.text, "the resource cannot be divided", "write a whole number"
+    if (is_huge or is_extended) and (limit is None or limit.millis != amount.millis):
+        rule, fix = "a request of this resource must equal its limit", "set both to the same amount"
+    elif limit is not None and amount.millis > limit.millis:
+        rule, fix = "a request must not exceed its limit", "lower the request, or raise the limit"
+    else:
+        return None
+    return f"{amount}, and the limit is {limit or 'missing'}", rule, fix
 
 
 def _of_security_context(context: Fields, *, may_escalate: bool) -> Violations:
-    """Yield a violation for rights that imply a denied privilege escalation; `may_escalate` is its default."""
+    """Yield a violation for each setting that no container can have, or not beside the others.
+
+    Rights imply privilege escalation, which must not be denied then; `may_escalate` is its default.
+    """
+    if not context.value:
+        return
+    for field in ("runAsUser", "runAsGroup"):
+        id = context.integer(field)
+        if id is not None and not 0 <= id <= LARGEST_ID:
+            yield context.violation(field, id, f"must be a number from 0 to {LARGEST_ID}", "choose another")
+    for field in ("seccompProfile.", "appArmorProfile."):
+        is_local, profile = context.string(f"{field}type") == "Localhost", context.string(f"{field}localhostProfile")
+        if is_local != bool(profile):
+            rule, fix = "type Localhost, and no other, names a profile", "name it" if is_local else "remove it"
+            yield context.violation(f"{field}localhostProfile", profile, rule, fix, found=profile or "missing")
     allowed = context.boolean("allowPrivilegeEscalation")
     if may_escalate if allowed is None else allowed:
         return
@@ -113,7 +143,7 @@ def _of_security_context(context: Fields, *, may_escalate: bool) -> Violations:
 def _of_variable(variable: Fields) -> Violations:
     """Yield a violation for an invalid name, and for a variable without exactly one value."""
     name = variable.string("name") or ""
-    if "=" in name or not (name.isascii() and name.isprintable()):
+    if not name or "=" in name or not (name.isascii() and name.isprintable()):
         rule = "a variable's name must have printable ASCII characters other than '='"
         yield variable.violation("name", name, rule=rule, fix="choose another")
     if not variable.is_set("valueFrom"):
@@ -126,6 +156,7 @@ def _of_variable(variable: Fields) -> Violations:
         found = " and ".join(sources) or "no source"
         rule, fix = "a value must come from one key of a Secret or of a ConfigMap", f"set {' or '.join(SOURCES)}"
         yield variable.violation("valueFrom", found, rule, fix, found=found)
-    for field in (f"valueFrom.{source}.key" for source in sources):
-        if not variable.string(field):
-            yield variable.violation(field, None, "a key is required", "name it", found="missing")
+    for part in ("name", "key"):
+        for field in (f"valueFrom.{source}.{part}" for source in sources):
+            if not variable.string(field):
+                yield variable.violation(field, None, f"a {part} is required", "name it", found="missing")

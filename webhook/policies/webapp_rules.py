@@ -6,8 +6,9 @@ part of the kind.
 
 Allowed: `resources: {requests: {cpu: 100m}, limits: {cpu: "1"}}`; `securityContext: {privileged: true}` without
          `allowPrivilegeEscalation: false`.
-Denied:  a request above its limit, or below 0; `privileged: true` or the capability `CAP_SYS_ADMIN` beside
-         `allowPrivilegeEscalation: false`; `image: " nginx"`.
+Denied:  a request above its limit, or below 0; `requests: {example.com/gpu: 1}` without the same limit; `privileged:
+         true` or the capability `CAP_SYS_ADMIN` beside `allowPrivilegeEscalation: false`; `runAsUser: -1`; a profile of
+         type Localhost without its file; `image: " nginx"`.
 Fix: the message names the field, its value and the allowed values.
 """
 
