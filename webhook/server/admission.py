@@ -23,7 +23,7 @@ from webhook.server.requests import MAX_LIGHT_CONVERSION, RETRY, Route, body_of,
 from webhook.server.shares import Shares
 from webhook.server.turns import Turns
 
-LARGE_BODY = 32 * 1024  # bytes; how many smaller ones there are, the limit of connections bounds
+LARGE_BODY = 32 * 1024  # bytes; the limit of connections bounds the memory of smaller ones
 MAX_BODIES = 32 * 1024 * 1024  # bytes of all large bodies in memory
 LOOK_UP_SECONDS = 0.5
 POLICY_GROUP = API_VERSION.partition("/")[0]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
-from webhook.server.answers import TEXT, Answer, head_of
+from webhook.server.answers import Refusal
 
 if TYPE_CHECKING:
     from webhook.server.connections import Connections
@@ -110,8 +110,8 @@ class Connection(web.RequestHandler):
             log.error("error while answering a request", exc_info=exc)
         if exc is not None:
             exc.__traceback__ = None  # its frames refer to the exception: the connection would wait for the collector
-        text = b"internal error\n" if status == 500 else b"not an HTTP/1.1 request that can be answered\n"
-        answer = Answer(text, head_of(status, TEXT))
+        text = "internal error" if status == 500 else "not an HTTP/1.1 request that can be answered"
+        answer = Refusal(status, text).answer()
         answer.force_close()
         return answer
 

@@ -14,7 +14,7 @@ from webhook.server.metrics import Metrics
 from webhook.server.tls import ServingCertificate
 
 BACKLOG = 1024
-RECEIVE_BUFFER = 64 * 1024  # bytes of the kernel's for each connection: what one read may cost at most
+RECEIVE_BUFFER = 32 * 1024  # bytes of the kernel's for each connection: 3 ms of reading TLS records of one byte
 
 log = logging.getLogger("gatewright.webhook")
 
