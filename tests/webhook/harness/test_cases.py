@@ -560,7 +560,7 @@ def test_all_errors_of_a_file_are_reported(file):
 
 def test_the_names_of_cases_are_unique_in_a_file(file):
     """Reports and selections name a case by its name, also where the file has several documents."""
-    text = "policy: replica-limits\ncases:\n- {name: a, object: {kind: Pod}, expect: not-matched}\n"
+    text = "policy: replica-limits\ncases:\n- {name: a, object: {kind: Deployment}, expect: allowed}\n"
     assert faults(file, f"{text}---\n{text}") == ["cases.yaml:7: cases[0].name: the case at line 3 has the same name"]
 
 
