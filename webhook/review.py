@@ -2,7 +2,7 @@
 
 import base64
 from collections.abc import Mapping
-from typing import Annotated, Any, Generic, NamedTuple, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 
 import msgspec
 import orjson
@@ -16,7 +16,9 @@ OPERATIONS = frozenset({"CREATE", "UPDATE", "DELETE", "CONNECT"})
 LONGEST_UID = 256  # characters; the API server's are 36
 PLAIN_ALLOW = b'{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":%s,"allowed":true}}'
 NOTHING: Mapping[str, Any] = {}
-MAX_WHOLE = 32 * 1024  # bytes of a body that is decoded whole at once, since a policy probably looks at its objects
+NULL = b"null"
+DELETION_TIMESTAMP = b'"deletionTimestamp"'  # of an object that is being deleted; the API server escapes no letters
+MAX_WHOLE = 32 * 1024  # bytes of a body whose object is decoded at once, since a policy probably looks at it
 
 LONGEST_TEXT = 4096  # characters of a name, of a user or of a group
 Text = Annotated[str, msgspec.Meta(max_length=LONGEST_TEXT)]
@@ -69,6 +71,7 @@ class _User(msgspec.Struct):
     username: Text = ""
     groups: tuple[Text, ...] | None = None
     uid: str = ""
+    extra: Any = None
 
 
 class _AdmissionRequest(Identified, rename="camel", kw_only=True):
@@ -81,64 +84,69 @@ class _AdmissionRequest(Identified, rename="camel", kw_only=True):
     namespace: Text | None = None
     user_info: _User | None = None
     dry_run: bool | None = None
+    request_resource: Any = None
+    options: Any = msgspec.UNSET
+    object: Any = None
+    old_object: msgspec.Raw = msgspec.Raw(NULL)
+
+
+class _LargeRequest(_AdmissionRequest, rename="camel", kw_only=True):
+    """One whose object is decoded only where a policy looks at it: to skip it costs a tenth."""
+
+    object: msgspec.Raw = msgspec.Raw(NULL)
 
 
 class _AdmissionReview(Review[_AdmissionRequest]):
     """An AdmissionReview. A class: an alias like the one below is hashed in Python each time it is used."""
 
 
+class _LargeReview(Review[_LargeRequest]):
+    """A large one."""
+
+
 IDENTIFIED = Review[Identified]
-
-
-class Envelope(NamedTuple):
-    """What a review says beside its objects. Those of a large body are not decoded yet: to skip them costs a tenth."""
-
-    attributes: Attributes
-    body: bytes
-
-    def request(self, looked_up: Mapping[str, Any] = NOTHING) -> Request:
-        """Return the request with its objects, and what was looked up for it.
-
-        NotAReviewError or MalformedRequestError where the objects are not what the request says.
-        """
-        attributes, sent = self.attributes, self.attributes.sent
-        if sent is None:
-            sent = loaded(self.body)["request"]
-            attributes = attributes._replace(sent=sent)
-        object, old_object = self._checked(sent, "object"), self._checked(sent, "oldObject")
-        if object is None and attributes.operation in ("CREATE", "UPDATE"):
-            raise MalformedRequestError(attributes.uid, f"request.object: missing; {attributes.operation} needs it")
-        return Request(attributes, object, old_object, looked_up)
-
-    def _checked(self, sent: Mapping[str, Any], which: str) -> dict[str, Any] | None:
-        object: dict[str, Any] | None = sent.get(which)
-        if object is None:
-            return None
-        uid, kind = self.attributes.uid, self.attributes.kind
-        if type(object) is not dict:
-            raise MalformedRequestError(uid, f"request.{which}: must be an object")
-        if object.get("kind") != kind and self.attributes.operation != "CONNECT":
-            found = str(object.get("kind"))[:64]
-            raise MalformedRequestError(uid, f"request.{which}.kind: is {found!r}, but the request is about {kind!r}")
-        return object
 
 
 def read(body: bytes) -> Request:
     """Decode an AdmissionReview. NotAReviewError or MalformedRequestError where it is not one, or not whole."""
-    return envelope(body).request()
+    return request(attributes(body))
 
 
-def envelope(body: bytes) -> Envelope:
-    """Decode an AdmissionReview, a large one but for its objects. Raises what `read` raises."""
-    whole = loaded(body) if len(body) <= MAX_WHOLE else None
-    asked = decoded(body, _AdmissionReview, API_VERSION, KIND, whole)
+def request(attributes: Attributes, looked_up: Mapping[str, Any] = NOTHING) -> Request:
+    """Return the request of a review with its objects, and what was looked up for it. Raises what `read` raises."""
+    object, operation = attributes.sent.object, attributes.operation
+    object = _checked(attributes, loaded(object) if type(object) is msgspec.Raw else object, "object")
+    if object is None and operation in ("CREATE", "UPDATE"):
+        raise MalformedRequestError(attributes.uid, f"request.object: missing; {operation} needs it")
+    old = bytes(attributes.sent.old_object)
+    if operation == "UPDATE" and old != NULL and DELETION_TIMESTAMP not in old:
+        return Request(attributes, object, old, looked_up)
+    return Request(attributes, object, _checked(attributes, loaded(old), "oldObject"), looked_up)
+
+
+def _checked(attributes: Attributes, object: Any, field: str) -> dict[str, Any] | None:
+    if object is None:
+        return None
+    if type(object) is not dict:
+        raise MalformedRequestError(attributes.uid, f"request.{field}: must be an object")
+    found, kind = object.get("kind"), attributes.kind
+    if found != kind and attributes.operation != "CONNECT":
+        told = f"is {str(found)[:64]!r}, but the request is about {kind!r}"
+        raise MalformedRequestError(attributes.uid, f"request.{field}.kind: {told}")
+    return object
+
+
+def attributes(body: bytes) -> Attributes:
+    """Decode what a review says beside its objects, and its object unless that is large. Raises what `read` raises."""
+    sort: type[Review[Any]] = _AdmissionReview if len(body) <= MAX_WHOLE else _LargeReview
+    asked: _AdmissionRequest = decoded(body, sort, API_VERSION, KIND)
     if asked.operation not in OPERATIONS:
         raise MalformedRequestError(asked.uid, f"request.operation: must be one of {', '.join(sorted(OPERATIONS))}")
     kind, resource, user = asked.kind, asked.resource, asked.user_info
     judged = kind.group, kind.version, kind.kind
     is_namespace = (resource.group, resource.resource) == NAMESPACES
     requested = asked.request_kind
-    attributes = Attributes(
+    return Attributes(
         asked.uid,
         asked.operation,
         *judged,
@@ -151,25 +159,24 @@ def envelope(body: bytes) -> Envelope:
         () if user is None else user.groups or (),
         asked.dry_run is True,
         judged if requested is None else (requested.group, requested.version, requested.kind),
-        None if whole is None else whole["request"],
+        asked,
     )
-    return Envelope(attributes, body)
 
 
-def decoded(body: bytes, asked: type[Review[Asked]], api_version: str, kind: str, whole: Any = None) -> Asked:
-    """Return what a review of some kind asks; `whole` is its body where that is decoded already.
+def decoded(body: bytes, asked: type[Review[Asked]], api_version: str, kind: str) -> Asked:
+    """Return what a review of some kind asks.
 
     NotAReviewError where it has no uid to answer, MalformedRequestError where anything else has a wrong type.
     """
     try:
-        review = msgspec.json.decode(body, type=asked) if whole is None else msgspec.convert(whole, asked)
+        review = msgspec.json.decode(body, type=asked)
     except msgspec.ValidationError as error:
         text, _, path = str(error).partition(" - at `$.")
         told = f"{path.rstrip('`') or 'the body'}: {text}"
         if asked is IDENTIFIED:
             raise NotAReviewError(told) from None
         raise MalformedRequestError(decoded(body, IDENTIFIED, api_version, kind).uid, told) from None
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise NotAReviewError(f"the body is not JSON: {error}") from None
     if (found := (review.api_version, review.kind)) != (api_version, kind):
         shown = " ".join(str(part)[:64] for part in found)
@@ -181,11 +188,11 @@ def decoded(body: bytes, asked: type[Review[Asked]], api_version: str, kind: str
     return review.request
 
 
-def loaded(body: bytes) -> Any:
-    """Decode a body. NotAReviewError where it is not JSON."""
+def loaded(value: bytes | msgspec.Raw) -> Any:
+    """Decode a part of a body. NotAReviewError where it is not JSON."""
     try:
-        return orjson.loads(body)
-    except orjson.JSONDecodeError as error:
+        return msgspec.json.decode(value)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise NotAReviewError(f"the body is not JSON: {error}") from None
 
 

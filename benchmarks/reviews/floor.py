@@ -20,7 +20,7 @@ LAYERS = {
     "envelope": "and the envelope is decoded, as in Gatewright",
     "decoded": "the floor: aiohttp, and the whole review is decoded",
 }
-WORK = {"http": len, "envelope": review.envelope, "decoded": orjson.loads}
+WORK = {"http": len, "envelope": review.attributes, "decoded": orjson.loads}
 
 
 class Receiver(asyncio.Protocol):

@@ -3,8 +3,10 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+import msgspec
+
 from webhook.engine.containers import Container, Image, containers_of, images_of
-from webhook.engine.fields import Fields
+from webhook.engine.fields import Fields, WrongTypeError
 from webhook.engine.kinds import KINDS, Kind, TargetKey
 
 NOTHING: Mapping[str, Any] = {}
@@ -37,7 +39,7 @@ class Attributes(NamedTuple):
     groups: tuple[str, ...] = ()
     dry_run: bool = False
     requested: tuple[str, str, str] | None = None  # group, version, kind as sent, where matchPolicy changed them
-    sent: Mapping[str, Any] | None = None  # the AdmissionRequest, decoded; None where it is not known
+    sent: Any = None  # the AdmissionRequest, for what else expressions read of it; None where it is not known
 
     @property
     def target(self) -> TargetKey:
@@ -48,10 +50,11 @@ class Attributes(NamedTuple):
 class Request(Fields):
     """One admission request: the fields of the object it is about, and what is said beside it.
 
-    `object` and `old_object` are the decoded JSON objects, or None; reading goes to `object`, and on DELETE, which has
-    none, to `old_object`. `looked_up` holds what was fetched from the cluster for it, under the names policies declare
-    in `needs`; what is missing there is an error, never an empty answer. `excepted` is whether exceptions leave some of
-    its containers to other parameters of the policy that is asked, or alone. `budget` is what the expressions of all
+    `object` and `old_object` are JSON objects, or None; reading goes to `object`, and on DELETE, which has none, to
+    `old_object`. That of an update, unless it is being deleted, may be given as it was sent: it is decoded when it is
+    first read. `looked_up` holds what was fetched from the cluster for it, under the names policies declare in `needs`;
+    what is missing there is an error, never an empty answer. `excepted` is whether exceptions leave some of its
+    containers to other parameters of the policy that is asked, or alone. `budget` is what the expressions of all
     tenants' policies may still cost; None before the first of them.
     """
 
@@ -60,30 +63,30 @@ class Request(Fields):
         "_containers",
         "_images",
         "_kind",
+        "_old_object",
         "_pod",
         "attributes",
         "budget",
         "excepted",
         "looked_up",
         "object",
-        "old_object",
     )
 
     def __init__(
         self,
         attributes: Attributes,
         object: dict[str, Any] | None,
-        old_object: dict[str, Any] | None = None,
+        old_object: dict[str, Any] | bytes | None = None,
         looked_up: Mapping[str, Any] = NOTHING,
         kind: Kind | None = None,
     ) -> None:
         """Keep what was asked; nothing is copied. `kind` says where pods stand, if the table does not know."""
-        self.value = object if object is not None else old_object if old_object is not None else {}
+        self._old_object = old_object
+        self.value = object if object is not None else self.old_object or {}
         self.above = None
         self.step = ""
         self.attributes = attributes
         self.object = object
-        self.old_object = old_object
         self.looked_up = looked_up
         self.excepted = False
         self.budget: list[int] | None = None
@@ -97,6 +100,16 @@ class Request(Fields):
         self._pod: Fields | None = None
         self._containers: tuple[Container, ...] | None = None
         self._images: tuple[Image, ...] | None = None
+
+    @property
+    def old_object(self) -> dict[str, Any] | None:
+        """The object as it was before an update, or before it is deleted. WrongTypeError where it is none."""
+        if isinstance(self._old_object, bytes):
+            try:
+                self._old_object = msgspec.json.decode(self._old_object, type=dict[str, Any])
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+                raise WrongTypeError("oldObject", None, dict) from None
+        return self._old_object
 
     @property
     def kind(self) -> str:
@@ -120,21 +133,21 @@ class Request(Fields):
 
     def with_object(self, object: dict[str, Any]) -> "Request":
         """Return the same request about another state of its object."""
-        return Request(self.attributes, object, self.old_object, self.looked_up, self._kind)
+        return Request(self.attributes, object, self._old_object, self.looked_up, self._kind)
 
     def with_looked_up(self, looked_up: Mapping[str, Any]) -> "Request":
         """Return the same request with what was looked up for it."""
-        return Request(self.attributes, self.object, self.old_object, looked_up, self._kind)
+        return Request(self.attributes, self.object, self._old_object, looked_up, self._kind)
 
     def of_kind(self, kind: Kind) -> "Request":
         """Return the same request about an object of a kind that the table need not know."""
         if self._kind is kind:
             return self
-        return Request(self.attributes, self.object, self.old_object, self.looked_up, kind)
+        return Request(self.attributes, self.object, self._old_object, self.looked_up, kind)
 
     def before(self) -> "Request | None":
         """Return a request to create the object as it was before an UPDATE; None where there was none."""
-        if self._before is None and self.old_object is not None and self.attributes.operation == "UPDATE":
+        if self._before is None and self.attributes.operation == "UPDATE" and self.old_object is not None:
             created = self.attributes._replace(operation="CREATE")
             self._before = Request(created, self.old_object, None, self.looked_up, self._kind)
         return self._before
@@ -142,9 +155,9 @@ class Request(Fields):
     @property
     def is_being_deleted(self) -> bool:
         """Whether an update is about an object that is being deleted already."""
-        if self.attributes.operation != "UPDATE":
+        if self.attributes.operation != "UPDATE" or isinstance(self._old_object, bytes):
             return False
-        metadata = (self.old_object or {}).get("metadata")
+        metadata = (self._old_object or {}).get("metadata")
         return isinstance(metadata, dict) and metadata.get("deletionTimestamp") is not None
 
     @property

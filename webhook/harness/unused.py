@@ -15,7 +15,7 @@ from webhook.harness.reviews import review as encode
 def unused(trial: Trial) -> Iterator[str]:
     """Yield the look-ups and labels of the namespace that the case sets but no policy uses."""
     if trial.looks_up:
-        about = review.envelope(encode(trial.admission)).attributes
+        about = review.attributes(encode(trial.admission))
         needed = trial.engine.needs(about) | trial.engine.needs(about, mutating=True)
         for name in sorted(trial.looks_up - needed):
             yield f"looked_up.{name}: no policy uses this look-up for the request"

@@ -6,6 +6,8 @@ Source: CreateAdmissionRequest and CreateNamespaceObject of k8s.io/apiserver/pkg
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from msgspec import UNSET
+
 from webhook.cel import EvaluationError
 from webhook.engine.kinds import NAMESPACES
 from webhook.engine.request import NAMESPACE, Request
@@ -68,14 +70,14 @@ def admission_request(request: Request) -> Object:
         "subResource": attributes.subresource,
         "requestSubResource": attributes.subresource,
     }
-    if sent is None or "options" not in sent:  # which the API server always sends
+    if sent is None or sent.options is UNSET:  # which the API server always sends
         metadata = request.value.get("metadata")
         fields["name"] = attributes.name or (metadata.get("name") if isinstance(metadata, dict) else None)
         return Partial("request", _given(fields), fields)
-    if sender := sent.get("userInfo"):
-        user |= {"uid": sender.get("uid"), "extra": sender.get("extra")}
-    fields["requestResource"] = sent.get("requestResource") or fields["requestResource"]
-    return _given(fields | {"userInfo": _given(user), "options": sent["options"]})
+    if sent.user_info is not None:
+        user |= {"uid": sent.user_info.uid, "extra": sent.user_info.extra}
+    fields["requestResource"] = sent.request_resource or fields["requestResource"]
+    return _given(fields | {"userInfo": _given(user), "options": sent.options})
 
 
 def _given(fields: Object) -> dict[str, Any]:

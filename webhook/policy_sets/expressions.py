@@ -93,7 +93,7 @@ class Expressions:
 
     def _program(self, path: str, source: str, *results: str) -> Program:
         """Return the program of one expression. A fault is raised with the others, when all have been compiled."""
-        self._reads |= {name for name in ("request", "namespaceObject") if name in source}
+        self._reads |= {name for name in ("oldObject", "request", "namespaceObject") if name in source}
         try:
             return self._environment.compile(source, *results)
         except CompileError as error:
@@ -133,7 +133,7 @@ class Expressions:
         variables = Variables(self._variables)
         values = {
             "object": object,
-            "oldObject": request.old_object,
+            "oldObject": request.old_object if "oldObject" in self._reads else None,
             "request": admission_request(request) if "request" in self._reads else None,
             "params": params,
             "namespaceObject": namespace_object(request) if "namespaceObject" in self._reads else None,

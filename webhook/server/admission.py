@@ -120,8 +120,7 @@ class AdmissionHandler:
             raise Refusal(503, "the policies are not loaded yet", RETRY)
         is_mutating = route.hook == "mutate"
         try:
-            envelope = review.envelope(body)
-            about = envelope.attributes
+            about = review.attributes(body)
             if not engine.judges(about, mutating=is_mutating):
                 self._metrics.reviews(route.hook, about.operation, "allowed").inc()
                 return review.allow(about)
@@ -135,7 +134,7 @@ class AdmissionHandler:
                 started + route.seconds,
                 _judged,
                 judge,
-                envelope,
+                about,
                 looked_up,
                 is_short=is_short and about.group != POLICY_GROUP,  # compiling a policy is long, however small it is
             )
@@ -174,9 +173,9 @@ def _converted(body: bytes) -> bytes:
 
 
 def _judged(
-    judge: Callable[[Request], Verdict], envelope: review.Envelope, looked_up: Mapping[str, Any]
+    judge: Callable[[Request], Verdict], about: Attributes, looked_up: Mapping[str, Any]
 ) -> tuple[Verdict, bytes]:
-    request = envelope.request(looked_up)
+    request = review.request(about, looked_up)
     verdict = judge(request)
     answer = review.answer(request, verdict)
     request.forget()  # its records refer to it: it would stay in memory until the garbage collector finds it

@@ -11,7 +11,7 @@ import msgspec
 import orjson
 
 from config.converters import ConversionError, convert
-from webhook.review import Identified, MalformedRequestError, Review, decoded, loaded
+from webhook.review import Identified, MalformedRequestError, Review, decoded
 
 API_VERSION, KIND = "apiextensions.k8s.io/v1", "ConversionReview"
 
@@ -27,7 +27,7 @@ CONVERSION = Review[_ConversionRequest]
 def answer(body: bytes) -> tuple[bytes, str]:
     """Return the answer to a ConversionReview, and what went wrong; NotAReviewError where it cannot be answered."""
     try:
-        asked = decoded(body, CONVERSION, API_VERSION, KIND, loaded(body))
+        asked = decoded(body, CONVERSION, API_VERSION, KIND)
         uid = asked.uid
         return _review(uid, {"status": "Success"}, list(_converted(asked))), ""
     except orjson.JSONEncodeError as error:
