@@ -118,10 +118,12 @@ def request(attributes: Attributes, looked_up: Mapping[str, Any] = NOTHING) -> R
     object = _checked(attributes, loaded(object) if type(object) is msgspec.Raw else object, "object")
     if object is None and operation in ("CREATE", "UPDATE"):
         raise MalformedRequestError(attributes.uid, f"request.object: missing; {operation} needs it")
-    old = bytes(attributes.sent.old_object)
-    if operation == "UPDATE" and old != NULL and DELETION_TIMESTAMP not in old:
-        return Request(attributes, object, old, looked_up)
-    return Request(attributes, object, _checked(attributes, loaded(old), "oldObject"), looked_up)
+    old: Any = bytes(attributes.sent.old_object)
+    if old == NULL:
+        old = None
+    elif operation != "UPDATE" or DELETION_TIMESTAMP in old:
+        old = _checked(attributes, loaded(old), "oldObject")
+    return Request(attributes, object, old, looked_up)
 
 
 def _checked(attributes: Attributes, object: Any, field: str) -> dict[str, Any] | None:

@@ -73,7 +73,7 @@ class Engine:
         Where an object is being deleted already, its finalizers can always be removed; every other change is judged,
         since many objects go on working until their finalizers are gone. No children are created then.
         """
-        if request.only_removes_finalizers:
+        if request.is_being_deleted and request.only_removes_finalizers:
             return Verdict()
         attributes = request.attributes
         outcomes: Iterable[Outcome] = ()

@@ -162,9 +162,7 @@ class Request(Fields):
 
     @property
     def only_removes_finalizers(self) -> bool:
-        """Whether an update of an object that is being deleted changes nothing but what its deletion needs."""
-        if not self.is_being_deleted:
-            return False
+        """Whether an update changes nothing but what the deletion of its object needs."""
         try:
             return what_is_written(self.object) == what_is_written(self.old_object)
         except RecursionError:  # objects of a thousand levels, which are judged then

@@ -36,7 +36,7 @@ class Outcome:
         """Whether this outcome alone is a denial."""
         if self.error is not None:
             return self.fails_closed
-        return "Deny" in self.actions and bool(self.reported)
+        return "Deny" in self.actions and (self.malformed is not None or bool(self.violations))
 
     @property
     def reported(self) -> tuple[Violation, ...]:

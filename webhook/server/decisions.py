@@ -20,7 +20,7 @@ def record(metrics: Metrics, hook: str, attributes: Attributes, verdict: Verdict
     for policy_and_finding in findings.items():
         metrics.findings(*policy_and_finding).inc()
     fields = fields_of(attributes) | {"webhook": hook, "policies": findings, "ms": round(seconds * 1000, 2)}
-    log.info("%s", decision, extra={"fields": fields})
+    log.info(decision, extra={"fields": fields})
 
 
 def fields_of(attributes: Attributes) -> dict[str, Any]:
