@@ -140,7 +140,7 @@ def bind(value: Any, catalogue: Catalogue) -> BoundPolicy | BoundException:
         compile_match(match),
         frozenset(map(str, spec.validation_actions)),
         fails_closed=spec.failure_policy == "Fail",
-        namespace=document.metadata.namespace if document.kind == "AdmissionPolicy" else None,
+        namespace=document.metadata.namespace if in_a_namespace else None,
         tolerates_existing=spec.allow_existing_violations,
         severity=spec.severity or policy.severity,
         category=spec.category or policy.category,

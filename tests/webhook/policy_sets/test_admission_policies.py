@@ -183,6 +183,46 @@ def test_a_rule_names_subresources(resource, applies):
     assert messages(policy, BINDING, object=scale, subresource="scale") == found
 
 
+ROLE, NAMESPACE = {"kind": "ClusterRole", "namespace": ""}, {"kind": "Namespace", "name": "shop", "namespace": "shop"}
+THING = {"group": "x.example", "resource_group": "x.example", "resource": "things", "version": "v2"}
+PROD, TEST = ({"namespaceSelector": {"matchLabels": {"env": each}}} for each in ("prod", "test"))
+
+
+@pytest.mark.parametrize(
+    ("constraints", "asked", "applies"),
+    [
+        (rules(scope="Namespaced"), {}, True),
+        (rules(scope="Cluster"), {}, False),
+        (rules(scope="Namespaced"), ROLE, False),
+        (rules(scope="Cluster"), ROLE, True),
+        (rules(scope="Namespaced"), NAMESPACE, False),
+        (rules(scope="Cluster"), NAMESPACE, True),
+        (rules() | TEST, ROLE, True),
+        (rules() | PROD, NAMESPACE, True),
+        (rules() | TEST, NAMESPACE, False),
+        (rules(apiVersions=["v1"]) | {"matchPolicy": "Exact"}, {}, True),
+        (rules(resourceNames=["web"]), {}, True),
+        ({"resourceRules": [*rules(operations=["UPDATE"])["resourceRules"], *rules()["resourceRules"]]}, {}, True),
+        (rules(apiGroups=["x.example"], apiVersions=["v2"], resources=["things"]), THING, True),
+        (rules(apiGroups=["x.example"], apiVersions=["v2"], resources=["things"]), THING | {"resource": "cats"}, False),
+        (rules(apiGroups=["x.example"], resources=["*"]), THING, False),  # no such kind is known
+        (
+            rules() | {"objectSelector": {"matchLabels": {"env": "old"}}},
+            {"operation": "UPDATE", "old_object": {"metadata": {"labels": {"env": "old"}}}},
+            True,
+        ),
+    ],
+)
+def test_a_rule_applies_as_in_the_api_server(constraints, asked, applies):
+    """A Namespace is cluster-scoped; only what has a namespace, or is one, is selected by labels of a namespace."""
+    policy = changed(POLICY, matchConstraints=constraints, validations=[{"expression": "false", "message": "no"}])
+    object = {"metadata": {"name": asked.get("name", "web"), "labels": {"env": "prod"}}}
+    about = {"kind": "Deployment", "name": "web"} | asked
+    verdict = Engine(loaded(policy, BINDING)).validate(ask(object, **about))
+    assert [violation.message for outcome in verdict.outcomes for violation in outcome.violations] == ["no"] * applies
+    assert verdict.allowed is not applies
+
+
 def test_parameters_are_objects_of_the_files():
     """They are selected by name or labels; if there are none, the binding decides."""
     kind = {"apiVersion": "v1", "kind": "ConfigMap"}

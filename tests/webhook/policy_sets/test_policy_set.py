@@ -6,7 +6,7 @@ import pytest
 
 from config.documents import parse_documents, read_documents
 from tests.webhook.asking import ask
-from webhook.engine import NAMESPACE_LABELS, Engine
+from webhook.engine import NAMESPACE, NAMESPACE_LABELS, Engine
 from webhook.policy_sets.catalogue import catalogue
 from webhook.policy_sets.policy_set import PolicySetError, load
 
@@ -237,6 +237,29 @@ def test_a_policy_is_in_force_as_written():
     assert [(each.name, each.actions, each.fails_closed) for each in always] == [
         (name, {policy.action}, True) for name, policy in catalogue().items() if policy.always
     ]
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ("policy: replica-limits", (True, "medium", "capacity", set())),
+        ("policy: replica-limits, allowExistingViolations: false", (False, "medium", "capacity", set())),
+        ("policy: replica-limits, severity: low, category: shop", (True, "low", "shop", set())),
+        (
+            "policy: replica-limits, matchConditions: [{name: a, expression: has(namespaceObject.spec)}]",
+            (True, "medium", "capacity", {NAMESPACE}),
+        ),
+        (
+            "validations: [{expression: has(namespaceObject.spec)}]",
+            (True, "medium", "custom", {NAMESPACE}),
+        ),
+        ("validations: [{expression: has(object.spec)}]", (True, "medium", "custom", set())),
+    ],
+)
+def test_what_a_policy_object_leaves_out_is_its_policys(spec, expected):
+    """And what its expressions read of the namespace is looked up."""
+    (found,) = (each for each in loaded(HEAD.replace("spec:\n", f"spec: {{{spec}}}\n")) if not each.policy.always)
+    assert (found.tolerates_existing, found.severity, found.category, found.needs) == expected
 
 
 def test_one_policy_can_be_in_force_twice():
