@@ -59,11 +59,10 @@ def changed(object: dict[str, Any], value: Any, patch_type: str) -> dict[str, An
 def differences(old: dict[str, Any], new: dict[str, Any], at: tuple[Step, ...] = ()) -> Iterator[Patch]:
     """Yield the patches from one object to another: maps by their keys, anything else as a whole."""
     for key, value in new.items():
-        if key not in old or old[key] is None:
-            yield Patch((*at, key), value, overwrite=True)
-        elif isinstance(value, dict) and isinstance(old[key], dict):
-            yield from differences(old[key], value, (*at, key))
-        elif value != old[key] or type(value) is not type(old[key]):
+        found = old.get(key, UNSET)
+        if isinstance(value, dict) and isinstance(found, dict):
+            yield from differences(found, value, (*at, key))
+        elif value != found or type(value) is not type(found):
             yield Patch((*at, key), value, overwrite=True)
     for key in old:
         if key not in new:
