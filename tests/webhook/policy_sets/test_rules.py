@@ -196,8 +196,61 @@ def test_a_review_of_the_api_server_has_all_fields():
         "namespaceObject.status.phase == 'Active' && !has(namespaceObject.metadata.deletionTimestamp)",
     ]
     request = read(orjson.dumps(review)).with_looked_up({NAMESPACE: namespace})
-    outcomes = Engine([bound(validations=[{"expression": each} for each in rules])]).validate(request).outcomes
-    assert [each.message for outcome in outcomes for each in outcome.violations] == []
+    (outcome,) = Engine([bound(validations=[{"expression": each} for each in rules])]).validate(request).outcomes
+    assert (outcome.error, [each.message for each in outcome.violations]) == (None, [])
+
+
+@pytest.mark.parametrize(
+    ("changes", "rules"),
+    [
+        (
+            {},
+            [
+                "request.kind.group == 'apps' && request.kind.version == 'v1' && request.kind.kind == 'Deployment'",
+                "request.resource.group == 'apps' && request.resource.version == 'v1'",
+                "request.requestKind.group == 'apps' && request.requestKind.version == 'v1'",
+                "request.requestKind.kind == 'Deployment' && request.requestResource.resource == 'deployments'",
+                "request.requestResource.group == 'apps' && request.requestResource.version == 'v1'",
+                "!has(request.subResource) && !has(request.requestSubResource) && !request.dryRun",
+                "request.name == 'web'",
+            ],
+        ),
+        ({"name": "sent"}, ["request.name == 'sent'"]),
+        ({"subresource": "status"}, ["request.subResource == 'status' && request.requestSubResource == 'status'"]),
+        (
+            {"requested": ("extensions", "v1beta1", "Deploy")},
+            [
+                "request.requestKind.group == 'extensions' && request.requestKind.version == 'v1beta1'",
+                "request.requestKind.kind == 'Deploy' && request.kind.kind == 'Deployment'",
+                "request.requestResource.group == 'extensions' && request.requestResource.version == 'v1beta1'",
+                "request.requestResource.resource == 'deployments' && request.resource.group == 'apps'",
+            ],
+        ),
+    ],
+)
+def test_the_request_has_the_fields_of_the_api_offline(changes, rules):
+    """As far as a file, or a recorded review, can say."""
+    match = {"any": [{"kinds": ["Deployment"], "subresources": [changes.get("subresource", "")]}]}
+    asked = {"name": ""} | changes
+    assert messages(asked=asked, match=match, validations=[{"expression": each} for each in rules]) == []
+
+
+def test_a_review_without_options_is_not_complete():
+    """The API server sends them with every request: what else it knows is an error, too."""
+    rule = {"expression": "has(request.options)"}
+    unknown = "expression 'has(request.options)' resulted in error: request.options is known to the API server only"
+    assert messages(asked={"sent": {"userInfo": {"uid": "7"}}}, validations=[rule]) == [unknown]
+
+
+@pytest.mark.parametrize(("kind", "namespace"), [("ClusterRole", ""), ("Namespace", "shop"), ("PersistentVolume", "")])
+def test_what_is_in_no_namespace_has_no_namespace_object(kind, namespace):
+    """A Namespace is not in itself; nothing is looked up."""
+    asked = {"name": "shop", "namespace": namespace}
+    match = {"any": [{"kinds": [kind]}]}
+    object = {"kind": kind, "metadata": {"name": "shop", "labels": {"a": "b"}}}
+    assert (
+        messages(object, kind, asked=asked, match=match, validations=[{"expression": "namespaceObject == null"}]) == []
+    )
 
 
 def test_an_update_tolerates_an_existing_violation():
