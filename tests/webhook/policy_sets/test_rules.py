@@ -85,10 +85,11 @@ def test_false_rules_are_violations():
 
 
 def test_a_failing_message_expression_falls_back_to_the_message():
-    """So does one that returns several lines or only whitespace."""
-    for expression in ("object.nope", "'a\\nb'", "' '"):
-        rule = {"expression": "false", "message": "the message", "messageExpression": f"string({expression})"}
-        assert messages(validations=[rule]) == ["the message"]
+    """So does one that returns several lines, only whitespace, or more than 5 KiB."""
+    rule = {"expression": "false", "message": " the message "}
+    for expression in ("object.nope", "'a\\nb'", "' '", f"'{'é' * 2561}'"):
+        assert messages(validations=[rule | {"messageExpression": f"string({expression})"}]) == ["the message"]
+    assert messages(validations=[rule | {"messageExpression": f"'{'é' * 2560}'"}]) == ["é" * 2560]
 
 
 def test_an_error_is_a_violation_with_fail_and_none_with_ignore():
@@ -237,9 +238,13 @@ def test_the_request_has_the_fields_of_the_api_offline(changes, rules):
 
 def test_a_review_without_options_is_not_complete():
     """The API server sends them with every request: what else it knows is an error, too."""
-    rule = {"expression": "has(request.options)"}
+    about = {"group": "apps", "version": "v1"}
+    sent = {"uid": "u", "operation": "CREATE", "object": DEPLOYMENT, "userInfo": {"uid": "7"}}
+    sent |= {"kind": about | {"kind": "Deployment"}, "resource": about | {"resource": "deployments"}}
+    request = read(orjson.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": sent}))
+    (outcome,) = Engine([bound(validations=[{"expression": "has(request.options)"}])]).validate(request).outcomes
     unknown = "expression 'has(request.options)' resulted in error: request.options is known to the API server only"
-    assert messages(asked={"sent": {"userInfo": {"uid": "7"}}}, validations=[rule]) == [unknown]
+    assert [each.message for each in outcome.violations] == [unknown]
 
 
 @pytest.mark.parametrize(("kind", "namespace"), [("ClusterRole", ""), ("Namespace", "shop"), ("PersistentVolume", "")])

@@ -12,7 +12,7 @@ from dataclasses import replace
 import pytest
 
 from kube.errors import Unreachable
-from tests.webhook.server.conftest import NAMES, bind, review
+from tests.webhook.server.conftest import LABELS, NAMES, bind, review
 from webhook.engine import (
     NAMESPACE_LABELS,
     NOW,
@@ -47,6 +47,32 @@ async def test_a_mutation_returns_a_patch(webhook, path):
     response = (await webhook.post(review("bad"), path)).response
     assert response["allowed"] is True
     assert response["patchType"] == "JSONPatch"
+
+
+async def test_each_hook_asks_its_own_policies(webhook):
+    """Where policies only mutate, or only validate, the other hook allows."""
+    for policy, patched, allowed in ((LABELS, True, True), (NAMES, False, False)):
+        webhook.policies.engine = Engine([bind(policy)])
+        assert ("patch" in (await webhook.post(review("bad"), "/mutate")).response) is patched
+        assert (await webhook.post(review("bad"))).response["allowed"] is allowed
+
+
+async def test_each_hook_looks_up_what_its_own_policies_need(start):
+    """A mutation does not wait for what the validation of its object needs."""
+    asked = []
+    engine = Engine([bind(replace(NAMES, needs=("services",))), bind(LABELS)])
+    async with start(engine, look_ups={"services": lambda about: asked.append(about.name) or []}) as webhook:
+        assert "patch" in (await webhook.post(review("bad"), "/mutate")).response
+        assert asked == []
+        assert not (await webhook.post(review("bad"))).response["allowed"]
+        assert asked == ["bad"]
+
+
+async def test_the_room_for_bodies_is_free_again(webhook):
+    """After each answer: 40 MiB one after the other are no large reviews at once."""
+    body = b"{" + b" " * 8_000_000
+    async with webhook.connected() as wire:
+        assert [(await wire.post(body)).status for _ in range(5)] == [400] * 5
 
 
 async def test_a_good_object_is_allowed_over_one_connection(webhook):

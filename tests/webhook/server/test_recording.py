@@ -80,7 +80,7 @@ async def test_what_no_policy_looks_at_is_not_recorded(start):
     recorded = []
     async with start(record=recorded.append) as webhook, webhook.connected() as wire:
         await wire.post(sent("good"))
-        await wire.post(sent("good"), path="/mutate")
+        assert "patch" in (await wire.post(sent("bad"), path="/mutate")).response
         probes = {"group": "gatewright.io", "version": "v1alpha1"}
         kind, resource = probes | {"kind": "Probe"}, probes | {"resource": "probes"}
         await wire.post(sent("", kind=kind, resource=resource, operation="CONNECT", object=None))
