@@ -157,14 +157,16 @@ def _described(case: Case, field: str, base: Object, rules: list[Policy]) -> Obj
 def _field_faults(object: Object, base: Object, rules: list[Policy], *, is_denied: bool) -> Faults:
     """Yield the fields that the kind does not have: a typo tests nothing. An unknown version has those of the known.
 
-    A denial may be about a wrong type, and shows that a rule reads the field that it is about.
+    A denial may be about a wrong type or an unknown resource, and shows that a rule reads the field that it is about.
     """
     if not rules and root_type(str(object["apiVersion"]), str(object["kind"])) is None:
         object = {**object, "apiVersion": base["apiVersion"]}
     yield from unknown_fields(object, types=not is_denied)
+    if is_denied:
+        return
     yield from _unknown_resources(object, "")
     in_cel = [policy for policy in rules if isinstance(policy, RulePolicy) and policy.mutate is None]
-    if rules and len(in_cel) == len(rules) and not is_denied:
+    if rules and len(in_cel) == len(rules):
         yield from unread(object, in_cel)
 
 
