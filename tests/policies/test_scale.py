@@ -1,4 +1,4 @@
-"""What a policy says about replicas, it says of /scale too."""
+"""What a policy requires of replicas holds for /scale too."""
 
 import copy
 from pathlib import Path

@@ -43,7 +43,7 @@ class Engine:
             if each.namespace is not None:
                 sizes[each.namespace] += each.size
         self.slow_namespaces = frozenset(name for name, size in sizes.items() if size > MAX_LIGHT_POLICIES)
-        """The namespaces with so many tenants' policies that judging by them takes long, however small an object is."""
+        """The namespaces whose tenants have many policies: judging by them takes long, even for a small object."""
 
     def with_policies(self, policies: Iterable[BoundPolicy]) -> "Engine":
         """Return an engine of other policies and the same planners. ConflictingPoliciesError as for a new one."""
