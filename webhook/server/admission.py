@@ -8,7 +8,6 @@ from types import CoroutineType
 from typing import Any, Protocol
 
 from aiohttp import web
-from aiohttp.hdrs import TRANSFER_ENCODING
 
 from config.api.policy import API_VERSION
 from kube.errors import ApiError
@@ -65,8 +64,6 @@ class AdmissionHandler:
         """Answer one request."""
         connection = request.protocol
         assert isinstance(connection, Connection)
-        if TRANSFER_ENCODING not in request.headers:  # each chunk costs time, and it may be one byte
-            connection.accept()
         if connection.acts == IDLE:  # the request came while the one before was judged
             connection.let_act(CLIENT)
         route = route_of(request.raw_path)
@@ -76,7 +73,13 @@ class AdmissionHandler:
         started = time.perf_counter()
         status, taken = 500, 0
         try:
-            taken = self._take_room(connection.address, size_of(request))
+            if (size := size_of(request)) > LARGE_BODY:
+                connection.let_act(SERVER)
+                async with asyncio.timeout(route.seconds):
+                    await self._bodies.take(connection.address, size)
+                taken = size
+                connection.let_act(CLIENT)
+            connection.accept()
             body = await body_of(request)
             connection.let_act(SERVER)
             started = time.perf_counter()
@@ -98,20 +101,12 @@ class AdmissionHandler:
         except Refusal as refusal:
             answer, status = refusal.answer(), refusal.status
         finally:
-            self._bodies.count(connection.address, -taken)
+            if taken:
+                self._bodies.count(connection.address, -taken)
             self._metrics.in_flight[route.hook] -= 1
             self._metrics.latency(route.hook).observe(time.perf_counter() - started)
             self._metrics.requests(route.hook, str(status)).inc()
         return answer
-
-    def _take_room(self, address: str, size: int) -> int:
-        """Take room for a body and return how much it is: none for a small one. A Refusal where not so much is left."""
-        if size <= LARGE_BODY:
-            return 0
-        if not self._bodies.has_room(address, size):
-            raise Refusal(503, "too many large reviews at once", RETRY)
-        self._bodies.count(address, size)
-        return size
 
     async def _review(self, route: Route, body: bytes, address: str, started: float) -> bytes:
         """Answer a review. A large one is judged beside the event loop, which answers other requests meanwhile."""

@@ -34,7 +34,10 @@ class Turns:
         if not is_short:
             own = self._of_address.setdefault(address, asyncio.Lock())
             async with asyncio.timeout(deadline - time.perf_counter()), own, self._next:
-                return await asyncio.get_running_loop().run_in_executor(self._thread, work, *arguments)
+                result = await asyncio.get_running_loop().run_in_executor(self._thread, work, *arguments)
+                for _ in range(PASSES):  # the others' turn: the thread may hold the interpreter for milliseconds
+                    await asyncio.sleep(0)
+                return result
         started = time.perf_counter()
         result = work(*arguments)
         if time.perf_counter() - started > LONG and address not in self._others_turn:

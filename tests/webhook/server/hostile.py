@@ -114,7 +114,8 @@ def of_policy(object: dict[str, Any]) -> bytes:
 
 def conversion(number: int) -> bytes:
     """Return a conversion of many objects."""
-    vote = {"apiVersion": "voting.schoolofdevops.com/v1alpha1", "kind": "VoteConfig", "spec": {"question": "Which?"}}
+    named = {"apiVersion": "voting.schoolofdevops.com/v1alpha1", "kind": "VoteConfig", "metadata": {"name": "it"}}
+    vote = named | {"spec": {"question": "Which?"}}
     request = {"uid": "u-1", "desiredAPIVersion": "voting.schoolofdevops.com/v1", "objects": [vote] * number}
     whole = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "request": request}
     return json.dumps(whole).encode()
@@ -155,7 +156,7 @@ CROWDS: dict[str, tuple[str, bytes]] = {
     "large": ("/validate?timeout=30s", deployment(4300, container='{"name":"a"}')),
     "large mutations": ("/mutate?timeout=30s", deployment(4300)),
     "conversions": ("/convert?timeout=30s", conversion(400)),
-    "large conversions": ("/convert?timeout=30s", conversion(20_000)),
+    "large conversions": ("/convert?timeout=30s", conversion(5_000)),
     "8 MB": ("/validate?timeout=30s", review({"kind": "Pod", "a": "x" * 8_000_000}, "", "pods")),
 }
 """What 100 connections of one address send as often as they are answered."""

@@ -1,5 +1,7 @@
 """Shares of addresses."""
 
+import asyncio
+
 from webhook.server.shares import Shares
 
 
@@ -25,3 +27,16 @@ def test_what_is_given_back_can_be_taken_again():
     assert not shares.has_room("a", 1)
     shares.count("a", -5)
     assert (shares.taken(), filled(shares, "b")) == (0, 5)
+
+
+async def test_what_has_no_room_is_taken_once_enough_is_given_back():
+    """Until then it waits."""
+    shares = Shares(10)
+    await shares.take("a", 5)
+    waiting = asyncio.create_task(shares.take("a", 3))
+    shares.count("a", -1)
+    await asyncio.sleep(0)
+    assert (waiting.done(), shares.taken()) == (False, 4)
+    shares.count("a", -2)
+    await waiting
+    assert shares.taken() == 5
