@@ -71,6 +71,7 @@ class AdmissionHandler:
             return Refusal(404, "not found; reviews are sent to /validate, /mutate or /convert").answer()
         self._metrics.in_flight[route.hook] += 1
         started = time.perf_counter()
+        deadline = started + route.seconds  # the API server counts from here too
         status, taken = 500, 0
         try:
             if (size := size_of(request)) > LARGE_BODY:
@@ -83,13 +84,12 @@ class AdmissionHandler:
             body = await body_of(request)
             connection.let_act(SERVER)
             started = time.perf_counter()
-            deadline = started + route.seconds
             await self._turns.wait(connection.address, deadline)  # before the body is decoded, which takes memory
             if route.hook == "convert":
                 is_short = len(body) <= MAX_LIGHT_CONVERSION
                 reviewed = await self._turns.run(connection.address, deadline, _converted, body, is_short=is_short)
             else:
-                reviewed = await self._review(route, body, connection.address, started)
+                reviewed = await self._review(route, body, connection.address, started, deadline)
             if time.perf_counter() > deadline:
                 raise TimeoutError  # the API server may have given up, and must never take this answer for a timely one
             answer, status = Answer(reviewed, REVIEWED), 200
@@ -108,7 +108,7 @@ class AdmissionHandler:
             self._metrics.requests(route.hook, str(status)).inc()
         return answer
 
-    async def _review(self, route: Route, body: bytes, address: str, started: float) -> bytes:
+    async def _review(self, route: Route, body: bytes, address: str, started: float, deadline: float) -> bytes:
         """Answer a review. A large one is judged beside the event loop, which answers other requests meanwhile."""
         engine = self._policies.engine
         if engine is None:
@@ -126,7 +126,7 @@ class AdmissionHandler:
             is_short = is_light(body) and about.namespace not in engine.slow_namespaces
             verdict, answer = await self._turns.run(
                 address,
-                started + route.seconds,
+                deadline,
                 _judged,
                 judge,
                 about,

@@ -266,6 +266,21 @@ async def test_the_bodies_of_one_address_leave_room_for_another_address(start):
         assert (await waiting.answer()).status == 200
 
 
+async def test_the_time_for_an_answer_begins_with_the_head(webhook):
+    """The API server counts the time in which the body is sent, too."""
+    body = json.dumps(review()).encode()
+    head = b"POST /validate?timeout=0.01s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+    async with webhook.connected() as wire:
+        await wire.send(head + b"Content-Length: %d\r\n\r\n" % len(body))
+        while not webhook.counted("controller_runtime_webhook_requests_in_flight", webhook="validate"):  # noqa: ASYNC110
+            await asyncio.sleep(0)  # a metric has no event
+        await asyncio.sleep(0.01)  # all of the time
+        await wire.send(body)
+        answer = await wire.answer()
+    assert answer.status == 503
+    assert answer.body == b"not judged within 0.009 s, which is when the API server gives up\n"
+
+
 @pytest.mark.usefixtures("brisk")
 async def test_a_chunked_body_is_rejected(webhook):
     """The API server always sends a Content-Length."""
