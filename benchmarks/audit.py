@@ -1,9 +1,11 @@
 """`python -m benchmarks.audit`: the cost of one audit of many objects, on a real API server with etcd.
 
-Deployments are created, a tenth of them against the production set; then the audit runs twice in this process, and once
-more after one object is mended. Nothing else of the controller runs, so that CPU and memory are the audit's.
+Deployments are created, a tenth of them against the production set; then the audit runs twice in
+this process, and once more after one object is mended. Nothing else of the controller runs, so that
+CPU and memory are the audit's.
 
-`--etcd` measures another thing: how much larger etcd's database becomes by the reports of 100,000 violations.
+`--etcd` measures another thing: how much larger etcd's database becomes by the reports of 100,000
+violations.
 """
 
 import argparse
@@ -36,7 +38,13 @@ from webhook.engine import Planners
 from webhook.engine.exceptions import HOME
 
 DEPLOYMENT = Resource("apps", "v1", "deployments", "Deployment")
-CRD = Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False)
+CRD = Resource(
+    "apiextensions.k8s.io",
+    "v1",
+    "customresourcedefinitions",
+    "CustomResourceDefinition",
+    namespaced=False,
+)
 POLICIES = Path(__file__).parents[1] / "config/policies/production.yaml"
 AT_ONCE = 20  # creations
 MB = 1_000_000
@@ -115,7 +123,9 @@ async def measure(plane: ControlPlane, objects: int, qps: float) -> None:
     now = datetime.now(UTC)
     async with Client(endpoint, on_response=lambda method, _: requests.update([method])) as client:
         audit = audit_of(client, qps, lambda: now)
-        print(f"{'audit':<22}{'CPU s':>8}{'wall s':>8}{'RSS +MB':>9}{'GET':>7}{'PATCH':>7}{'DELETE':>8}{'objects':>9}")
+        print(
+            f"{'audit':<22}{'CPU s':>8}{'wall s':>8}{'RSS +MB':>9}{'GET':>7}{'PATCH':>7}{'DELETE':>8}{'objects':>9}"
+        )
         before = getrusage(RUSAGE_SELF).ru_maxrss
         for title in ("first", "second, unchanged", "one mended"):
             if title == "one mended":
@@ -142,25 +152,46 @@ async def measure_etcd(plane: ControlPlane, objects: int, qps: float) -> None:
         await audit.reconcile(REQUEST)
         after = database_size(plane)
         assert audit.totals is not None
-        reports, summaries = [[each async for each in client.list(resource)] for resource in KINDS["openreports"]]
-    print(f"{sum(each['violations'] for each in audit.totals.values()):,} violations of {objects:,} objects")
-    print(f"{len(reports):,} reports with {sum(len(each['results']) for each in reports):,} results")
-    print(*(f"{each['metadata']['name']}: {each['results'][0]['message']}" for each in summaries), sep="\n")
-    print(f"etcd: {before / MB:.1f} MB before, {after / MB:.1f} MB after: {(after - before) / MB:.1f} MB of reports")
+        reports, summaries = [
+            [each async for each in client.list(resource)] for resource in KINDS["openreports"]
+        ]
+    print(
+        f"{sum(each['violations'] for each in audit.totals.values()):,} violations of {objects:,} "
+        "objects"
+    )
+    print(
+        f"{len(reports):,} reports with {sum(len(each['results']) for each in reports):,} results"
+    )
+    print(
+        *(f"{each['metadata']['name']}: {each['results'][0]['message']}" for each in summaries),
+        sep="\n",
+    )
+    print(
+        f"etcd: {before / MB:.1f} MB before, {after / MB:.1f} MB after: "
+        f"{(after - before) / MB:.1f} MB of reports"
+    )
 
 
 def database_size(plane: ControlPlane) -> float:
     """Return the size of etcd's database in bytes, from the API server's metrics."""
     lines = plane.kubectl("get", "--raw", "/metrics").stdout.splitlines()
-    return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith("apiserver_storage_size_bytes{"))
+    return sum(
+        float(line.rpartition(" ")[2])
+        for line in lines
+        if line.startswith("apiserver_storage_size_bytes{")
+    )
 
 
 def main() -> None:
     """Start a control plane, measure, and end it."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.audit", description=__doc__)
     parser.add_argument("--objects", type=int, default=10_000)
-    parser.add_argument("--etcd", action="store_true", help="the size of 100,000 violations' reports in etcd")
-    parser.add_argument("--qps", type=float, default=1000, help="requests a second; the chart's default is 20")
+    parser.add_argument(
+        "--etcd", action="store_true", help="the size of 100,000 violations' reports in etcd"
+    )
+    parser.add_argument(
+        "--qps", type=float, default=1000, help="requests a second; the chart's default is 20"
+    )
     arguments = parser.parse_args()
     with (
         tempfile.TemporaryDirectory() as directory,

@@ -33,11 +33,18 @@ class Running:
     metrics: str
 
     def reconciles(self) -> int:
-        """Return the number of reconciles of WebApps in a controller's metrics; fail if one failed."""
-        with urllib.request.urlopen(self.metrics, timeout=60) as answer:  # noqa: S310  the benchmark's own listener
+        """Return the number of reconciles of WebApps in a controller's metrics.
+
+        Fail if one failed.
+        """
+        with urllib.request.urlopen(self.metrics, timeout=60) as answer:  # noqa: S310
             text = answer.read().decode()
         line = 'controller_runtime_reconcile_total{controller="webapp",result="success"} '
-        found = (int(float(each.removeprefix(line))) for each in text.splitlines() if each.startswith(line))
+        found = (
+            int(float(each.removeprefix(line)))
+            for each in text.splitlines()
+            if each.startswith(line)
+        )
         return next(found, 0)
 
 
@@ -74,8 +81,18 @@ class Cluster:
             process.end(30)
 
     def written(self, what: str, namespace: str, count: int, pace: float = 0.0) -> dict[str, float]:
-        """Write objects in a process of its own; return the seconds that took, and those of processor time."""
-        about = (self.plane.url, str(self.plane.ca_file), self.plane.token, namespace, str(count), str(pace))
+        """Write objects in a process of its own.
+
+        Return the seconds that took, and those of processor time.
+        """
+        about = (
+            self.plane.url,
+            str(self.plane.ca_file),
+            self.plane.token,
+            namespace,
+            str(count),
+            str(pace),
+        )
         command = [sys.executable, "-m", "benchmarks.writes", what, *about]
         seen = "services" if what == "children" else what
         with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE) as process:  # noqa: S603
@@ -84,14 +101,18 @@ class Cluster:
                     answer = process.communicate(timeout=2)[0]
                     break
                 except subprocess.TimeoutExpired:
-                    progress(f"{namespace}: writing {what},", f"{self.count(seen, namespace)} of {count}")
+                    progress(
+                        f"{namespace}: writing {what},", f"{self.count(seen, namespace)} of {count}"
+                    )
         if process.returncode:
             sys.exit(f"{what} were not written: exit code {process.returncode}")
         return dict(json.loads(answer))
 
     def count(self, plural: str, namespace: str) -> int:
         """Return how many objects of a kind there are."""
-        answer = json.loads(self.api.request("GET", f"{KINDS[plural]}/namespaces/{namespace}/{plural}?limit=1")[1])
+        answer = json.loads(
+            self.api.request("GET", f"{KINDS[plural]}/namespaces/{namespace}/{plural}?limit=1")[1]
+        )
         return len(answer["items"]) + int(answer["metadata"].get("remainingItemCount", 0))
 
     def versions(self, namespace: str) -> dict[str, str]:

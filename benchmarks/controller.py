@@ -1,13 +1,15 @@
 """`python -m benchmarks.controller`: the cost of WebApps in the real controller, compared with baselines.
 
-The controller is `gatewright controller` as it is installed: all kinds, a Lease, log lines. Its processor time is the
-kernel's; requests and latencies are from the API server's audit log. The rows "alone" have etcd and an API server and
-nothing else, so Deployments do not change: a WebApp has converged when both children and the status exist.
-"whole" is the whole control plane with simulated nodes, where every WebApp runs and has its status written twice.
+The controller is `gatewright controller` as it is installed: all kinds, a Lease, log lines. Its
+processor time is the kernel's; requests and latencies are from the API server's audit log. The rows
+"alone" have etcd and an API server and nothing else, so Deployments do not change: a WebApp has
+converged when both children and the status exist. "whole" is the whole control plane with simulated
+nodes, where every WebApp runs and has its status written twice.
 
-The floor is a loop (`benchmarks.writes`) that sends the same objects and statuses through the controller's own HTTP
-client and does nothing else, as many at a time and three for a WebApp, as the controller does; of memory, a process
-that has imported the controller's modules. Each row is printed as soon as it is measured.
+The floor is a loop (`benchmarks.writes`) that sends the same objects and statuses through the
+controller's own HTTP client and does nothing else, as many at a time and three for a WebApp, as the
+controller does; of memory, a process that has imported the controller's modules. Each row is
+printed as soon as it is measured.
 """
 
 import argparse
@@ -75,10 +77,18 @@ class Bar:
 
 def main() -> None:
     """Measure, and print."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.controller", description="What WebApps cost.")
-    parser.add_argument("--webapps", type=int, nargs="*", default=[1000, 5000], help="how many converge, row by row")
-    parser.add_argument("--whole", type=int, default=1000, help="how many on a whole control plane; 0 leaves it out")
-    parser.add_argument("--restart", type=int, default=3334, help="WebApps that a restart finds: 3 objects each")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.controller", description="What WebApps cost."
+    )
+    parser.add_argument(
+        "--webapps", type=int, nargs="*", default=[1000, 5000], help="how many converge, row by row"
+    )
+    parser.add_argument(
+        "--whole", type=int, default=1000, help="how many on a whole control plane; 0 leaves it out"
+    )
+    parser.add_argument(
+        "--restart", type=int, default=3334, help="WebApps that a restart finds: 3 objects each"
+    )
     parser.add_argument("-o", "--output", choices=("table", "json"), default="table")
     asked = parser.parse_args()
     rows = []
@@ -126,7 +136,9 @@ def _printed(what: str, *module: str) -> dict[str, int]:
     """Run a module of benchmarks in a separate process and return its output."""
     progress(what)
     command, pipe, nowhere = [sys.executable, "-m", *module], subprocess.PIPE, subprocess.DEVNULL
-    printed = subprocess.run(command, cwd=ROOT, stdout=pipe, stderr=nowhere, text=True, check=True).stdout  # noqa: S603
+    printed = subprocess.run(  # noqa: S603
+        command, cwd=ROOT, stdout=pipe, stderr=nowhere, text=True, check=True
+    ).stdout
     return dict(json.loads(printed))
 
 
@@ -141,11 +153,15 @@ def bars(rows: Sequence[Row]) -> Iterator[Bar]:
             case Restarted():
                 yield Bar(f"writes of a restart, {row.objects} objects", row.writes, 0)
                 yield Bar("objects changed by a restart", row.changed, 0)
-                yield Bar("requests of a restart beside lists, watches and the Lease", row.others, 0)
+                yield Bar(
+                    "requests of a restart beside lists, watches and the Lease", row.others, 0
+                )
             case Latency():
                 yield Bar("ms from a WebApp to its children, p99, 20 a second", row.p99, 150)
             case Throughput():
-                yield Bar("writes a second where an answer takes 4 ms", row.writes, 300, at_least=True)
+                yield Bar(
+                    "writes a second where an answer takes 4 ms", row.writes, 300, at_least=True
+                )
 
 
 def told(row: Row) -> str:
@@ -159,24 +175,39 @@ def told(row: Row) -> str:
         case Converged():
             requests = ", ".join(f"{count} {what}" for what, count in row.requests.items())
             return (
-                f"{row.webapps} WebApps, {row.where}: {row.seconds} s (floor {row.floor_seconds}), {row.cpu} CPU s"
-                f" (floor {row.floor_cpu}, {row.cpu / row.floor_cpu:.1f} times it; {row.cpu / row.webapps * 1000:.2f}"
-                f" CPU ms each), {row.resident} MB\n  to their children: {_waits(row.latency)}\n  requests: {requests}"
+                f"{row.webapps} WebApps, {row.where}: {row.seconds} s (floor "
+                f"{row.floor_seconds}), {row.cpu} CPU s"
+                f" (floor {row.floor_cpu}, {row.cpu / row.floor_cpu:.1f} times it; "
+                f"{row.cpu / row.webapps * 1000:.2f}"
+                f" CPU ms each), {row.resident} MB\n  to their children: {_waits(row.latency)}\n  "
+                f"requests: {requests}"
             )
         case Latency():
             return f"from a WebApp to its children, {1 / PACE:.0f} a second: {_waits(row)}"
         case Restarted():
-            reconciles = f"{row.reconciles} reconciles, {row.writes} writes, {row.others} other, {row.changed} changed"
-            return f"restart beside {row.objects} objects: {row.cpu} CPU s, {row.resident} MB, {reconciles}"
+            reconciles = (
+                f"{row.reconciles} reconciles, {row.writes} writes, {row.others} other, "
+                f"{row.changed} changed"
+            )
+            return (
+                f"restart beside {row.objects} objects: {row.cpu} CPU s, {row.resident} MB, "
+                f"{reconciles}"
+            )
         case Passes():
-            return f"nothing to do: {row.reconciles} reconciles/s; {row.passes}/s with queue, metrics and log lines"
+            return (
+                f"nothing to do: {row.reconciles} reconciles/s; {row.passes}/s with queue, "
+                "metrics and log lines"
+            )
         case Throughput():
             return f"an API server that answers in 4 ms: {row.writes} writes/s"
 
 
 def show(rows: Sequence[Row]) -> None:
     """Print whether the targets are met."""
-    found = [(each.what, f"{each.found:g}", _wanted(each), "yes" if each.holds else "NO") for each in bars(rows)]
+    found = [
+        (each.what, f"{each.found:g}", _wanted(each), "yes" if each.holds else "NO")
+        for each in bars(rows)
+    ]
     table(found, ("BAR", "FOUND", "WANTED", "HOLDS"))
 
 

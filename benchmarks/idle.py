@@ -1,7 +1,7 @@
 """An idle controller: the cost of its start and its memory, compared with the imports alone.
 
-"alone" it has no webhook to register. "as the chart runs it" it keeps the certificates and the registration of one,
-which answers, with the policies of production.
+"alone" it has no webhook to register. "as the chart runs it" it keeps the certificates and the
+registration of one, which answers, with the policies of production.
 """
 
 import json
@@ -57,21 +57,32 @@ def alone(cluster: Cluster) -> Idle:
 
 
 def registering(cluster: Cluster) -> Idle:
-    """Start one that registers a webhook, which is then there; what it registered is gone afterwards."""
+    """Start one that registers a webhook, which is then there.
+
+    What it registered is gone afterwards.
+    """
     progress("idle, as the chart runs it")
     plane = cluster.plane
     plane.create_namespace(HOME)
     (port,) = free_ports(1)
     common = ("--namespace", HOME, "--policies", str(POLICIES))
     for kind in ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"):
-        empty = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": "gatewright"}}
+        empty = {
+            "apiVersion": "admissionregistration.k8s.io/v1",
+            "kind": kind,
+            "metadata": {"name": "gatewright"},
+        }
         plane.kubectl("create", "-f", "-", input=json.dumps(empty))
     url = ("--webhook-configuration", "gatewright", "--webhook-url", f"https://127.0.0.1:{port}")
     with ExitStack() as stack:
         controller = stack.enter_context(cluster.running("controller", *common, *url))
         pair = _pair(cluster, cluster.directory)
         listen = ("--listen", f"127.0.0.1:{port}")
-        stack.enter_context(cluster.running("webhook", *common, *listen, "--tls-cert", pair[0], "--tls-key", pair[1]))
+        stack.enter_context(
+            cluster.running(
+                "webhook", *common, *listen, "--tls-cert", pair[0], "--tls-key", pair[1]
+            )
+        )
         deadline = time.monotonic() + READY_WITHIN
         while registered(plane) != {"validate", "mutate"}:
             if time.monotonic() > deadline:
@@ -100,6 +111,10 @@ def _pair(cluster: Cluster, directory: Path) -> list[str]:
 
 def _idle(shape: str, cpu: float, resident: float) -> Idle:
     program = PROGRAM.format(imports=IMPORTS[shape])
-    printed = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)  # noqa: S603
+    printed = subprocess.run(  # noqa: S603
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     imports = [float(each) for each in printed.stdout.split()]
-    return Idle(shape, round(cpu, 2), round(resident, 1), round(imports[0], 2), round(imports[1], 1))
+    return Idle(
+        shape, round(cpu, 2), round(resident, 1), round(imports[0], 2), round(imports[1], 1)
+    )

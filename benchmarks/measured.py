@@ -8,7 +8,9 @@ from pathlib import Path
 
 TICKS = os.sysconf("SC_CLK_TCK")
 QUIET_SECONDS = 2.0
-QUIET_CPU = 0.03  # seconds of processor time in that time: what a settled controller spends on its Lease
+QUIET_CPU = (
+    0.03  # seconds of processor time in that time: what a settled controller spends on its Lease
+)
 SETTLES_WITHIN = 900.0
 SAID_AGAIN = 15.0  # seconds between two progress lines, where a line cannot be overwritten
 
@@ -28,7 +30,9 @@ def megabytes(pid: int, what: str = "VmRSS") -> float:
 
 
 def settled(
-    pid: int, waiting: Callable[[], object] = lambda: None, is_done: Callable[[], bool] = lambda: True
+    pid: int,
+    waiting: Callable[[], object] = lambda: None,
+    is_done: Callable[[], bool] = lambda: True,
 ) -> float:
     """Wait until a process is idle and all work is done; return its processor time."""
     deadline = time.monotonic() + SETTLES_WITHIN

@@ -1,7 +1,7 @@
 """No-op reconciles per second: objects are cached and up to date, and no request is sent.
 
-`python -m benchmarks.passes KUBECONFIG NAMESPACE` prints it for the WebApps of a namespace, with warm caches: the
-reconciles alone, and whole passes with queue, metrics and log lines.
+`python -m benchmarks.passes KUBECONFIG NAMESPACE` prints it for the WebApps of a namespace, with
+warm caches: the reconciles alone, and whole passes with queue, metrics and log lines.
 """
 
 import asyncio
@@ -24,10 +24,17 @@ SECONDS = 3.0
 
 async def measure(kubeconfig: Path, namespace: str) -> dict[str, int]:
     """Return reconciles per second of processor time, from the best round."""
-    runtime = Manager(await load(kubeconfig), CollectorRegistry(), identity="benchmark", namespaces=[namespace])
+    runtime = Manager(
+        await load(kubeconfig), CollectorRegistry(), identity="benchmark", namespaces=[namespace]
+    )
     runtime.add_kind(WEBAPP)
     controller, stop = runtime.controllers[0], asyncio.Event()
-    reconcile, requests, left, done = controller.reconcile, list[Request](), set[Request](), asyncio.Event()
+    reconcile, requests, left, done = (
+        controller.reconcile,
+        list[Request](),
+        set[Request](),
+        asyncio.Event(),
+    )
 
     async def counted(request: Request) -> Result:
         result = await reconcile(request)

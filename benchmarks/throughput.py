@@ -1,8 +1,8 @@
 """The controller's writes per second with 4 ms per response.
 
 `python -m benchmarks.throughput` prints it.
-The API server is the one in memory that tests use, in this process; the controller is the real one, in another process,
-with the default number of workers.
+The API server is the one in memory that tests use, in this process; the controller is the real one,
+in another process, with the default number of workers.
 """
 
 import asyncio
@@ -47,7 +47,10 @@ async def measure() -> dict[str, float]:
     async with server:
         for number in range(WEBAPPS):
             metadata = {"name": f"shop-{number}", "namespace": "default"}
-            server.create(WEBAPP.resource, {"metadata": metadata, "spec": {"replicas": 1, "image": "nginx:1.29"}})
+            server.create(
+                WEBAPP.resource,
+                {"metadata": metadata, "spec": {"replicas": 1, "image": "nginx:1.29"}},
+            )
         with tempfile.TemporaryDirectory() as directory:
             process = controller(server.url, Path(directory))
             try:
@@ -68,8 +71,20 @@ def controller(url: str, directory: Path) -> subprocess.Popen[bytes]:
     }
     (directory / "kubeconfig").write_text(json.dumps(kubeconfig))
     metrics, health = free_ports(2)
-    options = ["--kubeconfig", str(directory / "kubeconfig"), "--kinds", "webapp", "--namespaces", "default"]
-    options += ["--metrics-listen", f"127.0.0.1:{metrics}", "--health-listen", f"127.0.0.1:{health}"]
+    options = [
+        "--kubeconfig",
+        str(directory / "kubeconfig"),
+        "--kinds",
+        "webapp",
+        "--namespaces",
+        "default",
+    ]
+    options += [
+        "--metrics-listen",
+        f"127.0.0.1:{metrics}",
+        "--health-listen",
+        f"127.0.0.1:{health}",
+    ]
     command = [str(COMMAND), "controller", *options, "--namespace", "default"]
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # noqa: S603
 

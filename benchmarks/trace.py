@@ -1,8 +1,9 @@
 """`python -m benchmarks.trace`: trace the calls of one reconcile of a new WebApp, from the watch event to its status.
 
-The WebApp is the second one, so that no watch is being opened. It runs on the in-process API server, whose own calls do
-not count, and prints for `kube` and `controller`: modules, functions, calls (each step of a coroutine is one), and
-switches (calls to another module than that of the call before).
+The WebApp is the second one, so that no watch is being opened. It runs on the in-process API
+server, whose own calls do not count, and prints for `kube` and `controller`: modules, functions,
+calls (each step of a coroutine is one), and switches (calls to another module than that of the call
+before).
 """
 
 import asyncio
@@ -39,11 +40,15 @@ async def trace() -> list[tuple[str, str]]:
         manager.add_kind(WEBAPP)
         stop, reported = asyncio.Event(), asyncio.Event()
         group.create_task(manager.run(stop))
-        server.storage.listeners.append(lambda event: reported.set() if event.new and "status" in event.new else None)
+        server.storage.listeners.append(
+            lambda event: reported.set() if event.new and "status" in event.new else None
+        )
         for name in ("first", "traced"):
             sys.setprofile(note if name == "traced" else None)
             spec = {"image": "nginx:1.21", "replicas": 3, "port": 80}
-            server.create(WEBAPP.resource, {"metadata": {"name": name, "namespace": NAMESPACE}, "spec": spec})
+            server.create(
+                WEBAPP.resource, {"metadata": {"name": name, "namespace": NAMESPACE}, "spec": spec}
+            )
             async with asyncio.timeout(10):
                 await reported.wait()
             sys.setprofile(None)
@@ -58,7 +63,10 @@ def main() -> None:
     calls = asyncio.run(trace())
     modules = [module for module, _ in calls]
     switches = sum(before != after for before, after in pairwise(modules))
-    print(f"{len(set(modules))} modules, {len(set(calls))} functions, {len(calls)} calls, {switches} switches")
+    print(
+        f"{len(set(modules))} modules, {len(set(calls))} functions, {len(calls)} calls, "
+        f"{switches} switches"
+    )
     print("\n".join(sorted(set(modules))))
 
 

@@ -89,20 +89,32 @@ def converge(cluster: Cluster, where: str, count: int, least: Floor) -> Converge
         floor_seconds=round(least.seconds * count / least.webapps, 2),
         floor_cpu=round(least.cpu * count / least.webapps, 2),
         resident=round(resident, 1),
-        requests=dict(sorted(Counter(_what(each) if each["verb"] != "watch" else "watch" for each in ours).items())),
+        requests=dict(
+            sorted(
+                Counter(
+                    _what(each) if each["verb"] != "watch" else "watch" for each in ours
+                ).items()
+            )
+        ),
         latency=latency_in(events),
     )
 
 
 def populate(cluster: Cluster, count: int, phase: str = PHASES["alone"]) -> tuple[float, float]:
-    """Create WebApps beside a controller; return the processor time until all are in a phase, and its memory then."""
+    """Create WebApps beside a controller.
+
+    Return the processor time until all are in a phase, and its memory then.
+    """
     namespace = _namespace(count)
     cluster.plane.create_namespace(namespace)
     with cluster.controller(namespace) as controller:
         before = settled(controller.pid)
 
         def waiting() -> None:
-            progress(f"{namespace}: converging,", f"{cluster.count('services', namespace)} of {count} Services")
+            progress(
+                f"{namespace}: converging,",
+                f"{cluster.count('services', namespace)} of {count} Services",
+            )
 
         def is_done() -> bool:
             found = cluster.objects("webapps", namespace)
@@ -169,7 +181,9 @@ def _namespace(count: int) -> str:
 
 def _what(event: dict[str, Any]) -> str:
     about = event["objectRef"]
-    return f"{event['verb']} {about['resource']}" + (f"/{about['subresource']}" if "subresource" in about else "")
+    return f"{event['verb']} {about['resource']}" + (
+        f"/{about['subresource']}" if "subresource" in about else ""
+    )
 
 
 def _time(event: dict[str, Any]) -> float:

@@ -1,8 +1,9 @@
 """The least that a controller on this project's own client could spend: requests made ready, sent, and answers decoded.
 
-`python -m benchmarks.writes webapps URL CA TOKEN NAMESPACE COUNT PACE` creates WebApps, and `children` what a
-controller makes of them: a Deployment, a Service and a status for each, by `kube.transport` and nothing else: no cache
-and no watch. It prints how many seconds that took, and how much processor time.
+`python -m benchmarks.writes webapps URL CA TOKEN NAMESPACE COUNT PACE` creates WebApps, and
+`children` what a controller makes of them: a Deployment, a Service and a status for each, by
+`kube.transport` and nothing else: no cache and no watch. It prints how many seconds that took, and
+how much processor time.
 """
 
 import asyncio
@@ -40,11 +41,19 @@ def webapps(namespace: str, count: int) -> Iterator[list[Write]]:
 
 def children(namespace: str, count: int) -> Iterator[list[Write]]:
     """Yield what makes the children of each WebApp, and its status."""
-    resources = {"limits": {"cpu": "500m", "memory": "512Mi"}, "requests": {"cpu": "100m", "memory": "128Mi"}}
+    resources = {
+        "limits": {"cpu": "500m", "memory": "512Mi"},
+        "requests": {"cpu": "100m", "memory": "128Mi"},
+    }
     for number in range(count):
         name = f"shop-{number}"
         labels, metadata = {"app": name}, {"name": name, "labels": {"app": name}}
-        container = {"name": "webapp", "image": "nginx:1.29", "ports": [{"containerPort": 80}], "resources": resources}
+        container = {
+            "name": "webapp",
+            "image": "nginx:1.29",
+            "ports": [{"containerPort": 80}],
+            "resources": resources,
+        }
         template = {"metadata": {"labels": labels}, "spec": {"containers": [container]}}
         deployment = {"replicas": 1, "selector": {"matchLabels": labels}, "template": template}
         service = {"selector": labels, "ports": [{"name": "http", "port": 80, "targetPort": 80}]}
@@ -58,7 +67,10 @@ def children(namespace: str, count: int) -> Iterator[list[Write]]:
         }
         status = {"phase": "Deploying", "replicas": 1, "readyReplicas": 0, "conditions": [ready]}
         kinds = {"Deployment": "apps/v1", "Service": "v1", "WebApp": "example.com/v1"}
-        of = {kind: {"apiVersion": version, "kind": kind, "metadata": metadata} for kind, version in kinds.items()}
+        of = {
+            kind: {"apiVersion": version, "kind": kind, "metadata": metadata}
+            for kind, version in kinds.items()
+        }
         where = f"namespaces/{namespace}"
         yield [
             (
@@ -67,17 +79,29 @@ def children(namespace: str, count: int) -> Iterator[list[Write]]:
                 APPLY,
                 of["Deployment"] | {"spec": deployment},
             ),
-            ("PATCH", f"/api/v1/{where}/services/{name}{QUERY}", APPLY, of["Service"] | {"spec": service}),
+            (
+                "PATCH",
+                f"/api/v1/{where}/services/{name}{QUERY}",
+                APPLY,
+                of["Service"] | {"spec": service},
+            ),
             (
                 "PATCH",
                 f"/apis/example.com/v1/{where}/webapps/{name}/status{QUERY}",
                 APPLY,
-                {"apiVersion": "example.com/v1", "kind": "WebApp", "metadata": {"name": name}, "status": status},
+                {
+                    "apiVersion": "example.com/v1",
+                    "kind": "WebApp",
+                    "metadata": {"name": name},
+                    "status": status,
+                },
             ),
         ]
 
 
-async def send(endpoint: Endpoint, groups: Iterable[list[Write]], pace: float) -> tuple[float, float]:
+async def send(
+    endpoint: Endpoint, groups: Iterable[list[Write]], pace: float
+) -> tuple[float, float]:
     """Send groups of writes, each group in order; return seconds, and seconds of processor time.
 
     With a `pace`, the groups start one after the other, this many seconds apart.
@@ -88,7 +112,9 @@ async def send(endpoint: Endpoint, groups: Iterable[list[Write]], pace: float) -
         async def worker() -> None:
             for group in waiting:
                 for method, path, content_type, body in group:
-                    await transport.request(method, path, body=orjson.dumps(body), content_type=content_type)
+                    await transport.request(
+                        method, path, body=orjson.dumps(body), content_type=content_type
+                    )
                 if pace:
                     await asyncio.sleep(pace)
 
@@ -102,6 +128,8 @@ async def send(endpoint: Endpoint, groups: Iterable[list[Write]], pace: float) -
 if __name__ == "__main__":
     what, url, ca, token, namespace, count, pace = sys.argv[1:]
     groups = {"webapps": webapps, "children": children}[what](namespace, int(count))
-    endpoint = Endpoint(url, ssl=tls(ca, authorities=Path(ca).read_bytes()), authorization=static_token(token))
+    endpoint = Endpoint(
+        url, ssl=tls(ca, authorities=Path(ca).read_bytes()), authorization=static_token(token)
+    )
     seconds, cpu = uvloop.run(send(endpoint, groups, float(pace)))
     print(json.dumps({"seconds": round(seconds, 2), "cpu": round(cpu, 2)}))

@@ -12,7 +12,10 @@ from certs.pair import read_certificates
 def join(*bundles: bytes) -> bytes:
     """Return the authorities of all bundles, each once, in the order of their first appearance."""
     return _bundle(
-        certificate for bundle in bundles if bundle.strip() for certificate in read_certificates(bundle, "CA bundle")
+        certificate
+        for bundle in bundles
+        if bundle.strip()
+        for certificate in read_certificates(bundle, "CA bundle")
     )
 
 
@@ -21,9 +24,13 @@ def prune(bundle: bytes, now: datetime) -> bytes:
     if not bundle.strip():
         return b""
     return _bundle(
-        certificate for certificate in read_certificates(bundle, "CA bundle") if certificate.not_valid_after_utc > now
+        certificate
+        for certificate in read_certificates(bundle, "CA bundle")
+        if certificate.not_valid_after_utc > now
     )
 
 
 def _bundle(certificates: Iterable[x509.Certificate]) -> bytes:
-    return b"".join(dict.fromkeys(certificate.public_bytes(Encoding.PEM) for certificate in certificates))
+    return b"".join(
+        dict.fromkeys(certificate.public_bytes(Encoding.PEM) for certificate in certificates)
+    )

@@ -14,14 +14,17 @@ RENEWED_AFTER = 2 / 3  # of a certificate's life
 def check(pair: KeyPair, ca_bundle: bytes | None, dns_name: str | None, now: datetime) -> None:
     """Raise CertificateError if a client that trusts `ca_bundle` and connects to `dns_name` would reject `pair`.
 
-    Without a bundle the issuer is not checked; without a name the subject is not. `dns_name` may be an IP address.
+    Without a bundle the issuer is not checked; without a name the subject is not. `dns_name` may be
+    an IP address.
     """
     leaf, *intermediates = read_certificates(pair.certificate)
     if read_key(pair.key).public_key() != leaf.public_key():
         raise CertificateError("the private key does not belong to the certificate")
     _check_dates(leaf, now)
     if dns_name is not None and not _carries(leaf, dns_name):
-        raise CertificateError(f"the certificate is for {_names(leaf) or 'no name'}, not for {dns_name}")
+        raise CertificateError(
+            f"the certificate is for {_names(leaf) or 'no name'}, not for {dns_name}"
+        )
     if ca_bundle is not None:
         _check_issuer(leaf, intermediates, read_certificates(ca_bundle, "CA bundle"), dns_name, now)
 
@@ -45,9 +48,13 @@ def expires(certificate: bytes) -> datetime:
 
 def _check_dates(leaf: x509.Certificate, now: datetime) -> None:
     if leaf.not_valid_after_utc < now:
-        raise CertificateError(f"the certificate expired at {leaf.not_valid_after_utc:%Y-%m-%d %H:%M} UTC")
+        raise CertificateError(
+            f"the certificate expired at {leaf.not_valid_after_utc:%Y-%m-%d %H:%M} UTC"
+        )
     if leaf.not_valid_before_utc > now:
-        raise CertificateError(f"the certificate is not valid before {leaf.not_valid_before_utc:%Y-%m-%d %H:%M} UTC")
+        raise CertificateError(
+            f"the certificate is not valid before {leaf.not_valid_before_utc:%Y-%m-%d %H:%M} UTC"
+        )
 
 
 def _check_issuer(
@@ -64,7 +71,9 @@ def _check_issuer(
     try:
         verifier.verify(leaf, intermediates)
     except VerificationError as error:
-        raise CertificateError(f"the certificate is not verified by the CA bundle: {error}") from error
+        raise CertificateError(
+            f"the certificate is not verified by the CA bundle: {error}"
+        ) from error
 
 
 def _subject(name: str) -> x509.DNSName | x509.IPAddress:
@@ -89,4 +98,6 @@ def _names(leaf: x509.Certificate) -> str:
 def _carries(leaf: x509.Certificate, dns_name: str) -> bool:
     wanted = _subject(dns_name)
     parent = dns_name.partition(".")[2]
-    return any(name == wanted or (parent and name.value == f"*.{parent}") for name in _subjects(leaf))
+    return any(
+        name == wanted or (parent and name.value == f"*.{parent}") for name in _subjects(leaf)
+    )

@@ -5,7 +5,11 @@ from datetime import datetime, timedelta
 from ipaddress import ip_address
 
 from cryptography import x509
-from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurvePrivateKey, generate_private_key
+from cryptography.hazmat.primitives.asymmetric.ec import (
+    SECP256R1,
+    EllipticCurvePrivateKey,
+    generate_private_key,
+)
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
@@ -38,12 +42,17 @@ def issue_serving(
     now: datetime,
     lifetime: timedelta = SERVING_LIFETIME,
 ) -> KeyPair:
-    """Issue a certificate for a TLS server, signed by `ca`; it expires no later than its authority."""
+    """Issue a certificate for a TLS server, signed by `ca`.
+
+    It expires no later than its authority.
+    """
     authority, authority_key = _authority(ca, now)
     names = _subject_alternative_names(dns_names, ip_addresses)
     key = generate_private_key(SECP256R1())
     builder = (
-        _builder(_name(str(names[0].value)), key, now, min(now + lifetime, authority.not_valid_after_utc))
+        _builder(
+            _name(str(names[0].value)), key, now, min(now + lifetime, authority.not_valid_after_utc)
+        )
         .issuer_name(authority.subject)
         .add_extension(x509.SubjectAlternativeName(names), critical=False)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
@@ -64,7 +73,9 @@ def _authority(ca: KeyPair, now: datetime) -> tuple[x509.Certificate, EllipticCu
     if not isinstance(key, EllipticCurvePrivateKey) or key.public_key() != certificate.public_key():
         raise CertificateError("the authority's key does not belong to its certificate")
     if certificate.not_valid_after_utc <= now:
-        raise CertificateError(f"the authority expired at {certificate.not_valid_after_utc:%Y-%m-%d %H:%M} UTC")
+        raise CertificateError(
+            f"the authority expired at {certificate.not_valid_after_utc:%Y-%m-%d %H:%M} UTC"
+        )
     try:
         constraints = certificate.extensions.get_extension_for_class(x509.BasicConstraints).value
     except x509.ExtensionNotFound:
@@ -78,7 +89,9 @@ def _name(common_name: str) -> x509.Name:
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name[:MAX_COMMON_NAME])])
 
 
-def _subject_alternative_names(dns_names: Iterable[str], ip_addresses: Iterable[str]) -> list[x509.GeneralName]:
+def _subject_alternative_names(
+    dns_names: Iterable[str], ip_addresses: Iterable[str]
+) -> list[x509.GeneralName]:
     try:
         names = [_dns_name(name) for name in dns_names]
         names += [x509.IPAddress(ip_address(address)) for address in ip_addresses]
@@ -101,7 +114,9 @@ def _authority_key_identifier(authority: x509.Certificate) -> x509.AuthorityKeyI
     try:
         identifier = authority.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
     except x509.ExtensionNotFound as error:
-        raise CertificateError("the authority's certificate has no subject key identifier") from error
+        raise CertificateError(
+            "the authority's certificate has no subject key identifier"
+        ) from error
     return x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(identifier)
 
 
@@ -133,7 +148,9 @@ def _key_usage(*, signs_certificates: bool) -> x509.KeyUsage:
     )
 
 
-def _signed(builder: x509.CertificateBuilder, key: EllipticCurvePrivateKey, signer: EllipticCurvePrivateKey) -> KeyPair:
+def _signed(
+    builder: x509.CertificateBuilder, key: EllipticCurvePrivateKey, signer: EllipticCurvePrivateKey
+) -> KeyPair:
     certificate = builder.sign(signer, SHA256())
     return KeyPair(
         certificate.public_bytes(Encoding.PEM),

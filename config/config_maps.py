@@ -14,7 +14,9 @@ from config.templates import rendered
 MAX_BYTES = 1_048_576  # bytes of all values
 MAX_NAME = 253
 NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-KEY = re.compile(r"(?!\.\.)[-._a-zA-Z0-9]{1,253}")  # the kubelet reserves names that begin with two dots
+KEY = re.compile(
+    r"(?!\.\.)[-._a-zA-Z0-9]{1,253}"
+)  # the kubelet reserves names that begin with two dots
 ID = re.compile(r"[a-zA-Z0-9]([-._a-zA-Z0-9]{0,61}[a-zA-Z0-9])?")
 
 Fault = tuple[str, str]  # path of the field, and the error
@@ -23,9 +25,19 @@ Fault = tuple[str, str]  # path of the field, and the error
 def name_fault(path: str, name: str) -> Iterator[Fault]:
     """Yield the error of an invalid ConfigMap name that comes from the field at `path`."""
     if len(name) > MAX_NAME:
-        yield path, f"the ConfigMap's name would have {len(name)} characters; the limit is {MAX_NAME}"
+        yield (
+            path,
+            f"the ConfigMap's name would have {len(name)} characters; the limit is {MAX_NAME}",
+        )
     elif not NAME.fullmatch(name):
-        yield path, f"the ConfigMap's name, {name[:64]}, may only contain lower-case letters, digits, '-' and '.'"
+        yield (
+            path,
+            (
+                f"the ConfigMap's name, {name[:64]}, may only contain lower-case letters, digits, "
+                "'-' "
+                "and '.'"
+            ),
+        )
 
 
 def settings(
@@ -51,8 +63,8 @@ def settings_name(application: str) -> str:
 def votes(question: str, options: Iterable[Option]) -> tuple[dict[str, str], list[Fault]]:
     """Return the data of a VoteConfig's ConfigMap, and all errors in the poll.
 
-    `config.json` is the whole poll as one document. `question`, and one key for each option such as OPTION_A for the id
-    `a`, are names that envFrom accepts.
+    `config.json` is the whole poll as one document. `question`, and one key for each option such as
+    OPTION_A for the id `a`, are names that envFrom accepts.
     """
     data, faults, written = {"question": question}, list[Fault](), list[dict[str, str]]()
     for number, option in enumerate(options):
@@ -60,7 +72,10 @@ def votes(question: str, options: Iterable[Option]) -> tuple[dict[str, str], lis
             continue  # reported as missing elsewhere
         key, path = option_key(id), f"spec.options[{number}].id"
         if not ID.fullmatch(id):
-            rule = "an id has letters, digits, '-', '_' and '.', 63 at most, and begins and ends with a letter or digit"
+            rule = (
+                "an id has letters, digits, '-', '_' and '.', 63 at most, and begins and ends "
+                "with a letter or digit"
+            )
             faults.append((path, rule))
         elif key in data:
             faults.append((path, f"another option has the key {key} too"))
@@ -68,7 +83,9 @@ def votes(question: str, options: Iterable[Option]) -> tuple[dict[str, str], lis
         about = {"description": option.description} if option.description else {}
         written.append({"id": id, "label": option.label or id, **about})
     document = {"question": question, "options": written}
-    data["config.json"] = orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode()
+    data["config.json"] = orjson.dumps(
+        document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
+    ).decode()
     return data, [*faults, *size_fault("spec.options", data)]
 
 

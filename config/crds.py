@@ -1,7 +1,8 @@
 """CustomResourceDefinitions, generated from the API types.
 
-The API server requires structural schemas. Pydantic's JSON Schema is not structural: it has $ref, anyOf with null and
-exclusive bounds as numbers. `structural` converts it. All functions here are pure.
+The API server requires structural schemas. Pydantic's JSON Schema is not structural: it has $ref,
+anyOf with null and exclusive bounds as numbers. `structural` converts it. All functions here are
+pure.
 """
 
 import importlib
@@ -25,7 +26,11 @@ def kinds() -> list[type[CustomResource]]:
     """Return every kind declared in a module of config.api, in each version, sorted by the name of its definition."""
     for module in pkgutil.iter_modules(api.__path__, f"{api.__name__}."):
         importlib.import_module(module.name)
-    declared = [kind for kind in CustomResource.__subclasses__() if kind.__module__.startswith(f"{api.__name__}.")]
+    declared = [
+        kind
+        for kind in CustomResource.__subclasses__()
+        if kind.__module__.startswith(f"{api.__name__}.")
+    ]
     return sorted(declared, key=lambda kind: (kind.definition.name, kind.definition.version))
 
 
@@ -34,15 +39,23 @@ def structural(schema: Schema, definitions: Schema | None = None) -> Schema:
     definitions = schema.get("$defs", {}) if definitions is None else definitions
     if "$ref" in schema:
         referred = definitions[schema["$ref"].removeprefix("#/$defs/")]
-        return structural({**referred, **{key: value for key, value in schema.items() if key != "$ref"}}, definitions)
+        return structural(
+            {**referred, **{key: value for key, value in schema.items() if key != "$ref"}},
+            definitions,
+        )
     if schema.get("x-kubernetes-int-or-string"):
-        return {key: value for key, value in schema.items() if key not in NOISE and (key, value) != ("default", None)}
+        return {
+            key: value
+            for key, value in schema.items()
+            if key not in NOISE and (key, value) != ("default", None)
+        }
     if "anyOf" in schema:
         options = [option for option in schema["anyOf"] if option != {"type": "null"}]
         if len(options) > 1:
             raise TypeError(f"a structural schema has no unions: {options}")
         return structural(
-            {**options[0], **{key: value for key, value in schema.items() if key != "anyOf"}}, definitions
+            {**options[0], **{key: value for key, value in schema.items() if key != "anyOf"}},
+            definitions,
         )
     return dict(sorted(_keywords(schema, definitions)))
 
@@ -84,10 +97,12 @@ def of_several_versions() -> list[str]:
 def definition(*versions: type[CustomResource]) -> dict[str, Any]:
     """Return the CustomResourceDefinition of one kind; each type is a version.
 
-    It does not set `conversion`, so that applying it again does not revert the controller's setting, made once
-    a webhook answers.
+    It does not set `conversion`, so that applying it again does not revert the controller's
+    setting, made once a webhook answers.
     """
-    about = next(kind.definition for kind in versions if kind.definition.storage or len(versions) == 1)
+    about = next(
+        kind.definition for kind in versions if kind.definition.storage or len(versions) == 1
+    )
     names = {
         "categories": list(about.categories),
         "kind": about.kind,
@@ -131,10 +146,16 @@ def _version(kind: type[CustomResource], about: Definition) -> dict[str, Any]:
 
 
 def schema(kind: type[CustomResource]) -> Schema:
-    """Return the schema (OpenAPI v3) of a whole object; the API server validates the metadata itself."""
+    """Return the schema (OpenAPI v3) of a whole object.
+
+    The API server validates the metadata itself.
+    """
     schema = structural(kind.model_json_schema(by_alias=True))
     schema["properties"] = {
-        "apiVersion": {"description": "Group and version of this object's schema.", "type": "string"},
+        "apiVersion": {
+            "description": "Group and version of this object's schema.",
+            "type": "string",
+        },
         "kind": {"description": "Kind of this object.", "type": "string"},
         **schema["properties"],
         "metadata": {"type": "object"},
@@ -145,14 +166,18 @@ def schema(kind: type[CustomResource]) -> Schema:
 def explained(schema: Schema) -> Schema:
     """Repeat each default in the description, because `kubectl explain` does not show defaults otherwise."""
     within: Schema = {
-        key: explained(schema[key]) for key in ("items", "additionalProperties") if isinstance(schema.get(key), dict)
+        key: explained(schema[key])
+        for key in ("items", "additionalProperties")
+        if isinstance(schema.get(key), dict)
     }
     if properties := schema.get("properties"):
         within["properties"] = {name: explained(each) for name, each in properties.items()}
     default, text = schema.get("default"), schema.get("description", "")
     if isinstance(default, str | int) and default != "" and "default" not in text.lower():
         value = json.dumps(default)
-        within["description"] = f"{text} Defaults to {value}." if text.endswith(".") else f"{text}; {value} by default"
+        within["description"] = (
+            f"{text} Defaults to {value}." if text.endswith(".") else f"{text}; {value} by default"
+        )
     return {**schema, **within}
 
 
@@ -170,6 +195,7 @@ def render(types: Iterable[type[CustomResource]] | None = None) -> dict[str, str
     for kind in kinds() if types is None else types:
         resources.setdefault((kind.definition.group, kind.definition.plural), []).append(kind)
     return {
-        f"{group}_{plural}.yaml": HEADER + yaml.safe_dump(definition(*versions), sort_keys=False, width=120)
+        f"{group}_{plural}.yaml": HEADER
+        + yaml.safe_dump(definition(*versions), sort_keys=False, width=120)
         for (group, plural), versions in resources.items()
     }

@@ -1,7 +1,8 @@
 """Cron schedules of CronJobs: validation, and the next run of a schedule.
 
-Kubernetes parses them with robfig/cron: five fields or a word, `?` for `*`, and neither seconds nor L, W and #.
-Where a day of the month and a day of the week are both restricted, `*/2` counts as restricted: either may match.
+Kubernetes parses them with robfig/cron: five fields or a word, `?` for `*`, and neither seconds nor
+L, W and #. Where a day of the month and a day of the week are both restricted, `*/2` counts as
+restricted: either may match.
 Source: https://pkg.go.dev/github.com/robfig/cron/v3#hdr-CRON_Expression_Format
 """
 
@@ -51,7 +52,9 @@ def _fields(schedule: str) -> Iterator[str]:
     fields = WORDS.get(schedule, schedule).split()
     if len(fields) != len(FIELDS):
         had = "1 field" if len(fields) == 1 else f"{len(fields)} fields"
-        raise CronError(f"it has {had} instead of 5: minute, hour, day of month, month, day of week")
+        raise CronError(
+            f"it has {had} instead of 5: minute, hour, day of month, month, day of week"
+        )
     for field, name, bounds in zip(fields, FIELDS, BOUNDS, strict=True):
         yield ",".join(_term(term, name, bounds) for term in field.split(","))
 

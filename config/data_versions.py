@@ -1,6 +1,7 @@
 """Which database versions can open the data of others; used at admission and by the planners.
 
-A PostgreSQL with a later version is admitted, and its condition reports that upgrades are not supported.
+A PostgreSQL with a later version is admitted, and its condition reports that upgrades are not
+supported.
 """
 
 import re
@@ -23,19 +24,28 @@ class Refusal(NamedTuple):
 
 
 def refusal(type: str, version: str, data: str) -> Refusal | None:
-    """Return why a server of `version` cannot open `data`, the version that opened it last; None if it can."""
+    """Return why a server of `version` cannot open `data`, the version that opened it last.
+
+    None if it can.
+    """
     if type == "mysql":
         return _of_mysql(version, data)
     if version == data:
         return None
-    why = "and upgrades are not supported" if _is_later(version, data) else f"which PostgreSQL {version} cannot open"
+    why = (
+        "and upgrades are not supported"
+        if _is_later(version, data)
+        else f"which PostgreSQL {version} cannot open"
+    )
     rule = f"the data is of PostgreSQL {data}, {why}"
     return Refusal(rule, f"set it back to {data}, or move a dump to a new database")
 
 
 def denial(type: str, version: str, data: str) -> Refusal | None:
     """Return why a server of `version` is denied for existing `data`."""
-    return None if type == "postgresql" and _is_later(version, data) else refusal(type, version, data)
+    return (
+        None if type == "postgresql" and _is_later(version, data) else refusal(type, version, data)
+    )
 
 
 def _is_later(version: str, data: str) -> bool:

@@ -8,7 +8,10 @@ from config.crds import Schema, definition, kinds
 
 
 def defaulted(object: dict[str, Any]) -> dict[str, Any]:
-    """Return one of Gatewright's custom resources with its CRD's defaults; any other object unchanged."""
+    """Return one of Gatewright's custom resources with its CRD's defaults.
+
+    Any other object unchanged.
+    """
     schema = _schemas().get((str(object.get("apiVersion")), str(object.get("kind"))))
     return object if schema is None else _filled(object, schema)
 
@@ -30,7 +33,11 @@ def _schemas() -> dict[tuple[str, str], Schema]:
 
 @cache
 def _schema(kind: type[CustomResource]) -> Schema:
-    (version,) = (each for each in definition(kind)["spec"]["versions"] if each["name"] == kind.definition.version)
+    (version,) = (
+        each
+        for each in definition(kind)["spec"]["versions"]
+        if each["name"] == kind.definition.version
+    )
     return version["schema"]["openAPIV3Schema"]  # type: ignore[no-any-return]
 
 
@@ -41,6 +48,16 @@ def _filled(value: Any, schema: Schema) -> Any:
     if not isinstance(value, dict):
         return value
     properties = schema.get("properties", {})
-    present = {key: item for key, item in value.items() if item is not None or "default" not in properties.get(key, {})}
-    missing = {key: each["default"] for key, each in properties.items() if "default" in each and key not in present}
-    return {key: _filled(item, properties.get(key, {})) for key, item in (present | missing).items()}
+    present = {
+        key: item
+        for key, item in value.items()
+        if item is not None or "default" not in properties.get(key, {})
+    }
+    missing = {
+        key: each["default"]
+        for key, each in properties.items()
+        if "default" in each and key not in present
+    }
+    return {
+        key: _filled(item, properties.get(key, {})) for key, item in (present | missing).items()
+    }

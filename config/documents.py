@@ -14,7 +14,9 @@ import yaml
 from config.nodes import compose, construct
 
 STEP = re.compile(r"\[[^\]]*\]|[^.\[\]]+")
-LARGEST = 1_000_000  # nodes of a document, aliases expanded; no object of the API is nearly as large
+LARGEST = (
+    1_000_000  # nodes of a document, aliases expanded; no object of the API is nearly as large
+)
 
 
 class DocumentError(ValueError):
@@ -35,13 +37,17 @@ class Document:
 
     @classmethod
     def of_object(cls, value: Any, source: str = "") -> "Document":
-        """Return an object of a cluster as a document without lines; `source` is what faults name."""
+        """Return an object of a cluster as a document without lines.
+
+        `source` is what faults name.
+        """
         return cls(source, value, yaml.ScalarNode("", ""), is_exact=False)
 
     def place(self, path: str = "") -> tuple[int, int]:
         """Return line and column (both from 1) of the field at `path`, or of its nearest parent.
 
-        Name a list item by its index or by one of its fields: `spec.any[0].kinds`, `containers[name=app].image`.
+        Name a list item by its index or by one of its fields: `spec.any[0].kinds`,
+        `containers[name=app].image`.
         """
         if not self.is_exact:
             return 1, 1
@@ -70,7 +76,9 @@ class Document:
                     break
                 node, mark = item, item.start_mark
             elif isinstance(node, yaml.MappingNode):
-                name = step[1:-1] if step.startswith("[") else step  # labels[app.kubernetes.io/name]
+                name = (
+                    step[1:-1] if step.startswith("[") else step
+                )  # labels[app.kubernetes.io/name]
                 found = next(((key, value) for key, value in node.value if key.value == name), None)
                 if found is None:
                     break
@@ -81,7 +89,10 @@ class Document:
 
 
 def parse_documents(data: bytes, source: str) -> Iterator[Document]:
-    """Yield the non-empty documents of `data`, and of a list its items. Raises DocumentError with the line."""
+    """Yield the non-empty documents of `data`, and of a list its items.
+
+    Raises DocumentError with the line.
+    """
     try:
         for node in compose(data.decode()):
             line = node.start_mark.line + 1
@@ -92,20 +103,29 @@ def parse_documents(data: bytes, source: str) -> Iterator[Document]:
                 _refuse_foreign(value, f"{source}:{line}")
                 yield from _items(Document(source, value, node))
     except UnicodeDecodeError as error:
-        raise DocumentError(f"{source}: not UTF-8 text: {error.reason} at byte {error.start}") from None
+        raise DocumentError(
+            f"{source}: not UTF-8 text: {error.reason} at byte {error.start}"
+        ) from None
     except yaml.reader.ReaderError as error:
-        raise DocumentError(f"{source}: not YAML: a control character at position {error.position}") from None
+        raise DocumentError(
+            f"{source}: not YAML: a control character at position {error.position}"
+        ) from None
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         at = f":{mark.line + 1}" if mark else ""
         hint = "; a template must be rendered first" if b"{{" in data else ""
-        raise DocumentError(f"{source}{at}: not YAML: {error.problem or error.context}{hint}") from None
+        raise DocumentError(
+            f"{source}{at}: not YAML: {error.problem or error.context}{hint}"
+        ) from None
     except RecursionError:
         raise DocumentError(f"{source}: not YAML: nested too deeply") from None
 
 
 def read_documents(path: Path) -> Iterator[Document]:
-    """Yield the documents of the file at `path`. Raises DocumentError if it cannot be read or parsed."""
+    """Yield the documents of the file at `path`.
+
+    Raises DocumentError if it cannot be read or parsed.
+    """
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -120,7 +140,9 @@ def documents_of(manifests: Sequence[str]) -> list[Document]:
     """
     found = [document for manifest in manifests for document in _documents_of(manifest)]
     if not found:
-        raise DocumentError(f"{', '.join('<stdin>' if each == '-' else each for each in manifests)}: no objects")
+        raise DocumentError(
+            f"{', '.join('<stdin>' if each == '-' else each for each in manifests)}: no objects"
+        )
     return found
 
 
@@ -133,7 +155,10 @@ def _documents_of(manifest: str) -> Iterator[Document]:
 
 
 def read_stdin() -> Iterator[Document]:
-    """Yield the documents on standard input. Raises DocumentError if it is closed or cannot be parsed."""
+    """Yield the documents on standard input.
+
+    Raises DocumentError if it is closed or cannot be parsed.
+    """
     if sys.stdin is None:
         raise DocumentError("<stdin>: standard input is closed")
     yield from parse_documents(sys.stdin.buffer.read(), "<stdin>")
@@ -147,7 +172,9 @@ def yaml_files(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
     found = sorted(
-        file for file in path.rglob("*") if file.suffix.lower() in {".yaml", ".yml", ".json"} and _visible(file, path)
+        file
+        for file in path.rglob("*")
+        if file.suffix.lower() in {".yaml", ".yml", ".json"} and _visible(file, path)
     )
     if not found:
         raise DocumentError(f"{path}: no YAML files in this directory")
@@ -176,14 +203,24 @@ def _items(document: Document) -> Iterator[Document]:
     """
     value, node = document.value, document.node
     kind = value.get("kind") if isinstance(value, dict) else None
-    if not (isinstance(kind, str) and kind.endswith("List") and isinstance(value.get("items"), list)):
+    if not (
+        isinstance(kind, str) and kind.endswith("List") and isinstance(value.get("items"), list)
+    ):
         yield document
         return
-    listed = {"apiVersion": value.get("apiVersion"), "kind": kind.removesuffix("List")} if kind != "List" else {}
-    nodes = [child for key, child in node.value if key.value == "items"]  # none where a merge key (<<) has them
+    listed = (
+        {"apiVersion": value.get("apiVersion"), "kind": kind.removesuffix("List")}
+        if kind != "List"
+        else {}
+    )
+    nodes = [
+        child for key, child in node.value if key.value == "items"
+    ]  # none where a merge key (<<) has them
     for index, item in enumerate(value["items"]):
         whole = listed | item if isinstance(item, dict) else item
-        yield from _items(Document(document.source, whole, nodes[0].value[index] if nodes else node))
+        yield from _items(
+            Document(document.source, whole, nodes[0].value[index] if nodes else node)
+        )
 
 
 def _refuse_foreign(value: Any, where: str) -> None:
@@ -194,7 +231,10 @@ def _refuse_foreign(value: Any, where: str) -> None:
 
 
 def _measured(node: yaml.Node, source: str, sizes: dict[int, int]) -> int:
-    """Return the number of nodes with aliases expanded. Raises DocumentError if a key is repeated."""
+    """Return the number of nodes with aliases expanded.
+
+    Raises DocumentError if a key is repeated.
+    """
     if id(node) in sizes:
         return sizes[id(node)]
     below: list[yaml.Node] = []

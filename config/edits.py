@@ -32,7 +32,9 @@ def changed(value: Any, path: Sequence[Step], new: Any) -> Any:
     """
     step, *rest = path
     if isinstance(value, list) and isinstance(step, int) and step < len(value):
-        return [changed(each, rest, new) if index == step else each for index, each in enumerate(value)]
+        return [
+            changed(each, rest, new) if index == step else each for index, each in enumerate(value)
+        ]
     if not isinstance(value, dict | None) or isinstance(step, int):
         raise EditError("no such field")
     found = value or {}
@@ -56,14 +58,20 @@ class Text:
         """Return the edit that sets the field at `path` below `node` to `new`, or removes it if `new` is None."""
         above: list[tuple[yaml.MappingNode, int]] = []
         for depth, step in enumerate(path):
-            if isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
+            if (
+                isinstance(node, yaml.SequenceNode)
+                and isinstance(step, int)
+                and step < len(node.value)
+            ):
                 node, above = node.value[step], []
                 continue
             if not isinstance(node, yaml.MappingNode):
                 if new is not None and _is_null(node):
                     return self._replaced(node, None, _nested(path[depth:], new))
                 raise EditError("no such field")
-            index = next((index for index, (key, _) in enumerate(node.value) if key.value == step), None)
+            index = next(
+                (index for index, (key, _) in enumerate(node.value) if key.value == step), None
+            )
             if index is None:
                 if new is None:
                     raise EditError("no such field")
@@ -93,7 +101,9 @@ class Text:
         line_end = self.text.find(self._newline, end)
         at = len(self.text) if line_end < 0 else line_end
         indent = mapping.value[0][0].start_mark.column
-        lines = "".join(f"{self._newline}{' ' * size}{line}" for size, line in self._block(indent, key, new))
+        lines = "".join(
+            f"{self._newline}{' ' * size}{line}" for size, line in self._block(indent, key, new)
+        )
         return Edit(at, at, lines)
 
     def _removed(self, mapping: yaml.MappingNode, index: int) -> Edit:
@@ -125,7 +135,9 @@ class Text:
     def _block(self, indent: int, key: str, new: Any) -> list[tuple[int, str]]:
         if not isinstance(new, dict) or not new:
             return [(indent, self._pair(key, new))]
-        inner = (line for name, value in new.items() for line in self._block(indent + 2, name, value))
+        inner = (
+            line for name, value in new.items() for line in self._block(indent + 2, name, value)
+        )
         return [(indent, f"{self._scalar(key)}:"), *inner]
 
     def _pair(self, key: str, new: Any) -> str:

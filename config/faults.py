@@ -19,7 +19,9 @@ class FaultsError(ValueError):
     def __init__(self, faults: Iterable[tuple[str, str]]) -> None:
         """Keep the errors in this order."""
         self.faults = tuple(faults)
-        super().__init__("\n".join(f"{path}: {text}" if path else text for path, text in self.faults))
+        super().__init__(
+            "\n".join(f"{path}: {text}" if path else text for path, text in self.faults)
+        )
 
 
 def did_you_mean(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
@@ -35,19 +37,27 @@ def did_you_mean(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str
 
 
 def parse(model: type[Model], data: Any, *, noun: str = "field", at: str = "") -> Model:
-    """Return `data` (decoded JSON) as a `model`; unknown keys are errors. Raises FaultsError with all errors.
+    """Return `data` (decoded JSON) as a `model`; unknown keys are errors.
 
-    JSON types are strict: a quoted number is not a number. `noun` is the word for a key in messages, `at` the path of
-    the data in its document.
+    Raises FaultsError with all errors.
+
+    JSON types are strict: a quoted number is not a number. `noun` is the word for a key in
+    messages, `at` the path of the data in its document.
     """
     try:
-        return model.model_validate_json(orjson.dumps(data), extra="forbid", by_alias=True, by_name=False)
+        return model.model_validate_json(
+            orjson.dumps(data), extra="forbid", by_alias=True, by_name=False
+        )
     except ValidationError as error:
         found = faults(model, error, noun=noun)
-        raise FaultsError((".".join(filter(None, (at, path))), text) for path, text in found) from None
+        raise FaultsError(
+            (".".join(filter(None, (at, path))), text) for path, text in found
+        ) from None
 
 
-def faults(model: type[BaseModel], error: ValidationError, *, noun: str = "field") -> list[tuple[str, str]]:
+def faults(
+    model: type[BaseModel], error: ValidationError, *, noun: str = "field"
+) -> list[tuple[str, str]]:
     """Return the errors that a validation of `model` found, as pairs of a dotted path and a message.
 
     For a union, only the errors of the variant that matches the value are reported.
@@ -59,8 +69,12 @@ def faults(model: type[BaseModel], error: ValidationError, *, noun: str = "field
     within = tuple(path for path, _, _ in found)
 
     def is_of_another_type(path: str, type: str) -> bool:
-        if type == "literal_error":  # another variant of the union matched the value and found errors in it
-            return path in values or any(each.startswith((f"{path}.", f"{path}[")) for each in within)
+        if (
+            type == "literal_error"
+        ):  # another variant of the union matched the value and found errors in it
+            return path in values or any(
+                each.startswith((f"{path}.", f"{path}[")) for each in within
+            )
         return type.endswith("_type") and path in matched
 
     return [(path, text) for path, text, type in found if not is_of_another_type(path, type)]
@@ -68,10 +82,16 @@ def faults(model: type[BaseModel], error: ValidationError, *, noun: str = "field
 
 def _fault(model: type[BaseModel], item: Any, noun: str) -> tuple[str, str]:
     location, within = _followed(model, item["loc"])
-    path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in location).lstrip(".")
+    path = "".join(
+        f"[{step}]" if isinstance(step, int) else f".{step}" for step in location
+    ).lstrip(".")
     match item["type"]:
         case "extra_forbidden":
-            siblings = [field.alias or name for name, field in within.model_fields.items()] if within else []
+            siblings = (
+                [field.alias or name for name, field in within.model_fields.items()]
+                if within
+                else []
+            )
             return path, f"unknown {noun}{did_you_mean(str(location[-1]), siblings)}"
         case "missing":
             return path, "missing; it is required"
@@ -80,10 +100,19 @@ def _fault(model: type[BaseModel], item: Any, noun: str) -> tuple[str, str]:
         case "model_type" | "dict_type":
             return path, f"{_shown(item['input'])}: should be an object"
         case "timezone_aware":
-            return path, f"{_shown(item['input'])}: should have a time and a zone, such as 2027-01-31T00:00:00Z"
+            return (
+                path,
+                (
+                    f"{_shown(item['input'])}: should have a time and a zone, such as "
+                    "2027-01-31T00:00:00Z"
+                ),
+            )
     message = item["msg"].removeprefix("Value error, ").removeprefix("Input ")
     if item["type"] == "value_error" and isinstance(item["input"], dict):
-        return path, message  # a rule about the whole object: its value would only obscure the message
+        return (
+            path,
+            message,
+        )  # a rule about the whole object: its value would only obscure the message
     return path, f"{_shown(item['input'])}: {message}"
 
 
@@ -108,7 +137,14 @@ def _followed(
         here = branches[0]
         within = here if isinstance(here, type) and issubclass(here, BaseModel) else None
         if within is not None:
-            here = next((f.annotation for name, f in within.model_fields.items() if step in (name, f.alias)), None)
+            here = next(
+                (
+                    f.annotation
+                    for name, f in within.model_fields.items()
+                    if step in (name, f.alias)
+                ),
+                None,
+            )
         else:
             here = next(reversed(get_args(here)), None)  # the items of a list or mapping
     return steps, within
@@ -120,10 +156,17 @@ def _branches(annotation: Any) -> list[Any]:
         return _branches(get_args(annotation)[0])
     if get_origin(annotation) not in (Union, UnionType):
         return [annotation]
-    return [branch for each in get_args(annotation) if each is not type(None) for branch in _branches(each)]
+    return [
+        branch
+        for each in get_args(annotation)
+        if each is not type(None)
+        for branch in _branches(each)
+    ]
 
 
 def _model_in(annotation: Any) -> type[BaseModel] | None:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
-    return next((found for part in getattr(annotation, "__args__", ()) if (found := _model_in(part))), None)
+    return next(
+        (found for part in getattr(annotation, "__args__", ()) if (found := _model_in(part))), None
+    )

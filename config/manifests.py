@@ -31,8 +31,8 @@ def generated(
 ) -> dict[str, str]:
     """Return the CRDs, and the chart's copies of them, of its role rules and of the policy sets in its presets.
 
-    `looked_up` are the resources that policies may look up, `audited` those that the audit lists; `presets` are policy
-    sets by file name.
+    `looked_up` are the resources that policies may look up, `audited` those that the audit lists;
+    `presets` are policy sets by file name.
     """
     definitions, reports = crds.render(), report_crds.render()
     chart = "charts/gatewright/files"

@@ -20,4 +20,6 @@ def imported(load: Callable[[], object], where: str) -> object:
         at = f":{error.lineno}" if error.filename == where else f": {error.filename}:{error.lineno}"
         raise ModuleError(f"{where}{at}: not Python: {error.msg}") from None
     except FAILURES as error:
-        raise ModuleError(f"{where}: cannot be imported: {type(error).__name__}: {error}") from error
+        raise ModuleError(
+            f"{where}: cannot be imported: {type(error).__name__}: {error}"
+        ) from error

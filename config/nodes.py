@@ -11,11 +11,19 @@ from yaml.composer import Composer
 from yaml.constructor import ConstructorError, SafeConstructor
 from yaml.resolver import Resolver
 
-FOREIGN = ("timestamp", "int", "float", "value")  # tags that YAML 1.1 resolves and Kubernetes clients do not
+FOREIGN = (
+    "timestamp",
+    "int",
+    "float",
+    "value",
+)  # tags that YAML 1.1 resolves and Kubernetes clients do not
 
 
 def compose(text: str) -> Iterable[yaml.Node]:
-    """Return the root of each document. Raises YAMLError with the messages of PyYAML's own parser."""
+    """Return the root of each document.
+
+    Raises YAMLError with the messages of PyYAML's own parser.
+    """
     try:
         return list(_roots(_quick(text)))
     except yaml.YAMLError:
@@ -32,7 +40,9 @@ class _Tags(Resolver):
 
 
 _Tags.yaml_implicit_resolvers = {
-    first: [(tag, expression) for tag, expression in resolvers if tag.rpartition(":")[2] not in FOREIGN]
+    first: [
+        (tag, expression) for tag, expression in resolvers if tag.rpartition(":")[2] not in FOREIGN
+    ]
     for first, resolvers in Resolver.yaml_implicit_resolvers.items()
 }
 _Tags.add_implicit_resolver(
@@ -52,7 +62,10 @@ class _Values(SafeConstructor):
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         mapping = super().construct_mapping(node, deep)
-        return {key if isinstance(key, str) else orjson.dumps(key).decode(): item for key, item in mapping.items()}
+        return {
+            key if isinstance(key, str) else orjson.dumps(key).decode(): item
+            for key, item in mapping.items()
+        }
 
     def construct_yaml_float(self, node: yaml.ScalarNode) -> float:
         number = super().construct_yaml_float(node)
@@ -75,7 +88,10 @@ _quick: Callable[[str], Composer] = _Plain
 if yaml.__with_libyaml__:
 
     class _Quick(_Tags, Composer, yaml.CSafeLoader):
-        """libyaml's parser, seven times as fast; its own composer is not used because it has no depth limit."""
+        """libyaml's parser, seven times as fast.
+
+        Its own composer is not used because it has no depth limit.
+        """
 
         def __init__(self, text: str) -> None:
             yaml.CSafeLoader.__init__(self, text)

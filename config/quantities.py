@@ -10,9 +10,13 @@ LARGEST = 2**63 - 1  # larger values are reduced to this
 LONGEST = 256  # characters
 MILLI = 1000  # resource lists keep thousandths; finer values are rounded away from zero
 
-SUFFIXES = {suffix: Fraction(1000) ** power for power, suffix in enumerate(("n", "u", "m", ""), start=-3)}
+SUFFIXES = {
+    suffix: Fraction(1000) ** power for power, suffix in enumerate(("n", "u", "m", ""), start=-3)
+}
 SUFFIXES |= {suffix: Fraction(1000) ** power for power, suffix in enumerate("kMGTPE", start=1)}
-SUFFIXES |= {f"{suffix}i": Fraction(1024) ** power for power, suffix in enumerate("KMGTPE", start=1)}
+SUFFIXES |= {
+    f"{suffix}i": Fraction(1024) ** power for power, suffix in enumerate("KMGTPE", start=1)
+}
 
 _QUANTITY = re.compile(
     r"(?P<sign>[+-]?)(?P<whole>[0-9]*)(?P<point>\.?)(?P<part>[0-9]*)"
@@ -39,15 +43,21 @@ class Quantity(NamedTuple):
 def parse_quantity(text: str) -> Quantity:
     """Parse a quantity. Raises QuantityError for any other text.
 
-    Rounding and the maximum follow resource lists in the API. Text without a digit is rejected, although some
-    API servers accept `m` for 0.
+    Rounding and the maximum follow resource lists in the API. Text without a digit is rejected,
+    although some API servers accept `m` for 0.
     """
-    match = _QUANTITY.fullmatch(text.strip()) if len(text) <= LONGEST else None  # blanks count: what is parsed is kept
+    match = (
+        _QUANTITY.fullmatch(text.strip()) if len(text) <= LONGEST else None
+    )  # blanks count: what is parsed is kept
     if match is None or not (match["whole"] or match["part"]):
         raise QuantityError("must be a number with an optional unit, such as 500m, 1.5 or 2Gi")
     digits = int(f"{match['whole']}{match['part']}")
-    exponent = min(max(int(match["exponent"] or 0), -2 * LONGEST), 2 * LONGEST)  # beyond, digits change nothing
-    exact = digits * Fraction(10) ** (exponent - len(match["part"])) * SUFFIXES[match["suffix"] or ""]
+    exponent = min(
+        max(int(match["exponent"] or 0), -2 * LONGEST), 2 * LONGEST
+    )  # beyond, digits change nothing
+    exact = (
+        digits * Fraction(10) ** (exponent - len(match["part"])) * SUFFIXES[match["suffix"] or ""]
+    )
     millis = min(ceil(exact * MILLI), LARGEST * MILLI)
     return Quantity(-millis if match["sign"] == "-" else millis, text.strip())
 

@@ -100,7 +100,9 @@ def _grant_kind(rights: Rights, kind: Kind) -> None:
     about = kind.type.definition
     _grant(rights, about, (*READ, "patch") if kind.finalizer else READ)
     _grant(rights, about, ["patch"], "/status")
-    _grant(rights, about, ["update"], "/finalizers")  # allows blockOwnerDeletion on its owner references
+    _grant(
+        rights, about, ["update"], "/finalizers"
+    )  # allows blockOwnerDeletion on its owner references
     for owned in kind.owns:
         _grant(rights, owned, CREATE if owned in kind.creates_only else APPLY)
     for read in kind.reads:
@@ -129,7 +131,10 @@ def webhook(looked_up: Iterable[Named] = ()) -> list[Rule]:
     return [
         rule("", ["namespaces"], READ),
         rule(GROUP, [about.plural for about in POLICIES], READ),
-        *(rule(group, [plural], READ) for group, plural in sorted({(each.group, each.plural) for each in looked_up})),
+        *(
+            rule(group, [plural], READ)
+            for group, plural in sorted({(each.group, each.plural) for each in looked_up})
+        ),
     ]
 
 
@@ -162,7 +167,9 @@ def people(definitions: Iterable[Definition]) -> dict[str, list[Rule]]:
         scale = [f"{about.plural}/scale"] if about.scale else []
         if (
             about.group == GROUP
-        ):  # tenants may restrict and exempt in their own namespace; cluster policies belong to the platform team
+            # tenants may restrict and exempt in their own namespace; cluster policies belong to the
+            # platform team
+        ):
             roles["view"] += [rule(about.group, [about.plural], READ)]
             roles["admin"] += [rule(about.group, [about.plural], EDIT)] if about.namespaced else []
             continue
@@ -177,7 +184,9 @@ def rule(group: str, resources: Iterable[str], verbs: Iterable[str]) -> Rule:
     return {"apiGroups": [group], "resources": list(resources), "verbs": sorted(verbs)}
 
 
-def render(kinds: Sequence[Kind], looked_up: Iterable[Named] = (), audited: Iterable[Named] = ()) -> str:
+def render(
+    kinds: Sequence[Kind], looked_up: Iterable[Named] = (), audited: Iterable[Named] = ()
+) -> str:
     """Return all rules as YAML, the file from which the chart builds its roles."""
     rules = {
         "controller": controller(kinds),
@@ -200,7 +209,8 @@ def roles(kind: Kind, namespace: str, controller: str, webhook: str) -> list[dic
     name = f"gatewright-{about.name}"
     looked_up = [rule(about.group, [about.plural], ["get"])] if about.scale else []
     aggregated = [
-        _object("ClusterRole", f"{name}-{each}", f"rbac.authorization.k8s.io/aggregate-to-{each}") | {"rules": rules}
+        _object("ClusterRole", f"{name}-{each}", f"rbac.authorization.k8s.io/aggregate-to-{each}")
+        | {"rules": rules}
         for each, rules in people([about]).items()
     ]
     return [
@@ -221,5 +231,8 @@ def _bound(name: str, rules: list[Rule], namespace: str, account: str) -> list[d
 
 
 def _object(kind: str, name: str, *labels: str) -> dict[str, Any]:
-    metadata = {"name": name, "labels": {"app.kubernetes.io/name": "gatewright", **dict.fromkeys(labels, "true")}}
+    metadata = {
+        "name": name,
+        "labels": {"app.kubernetes.io/name": "gatewright", **dict.fromkeys(labels, "true")},
+    }
     return {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind, "metadata": metadata}

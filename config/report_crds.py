@@ -1,7 +1,7 @@
 """CustomResourceDefinitions of the reports that the audit writes, for clusters without them.
 
-Source: openreports.io/v1alpha1 (reports-api 0.2) and wgpolicyk8s.io/v1alpha2 (Policy Working Group). Field names and
-enumerations follow these APIs; other tools read and write the same kinds.
+Source: openreports.io/v1alpha1 (reports-api 0.2) and wgpolicyk8s.io/v1alpha2 (Policy Working
+Group). Field names and enumerations follow these APIs; other tools read and write the same kinds.
 """
 
 from typing import Any, NamedTuple
@@ -12,7 +12,15 @@ Schema = dict[str, Any]
 
 TEXT: Schema = {"type": "string"}
 NUMBER: Schema = {"type": "integer"}
-REFERENCE_FIELDS = ("apiVersion", "kind", "namespace", "name", "uid", "resourceVersion", "fieldPath")
+REFERENCE_FIELDS = (
+    "apiVersion",
+    "kind",
+    "namespace",
+    "name",
+    "uid",
+    "resourceVersion",
+    "fieldPath",
+)
 REFERENCE: Schema = {
     "type": "object",
     "description": "The object that a report or a result is about (core/v1 ObjectReference).",
@@ -31,7 +39,11 @@ SELECTOR: Schema = {
             "items": {
                 "type": "object",
                 "required": ["key", "operator"],
-                "properties": {"key": TEXT, "operator": TEXT, "values": {"type": "array", "items": TEXT}},
+                "properties": {
+                    "key": TEXT,
+                    "operator": TEXT,
+                    "values": {"type": "array", "items": TEXT},
+                },
             },
         },
     },
@@ -101,9 +113,18 @@ class Kind(NamedTuple):
 
 KINDS = (
     Kind("openreports.io", "v1alpha1", "Report", "reports", "reps", namespaced=True),
-    Kind("openreports.io", "v1alpha1", "ClusterReport", "clusterreports", "creps", namespaced=False),
+    Kind(
+        "openreports.io", "v1alpha1", "ClusterReport", "clusterreports", "creps", namespaced=False
+    ),
     Kind("wgpolicyk8s.io", "v1alpha2", "PolicyReport", "policyreports", "polr", namespaced=True),
-    Kind("wgpolicyk8s.io", "v1alpha2", "ClusterPolicyReport", "clusterpolicyreports", "cpolr", namespaced=False),
+    Kind(
+        "wgpolicyk8s.io",
+        "v1alpha2",
+        "ClusterPolicyReport",
+        "clusterpolicyreports",
+        "cpolr",
+        namespaced=False,
+    ),
 )
 
 
@@ -111,7 +132,10 @@ def definition(kind: Kind) -> dict[str, Any]:
     """Return the CustomResourceDefinition of one kind of report."""
     properties = dict(COMMON)
     if kind.group == "openreports.io":
-        properties |= {"source": {**TEXT, "description": "The policy engine."}, "configuration": CONFIGURATION}
+        properties |= {
+            "source": {**TEXT, "description": "The policy engine."},
+            "configuration": CONFIGURATION,
+        }
     columns = [("Kind", ".scope.kind"), ("Name", ".scope.name")]
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
@@ -133,9 +157,16 @@ def definition(kind: Kind) -> dict[str, Any]:
                     "served": True,
                     "storage": True,
                     "additionalPrinterColumns": [
-                        *({"name": name, "type": "string", "jsonPath": path} for name, path in columns),
                         *(
-                            {"name": name.capitalize(), "type": "integer", "jsonPath": f".summary.{name}"}
+                            {"name": name, "type": "string", "jsonPath": path}
+                            for name, path in columns
+                        ),
+                        *(
+                            {
+                                "name": name.capitalize(),
+                                "type": "integer",
+                                "jsonPath": f".summary.{name}",
+                            }
                             for name in COUNTS
                         ),
                         {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
@@ -161,4 +192,6 @@ class _Plain(yaml.SafeDumper):
 
 
 def _dump(definitions: list[dict[str, Any]]) -> str:
-    return yaml.dump_all(definitions, Dumper=_Plain, sort_keys=False, width=120, explicit_start=True)
+    return yaml.dump_all(
+        definitions, Dumper=_Plain, sort_keys=False, width=120, explicit_start=True
+    )

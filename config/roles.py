@@ -35,13 +35,19 @@ def faults(users: Sequence[str], databases: Sequence[tuple[str, str]]) -> Iterat
             yield Fault(f"spec.databases[{at}].name", json.dumps(name), *rule)
         listed.add(name)
         if owner not in owners:
-            rule = ("a database belongs to postgres or to one of spec.users", "add the user, or name another")
+            rule = (
+                "a database belongs to postgres or to one of spec.users",
+                "add the user, or name another",
+            )
             yield Fault(f"spec.databases[{at}].owner", json.dumps(owner), *rule)
 
 
 def _user_rule(name: str, before: Set[str]) -> tuple[str, str] | None:
     if not USER.fullmatch(name):
-        return f"a user's name is {CALLED.format('_', '_')}, and does not begin with pg_", "choose another"
+        return (
+            f"a user's name is {CALLED.format('_', '_')}, and does not begin with pg_",
+            "choose another",
+        )
     if name in RESERVED_USERS:
         return "PostgreSQL already has a user of that name", "choose another"
     return ("a user is listed once", "remove one of them") if name in before else None

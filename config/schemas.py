@@ -1,8 +1,9 @@
 """The fields of objects: for built-in kinds from the API server's OpenAPI, for custom kinds from their types.
 
-`openapi.json` is generated from the OpenAPI (v3) of a real API server by `python -m tests.config.openapi`. A field's
-value there is the name of its type: `T` is an object, `[T` a list, `[T key,key` a list whose items have these keys
-(`x-kubernetes-list-map-keys`), `{T` an object with values of type T; "" is a scalar or any value.
+`openapi.json` is generated from the OpenAPI (v3) of a real API server by `python -m
+tests.config.openapi`. A field's value there is the name of its type: `T` is an object, `[T` a list,
+`[T key,key` a list whose items have these keys (`x-kubernetes-list-map-keys`), `{T` an object with
+values of type T; "" is a scalar or any value.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,8 +21,13 @@ FILE = Path(__file__).parent / "openapi.json"
 METADATA = "meta.v1.ObjectMeta"
 
 
-SESSIONS = ("v1/PodAttachOptions", "v1/PodExecOptions")  # which the OpenAPI has as parameters of a URL only
-SESSION = dict.fromkeys(("apiVersion", "kind", "command", "container", "stderr", "stdin", "stdout", "tty"), "")
+SESSIONS = (
+    "v1/PodAttachOptions",
+    "v1/PodExecOptions",
+)  # which the OpenAPI has as parameters of a URL only
+SESSION = dict.fromkeys(
+    ("apiVersion", "kind", "command", "container", "stderr", "stdin", "stdout", "tty"), ""
+)
 
 
 @cache
@@ -48,11 +54,16 @@ def _custom() -> tuple[dict[str, str], dict[str, Fields]]:
 
 
 def collect(schema: Mapping[str, Any], name: str, types: dict[str, Fields]) -> str:
-    """Add the type `name` of an OpenAPI schema, and nested types, to `types`; return its name as a field's value."""
+    """Add the type `name` of an OpenAPI schema, and nested types, to `types`.
+
+    Return its name as a field's value.
+    """
     if schema.get("x-kubernetes-preserve-unknown-fields"):
         return ""
     if properties := schema.get("properties"):
-        types[name] = {field: collect(each, f"{name}.{field}", types) for field, each in properties.items()}
+        types[name] = {
+            field: collect(each, f"{name}.{field}", types) for field, each in properties.items()
+        }
         return name
     for prefix, below in (("[", schema.get("items")), ("{", schema.get("additionalProperties"))):
         if isinstance(below, Mapping):
@@ -63,17 +74,24 @@ def collect(schema: Mapping[str, Any], name: str, types: dict[str, Fields]) -> s
 
 def root_type(api_version: str, kind: str) -> str | None:
     """Return the name of a kind's type; None if its fields are unknown."""
-    return _custom()[0].get(f"{api_version}/{kind}") or _built_in()["kinds"].get(f"{api_version}/{kind}")
+    return _custom()[0].get(f"{api_version}/{kind}") or _built_in()["kinds"].get(
+        f"{api_version}/{kind}"
+    )
 
 
 def fields_of(type: str) -> Fields:
-    """Return the fields of a type by name, with their types. Raises KeyError for an unknown type."""
+    """Return the fields of a type by name, with their types.
+
+    Raises KeyError for an unknown type.
+    """
     types = _built_in()["types"]
     return types[type] if type in types else _custom()[1][type]
 
 
 def unknown_fields(object: Mapping[str, Any], *, types: bool = False) -> Iterator[tuple[str, str]]:
-    """Yield path and message for each field that the object's kind does not have; of an unknown kind, in its metadata.
+    """Yield path and message for each field that the object's kind does not have.
+
+    Of an unknown kind, in its metadata.
 
     With `types`, also for each value that should be a list or an object and is not.
     """

@@ -45,7 +45,12 @@ def _address(value: Any) -> Any:
 def _several(value: Any) -> Any:
     """Read `a,b` as two values, on the command line, in the environment and in a file."""
     values = value if isinstance(value, list | tuple) else [value]
-    return [part for each in values for part in (each.split(",") if isinstance(each, str) else [each]) if part]
+    return [
+        part
+        for each in values
+        for part in (each.split(",") if isinstance(each, str) else [each])
+        if part
+    ]
 
 
 def _url(value: str) -> str:
@@ -71,12 +76,17 @@ class Settings(BaseModel):
     kubeconfig: Path | None = Field(
         None, description="kubeconfig file; default: $KUBECONFIG, ~/.kube/config or the pod's own"
     )
-    context: str | None = Field(None, description="context in the kubeconfig; default: its current context")
-    cluster: bool = Field(True, description="use an API server; without one, policies with look-ups fail")
+    context: str | None = Field(
+        None, description="context in the kubeconfig; default: its current context"
+    )
+    cluster: bool = Field(
+        True, description="use an API server; without one, policies with look-ups fail"
+    )
     policies: Paths = Field([], description="policy sets: YAML files, or directories of them")
     policies_dir: Paths = Field([], description="directories with your own policy modules")
     pod_kinds: Names = Field(
-        [], description="custom kinds with pods: rollouts.argoproj.io/v1alpha1/Rollout=spec.template.spec"
+        [],
+        description="custom kinds with pods: rollouts.argoproj.io/v1alpha1/Rollout=spec.template.spec",
     )
     listen: Address = Field((None, 9443), description="address the webhook listens on, with TLS")
     tls_cert: Path | None = Field(None, description="serving certificate of the webhook, PEM")
@@ -87,11 +97,18 @@ class Settings(BaseModel):
     kinds: Names = Field([], description="kinds to reconcile, or `none`; all by default")
     namespaces: Names = Field([], description="namespaces to reconcile; all by default")
     workers: int = Field(5, ge=1, le=100, description="concurrent reconciles of each kind")
-    object_metrics: bool = Field(True, description="metrics with labels for each object; turn off in large clusters")
-    registry: str = Field(
-        "", description="registry for the images that the controller chooses; default: where they are published"
+    object_metrics: bool = Field(
+        True, description="metrics with labels for each object; turn off in large clusters"
     )
-    leader_elect: bool = Field(True, description="elect a leader with a Lease; other replicas stand by")
+    registry: str = Field(
+        "",
+        description=(
+            "registry for the images that the controller chooses; default: where they are published"
+        ),
+    )
+    leader_elect: bool = Field(
+        True, description="elect a leader with a Lease; other replicas stand by"
+    )
     namespace: str | None = Field(
         None, description="namespace Gatewright is installed in; by default that of the credentials"
     )
@@ -103,30 +120,53 @@ class Settings(BaseModel):
         timedelta(seconds=10), description="how long a leader tries to renew before it stops"
     )
     retry_period: Duration = Field(
-        timedelta(seconds=2), description="interval at which the leader renews the Lease and standbys try to acquire it"
+        timedelta(seconds=2),
+        description="interval at which the leader renews the Lease and standbys try to acquire it",
     )
     webhook_url: Url | None = Field(None, description="register this URL instead of the Service")
-    webhook_service: str = Field("gatewright-webhook", description="Service the webhook is registered under")
-    webhook_configuration: str | None = Field(None, description="register the webhook in configurations of this name")
+    webhook_service: str = Field(
+        "gatewright-webhook", description="Service the webhook is registered under"
+    )
+    webhook_configuration: str | None = Field(
+        None, description="register the webhook in configurations of this name"
+    )
     excluded_namespaces: Names = Field(
         [],
-        description="namespaces never sent to the webhook, besides kube-system, kube-node-lease and Gatewright's own",
+        description=(
+            "namespaces never sent to the webhook, besides kube-system, kube-node-lease and "
+            "Gatewright's own"
+        ),
     )
-    validating_timeout_seconds: int = Field(3, ge=1, le=30, description="how long the API server waits for a verdict")
-    mutating_timeout_seconds: int = Field(1, ge=1, le=30, description="how long the API server waits for a patch")
-    tls_secret: str = Field("gatewright-webhook-tls", description="Secret with the serving certificate")
+    validating_timeout_seconds: int = Field(
+        3, ge=1, le=30, description="how long the API server waits for a verdict"
+    )
+    mutating_timeout_seconds: int = Field(
+        1, ge=1, le=30, description="how long the API server waits for a patch"
+    )
+    tls_secret: str = Field(
+        "gatewright-webhook-tls", description="Secret with the serving certificate"
+    )
     ca_secret: str = Field("gatewright-ca", description="Secret with the certificate authority")
-    controller_account: str = Field("gatewright-controller-manager", description="ServiceAccount of the controller")
-    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="minimum severity of log lines")
+    controller_account: str = Field(
+        "gatewright-controller-manager", description="ServiceAccount of the controller"
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        "info", description="minimum severity of log lines"
+    )
     record_reviews: Path | None = Field(
         None, description="file for a redacted sample of the reviews, for `gatewright impact`"
     )
     record_share: float = Field(0.01, gt=0, le=1, description="share of the reviews to record")
-    audit: bool = Field(False, description="judge existing objects in the cluster and write reports")
+    audit: bool = Field(
+        False, description="judge existing objects in the cluster and write reports"
+    )
     audit_interval: Duration = Field(timedelta(minutes=10), description="pause between two audits")
-    audit_qps: float = Field(20.0, gt=0, le=1000, description="maximum requests per second of an audit")
+    audit_qps: float = Field(
+        20.0, gt=0, le=1000, description="maximum requests per second of an audit"
+    )
     audit_reports: Literal["openreports", "wgpolicyk8s"] = Field(
-        "openreports", description="API of the reports: openreports.io/v1alpha1 or wgpolicyk8s.io/v1alpha2"
+        "openreports",
+        description="API of the reports: openreports.io/v1alpha1 or wgpolicyk8s.io/v1alpha2",
     )
     kubernetes_policies: bool = Field(
         True, description="judge what stands in a cluster by its ValidatingAdmissionPolicies too"
@@ -144,11 +184,16 @@ def load_settings(
 ) -> Settings:
     """Return the settings: flags override the environment, which overrides the file, which overrides the defaults.
 
-    Raises DocumentError, with the line, for an error in the file; FaultsError for an error in a flag or variable.
+    Raises DocumentError, with the line, for an error in the file; FaultsError for an error in a
+    flag or variable.
     """
     document = _document(file) if file is not None else None
     variables = _variables(environment)
-    written = {} if document is None else {key.replace("-", "_"): value for key, value in document.value.items()}
+    written = (
+        {}
+        if document is None
+        else {key.replace("-", "_"): value for key, value in document.value.items()}
+    )
     try:
         return Settings(**{**written, **variables, **flags})
     except ValidationError as error:
@@ -169,17 +214,27 @@ def _document(file: Path) -> "Document | None":
 
 
 def _variables(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that are settings. Raises FaultsError for an unknown GATEWRIGHT_ variable."""
+    """Return the variables that are settings.
+
+    Raises FaultsError for an unknown GATEWRIGHT_ variable.
+    """
     variables = {name: value for name, value in environment.items() if name.startswith(PREFIX)}
     settings = {PREFIX + name.upper(): name for name in Settings.model_fields}
-    unknown = [name for name in variables if name not in settings and not SERVICE_LINK.fullmatch(name)]
+    unknown = [
+        name for name in variables if name not in settings and not SERVICE_LINK.fullmatch(name)
+    ]
     if unknown:
-        raise FaultsError((f"${name}", f"unknown setting{did_you_mean(name, settings)}") for name in unknown)
+        raise FaultsError(
+            (f"${name}", f"unknown setting{did_you_mean(name, settings)}") for name in unknown
+        )
     return {settings[name]: value for name, value in variables.items() if name in settings}
 
 
 def _located(
-    found: list[tuple[str, str]], flags: Mapping[str, Any], variables: Mapping[str, str], document: "Document | None"
+    found: list[tuple[str, str]],
+    flags: Mapping[str, Any],
+    variables: Mapping[str, str],
+    document: "Document | None",
 ) -> ValueError:
     """Return the source of each error: a flag, a variable, or a line of the file."""
     lines, in_file = [], []

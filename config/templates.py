@@ -1,8 +1,9 @@
 """Render the values of an AppConfig: Jinja2 templates restricted to variables and a few filters.
 
-A template is parsed but never compiled or run: this module walks its tree, and any node other than text, a known
-variable and one of `FILTERS` is an error. So there are no loops, calls, attributes or arithmetic. Everything that can
-grow is limited: the tokens between braces, the arguments of filters, and the result.
+A template is parsed but never compiled or run: this module walks its tree, and any node other than
+text, a known variable and one of `FILTERS` is an error. So there are no loops, calls, attributes or
+arithmetic. Everything that can grow is limited: the tokens between braces, the arguments of
+filters, and the result.
 """
 
 from collections.abc import Iterator, Mapping
@@ -12,7 +13,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from jinja2 import Environment, nodes
 
-FILTERS = {"capitalize": (0,), "lower": (0,), "replace": (2,), "title": (0,), "trim": (0, 1), "upper": (0,)}
+FILTERS = {
+    "capitalize": (0,),
+    "lower": (0,),
+    "replace": (2,),
+    "title": (0,),
+    "trim": (0, 1),
+    "upper": (0,),
+}
 MARKS = ("{{", "{%", "{#")
 MAX_TOKENS = 4_000  # for all values together: tokens between braces
 MAX_ARGUMENT = 256  # characters
@@ -23,7 +31,9 @@ class TemplateError(ValueError):
     """A value cannot be rendered; the message has the reason."""
 
 
-def rendered(values: Mapping[str, str], variables: Mapping[str, str]) -> tuple[dict[str, str], list[tuple[str, str]]]:
+def rendered(
+    values: Mapping[str, str], variables: Mapping[str, str]
+) -> tuple[dict[str, str], list[tuple[str, str]]]:
     """Return the values that could be rendered, and the errors of the others, each with its key.
 
     Errors are in the order of keys, so that the first one is deterministic.
@@ -44,13 +54,18 @@ def rendered(values: Mapping[str, str], variables: Mapping[str, str]) -> tuple[d
 
 
 def _count(value: str, allowance: Iterator[int]) -> None:
-    """Subtract the tokens between braces from the allowance. Raises TemplateError if it is exhausted."""
+    """Subtract the tokens between braces from the allowance.
+
+    Raises TemplateError if it is exhausted.
+    """
     from jinja2 import TemplateSyntaxError
 
     try:
         for _, kind, _ in _environment().lex(value):
             if kind != "data" and next(allowance, None) is None:
-                raise TemplateError(f"all templates together have more than {MAX_TOKENS} tokens; use fewer")
+                raise TemplateError(
+                    f"all templates together have more than {MAX_TOKENS} tokens; use fewer"
+                )
     except TemplateSyntaxError as error:
         raise TemplateError(f"line {error.lineno}: {(error.message or '').rstrip('.')}") from None
 
@@ -89,7 +104,8 @@ def _expression(node: "nodes.Expr", variables: Mapping[str, str]) -> str:
         raise _refused(inner or node)
     if inner.name not in variables:
         raise TemplateError(
-            f'line {inner.lineno}: undefined variable "{inner.name}"; known variables: {_listed(variables)}'
+            f'line {inner.lineno}: undefined variable "{inner.name}"; known variables: '
+            f"{_listed(variables)}"
         )
     value = variables[inner.name]
     for each in reversed(filters):
@@ -104,12 +120,20 @@ def _filtered(node: "nodes.Filter", value: str) -> str:
     arguments = list(_arguments(node))
     if len(arguments) not in FILTERS.get(node.name, ()):
         takes = FILTERS.get(node.name)
-        reason = f"takes {' or '.join(map(str, takes))} arguments" if takes else f"is not one of {_listed(FILTERS)}"
+        reason = (
+            f"takes {' or '.join(map(str, takes))} arguments"
+            if takes
+            else f"is not one of {_listed(FILTERS)}"
+        )
         raise TemplateError(f'line {node.lineno}: filter "{node.name}" {reason}')
     if len(value) > MAX_RESULT:
-        raise TemplateError(f"line {node.lineno}: its filters produce more than {MAX_RESULT} characters")
+        raise TemplateError(
+            f"line {node.lineno}: its filters produce more than {MAX_RESULT} characters"
+        )
     environment = _environment()
-    return str(environment.call_filter(node.name, value, arguments, eval_ctx=EvalContext(environment)))
+    return str(
+        environment.call_filter(node.name, value, arguments, eval_ctx=EvalContext(environment))
+    )
 
 
 def _arguments(node: "nodes.Filter") -> Iterator[str]:
@@ -121,14 +145,17 @@ def _arguments(node: "nodes.Filter") -> Iterator[str]:
         if not isinstance(argument, nodes.Const) or not isinstance(argument.value, str):
             raise _refused(argument)
         if len(argument.value) > MAX_ARGUMENT:
-            raise TemplateError(f"line {node.lineno}: an argument has more than {MAX_ARGUMENT} characters")
+            raise TemplateError(
+                f"line {node.lineno}: an argument has more than {MAX_ARGUMENT} characters"
+            )
         yield argument.value
 
 
 def _refused(node: "nodes.Node") -> TemplateError:
     what = type(node).__name__
     return TemplateError(
-        f"line {node.lineno}: {what} is not allowed; use only variables, and filters with text arguments"
+        f"line {node.lineno}: {what} is not allowed; use only variables, and filters with text "
+        "arguments"
     )
 
 
@@ -141,4 +168,4 @@ def _environment() -> "Environment":
     """Return the template parser; imported on first use because it takes 8 MB."""
     from jinja2 import Environment
 
-    return Environment(keep_trailing_newline=True)  # noqa: S701  noqa: S701  a ConfigMap is not HTML
+    return Environment(keep_trailing_newline=True)  # noqa: S701

@@ -7,7 +7,15 @@ from config.documents import Document, DocumentError
 from config.faults import FaultsError
 from config.settings import Settings
 from controller.audit.kubernetes_policies import joined
-from gatewright.checking import ending_soon, exceptions_of, place, policy_infos, problem, result, without_effect
+from gatewright.checking import (
+    ending_soon,
+    exceptions_of,
+    place,
+    policy_infos,
+    problem,
+    result,
+    without_effect,
+)
 from gatewright.live import Live, cluster_of
 from gatewright.outputs import Problem, Report, Result
 from gatewright.planning import planners_of
@@ -21,11 +29,17 @@ from webhook.harness.manifests import Judged
 from webhook.policy_sets.catalogue import catalogue
 from webhook.policy_sets.policy_set import PolicySet, bind, read
 
-NO_POLICIES = "no policies given: name policy sets with --policies, or a cluster that has some with --kubeconfig"
+NO_POLICIES = (
+    "no policies given: name policy sets with --policies, or a cluster that has some with "
+    "--kubeconfig"
+)
 
 
 class Checker:
-    """Judge documents one by one and collect the results. `home` is the namespace Gatewright is installed in."""
+    """Judge documents one by one and collect the results.
+
+    `home` is the namespace Gatewright is installed in.
+    """
 
     def __init__(self, settings: Settings, home: str) -> None:
         """Use these settings for policies and for planned objects."""
@@ -70,7 +84,9 @@ class Checker:
             raise DocumentError(NO_POLICIES)
         paths, planners = self._settings.policies, planners_of(self._settings, self._home)
         self._documents = policy_documents(paths)
-        self._engine = engine_from(read(self._documents, catalogue(), kinds), self._home, planners, paths)
+        self._engine = engine_from(
+            read(self._documents, catalogue(), kinds), self._home, planners, paths
+        )
 
     async def _policies_of(self, live: Live) -> None:
         """Put the cluster's policies in force but those that cannot be used or conflict, as the webhook does."""
@@ -87,9 +103,13 @@ class Checker:
                         Engine(wanted.values())
                     policies = wanted
             except FaultsError as error:
-                self.problems += [Problem(f"{path}: {text}", where, whole) for path, text in error.faults]
+                self.problems += [
+                    Problem(f"{path}: {text}", where, whole) for path, text in error.faults
+                ]
             except ConflictingPoliciesError as error:
-                self.problems.append(Problem(f"it is not in force: {str(error).splitlines()[0]}", where, whole))
+                self.problems.append(
+                    Problem(f"it is not in force: {str(error).splitlines()[0]}", where, whole)
+                )
             else:
                 self._documents.append(document)
         more = await live.kubernetes_policies() if self._settings.kubernetes_policies else []
@@ -97,7 +117,9 @@ class Checker:
             why = "; ".join(each.message for each in live.problems) or NO_POLICIES
             raise DocumentError(f"no policies in the cluster: {why}")
         found = PolicySet(tuple(policies.values()), tuple(exceptions))
-        self._engine = joined(engine_from(found, self._home, planners_of(self._settings, self._home)), more)
+        self._engine = joined(
+            engine_from(found, self._home, planners_of(self._settings, self._home)), more
+        )
 
     async def _judge(self, subjects: Subjects, live: Live | None) -> None:
         infos = policy_infos(self._engine.policies)

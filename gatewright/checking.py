@@ -16,7 +16,10 @@ from webhook.policy_sets.catalogue import catalogue
 from webhook.policy_sets.policy_set import bind
 
 LEVELS = {"Deny": "error", "Error": "error", "Warn": "warning", "Audit": "note"}
-SEVERE, KIND = "high", "kinds"  # of violations that come from a kind's type or its planner, not from a policy
+SEVERE, KIND = (
+    "high",
+    "kinds",
+)  # of violations that come from a kind's type or its planner, not from a policy
 EXPIRY_NOTICE = timedelta(days=30)
 
 
@@ -51,7 +54,9 @@ def result(judged: Judged, policies: Mapping[str, PolicyInfo]) -> Result:
 
 
 def _reported(document: Document, finding: Finding, policies: Mapping[str, PolicyInfo]) -> Reported:
-    info = policies.get(finding.policy) or PolicyInfo(finding.policy, severity=SEVERE, category=KIND)
+    info = policies.get(finding.policy) or PolicyInfo(
+        finding.policy, severity=SEVERE, category=KIND
+    )
     violation, change = finding.violation, change_of(finding)
     return Reported(
         policy=finding.policy,
@@ -73,7 +78,11 @@ def policy_infos(policies: Iterable[BoundPolicy]) -> dict[str, PolicyInfo]:
     """Return what output formats print about each policy in force."""
     return {
         each.title: PolicyInfo(
-            each.title, summary(each.policy), each.policy.documentation, each.severity, each.category
+            each.title,
+            summary(each.policy),
+            each.policy.documentation,
+            each.severity,
+            each.category,
         )
         for each in policies
     }
@@ -87,7 +96,10 @@ def exceptions_of(documents: Iterable[Document]) -> list[tuple[Document, BoundEx
 
 
 def without_effect(
-    exceptions: Iterable[tuple[Document, BoundException]], policies: Iterable[BoundPolicy], home: str, now: datetime
+    exceptions: Iterable[tuple[Document, BoundException]],
+    policies: Iterable[BoundPolicy],
+    home: str,
+    now: datetime,
 ) -> list[str]:
     """Return a line for each exception without effect: expired, wrong namespace, or kinds no policy judges."""
     policies, lines = tuple(policies), list[str]()
@@ -99,7 +111,10 @@ def without_effect(
         try:
             check_exception(exception, policies, home)
         except FaultsError as error:
-            lines += [f"{_named(document, path)}: has no effect: {path}: {text}" for path, text in error.faults]
+            lines += [
+                f"{_named(document, path)}: has no effect: {path}: {text}"
+                for path, text in error.faults
+            ]
     return lines
 
 
@@ -110,7 +125,9 @@ def _named(document: Document, path: str) -> str:
     return f"{document.where(path)}: {document.value['kind']} {document.value['metadata']['name']}"
 
 
-def ending_soon(exceptions: Iterable[tuple[Document, BoundException]], now: datetime) -> tuple[Ending, ...]:
+def ending_soon(
+    exceptions: Iterable[tuple[Document, BoundException]], now: datetime
+) -> tuple[Ending, ...]:
     """Return the exceptions in force that expire within 30 days, the earliest first."""
     found = [
         (each.spec.expires, document, each)

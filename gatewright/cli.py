@@ -45,7 +45,9 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
         """Import a command. An unknown name is a usage error."""
         if cmd_name not in COMMANDS:
-            from config.faults import did_you_mean  # imported here: it takes half the time of `gatewright version`
+            from config.faults import (
+                did_you_mean,
+            )  # imported here: it takes half the time of `gatewright version`
 
             ctx.fail(f'no command "{cmd_name}"{did_you_mean(cmd_name, COMMANDS)}')
         command: click.Command = importlib.import_module(f"gatewright.commands.{cmd_name}").command
@@ -57,13 +59,15 @@ class Commands(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
 
-@click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.command(
+    cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110}
+)
 @click.version_option(__version__, message="gatewright %(version)s")
 def gatewright() -> None:
     """Control what enters a Kubernetes cluster, and run the custom resources it admits.
 
-    Exit codes: 0 all well, 1 something was denied or a case failed, 2 wrong command line, 3 a file that cannot be read,
-    parsed or judged.
+    Exit codes: 0 all well, 1 something was denied or a case failed, 2 wrong command line, 3 a file
+    that cannot be read, parsed or judged.
     """
 
 
@@ -78,9 +82,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         code = gatewright.main(args=arguments, prog_name="gatewright", standalone_mode=False)
     except click.Abort:
         sys.exit(128 + signal.SIGINT)
-    except (
-        SystemExit
-    ) as end:  # click exits with 1 for a closed pipe, which is not a verdict; otherwise this is a completion
+    # click exits with 1 for a closed pipe, which is not a verdict; otherwise this is a completion
+    except SystemExit as end:
         sys.exit(128 + signal.SIGPIPE if end.code == 1 else end.code)
     except click.ClickException as error:
         _end(error.show, error.exit_code)

@@ -15,7 +15,9 @@ from gatewright.runtime import manager_for
 from kube.endpoint import Endpoint
 
 
-def manager_of_kinds(settings: Settings, endpoint: Endpoint, observed: Observed, *, elects: bool) -> Manager:
+def manager_of_kinds(
+    settings: Settings, endpoint: Endpoint, observed: Observed, *, elects: bool
+) -> Manager:
     """Return a manager with the wanted kinds; FaultsError where a setting cannot be used."""
     manager = manager_for(settings, endpoint, observed, elects=elects)
     kinds = wanted_kinds(settings.kinds)
@@ -28,12 +30,17 @@ def manager_of_kinds(settings: Settings, endpoint: Endpoint, observed: Observed,
 
 
 def wanted_kinds(names: Sequence[str]) -> list[PlannedKind[Any]]:
-    """Return the planned kinds of these names, whatever their case; all for no names, and none for `none`."""
+    """Return the planned kinds of these names, whatever their case.
+
+    All for no names, and none for `none`.
+    """
     if [name.lower() for name in names] == ["none"]:
         return []
     known = {kind.name: kind for kind in planned_kinds()}
     unknown = [name for name in names if name.lower() not in known]
     if unknown:
         kinds = [kind.resource.kind for kind in known.values()]
-        raise FaultsError(("--kinds", f'no kind "{name}"{did_you_mean(name, kinds)}') for name in unknown)
+        raise FaultsError(
+            ("--kinds", f'no kind "{name}"{did_you_mean(name, kinds)}') for name in unknown
+        )
     return [known[name.lower()] for name in names] or list(known.values())

@@ -42,11 +42,19 @@ class Difference:
     note: str = ""
 
     def lines(self) -> Iterator[str]:
-        """Yield a unified diff without the values of Secrets; nothing where nothing would change."""
+        """Yield a unified diff without the values of Secrets.
+
+        Nothing where nothing would change.
+        """
         object = self.child.object
-        name = f"{object['apiVersion']} {object['kind']} {self.child.parent.namespace}/{object['metadata']['name']}"
+        name = (
+            f"{object['apiVersion']} {object['kind']} "
+            f"{self.child.parent.namespace}/{object['metadata']['name']}"
+        )
         before, after = _shown(self.before, None), _shown(self.after, self.before)
-        found = difflib.unified_diff(before, after, f"{name} (there)", f"{name} (planned)", lineterm="")
+        found = difflib.unified_diff(
+            before, after, f"{name} (there)", f"{name} (planned)", lineterm=""
+        )
         if self.note:
             yield from (f"# {line}" for line in f"{name}: {self.note}".splitlines())
         yield from found
@@ -75,8 +83,15 @@ class Cluster:
 
         def observed(each: Parent) -> Observed:
             uid = _uid(there.get(each.title))
-            owned = [current for current in children.values() if uid and _is_controlled_by(current, uid)]
-            return Observed(children=owned, found=read.get(each.title, {}), settings=self._settings, served=served)
+            owned = [
+                current for current in children.values() if uid and _is_controlled_by(current, uid)
+            ]
+            return Observed(
+                children=owned,
+                found=read.get(each.title, {}),
+                settings=self._settings,
+                served=served,
+            )
 
         for child in planned(parent, self._now, self._settings, observed):
             await self._look(child, there, children)
@@ -86,20 +101,29 @@ class Cluster:
     async def _optional(self) -> frozenset[Resource]:
         """Return which of the optional resources the API server serves."""
         if self._served is None:
-            self._served = frozenset([each for each in optional_resources() if await self._client.serves(each)])
+            self._served = frozenset(
+                [each for each in optional_resources() if await self._client.serves(each)]
+            )
         return self._served
 
-    async def _look(self, child: Planned, there: dict[str, Object | None], children: dict[Id, Object]) -> None:
+    async def _look(
+        self, child: Planned, there: dict[str, Object | None], children: dict[Id, Object]
+    ) -> None:
         parent = child.parent
         if parent.title not in there:
-            there[parent.title] = await self._get(parent.kind.resource, parent.namespace, parent.object)
+            there[parent.title] = await self._get(
+                parent.kind.resource, parent.namespace, parent.object
+            )
         if _id(child) not in children:
             current = await self._get(child.resource, parent.namespace, child.object)
             if current is not None:
                 children[_id(child)] = current
 
     async def _read(self, parent: Parent) -> Found:
-        """Return the objects that a planner reads besides the children; Secrets do not change the plan."""
+        """Return the objects that a planner reads besides the children.
+
+        Secrets do not change the plan.
+        """
         kind, found = parent.kind, Found()
         for resource, reads in kind.reads.items():
             if is_secret(resource):
@@ -113,15 +137,32 @@ class Cluster:
         return found
 
     async def _difference(self, child: Planned, current: Object | None, uid: str) -> Difference:
-        if current is not None and not (uid and _is_controlled_by(current, uid)) and not _is_known(child, current):
-            return Difference(child, None, None, f"exists and is not owned by {child.parent.title}; it is not changed")
+        if (
+            current is not None
+            and not (uid and _is_controlled_by(current, uid))
+            and not _is_known(child, current)
+        ):
+            return Difference(
+                child,
+                None,
+                None,
+                f"exists and is not owned by {child.parent.title}; it is not changed",
+            )
         if isinstance(child.write, CreateOnly):
-            return Difference(child, None, None) if current is not None else Difference(child, None, child.object)
+            return (
+                Difference(child, None, None)
+                if current is not None
+                else Difference(child, None, child.object)
+            )
         exactly = {} if current is None else {"uid": _uid(current)}
         wanted = child.object | {"metadata": child.object["metadata"] | exactly}
         try:
             after = await self._client.apply(
-                child.resource, wanted, field_manager=FIELD_MANAGER, force=current is not None, dry_run=True
+                child.resource,
+                wanted,
+                field_manager=FIELD_MANAGER,
+                force=current is not None,
+                dry_run=True,
             )
         except ApiError as error:
             if error.code == 0:
@@ -139,7 +180,9 @@ class Cluster:
 
 
 def _id(child: Planned) -> Id:
-    return child.resource, child.resource.key(child.parent.namespace, child.object["metadata"]["name"])
+    return child.resource, child.resource.key(
+        child.parent.namespace, child.object["metadata"]["name"]
+    )
 
 
 def _uid(object: Object | None) -> str:
@@ -164,8 +207,12 @@ def _shown(object: Object | None, before: Object | None) -> list[str]:
         return []
     metadata = {key: value for key, value in object["metadata"].items() if key not in SERVERS_OWN}
     if annotations := {
-        key: value for key, value in (metadata.pop("annotations", None) or {}).items() if key != APPLIED
+        key: value
+        for key, value in (metadata.pop("annotations", None) or {}).items()
+        if key != APPLIED
     }:
         metadata["annotations"] = annotations
-    shown = {key: value for key, value in object.items() if key != "status"} | {"metadata": metadata}
+    shown = {key: value for key, value in object.items() if key != "status"} | {
+        "metadata": metadata
+    }
     return written(hidden(shown, before), sort_keys=True).splitlines()

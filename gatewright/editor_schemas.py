@@ -33,8 +33,13 @@ def policy_set(policies: Iterable[Policy]) -> Schema:
     """Return the schema of one document of a policy set, with the parameters of the policy that it names."""
     definitions: Schema = {}
     spec = _spec(AdmissionPolicySpec, definitions)
-    rules = [_parameters(policy, definitions) for policy in sorted(policies, key=lambda policy: policy.name)]
-    spec["properties"]["policy"] |= {"enum": [rule["if"]["properties"]["policy"]["const"] for rule in rules]}
+    rules = [
+        _parameters(policy, definitions)
+        for policy in sorted(policies, key=lambda policy: policy.name)
+    ]
+    spec["properties"]["policy"] |= {
+        "enum": [rule["if"]["properties"]["policy"]["const"] for rule in rules]
+    }
     spec["allOf"] = rules
     specs = {
         "ClusterAdmissionPolicy": spec,
@@ -58,7 +63,9 @@ def policy_set(policies: Iterable[Policy]) -> Schema:
         "allOf": [
             {
                 "if": {"properties": {"kind": {"const": kind}}},
-                "then": {"properties": {"spec": {"$ref": "#/$defs/spec"} if schema is spec else schema}},
+                "then": {
+                    "properties": {"spec": {"$ref": "#/$defs/spec"} if schema is spec else schema}
+                },
             }
             for kind, schema in specs.items()
         ],

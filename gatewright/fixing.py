@@ -27,7 +27,10 @@ class Change:
 
 
 def change_of(finding: Finding) -> Change | None:
-    """Return the change that fixes a violation; None if no value does, or if it is about another object."""
+    """Return the change that fixes a violation.
+
+    None if no value does, or if it is about another object.
+    """
     violation = finding.violation
     if violation is None or violation.mended is UNSET or violation.of or violation.holder is None:
         return None
@@ -43,10 +46,17 @@ def operation(change: Change) -> dict[str, Any]:
 
 
 def changes_of(judged: Judged, *, defaults: bool) -> list[Change]:
-    """Return the changes that fix a manifest's violations; with `defaults`, also what policies would set."""
+    """Return the changes that fix a manifest's violations.
+
+    With `defaults`, also what policies would set.
+    """
     found = [change for each in judged.findings if (change := change_of(each)) is not None]
     if defaults:
-        found += [Change(_steps(each["path"]), each["value"]) for each in judged.operations if "value" in each]
+        found += [
+            Change(_steps(each["path"]), each["value"])
+            for each in judged.operations
+            if "value" in each
+        ]
     return list(dict.fromkeys(found))
 
 
@@ -56,7 +66,9 @@ def write_fixes(judged: Iterable[Judged], *, defaults: bool) -> list[str]:
     for each in judged:
         if each.document.is_exact and Path(each.document.source).is_file():
             found = changes_of(each, defaults=defaults)
-            wanted.setdefault(each.document.source, []).extend((each.document, change) for change in found)
+            wanted.setdefault(each.document.source, []).extend(
+                (each.document, change) for change in found
+            )
     lines = []
     for source, changes in wanted.items():
         file = File(Path(source))
@@ -73,7 +85,10 @@ def _steps(pointer: str) -> tuple[Step, ...]:
 
 
 class File:
-    """A file whose documents are changed one field at a time; each change is verified before it is kept."""
+    """A file whose documents are changed one field at a time.
+
+    Each change is verified before it is kept.
+    """
 
     def __init__(self, path: Path) -> None:
         """Read the file."""
@@ -105,8 +120,15 @@ class File:
                 self._carry_out(dict(part))
 
     def _carried_out(self, batch: dict[int, Change]) -> bool:
-        """Apply the changes; return False, with nothing changed, if the result is not exactly the intended one."""
-        text, edits, expected = Text(self._text, is_json=self.path.suffix == ".json"), list[Edit](), self._values()
+        """Apply the changes.
+
+        Return False, with nothing changed, if the result is not exactly the intended one.
+        """
+        text, edits, expected = (
+            Text(self._text, is_json=self.path.suffix == ".json"),
+            list[Edit](),
+            self._values(),
+        )
         try:
             for index, change in batch.items():
                 edits.append(text.edit(self._documents[index].node, change.path, change.value))

@@ -13,7 +13,11 @@ def hidden(object: Object, before: Object | None = None) -> Object:
     """Return an object with its secrets redacted; `before` is the object it would replace."""
     if object["kind"] != "Secret":
         return object
-    parts = {part: _words(object[part], (before or {}).get(part) or {}) for part in PARTS if object.get(part)}
+    parts = {
+        part: _words(object[part], (before or {}).get(part) or {})
+        for part in PARTS
+        if object.get(part)
+    }
     annotations = object["metadata"].get("annotations") or {}
     if LAST_APPLIED in annotations:
         redacted = annotations | {LAST_APPLIED: "(secret)"}
@@ -22,4 +26,7 @@ def hidden(object: Object, before: Object | None = None) -> Object:
 
 
 def _words(data: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, str]:
-    return {key: "(secret)" if before.get(key, value) == value else "(secret, changed)" for key, value in data.items()}
+    return {
+        key: "(secret)" if before.get(key, value) == value else "(secret, changed)"
+        for key, value in data.items()
+    }

@@ -13,19 +13,23 @@ NEWLY_WARNED, PATCHED = "newly warned", "patched otherwise"
 def compare(old: Result, new: Result) -> Result:
     """Return what changes for an object, as a result whose violations are the differences.
 
-    Its verdict is "newly denied", "no longer denied", "still denied" (for other violations), "newly warned", "patched
-    otherwise" or "unchanged"; "error" where the new policies cannot decide. Only what becomes denied has violations of
-    level error.
+    Its verdict is "newly denied", "no longer denied", "still denied" (for other violations), "newly
+    warned", "patched otherwise" or "unchanged"; "error" where the new policies cannot decide. Only
+    what becomes denied has violations of level error.
     """
     if new.verdict == "error":
         return new
-    was_denied, is_denied = (any(each.level == "error" for each in side.violations) for side in (old, new))
+    was_denied, is_denied = (
+        any(each.level == "error" for each in side.violations) for side in (old, new)
+    )
     added, gone = _only_in(new, old), _only_in(old, new)
     if is_denied and not was_denied:
         return replace(new, verdict=NEWLY_DENIED, violations=tuple(added))
     quiet = tuple(replace(each, level="note") for each in added if each.level == "error")
     warned = tuple(each for each in added if each.level != "error")
-    mended = tuple(replace(each, level="note", message=f"no longer: {each.message}") for each in gone)
+    mended = tuple(
+        replace(each, level="note", message=f"no longer: {each.message}") for each in gone
+    )
     if was_denied and not is_denied:
         return replace(new, verdict=NO_LONGER_DENIED, violations=(*mended, *warned))
     if is_denied and (quiet or any(each.level == "error" for each in gone)):
@@ -38,7 +42,10 @@ def compare(old: Result, new: Result) -> Result:
 
 
 def _only_in(one: Result, other: Result) -> list[Reported]:
-    """Return the violations of `one` that `other` lacks. Another limit of a policy for the same field is no change."""
+    """Return the violations of `one` that `other` lacks.
+
+    Another limit of a policy for the same field is no change.
+    """
     keys, others = set(map(_key, one.violations)), set(map(_key, other.violations))
     reworded = Counter(_field(each) for each in other.violations if _key(each) not in keys)
     found = list[Reported]()

@@ -14,7 +14,10 @@ def key(trial: Trial) -> str:
 
 
 def read() -> frozenset[str] | None:
-    """Return the keys of the trials that failed; None if there is no record, so that all are run."""
+    """Return the keys of the trials that failed.
+
+    None if there is no record, so that all are run.
+    """
     try:
         return frozenset(FILE.read_text("utf-8").splitlines()) or None
     except OSError:
@@ -22,7 +25,10 @@ def read() -> frozenset[str] | None:
 
 
 def write(failed: Iterable[Trial]) -> None:
-    """Record which trials failed, below the current directory; ignore a directory that cannot be written."""
+    """Record which trials failed, below the current directory.
+
+    Ignore a directory that cannot be written.
+    """
     keys = "".join(f"{key(trial)}\n" for trial in failed)
     try:
         if keys or FILE.exists():

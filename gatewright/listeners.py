@@ -17,14 +17,19 @@ Check = Callable[[], str | None]  # what is wrong, or None
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """What a process shows of itself: its metrics, and checks of readiness by name; both may still grow."""
+    """What a process shows of itself: its metrics, and checks of readiness by name.
+
+    Both may still grow.
+    """
 
     registry: CollectorRegistry = field(default_factory=CollectorRegistry)
     ready: dict[str, Check] = field(default_factory=dict)
 
 
 @asynccontextmanager
-async def listening(observed: Observed, metrics: Address, health: Address) -> AsyncIterator[tuple[Address, Address]]:
+async def listening(
+    observed: Observed, metrics: Address, health: Address
+) -> AsyncIterator[tuple[Address, Address]]:
     """Serve metrics and health while the context lasts, on one listener if the addresses are the same.
 
     Yields the addresses in use, which differ from the wanted ones where the wanted port is 0.
@@ -35,14 +40,19 @@ async def listening(observed: Observed, metrics: Address, health: Address) -> As
         async with served([(metrics, {**health_pages, **metrics_pages})]) as (both,):
             yield both, both
     else:
-        async with served([(metrics, metrics_pages), (health, health_pages)]) as (of_metrics, of_health):
+        async with served([(metrics, metrics_pages), (health, health_pages)]) as (
+            of_metrics,
+            of_health,
+        ):
             yield of_metrics, of_health
 
 
 def _checked(checks: Mapping[str, Check]) -> Page:
     def page(_: str) -> Answer:
         findings = {name: check() for name, check in checks.items()}
-        lines = [f"[-] {name}: {wrong}" if wrong else f"[+] {name}" for name, wrong in findings.items()]
+        lines = [
+            f"[-] {name}: {wrong}" if wrong else f"[+] {name}" for name, wrong in findings.items()
+        ]
         well = not any(findings.values())
         status = HTTPStatus.OK if well else HTTPStatus.SERVICE_UNAVAILABLE
         return Answer.line(status, "\n".join([*lines, "ok" if well else "failed"]))

@@ -24,7 +24,10 @@ from webhook.policy_sets.policy_set import document_of
 from webhook.server import policy_objects
 
 CONFIG_MAP = Resource("", "v1", "configmaps", "ConfigMap")
-OF_THE_CHART, NAMED = "app.kubernetes.io/component=webhook", "-policies"  # the ConfigMap of the chart's policies
+OF_THE_CHART, NAMED = (
+    "app.kubernetes.io/component=webhook",
+    "-policies",
+)  # the ConfigMap of the chart's policies
 QPS = 50.0  # requests a second at most, as kubectl
 
 
@@ -42,7 +45,9 @@ class Live:
     def problems(self) -> list[Problem]:
         """What could not be read so far, and policies of Kubernetes that cannot be evaluated."""
         unread = self._at_home.unread | self.lister.unread
-        lines = dict.fromkeys(f"{resource.plural} cannot be listed: {error}" for resource, error in unread.items())
+        lines = dict.fromkeys(
+            f"{resource.plural} cannot be listed: {error}" for resource, error in unread.items()
+        )
         return [*self._faults, *map(Problem, lines)]
 
     async def policies(self) -> list[Document]:
@@ -55,32 +60,51 @@ class Live:
                     found += parse_documents(text.encode(), source)
         for resource in policy_objects.RESOURCES:
             found += [
-                Document.of_object(document_of(each), _title(each)) async for each in self.lister.objects(resource)
+                Document.of_object(document_of(each), _title(each))
+                async for each in self.lister.objects(resource)
             ]
         return found
 
     async def kubernetes_policies(self) -> list[BoundPolicy]:
-        """Return Kubernetes' own policies in force; those that cannot be evaluated are among the problems."""
+        """Return Kubernetes' own policies in force.
+
+        Those that cannot be evaluated are among the problems.
+        """
         found = await kubernetes_policies(self.lister, mutating=True)
         for each in found:
-            self._faults += [Problem(f"{path}: {text}", Place(each.document.source)) for path, text in each.faults]
+            self._faults += [
+                Problem(f"{path}: {text}", Place(each.document.source))
+                for path, text in each.faults
+            ]
         return [policy for each in found for policy in each.policies]
 
     async def kinds(self) -> dict[tuple[str, str], Kind]:
         """Return the custom kinds that the cluster has, by group and name."""
-        return {(each.group, each.kind): each for each in kinds_of(await self.lister.client.resources())}
+        return {
+            (each.group, each.kind): each for each in kinds_of(await self.lister.client.resources())
+        }
 
-    async def judged(self, engines: Sequence[tuple[Engine, datetime]], known: Known) -> AsyncIterator[list[Judged]]:
+    async def judged(
+        self, engines: Sequence[tuple[Engine, datetime]], known: Known
+    ) -> AsyncIterator[list[Judged]]:
         """Yield the verdicts on each object that an audit by these engines, each as of its time, judges."""
         judges = [Judge(engine, known, now) for engine, now in engines]
         async for object, found in verdicts(self.lister, judges, [*SYSTEM_NAMESPACES, self._home]):
-            document, namespace = Document.of_object(object), object["metadata"].get("namespace", "")
+            document, namespace = (
+                Document.of_object(object),
+                object["metadata"].get("namespace", ""),
+            )
             yield [judged(document, namespace, each.outcomes) for each in found]
 
 
 @asynccontextmanager
-async def cluster_of(settings: Settings, home: str, problems: list[Problem]) -> AsyncIterator[Live | None]:
-    """Enter the cluster that the settings name, if any; at the end, add what could not be read to the problems."""
+async def cluster_of(
+    settings: Settings, home: str, problems: list[Problem]
+) -> AsyncIterator[Live | None]:
+    """Enter the cluster that the settings name, if any.
+
+    At the end, add what could not be read to the problems.
+    """
     if settings.kubeconfig is None:
         yield None
         return

@@ -33,7 +33,9 @@ class JsonLines(logging.StreamHandler[TextIO]):
             **getattr(record, "fields", {}),
         }
         if record.exc_info and record.exc_info[1]:
-            return _json({**_cut(line), "exception": "".join(traceback.format_exception(record.exc_info[1]))})
+            return _json(
+                {**_cut(line), "exception": "".join(traceback.format_exception(record.exc_info[1]))}
+            )
         written = _json(line)
         return written if len(written) <= MAX_VALUE else _json(_cut(line))
 
@@ -44,21 +46,33 @@ class Text(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Return the record as one line, and the traceback below it if there is one."""
         area = record.name.removeprefix("gatewright.")
-        fields = "".join(f" {key}={value}" for key, value in _cut(getattr(record, "fields", {})).items())
-        line = f"{_clock(int(record.created), '%H:%M:%S')} {record.levelname:<7} {area}: {record.getMessage()}{fields}"
-        line = "".join(character if character.isprintable() else ascii(character)[1:-1] for character in line)
+        fields = "".join(
+            f" {key}={value}" for key, value in _cut(getattr(record, "fields", {})).items()
+        )
+        line = (
+            f"{_clock(int(record.created), '%H:%M:%S')} {record.levelname:<7} {area}: "
+            f"{record.getMessage()}{fields}"
+        )
+        line = "".join(
+            character if character.isprintable() else ascii(character)[1:-1] for character in line
+        )
         if record.exc_info and record.exc_info[1]:
             line += "\n" + "".join(traceback.format_exception(record.exc_info[1])).rstrip()
         return line
 
 
 def install(level: str = "info", *, text: bool | None = None) -> None:
-    """Send all log records to stderr; as text if `text` is true or, by default, if stderr is a terminal."""
+    """Send all log records to stderr.
+
+    As text if `text` is true or, by default, if stderr is a terminal.
+    """
     as_text = sys.stderr.isatty() if text is None else text
     handler = logging.StreamHandler(sys.stderr) if as_text else JsonLines(sys.stderr)
     if as_text:
         handler.setFormatter(Text())
-    logging._srcfile = None  # no caller, thread or process: their look-up takes as long as the rest of a line
+    logging._srcfile = (
+        None  # no caller, thread or process: their look-up takes as long as the rest of a line
+    )
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     root = logging.getLogger()
     root.handlers[:] = [handler]
@@ -76,4 +90,6 @@ def _json(line: dict[str, Any]) -> str:
 
 def _cut(fields: dict[str, Any]) -> dict[str, Any]:
     """Return the fields with long texts cut."""
-    return {key: value[:MAX_VALUE] if isinstance(value, str) else value for key, value in fields.items()}
+    return {
+        key: value[:MAX_VALUE] if isinstance(value, str) else value for key, value in fields.items()
+    }

@@ -31,10 +31,13 @@ def settle() -> None:
 
 
 async def trim(seconds: float = TRIM_SECONDS) -> Never:
-    """Return the free pages of glibc's heaps to the system now and then, for ever; nothing where there is no glibc.
+    """Return the free pages of glibc's heaps to the system now and then, for ever.
 
-    By itself glibc returns only what is free at the end of a heap. The rest that large requests have used would stay:
-    30 MB after bodies of 1 MB. It takes 3 ms to return as much, and less than 0.5 ms where there is nothing to return.
+    Nothing where there is no glibc.
+
+    By itself glibc returns only what is free at the end of a heap. The rest that large requests
+    have used would stay: 30 MB after bodies of 1 MB. It takes 3 ms to return as much, and less than
+    0.5 ms where there is nothing to return.
     """
     malloc_trim = getattr(ctypes.CDLL(None), "malloc_trim", lambda _: 0)
     while True:

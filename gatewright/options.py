@@ -69,7 +69,9 @@ def settings_options(*names: str) -> Callable[[Command], Command]:
         def loaded(*args: Any, config: Path | None, **options: Any) -> Any:
             source = click.get_current_context().get_parameter_source
             flags = {
-                name: options.pop(name) for name in names if source(name) is click.core.ParameterSource.COMMANDLINE
+                name: options.pop(name)
+                for name in names
+                if source(name) is click.core.ParameterSource.COMMANDLINE
             }
             for name in names:
                 options.pop(name, None)
@@ -81,7 +83,9 @@ def settings_options(*names: str) -> Callable[[Command], Command]:
                 raise click.UsageError(str(error)) from None
 
         wrapped: Command = update_wrapper(loaded, command)
-        wrapped = click.option("--config", type=FILE, metavar="FILE", help="settings file: YAML, same names")(wrapped)
+        wrapped = click.option(
+            "--config", type=FILE, metavar="FILE", help="settings file: YAML, same names"
+        )(wrapped)
         for name in reversed(names):
             wrapped = _option(name, Settings.model_fields[name])(wrapped)
         return wrapped
@@ -118,7 +122,15 @@ def _option(name: str, field: FieldInfo) -> Callable[[Command], Command]:
         return click.option(f"{flag}/--no-{flag[2:]}", name, default=field.default, help=help)
     several = isinstance(field.default, list)
     path = NamedPath() if name in PATHS else None
-    return click.option(flag, name, type=path, multiple=several, metavar=_metavar(name, field), help=help, default=None)
+    return click.option(
+        flag,
+        name,
+        type=path,
+        multiple=several,
+        metavar=_metavar(name, field),
+        help=help,
+        default=None,
+    )
 
 
 def _metavar(name: str, field: FieldInfo) -> str:

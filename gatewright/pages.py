@@ -51,12 +51,17 @@ def summary(policy: Policy) -> str:
 
 def does(policy: Policy) -> str:
     """Return whether a policy denies, sets defaults, or both."""
-    return " and ".join(["denies"] * (policy.validate is not None) + ["sets"] * (policy.mutate is not None))
+    return " and ".join(
+        ["denies"] * (policy.validate is not None) + ["sets"] * (policy.mutate is not None)
+    )
 
 
 def targets(policy: Policy) -> list[str]:
     """Return the kinds and subresources that a policy applies to."""
-    names = (f"{each.kind.kind}{f'/{each.subresource}' if each.subresource else ''}" for each in policy.targets)
+    names = (
+        f"{each.kind.kind}{f'/{each.subresource}' if each.subresource else ''}"
+        for each in policy.targets
+    )
     return list(dict.fromkeys(names))
 
 
@@ -66,7 +71,9 @@ def parameters(policy: Policy) -> list[Parameter]:
     return list(_parameters(schema, schema.get("$defs", {}), ""))
 
 
-def _parameters(schema: Mapping[str, Any], known: Mapping[str, Any], above: str) -> Iterator[Parameter]:
+def _parameters(
+    schema: Mapping[str, Any], known: Mapping[str, Any], above: str
+) -> Iterator[Parameter]:
     for name, field in schema.get("properties", {}).items():
         required = name in schema.get("required", ())
         default = "required" if required else shown(field.get("default"))
@@ -119,12 +126,18 @@ def page(policy: Policy, examples: Iterable[Example]) -> str:
         NOTE,
         f"# {policy.name}",
         *_prose(policy.documentation),
-        f"{does(policy).capitalize()}; category {policy.category}, severity {policy.severity}.{always}",
+        (
+            f"{does(policy).capitalize()}; category {policy.category}, severity "
+            f"{policy.severity}.{always}"
+        ),
         f"Applies to: {', '.join(targets(policy))}.",
     ]
     rows = parameters(policy)
     if rows:
-        parts += ["## Parameters", table(("Name", "Type", "Default", "Meaning"), [_row(row) for row in rows])]
+        parts += [
+            "## Parameters",
+            table(("Name", "Type", "Default", "Meaning"), [_row(row) for row in rows]),
+        ]
     for example in examples:
         parts += [f"## {example.title}", *_example(policy, example)]
     return "\n\n".join(parts) + "\n"
@@ -135,7 +148,10 @@ def index(policies: Iterable[Policy]) -> str:
     parts = [HEAD.rstrip()]
     ordered = sorted(policies, key=lambda each: (each.category, each.name))
     for category, members in groupby(ordered, key=lambda each: each.category):
-        rows = [(f"[{each.name}]({each.name}.md)", does(each), each.severity, summary(each)) for each in members]
+        rows = [
+            (f"[{each.name}]({each.name}.md)", does(each), each.severity, summary(each))
+            for each in members
+        ]
         parts += [f"## {category}", table(("Policy", "Does", "Severity", "Summary"), rows)]
     return "\n\n".join(parts) + "\n"
 
@@ -161,10 +177,17 @@ def block(value: Mapping[str, Any]) -> str:
 
 
 def _row(row: Parameter) -> Sequence[str]:
-    return f"`{row.name}`", row.type, row.default if row.default == "required" else f"`{row.default}`", row.meaning
+    return (
+        f"`{row.name}`",
+        row.type,
+        row.default if row.default == "required" else f"`{row.default}`",
+        row.meaning,
+    )
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a table in Markdown."""
     lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
+    return "\n".join(
+        f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines
+    )

@@ -1,7 +1,8 @@
 """A plain HTTP server for a few small pages, in a thread with its own event loop.
 
-A page is computed on the event loop of the process, so that nothing changes while it is read. While that loop is busy,
-the server repeats the page's last answer, so that one client's request does not make the kubelet restart every replica.
+A page is computed on the event loop of the process, so that nothing changes while it is read. While
+that loop is busy, the server repeats the page's last answer, so that one client's request does not
+make the kubelet restart every replica.
 """
 
 import asyncio
@@ -18,9 +19,9 @@ Address = tuple[str | None, int]  # host None: every interface
 T = TypeVar("T")
 
 PAGE_TIMEOUT = 1.0  # seconds to wait for the loop of the process; probes wait 4
-MAX_AGE = (
-    60.0  # seconds for which the last answer is repeated: probes come every 20 s, and three failures restart a process
-)
+# seconds for which the last answer is repeated: probes come every 20 s, and three failures restart
+# a process
+MAX_AGE = 60.0
 WHOLE_REQUEST = 10.0  # seconds from opening a connection to the last byte of its answer
 MAX_CONNECTIONS = 64  # the oldest is closed, so that a new request is always answered
 MAX_HEAD = 16 * 1024
@@ -54,7 +55,9 @@ Pages = Mapping[str, Page]  # by path
 async def served(
     sites: Sequence[tuple[Address, Pages]], *, page_timeout: float = PAGE_TIMEOUT
 ) -> AsyncIterator[Sequence[Address]]:
-    """Serve pages at addresses while the context lasts. Raises ListenError where an address is not available.
+    """Serve pages at addresses while the context lasts.
+
+    Raises ListenError where an address is not available.
 
     Yields the addresses in use, which differ from the requested ones where the requested port is 0.
     """
@@ -114,7 +117,9 @@ class _Server:
         except OSError as error:
             reason = str(error.strerror or error).rpartition(": ")[2]
             choose = "choose another address with --metrics-listen or --health-listen"
-            raise ListenError(f"cannot listen on {host or '*'}:{port}: {reason}; {choose}") from error
+            raise ListenError(
+                f"cannot listen on {host or '*'}:{port}: {reason}; {choose}"
+            ) from error
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         transport = writer.transport
@@ -122,7 +127,9 @@ class _Server:
         if len(self._open) > MAX_CONNECTIONS:
             next(iter(self._open)).abort()
         try:
-            transport.set_write_buffer_limits(high=0)  # write everything before the connection is closed
+            transport.set_write_buffer_limits(
+                high=0
+            )  # write everything before the connection is closed
             async with asyncio.timeout(WHOLE_REQUEST):
                 head = await reader.readuntil(b"\r\n\r\n")
                 writer.write(await self._answered(head.decode("latin-1")))
@@ -143,12 +150,19 @@ class _Server:
         if not version.startswith("HTTP/1."):
             answer = Answer.line(HTTPStatus.BAD_REQUEST, "not HTTP/1.1")
         elif page is None:
-            answer = Answer.line(HTTPStatus.NOT_FOUND, "not found; pages: " + ", ".join(self._pages))
+            answer = Answer.line(
+                HTTPStatus.NOT_FOUND, "not found; pages: " + ", ".join(self._pages)
+            )
         elif method not in ("GET", "HEAD"):
-            answer, more = Answer.line(HTTPStatus.METHOD_NOT_ALLOWED, "GET only"), "Allow: GET, HEAD\r\n"
+            answer, more = (
+                Answer.line(HTTPStatus.METHOD_NOT_ALLOWED, "GET only"),
+                "Allow: GET, HEAD\r\n",
+            )
         else:
             fields = (line.partition(":") for line in lines)
-            accept = next((value.strip() for name, _, value in fields if name.lower() == "accept"), "")
+            accept = next(
+                (value.strip() for name, _, value in fields if name.lower() == "accept"), ""
+            )
             answer = await self._asked(page, accept)
         response = (
             f"HTTP/1.1 {answer.status.value} {answer.status.phrase}\r\n"
@@ -176,7 +190,9 @@ class _Server:
         await asyncio.wait([whole])
         if error := whole.exception():
             log.error("page failed: %s", error, exc_info=error)
-            return Answer.line(HTTPStatus.INTERNAL_SERVER_ERROR, "internal error; the log has the traceback")
+            return Answer.line(
+                HTTPStatus.INTERNAL_SERVER_ERROR, "internal error; the log has the traceback"
+            )
         if isinstance(answered.result(), Answer):
             self._last[page] = whole.result(), time.monotonic()
         return whole.result()

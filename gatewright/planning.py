@@ -23,10 +23,13 @@ from webhook.engine.planners import Served
 SERVICE_ACCOUNTS = "system:serviceaccounts"
 
 
-def planners_of(settings: Settings, home: str, controller_user: ControllerUser | None = None) -> Planners:
+def planners_of(
+    settings: Settings, home: str, controller_user: ControllerUser | None = None
+) -> Planners:
     """Return the planners of the kinds that the controller reconciles.
 
-    `controller_user` defaults to the controller's account in the namespace `home`, where it is installed.
+    `controller_user` defaults to the controller's account in the namespace `home`, where it is
+    installed.
     """
     values, wanted = planner_settings(settings), {name.lower() for name in settings.kinds}
     kinds = (kind for kind in planned_kinds() if not wanted or kind.name in wanted)
@@ -42,12 +45,18 @@ def service_account(namespace: str, name: str) -> ControllerUser:
 
 
 def scaled_kinds() -> list[Resource]:
-    """Return the resources of planned kinds that have /scale; the webhook looks up the objects that are scaled."""
+    """Return the resources of planned kinds that have /scale.
+
+    The webhook looks up the objects that are scaled.
+    """
     return [kind.resource for kind in planned_kinds() if kind.type.definition.scale is not None]
 
 
 def optional_resources() -> list[Resource]:
-    """Return the resources that the API server may not serve; whether it does decides what is planned."""
+    """Return the resources that the API server may not serve.
+
+    Whether it does decides what is planned.
+    """
     return list(dict.fromkeys(each for kind in planned_kinds() for each in kind.optional))
 
 
@@ -62,7 +71,9 @@ def planner(kind: PlannedKind[Any], settings: Mapping[str, Any]) -> Planner:
         filled = defaulted_as(types[resource], object) if resource in types else object
         if isinstance(write, Apply):
             return PlannedObject(makes[resource], filled, write.origin)
-        return PlannedObject(makes[resource], filled, write.origin, once=True, owned=not write.adopt_labels)
+        return PlannedObject(
+            makes[resource], filled, write.origin, once=True, owned=not write.adopt_labels
+        )
 
     def plan(object: Object, now: datetime, served: Served) -> Planned:
         try:
@@ -91,11 +102,17 @@ def _violation(path: str, text: str) -> Violation:
         if is_divided:
             return Violation(path, found, rule, "add it" if found == "missing" else "correct it")
     found, is_choice, known = text.partition(" is not one of ")
-    return Violation(path, found, f"must be one of {known}" if is_choice else "its type rejects it", "correct it")
+    return Violation(
+        path, found, f"must be one of {known}" if is_choice else "its type rejects it", "correct it"
+    )
 
 
 def _kind(resource: Resource) -> Kind:
     """Return the known kind of a resource, or one built from what the planner declares."""
     return KINDS.get((resource.group, resource.kind)) or Kind(
-        resource.group, resource.kind, resource.plural, versions=(resource.version,), namespaced=resource.namespaced
+        resource.group,
+        resource.kind,
+        resource.plural,
+        versions=(resource.version,),
+        namespaced=resource.namespaced,
     )

@@ -39,12 +39,16 @@ class Parent:
         return str(self.object["metadata"]["namespace"])
 
     def plan(self, observed: Observed, now: datetime) -> Plan:
-        """Plan it for these observed objects. Raises DocumentError if its type rejects it or it has a problem."""
+        """Plan it for these observed objects.
+
+        Raises DocumentError if its type rejects it or it has a problem.
+        """
         try:
             plan = self.kind.plan(self.kind.type.model_validate(self.object), observed, now)
         except ValidationError as error:
             raise DocumentError(
-                f"{self.title}: {self.in_written_version(str(FaultsError(faults(self.kind.type, error))))}"
+                f"{self.title}: "
+                f"{self.in_written_version(str(FaultsError(faults(self.kind.type, error))))}"
             ) from None
         if plan.problem is not None:
             raise DocumentError(f"{self.title}: {self.in_written_version(plan.problem.message)}")
@@ -57,7 +61,9 @@ class Parent:
 
     def with_object(self, object: Object) -> "Parent":
         """Return the parent with the fields that policies set."""
-        return replace(self, object=object | {"metadata": {"namespace": self.namespace} | object["metadata"]})
+        return replace(
+            self, object=object | {"metadata": {"namespace": self.namespace} | object["metadata"]}
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +92,18 @@ class Planned:
         lines = [f"{self.parent.title}: step {self.step.name}{f', after {gates}' if gates else ''}"]
         if isinstance(self.write, CreateOnly):
             lines.append("created once, never changed afterwards")
-            lines += [f"{path}: {random.length} random characters" for path, random in self.write.generate.items()]
+            lines += [
+                f"{path}: {random.length} random characters"
+                for path, random in self.write.generate.items()
+            ]
         return "".join(f"# {line}\n" for line in lines)
 
 
 def parent_of(document: Document, namespace: str) -> Parent:
-    """Return the parent in a document; `namespace` is its default. Raises DocumentError if the document is invalid."""
+    """Return the parent in a document; `namespace` is its default.
+
+    Raises DocumentError if the document is invalid.
+    """
     require_object(document)
     try:
         value = defaulted(stored(document.value))
@@ -102,13 +114,18 @@ def parent_of(document: Document, namespace: str) -> Parent:
         found = f"{value['apiVersion']} {value['kind']}"
         known = [" ".join(each) for each in _kinds()]
         raise DocumentError(
-            f"{document.where('kind')}: {found} is not a kind that the controller plans{did_you_mean(found, known)}"
+            f"{document.where('kind')}: {found} is not a kind that the controller "
+            f"plans{did_you_mean(found, known)}"
         )
     if not value["metadata"].get("name"):
         path = "metadata.name"
-        raise DocumentError(f"{document.where(path)}: {path}: missing; the children are named after it")
+        raise DocumentError(
+            f"{document.where(path)}: {path}: missing; the children are named after it"
+        )
     written = document.value["apiVersion"].rpartition("/")[2]
-    parent = Parent(kind, value | {"metadata": {"namespace": namespace} | value["metadata"]}, written)
+    parent = Parent(
+        kind, value | {"metadata": {"namespace": namespace} | value["metadata"]}, written
+    )
     try:
         parse(kind.type.model_fields["spec"].annotation, value.get("spec"))
         kind.type.model_validate(value)
@@ -119,19 +136,28 @@ def parent_of(document: Document, namespace: str) -> Parent:
     else:
         return parent
     named = [(parent.in_written_version(path), text) for path, text in paths]
-    raise DocumentError("\n".join(f"{document.where(path)}: {path}: {text}" for path, text in named))
+    raise DocumentError(
+        "\n".join(f"{document.where(path)}: {path}: {text}" for path, text in named)
+    )
 
 
 def has_planned_kind(document: Document) -> bool:
     """Whether a document belongs to an API group that has a planned kind; others are skipped."""
     require_object(document)
-    return document.value["apiVersion"].rpartition("/")[0] in {kind.resource.group for kind in planned_kinds()}
+    return document.value["apiVersion"].rpartition("/")[0] in {
+        kind.resource.group for kind in planned_kinds()
+    }
 
 
 def planned(
-    parent: Parent, now: datetime, settings: Settings, observed: Callable[[Parent], Observed] | None = None
+    parent: Parent,
+    now: datetime,
+    settings: Settings,
+    observed: Callable[[Parent], Observed] | None = None,
 ) -> Iterator[Planned]:
-    """Yield an object's planned children, each followed by its own; `observed` returns the existing objects.
+    """Yield an object's planned children, each followed by its own.
+
+    `observed` returns the existing objects.
 
     Raises DocumentError where a plan has a problem.
     """
@@ -143,7 +169,9 @@ def planned(
                 yield child
                 kind = _kinds().get((child.resource.api_version, child.resource.kind))
                 if kind is not None:
-                    yield from planned(Parent(kind, defaulted(child.object)), now, settings, observed)
+                    yield from planned(
+                        Parent(kind, defaulted(child.object)), now, settings, observed
+                    )
 
 
 def _kinds() -> dict[tuple[str, str], PlannedKind[Any]]:

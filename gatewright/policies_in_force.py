@@ -23,10 +23,12 @@ def policies_of(
     home: str | None,
     controller_user: ControllerUser | None = None,
 ) -> Policies:
-    """Return the policies of files and of the objects in `stores`; none is in force before the objects are known.
+    """Return the policies of files and of the objects in `stores`.
 
-    Children are judged as requests of `controller_user`, by default the controller's account in `home`. Raises
-    DocumentError or PolicySetError where the files are invalid.
+    None is in force before the objects are known.
+
+    Children are judged as requests of `controller_user`, by default the controller's account in
+    `home`. Raises DocumentError or PolicySetError where the files are invalid.
     """
     planners = planners_of(settings, home or HOME, controller_user)
 
@@ -34,6 +36,8 @@ def policies_of(
         return Engine(in_force(policies, catalogue(), home), planners)
 
     objects = PolicyObjects(stores, catalogue(), metrics)
-    policies = Policies(settings.policies, partial(policy_set, settings.policies), build, objects, metrics)
+    policies = Policies(
+        settings.policies, partial(policy_set, settings.policies), build, objects, metrics
+    )
     policies.refresh()
     return policies

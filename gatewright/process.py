@@ -15,7 +15,9 @@ from gatewright import memory
 from gatewright.listeners import Observed, listening
 from gatewright.plain_http import Address
 
-Part = Callable[[asyncio.Event], Coroutine[Any, Any, None]]  # runs until the event is set, then ends after its clean-up
+Part = Callable[
+    [asyncio.Event], Coroutine[Any, Any, None]
+]  # runs until the event is set, then ends after its clean-up
 Background = Callable[[], Awaitable[Any]]  # runs forever; cancelled when all parts have ended
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
@@ -28,7 +30,10 @@ class ProcessFailedError(Exception):
 
 
 def execute(main: Coroutine[Any, Any, None]) -> int:
-    """Run a process from start to end and return its exit code; an OSError is printed as one line."""
+    """Run a process from start to end and return its exit code.
+
+    An OSError is printed as one line.
+    """
     try:
         uvloop.run(main)
     except ProcessFailedError:
@@ -49,25 +54,39 @@ async def run(
     metrics: Address,
     health: Address,
 ) -> None:
-    """Run all parts until SIGTERM or SIGINT. Raises ProcessFailedError when one of them fails or ends early."""
+    """Run all parts until SIGTERM or SIGINT.
+
+    Raises ProcessFailedError when one of them fails or ends early.
+    """
     stop = asyncio.Event()
     observed.ready["process"] = lambda: "stopping" if stop.is_set() else None
     disable_created_metrics()  # type: ignore[no-untyped-call]  # saves a second series for each counter
     with _signals_set(stop):
         async with listening(observed, metrics, health) as (metrics_address, health_address):
             memory.settle()
-            log.info("started", extra={"fields": {"metrics": metrics_address[1], "health": health_address[1]}})
+            log.info(
+                "started",
+                extra={"fields": {"metrics": metrics_address[1], "health": health_address[1]}},
+            )
             await _run_together(parts, {"memory": memory.trim, **background}, stop)
     log.info("stopped")
 
 
-async def _run_together(parts: Mapping[str, Part], background: Mapping[str, Background], stop: asyncio.Event) -> None:
+async def _run_together(
+    parts: Mapping[str, Part], background: Mapping[str, Background], stop: asyncio.Event
+) -> None:
     ending: list[asyncio.Task[None]] = []
     endless: list[asyncio.Task[None]] = []
     try:
         async with asyncio.TaskGroup() as group:
-            ending += [group.create_task(_until(stop, name, part), name=name) for name, part in parts.items()]
-            endless += [group.create_task(_for_ever(name, task), name=name) for name, task in background.items()]
+            ending += [
+                group.create_task(_until(stop, name, part), name=name)
+                for name, part in parts.items()
+            ]
+            endless += [
+                group.create_task(_for_ever(name, task), name=name)
+                for name, task in background.items()
+            ]
             await asyncio.wait(ending)
             for task in endless:
                 task.cancel()
@@ -75,7 +94,9 @@ async def _run_together(parts: Mapping[str, Part], background: Mapping[str, Back
         for task in ending + endless:
             for error in _errors(None if task.cancelled() else task.exception()):
                 expected = isinstance(error, OSError | ProcessFailedError)
-                log.critical("%s failed: %s", task.get_name(), error, exc_info=None if expected else error)
+                log.critical(
+                    "%s failed: %s", task.get_name(), error, exc_info=None if expected else error
+                )
         raise ProcessFailedError from failures
 
 

@@ -9,7 +9,11 @@ import yaml
 
 from config.documents import Document, DocumentError
 
-OPERATIONS = {"create": "CREATE", "update": "UPDATE", "patch": "UPDATE"}  # by the verb of an audit event
+OPERATIONS = {
+    "create": "CREATE",
+    "update": "UPDATE",
+    "patch": "UPDATE",
+}  # by the verb of an audit event
 
 Object = dict[str, Any]
 
@@ -17,8 +21,8 @@ Object = dict[str, Any]
 def read_reviews(path: Path) -> Iterator[Document | DocumentError]:
     """Yield each line of a file as an AdmissionReview (admission.k8s.io/v1), or an error about it.
 
-    In an audit log (audit.k8s.io/v1 Event), only finished writes with their object are reviews; other events are
-    skipped. Raises DocumentError where the file cannot be read.
+    In an audit log (audit.k8s.io/v1 Event), only finished writes with their object are reviews;
+    other events are skipped. Raises DocumentError where the file cannot be read.
     """
     try:
         lines = path.read_bytes().splitlines()
@@ -45,7 +49,8 @@ def read_reviews(path: Path) -> Iterator[Document | DocumentError]:
             yield DocumentError(f"{path}:{number}: neither an AdmissionReview nor an audit Event")
     if events and not reviews:
         yield DocumentError(
-            f"{path}: no event has the object that was written; record level Request or RequestResponse"
+            f"{path}: no event has the object that was written; record level Request or "
+            "RequestResponse"
         )
 
 
@@ -55,14 +60,23 @@ def _document(path: Path, number: int, review: Object) -> Document:
 
 
 def _review(event: Object) -> Object | None:
-    """Return the review of the write in an audit event; None for a read or an event without its object."""
+    """Return the review of the write in an audit event.
+
+    None for a read or an event without its object.
+    """
     operation = OPERATIONS.get(str(event.get("verb")))
     about, status = event.get("objectRef") or {}, event.get("responseStatus") or {}
     sent, stored = event.get("requestObject"), event.get("responseObject")
     if operation is None or event.get("stage") != "ResponseComplete":
         return None
     succeeded = int(status.get("code") or 0) < 300
-    object = stored if succeeded and isinstance(stored, dict) else sent if event["verb"] != "patch" else None
+    object = (
+        stored
+        if succeeded and isinstance(stored, dict)
+        else sent
+        if event["verb"] != "patch"
+        else None
+    )
     if not isinstance(object, dict) or "kind" not in object:
         return None
     group, _, version = str(object.get("apiVersion", "")).rpartition("/")

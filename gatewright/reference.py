@@ -32,7 +32,11 @@ Flags override the environment, which overrides the file given by `--config`, wh
 YAML with the names of the flags: `metrics-listen: ":9090"`. A setting that may be given several times is a list in the
 file, and separated by commas in the environment. `--no-…` turns a switch off.
 """
-CORE = {name for name, value in vars(core).items() if isinstance(value, type) and issubclass(value, ApiModel)}
+CORE = {
+    name
+    for name, value in vars(core).items()
+    if isinstance(value, type) and issubclass(value, ApiModel)
+}
 Metric = tuple[str, str, str, str]
 Kinds = Mapping[type[CustomResource], PlannedKind[Any]]
 
@@ -43,7 +47,14 @@ def kinds_index(planned: Iterable[PlannedKind[Any]]) -> str:
     for kind in sorted(planned, key=lambda each: each.resource.kind):
         about = kind.type.definition
         title = f"[{about.kind}]({kind.name}.md)"
-        rows.append((title, f"`{about.api_version}`", _names(about), ", ".join(each.kind for each in kind.owns)))
+        rows.append(
+            (
+                title,
+                f"`{about.api_version}`",
+                _names(about),
+                ", ".join(each.kind for each in kind.owns),
+            )
+        )
     return f"{KINDS_HEAD}\n{table(('Kind', 'apiVersion', 'Names', 'Makes'), rows)}\n"
 
 
@@ -57,7 +68,9 @@ def api(types: Iterable[type[CustomResource]], planned: Kinds) -> str:
     for kind in types:
         about = kind.definition
         parts += [f"## {about.kind} `{about.api_version}`", (kind.__doc__ or "").partition("\n")[0]]
-        columns = ", ".join(f"{each.name}{' (wide)' if each.wide else ''}" for each in about.columns)
+        columns = ", ".join(
+            f"{each.name}{' (wide)' if each.wide else ''}" for each in about.columns
+        )
         scope = "namespaced" if about.namespaced else "of the cluster"
         parts.append(f"Names: {_names(about)}; {scope}. Columns: {columns}.")
         if kind in planned:
@@ -71,9 +84,16 @@ def _names(about: Definition) -> str:
 
 
 def _looked_at(kind: PlannedKind[Any]) -> str:
-    by_verb = {"Creates": kind.owns, "Reads": kind.reads, "Patches": kind.patches, "Deletes": kind.deletes}
+    by_verb = {
+        "Creates": kind.owns,
+        "Reads": kind.reads,
+        "Patches": kind.patches,
+        "Deletes": kind.deletes,
+    }
     parts = [
-        f"{verb}: {', '.join(each.kind for each in resources)}." for verb, resources in by_verb.items() if resources
+        f"{verb}: {', '.join(each.kind for each in resources)}."
+        for verb, resources in by_verb.items()
+        if resources
     ]
     finalizer = [f"Finalizer: `{kind.finalizer}`."] if kind.finalizer else []
     return " ".join([*parts, *finalizer])
@@ -87,14 +107,22 @@ def _fields(kind: type[CustomResource]) -> Iterator[Sequence[str]]:
         yield from _fields_in(known[name], known, f"{part}.")
 
 
-def _fields_in(schema: Mapping[str, Any], known: Mapping[str, Any], above: str) -> Iterator[Sequence[str]]:
+def _fields_in(
+    schema: Mapping[str, Any], known: Mapping[str, Any], above: str
+) -> Iterator[Sequence[str]]:
     """Yield the fields of an object and of its nested objects, except those that Kubernetes defines."""
     for name, field in schema.get("properties", {}).items():
         inner, brackets = object_in(field)
         foreign = inner is not None and (inner in CORE or inner == "Condition")
         type = type_of(field) if not foreign else f"list of {inner}s" if brackets else f"{inner}"
         stands_below = inner is not None and not foreign and not brackets
-        default = "required" if name in schema.get("required", ()) else "" if stands_below else _default(field)
+        default = (
+            "required"
+            if name in schema.get("required", ())
+            else ""
+            if stands_below
+            else _default(field)
+        )
         yield f"`{above}{name}`", type, default, _bounds(field), field.get("description", "")
         if inner is not None and not foreign:
             yield from _fields_in(known[inner], known, f"{above}{name}{brackets}.")
@@ -114,9 +142,21 @@ def _bounds(field: Mapping[str, Any]) -> str:
         limits = [f"{least} to {most}"] if None not in (least, most) else []
         limits += [f"{least} or more"] if most is None and least is not None else []
         limits += [f"{most} or less"] if least is None and most is not None else []
-        limits += [f"at least {each[name]}" for name in ("minLength", "minItems", "minProperties") if name in each]
-        limits += [f"at most {each[name]}" for name in ("maxLength", "maxItems", "maxProperties") if name in each]
-        limits += [f"`{each['pattern']}`"] if "pattern" in each and "x-kubernetes-int-or-string" not in each else []
+        limits += [
+            f"at least {each[name]}"
+            for name in ("minLength", "minItems", "minProperties")
+            if name in each
+        ]
+        limits += [
+            f"at most {each[name]}"
+            for name in ("maxLength", "maxItems", "maxProperties")
+            if name in each
+        ]
+        limits += (
+            [f"`{each['pattern']}`"]
+            if "pattern" in each and "x-kubernetes-int-or-string" not in each
+            else []
+        )
         if limits:
             return ", ".join(limits)
     return ""
@@ -134,7 +174,9 @@ def settings(taken: Mapping[str, Sequence[str]]) -> str:
         )
         for name, field in Settings.model_fields.items()
     ]
-    return f"{SETTINGS_HEAD}\n{table(('Flag', 'Variable', 'Default', 'Meaning', 'Commands'), rows)}\n"
+    return (
+        f"{SETTINGS_HEAD}\n{table(('Flag', 'Variable', 'Default', 'Meaning', 'Commands'), rows)}\n"
+    )
 
 
 def _setting(default: object) -> str:
@@ -148,7 +190,10 @@ def metrics(sections: Mapping[str, CollectorRegistry]) -> str:
     """Return the page of the metrics of each registry."""
     parts = [NOTE, "# Metrics"]
     for title, registry in sections.items():
-        parts += [f"## {title}", table(("Metric", "Type", "Labels", "Meaning"), sorted(_metrics(registry)))]
+        parts += [
+            f"## {title}",
+            table(("Metric", "Type", "Labels", "Meaning"), sorted(_metrics(registry))),
+        ]
     return "\n\n".join(parts) + "\n"
 
 
@@ -157,7 +202,10 @@ def _metrics(registry: CollectorRegistry) -> Iterator[Metric]:
         if isinstance(each, MetricWrapperBase):
             yield _metric(each._name, str(each._type), each._labelnames, each._documentation)
         else:
-            yield from (_metric(its.name, its.type, its._labelnames, its.documentation) for its in each.collect())
+            yield from (
+                _metric(its.name, its.type, its._labelnames, its.documentation)
+                for its in each.collect()
+            )
 
 
 def _metric(name: str, type: str, labels: Sequence[str], meaning: str) -> Metric:

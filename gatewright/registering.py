@@ -1,6 +1,7 @@
 """The leader's tasks for the webhook: certificates, registration, and the status of policy objects.
 
-It is imported only if a webhook is configured: X.509 and the policies are a seventh of a controller's memory.
+It is imported only if a webhook is configured: X.509 and the policies are a seventh of a
+controller's memory.
 """
 
 from collections.abc import Callable, Mapping
@@ -34,7 +35,9 @@ from webhook.server.policy_objects import EXCEPTION, RESOURCES, Id
 CONFIGURATION = "gatewright"  # name of both webhook configurations, where nothing else is said
 
 
-def add_registration(settings: Settings, endpoint: Endpoint, manager: Manager) -> dict[str, Background]:
+def add_registration(
+    settings: Settings, endpoint: Endpoint, manager: Manager
+) -> dict[str, Background]:
     """Add what the leader does for policies: their statuses, the webhook's registration, and the audit.
 
     Returns the task that follows the policies.
@@ -56,7 +59,9 @@ def add_registration(settings: Settings, endpoint: Endpoint, manager: Manager) -
 def _add_webhook(
     settings: Settings, manager: Manager, policies: Policies, home: str, excluded: list[str]
 ) -> Callable[[], None]:
-    """Let the leader maintain the webhook's certificates and its registration; return what to call at new policies.
+    """Let the leader maintain the webhook's certificates and its registration.
+
+    Return what to call at new policies.
 
     cert-manager, where it is used, maintains the certificates and fills in the caBundle itself.
     """
@@ -65,7 +70,14 @@ def _add_webhook(
     ca_bundle, also = None, list[Cache]()
     if not settings.cert_manager:
         dns_names = _dns_names(settings, home)
-        names = Names(home, settings.ca_secret, settings.tls_secret, name, dns_names, tuple(of_several_versions()))
+        names = Names(
+            home,
+            settings.ca_secret,
+            settings.tls_secret,
+            name,
+            dns_names,
+            tuple(of_several_versions()),
+        )
         certificates = Certificates(manager.client, manager.caches, names)
         manager.add(certificates.controller(manager.metrics))
         ca_bundle, also = certificates.ca_bundle, [certificates.ca_cache, certificates.tls_cache]
@@ -81,7 +93,9 @@ def _add_webhook(
     )
     registration = registrar.controller(manager.metrics, also=also)
     manager.add(registration)
-    conversion = Conversion(manager.client, manager.caches, of_several_versions(), name, at, ca_bundle=ca_bundle)
+    conversion = Conversion(
+        manager.client, manager.caches, of_several_versions(), name, at, ca_bundle=ca_bundle
+    )
     manager.add(conversion.controller(manager.metrics, also=also))
     return lambda: registration.add(registrar.request)
 
@@ -89,7 +103,10 @@ def _add_webhook(
 def add_audit(
     settings: Settings, manager: Manager, policies: Policies, home: str, excluded: list[str]
 ) -> Callable[[], None]:
-    """Add the statuses of policy objects, and the audit if it is on; return what to call at new policies."""
+    """Add the statuses of policy objects, and the audit if it is on.
+
+    Return what to call at new policies.
+    """
     audit = audit_of(settings, manager, policies, excluded) if settings.audit else None
     look_again = add_policy_statuses(manager, policies, home, audit)
     if audit is None:
@@ -104,7 +121,9 @@ def add_audit(
     return on_new_policies
 
 
-def audit_of(settings: Settings, manager: Manager, policies: Policies, excluded: list[str]) -> Audit:
+def audit_of(
+    settings: Settings, manager: Manager, policies: Policies, excluded: list[str]
+) -> Audit:
     """Return the audit by the policies in force."""
     return Audit(
         manager.client,
@@ -168,7 +187,9 @@ def add_policy_statuses(
     return look_again
 
 
-def _audited(audit: Audit | None, resource: Resource, key: str, status: Mapping[str, Any]) -> Mapping[str, Any]:
+def _audited(
+    audit: Audit | None, resource: Resource, key: str, status: Mapping[str, Any]
+) -> Mapping[str, Any]:
     """Return the figures of the last audit for the status of a policy object: those it has, before the first one."""
     if audit is None or resource == EXCEPTION:
         return {}

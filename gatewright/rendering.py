@@ -17,7 +17,10 @@ class NotRenderedError(Exception):
 
 
 def kustomize() -> Sequence[str]:
-    """Return the command that builds a kustomization, without the directory; empty if no program is installed."""
+    """Return the command that builds a kustomization, without the directory.
+
+    Empty if no program is installed.
+    """
     if path := shutil.which("kustomize"):
         return path, "build"
     path = shutil.which("kubectl")
@@ -41,12 +44,16 @@ def _chart(directory: Path, namespace: str) -> Iterator[Document]:
     helm = shutil.which("helm")
     if helm is None:
         raise NotRenderedError(f"{directory}: skipped: a Helm chart, and helm is not installed")
-    text = _output([helm, "template", "release-name", str(directory), "--namespace", namespace], directory)
+    text = _output(
+        [helm, "template", "release-name", str(directory), "--namespace", namespace], directory
+    )
     lines = text.decode(errors="replace").splitlines()
     for document in parse_documents(text, str(directory / "Chart.yaml")):
         above = lines[: document.node.start_mark.line]
         comment = next((line for line in reversed(above) if line.startswith(SOURCE)), None)
-        template = "Chart.yaml" if comment is None else comment.removeprefix(SOURCE).partition("/")[2]
+        template = (
+            "Chart.yaml" if comment is None else comment.removeprefix(SOURCE).partition("/")[2]
+        )
         yield replace(document, source=str(directory / template), is_exact=False)
 
 
@@ -57,7 +64,9 @@ def _output(command: Sequence[str], directory: Path) -> bytes:
             command, check=False, capture_output=True, timeout=TIME_LIMIT, stdin=subprocess.DEVNULL
         )
     except subprocess.TimeoutExpired:
-        raise DocumentError(f"{directory}: {program} did not finish within {TIME_LIMIT} s") from None
+        raise DocumentError(
+            f"{directory}: {program} did not finish within {TIME_LIMIT} s"
+        ) from None
     if done.returncode:
         message = " ".join(done.stderr.decode(errors="replace").split())
         raise DocumentError(f"{directory}: {program} {command[1]} failed: {message[:500]}")

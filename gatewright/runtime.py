@@ -54,12 +54,15 @@ __all__ = [
 log = logging.getLogger("gatewright.process")
 
 
-def run(setup: Callable[[Manager], object], *, leader_election_id: str | None = None, **settings: Any) -> NoReturn:
+def run(
+    setup: Callable[[Manager], object], *, leader_election_id: str | None = None, **settings: Any
+) -> NoReturn:
     """Run the controllers that `setup` adds until SIGTERM or Ctrl-C, with logs, metrics, health and readiness; exit.
 
-    The cluster is that of your kubeconfig, or the one that the pod is in. Where there is a `leader_election_id`, one
-    process works and the others stand by, by a Lease of that name. `settings` are those of `gatewright controller`, as
-    in `metrics_listen=":9090"`; what is not given comes from the environment (GATEWRIGHT_METRICS_LISTEN).
+    The cluster is that of your kubeconfig, or the one that the pod is in. Where there is a
+    `leader_election_id`, one process works and the others stand by, by a Lease of that name.
+    `settings` are those of `gatewright controller`, as in `metrics_listen=":9090"`; what is not
+    given comes from the environment (GATEWRIGHT_METRICS_LISTEN).
     """
     logs.install()
     named = {} if leader_election_id is None else {"lease_name": leader_election_id}
@@ -75,7 +78,9 @@ def run(setup: Callable[[Manager], object], *, leader_election_id: str | None = 
 
 async def _run(setup: Callable[[Manager], object], settings: Settings, *, elects: bool) -> None:
     observed = Observed()
-    manager = manager_for(settings, await load(settings.kubeconfig, settings.context), observed, elects=elects)
+    manager = manager_for(
+        settings, await load(settings.kubeconfig, settings.context), observed, elects=elects
+    )
     setup(manager)
     await process.run(
         {"controller": partial(run_leading, manager)},
@@ -86,8 +91,13 @@ async def _run(setup: Callable[[Manager], object], settings: Settings, *, elects
     )
 
 
-def manager_for(settings: Settings, endpoint: Endpoint, observed: Observed, *, elects: bool) -> Manager:
-    """Return a manager without controllers, observed; FaultsError where a setting cannot be used."""
+def manager_for(
+    settings: Settings, endpoint: Endpoint, observed: Observed, *, elects: bool
+) -> Manager:
+    """Return a manager without controllers, observed.
+
+    FaultsError where a setting cannot be used.
+    """
     lease = None
     if elects:
         try:

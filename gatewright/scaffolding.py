@@ -24,7 +24,19 @@ OURS = frozenset({"certs", "config", "controller", "gatewright", "kube", "tests"
 USED = frozenset(
     {
         *(name.lower() for name in kind.__all__),
-        *("configmap", "desired", "field", "labels", "made", "message", "name", "now", "stored", "utc", "write"),
+        *(
+            "configmap",
+            "desired",
+            "field",
+            "labels",
+            "made",
+            "message",
+            "name",
+            "now",
+            "stored",
+            "utc",
+            "write",
+        ),
     }
 )
 
@@ -66,15 +78,25 @@ class NewKind:
     def __post_init__(self) -> None:
         """Reject names that the API server would reject, and names that Python or the templates already use."""
         for value, pattern, wanted in (
-            (self.kind, KIND, "a kind is written in CamelCase, such as Gadget, in at most 59 letters"),
+            (
+                self.kind,
+                KIND,
+                "a kind is written in CamelCase, such as Gadget, in at most 59 letters",
+            ),
             (self.group, GROUP, "a group is a domain name, such as example.com"),
             (self.version, VERSION, "a version is written as v1, v1beta1 or v1alpha1"),
-            (self.plural, PLURAL, "a plural is lower-case letters, digits and '-', at most 63, such as gadgets"),
+            (
+                self.plural,
+                PLURAL,
+                "a plural is lower-case letters, digits and '-', at most 63, such as gadgets",
+            ),
         ):
             if not pattern.fullmatch(value):
                 raise ScaffoldError(f'"{value}": {wanted}')
         if keyword.iskeyword(self.module) or keyword.iskeyword(self.kind) or self.module in USED:
-            raise ScaffoldError(f'"{self.kind}": this name is already used in the code of every kind')
+            raise ScaffoldError(
+                f'"{self.kind}": this name is already used in the code of every kind'
+            )
 
     @property
     def module(self) -> str:
@@ -101,15 +123,23 @@ def in_project(kind: NewKind) -> dict[str, str]:
 
 
 def in_package(kind: NewKind, project: str, *, is_new: bool) -> dict[str, str]:
-    """Return the files of a kind in the package of the distribution `project`; if new, with its other files."""
+    """Return the files of a kind in the package of the distribution `project`.
+
+    If new, with its other files.
+    """
     return _filled(PACKAGE if is_new else IN_PACKAGE, kind, project)
 
 
 def package_of(project: str) -> str:
-    """Return the import name of a distribution's package. Raises ScaffoldError if it is not a valid name."""
+    """Return the import name of a distribution's package.
+
+    Raises ScaffoldError if it is not a valid name.
+    """
     package = re.sub(r"[-.]+", "_", project.lower())
     if not PACKAGE_NAME.fullmatch(package) or keyword.iskeyword(package):
-        raise ScaffoldError(f"\"{project}\": a package is named in letters, digits and '-', such as our-kinds")
+        raise ScaffoldError(
+            f"\"{project}\": a package is named in letters, digits and '-', such as our-kinds"
+        )
     if package in OURS or package in sys.stdlib_module_names:
         raise ScaffoldError(f'"{project}": Gatewright or Python already has a package of this name')
     return package

@@ -32,13 +32,17 @@ WITHOUT_CLUSTER: dict[str, LookUp] = {
     NOW: lambda _: datetime.now(UTC),
     SERVED: lambda _: (),  # nothing is served that a cluster may be without
 }
-SWITCH_INTERVAL = 0.0005  # seconds for which the event loop waits for a thread that judges: at each read, not once
+# seconds for which the event loop waits for a thread that judges: at each read, not once
+SWITCH_INTERVAL = 0.0005
 TLS_VERSIONS = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
 
 
-# Endpoints are removed within seconds. A connection that the API server has not used for 25 s is closed in the end.
+# Endpoints are removed within seconds. A connection that the API server has not used for 25 s is
+# closed in the end.
 IN_A_CLUSTER = ServerConfig()
-UNREGISTERED = ServerConfig(linger_seconds=0, grace_seconds=1)  # the API server calls this webhook no more
+UNREGISTERED = ServerConfig(
+    linger_seconds=0, grace_seconds=1
+)  # the API server calls this webhook no more
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +64,19 @@ async def webhook_of(
     config: ServerConfig = IN_A_CLUSTER,
     controller_user: ControllerUser | None = None,
 ) -> Webhook:
-    """Return the webhook with its checks added to `observed`; what is opened is closed with `stack`.
+    """Return the webhook with its checks added to `observed`.
+
+    What is opened is closed with `stack`.
 
     What would be made is judged as that of `controller_user`, by default the controller's account.
-    A policy set or credentials that cannot be used are errors here; once running, a bad new policy set changes nothing.
+    A policy set or credentials that cannot be used are errors here; once running, a bad new policy
+    set changes nothing.
     """
     metrics = Metrics(observed.registry)
     stores = list[Store]()
-    serving = ServingCertificate(certificate, key, metrics, minimum_version=TLS_VERSIONS[settings.tls_minimum])
+    serving = ServingCertificate(
+        certificate, key, metrics, minimum_version=TLS_VERSIONS[settings.tls_minimum]
+    )
     background: dict[str, Background] = {}
     home = settings.namespace
     look_ups: dict[str, LookUp] = dict(WITHOUT_CLUSTER)
@@ -84,12 +93,20 @@ async def webhook_of(
     policies = policies_of(settings, metrics, stores, home, controller_user)
     observed.ready.update({"policies": policies.ready, "certificate": serving.ready})
     host, port = settings.listen
-    recorder = Recorder(settings.record_reviews, settings.record_share) if settings.record_reviews else None
+    recorder = (
+        Recorder(settings.record_reviews, settings.record_share)
+        if settings.record_reviews
+        else None
+    )
 
     async def serve_reviews(stop: asyncio.Event) -> None:
-        handler = AdmissionHandler(policies, metrics, look_ups, recorder.record if recorder else None)
+        handler = AdmissionHandler(
+            policies, metrics, look_ups, recorder.record if recorder else None
+        )
         sys.setswitchinterval(SWITCH_INTERVAL)
-        async with listening(replace(config, host=host, port=port), handler, serving, metrics) as connections:
+        async with listening(
+            replace(config, host=host, port=port), handler, serving, metrics
+        ) as connections:
             await stop.wait()
             await connections.drain()
 

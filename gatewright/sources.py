@@ -29,10 +29,15 @@ class Sources:
     notes: list[str] = field(default_factory=list)
 
 
-def read_sources(manifests: Sequence[str], namespace: str, changed: frozenset[Path] | None = None) -> Sources:
-    """Return the objects in `manifests`. An unreadable or invalid file is a problem; the others are still read.
+def read_sources(
+    manifests: Sequence[str], namespace: str, changed: frozenset[Path] | None = None
+) -> Sources:
+    """Return the objects in `manifests`.
 
-    Charts are rendered for `namespace`. With `changed` (resolved paths), only documents of those files are judged.
+    An unreadable or invalid file is a problem; the others are still read.
+
+    Charts are rendered for `namespace`. With `changed` (resolved paths), only documents of those
+    files are judged.
     """
     found, seen = Sources(), set[Path]()
     for manifest in manifests:
@@ -49,16 +54,20 @@ def _expanded(manifest: str, found: Sources) -> Iterator[Path | None]:
     if manifest == "-":
         yield None
     elif glob.has_magic(manifest) and not Path(manifest).exists():
-        paths = sorted(glob.iglob(manifest, recursive=True))  # noqa: PTH207  noqa: PTH207  absolute patterns too
+        paths = sorted(glob.iglob(manifest, recursive=True))  # noqa: PTH207
         if not paths:
             found.problems.append(f"{manifest}: no file matches")
-        yield from (path for each in paths if (path := Path(each)).is_dir() or path.suffix in SUFFIXES)
+        yield from (
+            path for each in paths if (path := Path(each)).is_dir() or path.suffix in SUFFIXES
+        )
     else:
         yield Path(manifest)
 
 
 def _files(path: Path, found: Sources, unrendered: Path | None = None) -> Iterator[Path]:
-    """Yield a path itself, or a directory's manifests; for a chart or a kustomization its directory.
+    """Yield a path itself, or a directory's manifests.
+
+    For a chart or a kustomization its directory.
 
     The files of the kustomization in the directory `unrendered` are yielded as they are.
     """
@@ -71,9 +80,17 @@ def _files(path: Path, found: Sources, unrendered: Path | None = None) -> Iterat
         return
     for directory, folders, names in os.walk(path):
         here = Path(directory)
-        folders[:] = sorted(each for each in folders if not each.startswith(".") and not ignored(here / each, "/"))
-        files = sorted(name for name in names if not name.startswith(".") and not ignored(here / name))
-        is_kustomization = bool(KUSTOMIZATIONS.intersection(files)) and here != unrendered and rendering.kustomize()
+        folders[:] = sorted(
+            each for each in folders if not each.startswith(".") and not ignored(here / each, "/")
+        )
+        files = sorted(
+            name for name in names if not name.startswith(".") and not ignored(here / name)
+        )
+        is_kustomization = (
+            bool(KUSTOMIZATIONS.intersection(files))
+            and here != unrendered
+            and rendering.kustomize()
+        )
         if CHART in files or is_kustomization:
             folders.clear()
             yield here
@@ -103,7 +120,9 @@ class _Ignored:
         )
 
 
-def _read(file: Path | None, found: Sources, namespace: str, changed: frozenset[Path] | None) -> None:
+def _read(
+    file: Path | None, found: Sources, namespace: str, changed: frozenset[Path] | None
+) -> None:
     try:
         if file is None:
             documents = list(read_stdin())
@@ -117,7 +136,9 @@ def _read(file: Path | None, found: Sources, namespace: str, changed: frozenset[
     except DocumentError as error:
         found.problems.append(str(error))
         if file is not None and file.is_dir() and not (file / CHART).exists():
-            for each in _files(file, found, unrendered=file):  # one bad kustomization hides no object from the policies
+            for each in _files(
+                file, found, unrendered=file
+            ):  # one bad kustomization hides no object from the policies
                 _read(each, found, namespace, changed)
         return
     objects = [each for each in documents if is_object(each)]

@@ -35,12 +35,19 @@ class Subjects:
         documents = [] if self.sources is None else self.sources.documents
         return kinds_in(documents, {} if live is None else await live.kinds())
 
-    async def judged(self, engines: Sequence[EngineAt], live: Live | None) -> AsyncIterator[Verdicts]:
+    async def judged(
+        self, engines: Sequence[EngineAt], live: Live | None
+    ) -> AsyncIterator[Verdicts]:
         """Yield the verdict of each engine on each subject, or why it cannot be judged.
 
-        What policies look up are the manifests, over the cluster's objects if there is a cluster (`live`).
+        What policies look up are the manifests, over the cluster's objects if there is a cluster
+        (`live`).
         """
-        known = Known() if live is None else await look_up(live.lister, *(engine for engine, _ in engines))
+        known = (
+            Known()
+            if live is None
+            else await look_up(live.lister, *(engine for engine, _ in engines))
+        )
         for namespace, labels in self.labels.items():
             known.set_labels(namespace, labels)
         if self.sources is not None:
@@ -54,7 +61,9 @@ class Subjects:
                     yield verdicts
                     done.advance()
 
-    def _judged(self, sources: Sources, engines: Sequence[EngineAt], known: Known) -> Iterator[Verdicts]:
+    def _judged(
+        self, sources: Sources, engines: Sequence[EngineAt], known: Known
+    ) -> Iterator[Verdicts]:
         yield from map(DocumentError, sources.problems)
         add_manifests(known, sources.documents, self.namespace)
         judges = [Judge(engine, known, self.namespace, now) for engine, now in engines]
@@ -64,7 +73,9 @@ class Subjects:
             yield _verdicts(review, [judge.review for judge in judges])
 
 
-def _verdicts(document: Document | DocumentError, judges: Iterable[Callable[[Document], Judged]]) -> Verdicts:
+def _verdicts(
+    document: Document | DocumentError, judges: Iterable[Callable[[Document], Judged]]
+) -> Verdicts:
     if isinstance(document, DocumentError):
         return document
     try:

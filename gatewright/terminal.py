@@ -1,4 +1,7 @@
-"""Output for people: aligned, wrapped between words and coloured on a terminal; never wrapped or padded elsewhere."""
+"""Output for people: aligned, wrapped between words and coloured on a terminal.
+
+Never wrapped or padded elsewhere.
+"""
 
 import os
 import shutil
@@ -32,7 +35,11 @@ NARROW = 32  # columns; a narrower last cell is printed on lines of its own
 
 def columns() -> int | None:
     """Return the width of the terminal on standard output; None if it is not a terminal."""
-    return shutil.get_terminal_size().columns if sys.stdout is not None and sys.stdout.isatty() else None
+    return (
+        shutil.get_terminal_size().columns
+        if sys.stdout is not None and sys.stdout.isatty()
+        else None
+    )
 
 
 def has_colours() -> bool:
@@ -85,10 +92,15 @@ def table(rows: Iterable[Sequence[str]], head: Sequence[str]) -> None:
 
 
 def wrapped(text: str, width: int | None, indent: str = "") -> list[str]:
-    """Split a line into lines of at most `width` columns, between words only; indent all but the first."""
+    """Split a line into lines of at most `width` columns, between words only.
+
+    Indent all but the first.
+    """
     if width is None or len(text) <= width:
         return [text]
-    return textwrap.wrap(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False) or [""]
+    return textwrap.wrap(
+        text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    ) or [""]
 
 
 def colour(text: str, style: str) -> str:
@@ -101,7 +113,10 @@ def colour(text: str, style: str) -> str:
 
 
 class Progress:
-    """A counter on standard error, on a terminal only, for work longer than a second; a context manager."""
+    """A counter on standard error, on a terminal only, for work longer than a second.
+
+    A context manager.
+    """
 
     def __init__(self, done: str, total: int | None = None) -> None:
         """Use this word for the finished items, and this total if it is known."""

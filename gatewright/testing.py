@@ -1,10 +1,10 @@
 """The public API for tests of kinds and controllers: single reconciles on an in-memory API server.
 
 async with ApiServer(WIDGET) as server:
-    server.create(WIDGET.resource, {"metadata": {"name": "gears", "namespace": "default"}, "spec": {}})
-    await reconcile(WIDGET, server, "gears")
-    assert server.writes == ["apply deployments default/gears", "apply widgets/status default/gears"]
-    assert server.events == []
+    server.create(WIDGET.resource, {"metadata": {"name": "gears", "namespace": "default"}, "spec":
+    {}}) await reconcile(WIDGET, server, "gears")
+    assert server.writes == ["apply deployments default/gears", "apply widgets/status
+    default/gears"] assert server.events == []
 """
 
 import asyncio
@@ -32,9 +32,9 @@ ANYTHING = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 class ApiServer(FakeApiServer):
     """An API server in the test's own process: versions, conflicts, field ownership, finalizers, garbage collection.
 
-    It serves the usual built-in kinds, the given kinds by their schemas, and what planned kinds own and read. It has
-    no defaults and no validation of built-in kinds, and no controllers. `create`, `change`, `get`, `list` and `delete`
-    are what other clients do.
+    It serves the usual built-in kinds, the given kinds by their schemas, and what planned kinds own
+    and read. It has no defaults and no validation of built-in kinds, and no controllers. `create`,
+    `change`, `get`, `list` and `delete` are what other clients do.
     """
 
     def __init__(self, *kinds: PlannedKind[Any] | type[CustomResource]) -> None:
@@ -56,7 +56,10 @@ class ApiServer(FakeApiServer):
         """The writes that were requested, without events: such as `apply deployments default/test-webapp`."""
         requests = ((each, each.path.split("/")) for each in self.requests.writes)
         return [
-            f"{'apply' if 'apply' in each.content_type else VERBS[each.method]} {_shown(path, each.body)}"
+            (
+                f"{'apply' if 'apply' in each.content_type else VERBS[each.method]} "
+                f"{_shown(path, each.body)}"
+            )
             for each, path in requests
             if "events.k8s.io" not in path
         ]
@@ -89,8 +92,9 @@ async def reconcile(
 ) -> Result:
     """Reconcile one object once, as a controller does that has just started and synced its caches.
 
-    `target` is a planned kind, whose planner gets the `settings`, or a function that adds one controller to a manager.
-    Raises what the reconcile raises; its events are written when it returns.
+    `target` is a planned kind, whose planner gets the `settings`, or a function that adds one
+    controller to a manager. Raises what the reconcile raises; its events are written when it
+    returns.
     """
     manager = Manager(server.endpoint, CollectorRegistry(), identity="test")
     if isinstance(target, PlannedKind):
@@ -99,7 +103,9 @@ async def reconcile(
         target(manager)
     (controller,) = manager.controllers
     async with manager.client:
-        running = [asyncio.create_task(each) for each in (manager.caches.run(), manager.recorder.run())]
+        running = [
+            asyncio.create_task(each) for each in (manager.caches.run(), manager.recorder.run())
+        ]
         try:
             await manager.caches.synced()
             return await controller.reconcile(Request(namespace, name))

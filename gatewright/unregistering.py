@@ -17,12 +17,20 @@ Named = tuple[Resource, str, str | None]  # an object's resource, name and names
 
 
 async def unregister(client: Client, configuration: str, leftovers: Iterable[Named] = ()) -> bool:
-    """Delete both webhook configurations and `leftovers`, restore the CRDs' conversion; return whether all worked.
+    """Delete both webhook configurations and `leftovers`, restore the CRDs' conversion.
+
+    Return whether all worked.
 
     Missing objects are skipped. An error is logged, and the remaining steps still run.
     """
-    steps = [(f"delete {each.plural}/{configuration}", client.delete(each, configuration)) for each in CONFIGURATIONS]
-    steps += [(f"restore the conversion of {crd}", without_conversion(client, crd)) for crd in of_several_versions()]
+    steps = [
+        (f"delete {each.plural}/{configuration}", client.delete(each, configuration))
+        for each in CONFIGURATIONS
+    ]
+    steps += [
+        (f"restore the conversion of {crd}", without_conversion(client, crd))
+        for crd in of_several_versions()
+    ]
     steps += [(f"delete {each[0].plural}/{each[1]}", client.delete(*each)) for each in leftovers]
     return all([await _is_done(description, step) for description, step in steps])
 

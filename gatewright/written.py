@@ -15,7 +15,9 @@ class Written(yaml.SafeDumper):
 
 
 def _text(dumper: Written, value: str) -> yaml.ScalarNode:
-    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style="|" if "\n" in value else None)
+    return dumper.represent_scalar(
+        "tag:yaml.org,2002:str", value, style="|" if "\n" in value else None
+    )
 
 
 Written.add_representer(str, _text)
@@ -23,5 +25,7 @@ Written.add_representer(str, _text)
 
 def written(object: Mapping[str, Any], *, sort_keys: bool = False) -> str:
     """Return an object as YAML."""
-    text: str = yaml.dump(dict(object), Dumper=Written, sort_keys=sort_keys, width=120, allow_unicode=True)
+    text: str = yaml.dump(
+        dict(object), Dumper=Written, sort_keys=sort_keys, width=120, allow_unicode=True
+    )
     return text

@@ -7,18 +7,25 @@ from kube.errors import ApiError, Unreachable
 
 FIRST = 0.8
 LONGEST = 30.0
-LONGEST_UNREACHABLE = 5.0  # there is no load to spare, and a server that is back should be noticed soon
+LONGEST_UNREACHABLE = (
+    5.0  # there is no load to spare, and a server that is back should be noticed soon
+)
 LONGEST_ASKED = 60.0
 FORGET = 120.0
 
 
 class Backoff:
-    """0.8 s after the first failure, doubling with each, with jitter; two minutes without one forget them all.
+    """0.8 s after the first failure, doubling with each, with jitter.
 
-    Each type of error counts by itself: a server that was unreachable and now answers "not ready" or 410 is back.
+    Two minutes without one forget them all.
+
+    Each type of error counts by itself: a server that was unreachable and now answers "not ready"
+    or 410 is back.
     """
 
-    def __init__(self, monotonic: Callable[[], float], uniform: Callable[[float, float], float]) -> None:
+    def __init__(
+        self, monotonic: Callable[[], float], uniform: Callable[[float, float], float]
+    ) -> None:
         self._monotonic = monotonic
         self._uniform = uniform
         self._failures = Counter[type[ApiError]]()

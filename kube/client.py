@@ -17,7 +17,8 @@ PAGE = 500  # default number of objects of a page
 CORE = "v1"  # the version of the core group, which every server has
 METADATA = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
-DISCOVERY = "application/json;as=APIGroupDiscoveryList;g=apidiscovery.k8s.io;v=v2"  # Kubernetes 1.30 and later
+# Kubernetes 1.30 and later
+DISCOVERY = "application/json;as=APIGroupDiscoveryList;g=apidiscovery.k8s.io;v=v2"
 
 Object = dict[str, Any]
 JSONPatch = list[Object]
@@ -59,19 +60,33 @@ class Client(Transport):
                 return
 
     async def page(
-        self, resource: Resource, namespace: str | None = None, token: str = "", **selection: Unpack[Selection]
+        self,
+        resource: Resource,
+        namespace: str | None = None,
+        token: str = "",
+        **selection: Unpack[Selection],
     ) -> Page:
         """Return one page of a collection: the first, or the one that a page's `token` asks for."""
         query = selected(selection) | {"limit": selection.get("limit", PAGE), "continue": token}
         accept = METADATA_LIST if selection.get("metadata_only") else JSON
-        return Page(resource, await self.request("GET", target(resource.path(namespace), query), accept=accept))
+        return Page(
+            resource,
+            await self.request("GET", target(resource.path(namespace), query), accept=accept),
+        )
 
     async def create(
-        self, resource: Resource, object: Object, *, field_manager: str | None = None, dry_run: bool = False
+        self,
+        resource: Resource,
+        object: Object,
+        *,
+        field_manager: str | None = None,
+        dry_run: bool = False,
     ) -> Object:
         """Create an object; AlreadyExists if its name is taken."""
         path = resource.path(object["metadata"].get("namespace"))
-        return await self._write("POST", path, typed(resource, object), manager=field_manager, dry_run=dry_run)
+        return await self._write(
+            "POST", path, typed(resource, object), manager=field_manager, dry_run=dry_run
+        )
 
     async def replace(
         self,
@@ -82,9 +97,14 @@ class Client(Transport):
         field_manager: str | None = None,
         dry_run: bool = False,
     ) -> Object:
-        """Replace an object that was read before; Conflict if it changed since (by `resourceVersion`)."""
+        """Replace an object that was read before.
+
+        Conflict if it changed since (by `resourceVersion`).
+        """
         path = path_of(resource, object, subresource)
-        return await self._write("PUT", path, typed(resource, object), manager=field_manager, dry_run=dry_run)
+        return await self._write(
+            "PUT", path, typed(resource, object), manager=field_manager, dry_run=dry_run
+        )
 
     async def patch(
         self,
@@ -112,7 +132,9 @@ class Client(Transport):
         subresource: str | None = None,
         dry_run: bool = False,
     ) -> Object:
-        """Apply an object (server-side apply); Conflict if another manager owns a field and `force` is not given.
+        """Apply an object (server-side apply).
+
+        Conflict if another manager owns a field and `force` is not given.
 
         With a `metadata.uid`: Conflict if the object of this name has another uid.
         """
@@ -130,7 +152,11 @@ class Client(Transport):
         propagation: str = "Background",
     ) -> None:
         """Delete an object; NotFound if there is none, Conflict if its uid is not `uid`."""
-        options: Object = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": propagation}
+        options: Object = {
+            "apiVersion": "v1",
+            "kind": "DeleteOptions",
+            "propagationPolicy": propagation,
+        }
         if uid is not None:
             options["preconditions"] = {"uid": uid}
         await self._write("DELETE", resource.path(namespace, name), options)
@@ -138,7 +164,8 @@ class Client(Transport):
     async def serves(self, resource: Resource) -> bool:
         """Return whether the server has this resource (its CRD is installed, its version served).
 
-        Only discovery decides: a 404 alone may be a load balancer's. Raises ApiError where discovery gives no answer.
+        Only discovery decides: a 404 alone may be a load balancer's. Raises ApiError where
+        discovery gives no answer.
         """
         try:
             found = await self._request("GET", resource.root)
@@ -159,7 +186,10 @@ class Client(Transport):
         return frozenset({CORE, *(version["groupVersion"] for version in found)})
 
     async def resources(self) -> tuple[Resource, ...]:
-        """Return all resources that can be listed; of a group with several versions, the preferred version first."""
+        """Return all resources that can be listed.
+
+        Of a group with several versions, the preferred version first.
+        """
         groups = [await self._request("GET", path, accept=DISCOVERY) for path in ("/api", "/apis")]
         return tuple(
             Resource(
@@ -186,10 +216,15 @@ class Client(Transport):
         force: bool = False,
         dry_run: bool = False,
     ) -> Coroutine[Any, Any, Object]:
-        """Return the request to await; the write gate is asked as its body is sent, unless it is a dry run."""
+        """Return the request to await.
+
+        The write gate is asked as its body is sent, unless it is a dry run.
+        """
         query = {"fieldManager": manager, "force": force and "true", "dryRun": dry_run and "All"}
         url = target(path, query)
-        return self._request(method, url, body=orjson.dumps(body), content_type=content_type, gated=not dry_run)
+        return self._request(
+            method, url, body=orjson.dumps(body), content_type=content_type, gated=not dry_run
+        )
 
     async def _request(self, method: str, target: str, **options: Any) -> Object:
         """Return the decoded response; `options` are those of `Transport.request`."""
@@ -211,4 +246,6 @@ def typed(resource: Resource, object: Object) -> Object:
 
 def path_of(resource: Resource, object: Object, subresource: str | None = None) -> str:
     """Return the path of an object by its own name and namespace."""
-    return resource.path(object["metadata"].get("namespace"), object["metadata"]["name"], subresource)
+    return resource.path(
+        object["metadata"].get("namespace"), object["metadata"]["name"], subresource
+    )

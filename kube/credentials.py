@@ -16,16 +16,22 @@ async def load(
     environment: Mapping[str, str] = os.environ,
     service_account: Path = SERVICE_ACCOUNT,
 ) -> Endpoint:
-    """Return the endpoint to use; CredentialsError names the files that were tried and what is wrong with them."""
+    """Return the endpoint to use.
+
+    CredentialsError names the files that were tried and what is wrong with them.
+    """
     files = [kubeconfig] if kubeconfig else configured(environment)
     if files:
-        from kube import kubeconfig as kubeconfigs  # YAML is 7 % of the imports, and a Pod has no kubeconfig
+        from kube import (
+            kubeconfig as kubeconfigs,
+        )  # YAML is 7 % of the imports, and a Pod has no kubeconfig
 
         return await kubeconfigs.endpoint(files, context)
     if "KUBERNETES_SERVICE_HOST" in environment:
         return in_cluster(environment, service_account)
     raise CredentialsError(
-        "no API server: no --kubeconfig, no $KUBECONFIG, no ~/.kube/config, and not running in a Pod"
+        "no API server: no --kubeconfig, no $KUBECONFIG, no ~/.kube/config, and not running in a "
+        "Pod"
     )
 
 
@@ -43,7 +49,10 @@ def configured(environment: Mapping[str, str]) -> list[Path]:
 
 def in_cluster(environment: Mapping[str, str], service_account: Path) -> Endpoint:
     """Return the endpoint in the environment of every Pod; its token is read again each minute."""
-    host, port = environment["KUBERNETES_SERVICE_HOST"], environment.get("KUBERNETES_SERVICE_PORT", "443")
+    host, port = (
+        environment["KUBERNETES_SERVICE_HOST"],
+        environment.get("KUBERNETES_SERVICE_PORT", "443"),
+    )
     authorities = service_account / "ca.crt"
     return Endpoint(
         url=f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}",

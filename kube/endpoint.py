@@ -19,7 +19,10 @@ Authorization = Callable[[], Awaitable[str | None]]
 
 
 class CredentialsError(ValueError):
-    """Credentials that cannot be used; the text names the file and what is wrong with it, never what is secret."""
+    """Credentials that cannot be used.
+
+    The text names the file and what is wrong with it, never what is secret.
+    """
 
 
 async def anonymous() -> None:
@@ -62,7 +65,9 @@ class Renewed:
                 except CredentialsError as error:
                     if self._header is None:
                         raise
-                    LOG.warning("using the cached token: %s", error, extra={"fields": {"error": str(error)}})
+                    LOG.warning(
+                        "using the cached token: %s", error, extra={"fields": {"error": str(error)}}
+                    )
                 self._asked_at = self._monotonic()
         return self._header
 
@@ -87,7 +92,10 @@ def token_file(path: Path, monotonic: Callable[[], float] = time.monotonic) -> A
 
 
 def bearer(token: str, source: str) -> str:
-    """Return the Authorization header with a token; CredentialsError, naming its `source`, if that is none."""
+    """Return the Authorization header with a token.
+
+    CredentialsError, naming its `source`, if that is none.
+    """
     if not token or not token.isprintable() or not token.isascii():
         raise CredentialsError(f"{source}: not a valid token")
     return f"Bearer {token}"
@@ -102,12 +110,20 @@ def read(path: Path) -> bytes:
 
 
 def tls(source: str, *, authorities: bytes | None, verify: bool = True) -> ssl.SSLContext:
-    """Return how to trust a server: by these PEM authorities, or by the system's; `source` is named in errors."""
+    """Return how to trust a server: by these PEM authorities, or by the system's.
+
+    `source` is named in errors.
+    """
     try:
-        context = ssl.create_default_context(cadata=authorities.decode("ascii", "replace") if authorities else None)
+        context = ssl.create_default_context(
+            cadata=authorities.decode("ascii", "replace") if authorities else None
+        )
     except (ssl.SSLError, ValueError):
-        raise CredentialsError(f"{source}: the certificate authority is not a PEM certificate") from None
-    # Many clusters' own authorities lack the key identifiers that Python 3.13 insists on and no other client does.
+        raise CredentialsError(
+            f"{source}: the certificate authority is not a PEM certificate"
+        ) from None
+    # Many clusters' own authorities lack the key identifiers that Python 3.13 insists on and no
+    # other client does.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     if not verify:
         context.check_hostname = False
@@ -117,10 +133,14 @@ def tls(source: str, *, authorities: bytes | None, verify: bool = True) -> ssl.S
 
 def present(context: ssl.SSLContext, source: str, certificate: bytes, key: bytes) -> None:
     """Let `context` present a client certificate (PEM); `source` is named in errors."""
-    with tempfile.NamedTemporaryFile() as file:  # the ssl module reads files only; this one is private and short-lived
+    with (
+        tempfile.NamedTemporaryFile() as file
+    ):  # the ssl module reads files only; this one is private and short-lived
         file.write(certificate + b"\n" + key)
         file.flush()
         try:
             context.load_cert_chain(file.name, password=lambda: b"")  # never ask on the terminal
         except ssl.SSLError:
-            raise CredentialsError(f"{source}: the client certificate and its key are no pair in PEM") from None
+            raise CredentialsError(
+                f"{source}: the client certificate and its key are no pair in PEM"
+            ) from None

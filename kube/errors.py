@@ -1,4 +1,3 @@
-# ruff: noqa: N818  (these are the names of the API's own reasons)
 """The API server's errors as exceptions, by what the caller can do about them."""
 
 import re
@@ -13,7 +12,10 @@ class ApiError(Exception):
     """A request that failed; `code` is the HTTP status, or 0 where there was no answer at all."""
 
     retryable: ClassVar[bool] = True
-    """Whether the same request may succeed later without anybody changing the object that caused it."""
+    (
+        """Whether the same request may succeed later without anybody changing the object that caused "
+    "it."""
+    )
 
     def __init__(
         self,
@@ -31,51 +33,60 @@ class ApiError(Exception):
         super().__init__(f"{code} {reason}: {self.message}" if code else self.message)
 
 
-class BadRequest(ApiError):
+class BadRequest(ApiError):  # noqa: N818
     """400, 405, 406, 413 or 415: the server does not take such a request."""
 
     retryable = False
 
 
-class Unauthorized(ApiError):
+class Unauthorized(ApiError):  # noqa: N818
     """401: no credentials, or none that count."""
 
 
-class Forbidden(ApiError):
-    """403: not allowed by RBAC, admission or quota. Retryable: rights and quotas change without the object.
+class Forbidden(ApiError):  # noqa: N818
+    """403: not allowed by RBAC, admission or quota.
 
-    Also a denial by a webhook with 400 (the default of the API server) or 422: policies change without the object.
+    Retryable: rights and quotas change without the object.
+
+    Also a denial by a webhook with 400 (the default of the API server) or 422: policies change
+    without the object.
     """
 
 
-class NotFound(ApiError):
+class NotFound(ApiError):  # noqa: N818
     """404: no such object, or no such resource."""
 
 
-class AlreadyExists(ApiError):
+class AlreadyExists(ApiError):  # noqa: N818
     """409: the name is taken."""
 
 
-class Conflict(ApiError):
-    """409: another writer changed the object, or owns the field; also (422) where the object has another uid."""
+class Conflict(ApiError):  # noqa: N818
+    """409: another writer changed the object, or owns the field.
+
+    Also (422) where the object has another uid.
+    """
 
 
-class Gone(ApiError):
+class Gone(ApiError):  # noqa: N818
     """410: the resource version or the continue token is too old."""
 
     @property
     def token(self) -> str:
-        """What continues a list whose token is too old, with what there is now; empty where it must begin again."""
+        """What continues a list whose token is too old, with what there is now.
+
+        Empty where it must begin again.
+        """
         return str(self.details.get("continue", ""))
 
 
-class Invalid(ApiError):
+class Invalid(ApiError):  # noqa: N818
     """422: the object breaks its schema or validation."""
 
     retryable = False
 
 
-class TooManyRequests(ApiError):
+class TooManyRequests(ApiError):  # noqa: N818
     """429: too many requests; `retry_after` has the seconds to wait, if the server gave them."""
 
 
@@ -83,7 +94,7 @@ class ServerError(ApiError):
     """5xx, or a response that is not one of the Kubernetes API."""
 
 
-class Unreachable(ApiError):
+class Unreachable(ApiError):  # noqa: N818
     """No answer: refused, cut, not trusted, or not in time. `code` is 0."""
 
     def __init__(self, message: str) -> None:
@@ -105,12 +116,15 @@ BY_CODE: Mapping[int, type[ApiError]] = {
     429: TooManyRequests,
 }
 
-ABSENT = "the server has no such resource; is its CustomResourceDefinition installed?"  # a 404 without a Status
+# a 404 without a Status
+ABSENT = "the server has no such resource; is its CustomResourceDefinition installed?"
 
 
 def error_for(code: int, status: object = None, retry_after: str | None = None) -> ApiError:
     """Return the error for an HTTP code, the Status that came with it (if it was one) and the Retry-After header."""
-    fields: Mapping[str, Any] = status if isinstance(status, Mapping) and status.get("kind") == "Status" else {}
+    fields: Mapping[str, Any] = (
+        status if isinstance(status, Mapping) and status.get("kind") == "Status" else {}
+    )
     reason = fields.get("reason") or ("NotFound" if code == 404 else "Unknown")
     details = dict(fields.get("details") or {})
     message = fields.get("message") or (ABSENT if code == 404 else "an answer without a Status")
@@ -119,7 +133,10 @@ def error_for(code: int, status: object = None, retry_after: str | None = None) 
         details["continue"] = token
     if kind in (BadRequest, Invalid):
         message = unquoted(message)
-        causes = [cause | {"message": unquoted(cause.get("message", ""))} for cause in details.get("causes") or []]
+        causes = [
+            cause | {"message": unquoted(cause.get("message", ""))}
+            for cause in details.get("causes") or []
+        ]
         details["causes"] = causes
         if any(cause.get("field") == "metadata.uid" for cause in causes):
             kind = Conflict  # a patch for an object that was deleted and made again
@@ -127,7 +144,9 @@ def error_for(code: int, status: object = None, retry_after: str | None = None) 
             kind = Forbidden
     if kind is Conflict and reason == "AlreadyExists":
         kind = AlreadyExists
-    wait = str(retry_after or details.get("retryAfterSeconds") or "")  # seconds: the API server sends no dates
+    wait = str(
+        retry_after or details.get("retryAfterSeconds") or ""
+    )  # seconds: the API server sends no dates
     return kind(code, reason, message, details, float(wait) if wait.isdecimal() else None)
 
 

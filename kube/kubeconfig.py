@@ -62,17 +62,28 @@ class Section:
 
 
 async def endpoint(files: Sequence[Path], context: str | None = None) -> Endpoint:
-    """Return the endpoint of a context (None: the current one) of these files; what comes first counts."""
+    """Return the endpoint of a context (None: the current one) of these files.
+
+    What comes first counts.
+    """
     documents = [(file, document(file)) for file in files]
-    name = context or next((each["current-context"] for _, each in documents if each.get("current-context")), None)
+    name = context or next(
+        (each["current-context"] for _, each in documents if each.get("current-context")), None
+    )
     if name is None:
         raise CredentialsError(f"{files[0]}: no current-context is set; choose one with --context")
     chosen = find(documents, "context", name)
     cluster = find(documents, "cluster", chosen.text("cluster") or "")
-    user = find(documents, "user", named) if (named := chosen.text("user")) else Section(files[0], "no user", {})
+    user = (
+        find(documents, "user", named)
+        if (named := chosen.text("user"))
+        else Section(files[0], "no user", {})
+    )
     url = address(cluster, "server")
     verify = not cluster.values.get("insecure-skip-tls-verify")
-    security = tls(str(cluster), authorities=cluster.content("certificate-authority"), verify=verify)
+    security = tls(
+        str(cluster), authorities=cluster.content("certificate-authority"), verify=verify
+    )
     if any(user.values.get(way) for way in PLUGINS):
         authorization = await plugins.authorization(files, name, str(user), security)
     else:
@@ -92,7 +103,9 @@ def address(cluster: Section, name: str) -> str:
     text = cluster.text(name) or ""
     try:
         url = urlsplit(text)
-        valid = url.scheme in ("http", "https") and url.hostname and (url.port is None or url.port > 0)
+        valid = (
+            url.scheme in ("http", "https") and url.hostname and (url.port is None or url.port > 0)
+        )
     except ValueError:
         valid = None
     if not valid or not text.isprintable() or " " in text:
@@ -141,4 +154,6 @@ def find(documents: Sequence[tuple[Path, Mapping[str, Any]]], kind: str, name: s
                 return Section(file, f'{kind} "{name}"', values)
             known.append(str(entry.get("name")))
     files = ", ".join(str(file) for file, _ in documents)
-    raise CredentialsError(f'{files}: {kind} "{name}" not found (available: {", ".join(known) or "none"})')
+    raise CredentialsError(
+        f'{files}: {kind} "{name}" not found (available: {", ".join(known) or "none"})'
+    )

@@ -43,7 +43,10 @@ class Page:
         return len(self._items)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        """Decode each object; add its apiVersion and kind, which the List of a built-in kind leaves out."""
+        """Decode each object.
+
+        Add its apiVersion and kind, which the List of a built-in kind leaves out.
+        """
         defaults = {"apiVersion": self._resource.api_version, "kind": self._resource.kind}
         for item in self._items:
             object = decode(memoryview(item))

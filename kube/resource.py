@@ -24,14 +24,22 @@ class Resource(NamedTuple):
         """The path of its group and version, where discovery answers."""
         return f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
 
-    def path(self, namespace: str | None = None, name: str | None = None, subresource: str | None = None) -> str:
+    def path(
+        self, namespace: str | None = None, name: str | None = None, subresource: str | None = None
+    ) -> str:
         """Return the path of a collection, of an object, or of an object's subresource."""
         if name is not None and self.namespaced and not namespace:
             raise ValueError(f"{self.kind} {name}: a namespace is needed")
         if namespace and not self.namespaced:
-            raise ValueError(f"{self.kind} is not namespaced, but a namespace is given: {namespace}")
+            raise ValueError(
+                f"{self.kind} is not namespaced, but a namespace is given: {namespace}"
+            )
         within = f"{self.root}/namespaces/{quote(namespace)}" if namespace else self.root
-        parts = (self.plural, name and quote(name, safe=":"), subresource)  # names of RBAC may have anything
+        parts = (
+            self.plural,
+            name and quote(name, safe=":"),
+            subresource,
+        )  # names of RBAC may have anything
         return "/".join([within, *filter(None, parts)])
 
     def key(self, namespace: str | None, name: str) -> str:

@@ -26,12 +26,16 @@ Gate = Callable[[], None]
 
 
 def new_session(headers: Mapping[str, str]) -> aiohttp.ClientSession:
-    """Return a session whose only time-out is that for connecting; proxies of the environment are ignored."""
+    """Return a session whose only time-out is that for connecting.
+
+    Proxies of the environment are ignored.
+    """
     return aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(
             limit=0,  # workers bound the requests; watches must never wait for them
             keepalive_timeout=IDLE_CONNECTION_SECONDS,
-            enable_cleanup_closed=sys.version_info < (3, 12, 7),  # abort TLS farewells that a hung server never ends
+            enable_cleanup_closed=sys.version_info
+            < (3, 12, 7),  # abort TLS farewells that a hung server never ends
             socket_factory=keep_alive_socket,
         ),
         headers=headers,
@@ -54,14 +58,17 @@ def keep_alive_socket(address: aiohttp.AddrInfoType) -> socket.socket:
 class GatedPayload(BytesPayload):
     """A request body that asks the write gate when its first byte is about to be sent.
 
-    Between deciding to write and writing, a process may be stopped for any time and wake up without the lease.
+    Between deciding to write and writing, a process may be stopped for any time and wake up without
+    the lease.
     """
 
     def __init__(self, body: bytes, gate: Gate) -> None:
         super().__init__(body)
         self._gate = gate
 
-    async def write_with_length(self, writer: AbstractStreamWriter, content_length: int | None) -> None:
+    async def write_with_length(
+        self, writer: AbstractStreamWriter, content_length: int | None
+    ) -> None:
         """Send headers and body, unless the gate raises."""
         self._gate()
         await super().write_with_length(writer, content_length)
@@ -73,10 +80,15 @@ def reason_of(error: Exception, seconds: float) -> str:
         return known
     match error:
         case aiohttp.ClientConnectorCertificateError():
-            reason = getattr(error.certificate_error, "verify_message", "") or "issued for another host"
+            reason = (
+                getattr(error.certificate_error, "verify_message", "") or "issued for another host"
+            )
             return f"its certificate is not trusted ({reason})"
         case aiohttp.ClientConnectorSSLError():
-            return f"the TLS handshake failed ({getattr(error.os_error, 'reason', None) or 'broken off'})"
+            return (
+                "the TLS handshake failed "
+                f"({getattr(error.os_error, 'reason', None) or 'broken off'})"
+            )
         case aiohttp.ClientHttpProxyError():
             return f"the proxy answered {error.status}"
         case TimeoutError():

@@ -53,18 +53,27 @@ class Change(NamedTuple):
 
 
 class Store:
-    """Objects by key (`namespace/name`, or `name`), with indexes; one Watch writes it, all others read."""
+    """Objects by key (`namespace/name`, or `name`), with indexes.
+
+    One Watch writes it, all others read.
+    """
 
     def __init__(self, resource: Resource) -> None:
         self.resource = resource
         self.synced = asyncio.Event()
         """Set once everything that existed at the start is here."""
         self.known = asyncio.Event()
-        """Set once it is known what exists: all objects are here, or the API server does not serve the resource."""
+        (
+            """Set once it is known what exists: all objects are here, or the API server does not "
+        "serve the resource."""
+        )
         self.absent = False
         """Whether discovery says that the API server does not serve the resource."""
         self.resource_version = 0
-        """Everything up to this version is here: that of the last event, bookmark or list. It only orders."""
+        (
+            """Everything up to this version is here: that of the last event, bookmark or list. It "
+        "only orders."""
+        )
         self._entries: dict[str, Entry] = {}
         self._indexes: dict[str, _Index] = {}
         self.subscribers: list[Callable[[Change], None]] = []
@@ -98,9 +107,15 @@ class Store:
         return list(self._indexes[name].found.get(value, ()))
 
     def add_index(self, name: str, function: IndexFunction) -> None:
-        """Keep an index of a new name; `function` gets an object and returns the values it is found under."""
+        """Keep an index of a new name.
+
+        `function` gets an object and returns the values it is found under.
+        """
         if name in self._indexes or self._entries:
-            raise ValueError(f"index {name} of {self.resource.plural}: there is one, or there are objects already")
+            raise ValueError(
+                f"index {name} of {self.resource.plural}: there is one, or there are objects "
+                "already"
+            )
         self._indexes[name] = _Index(function)
 
     def begin_listing(self) -> None:
@@ -165,7 +180,11 @@ class Store:
             notify()
 
     def _notify(
-        self, kind: Literal["added", "modified", "deleted"], key: str, old: Entry | None, new: Entry | None
+        self,
+        kind: Literal["added", "modified", "deleted"],
+        key: str,
+        old: Entry | None,
+        new: Entry | None,
     ) -> None:
         change = Change(kind, key, old, new, self._unfound is not None)
         for notify in self.subscribers:
@@ -202,7 +221,9 @@ def entry_of(object: Object) -> Entry:
     metadata.pop("managedFields", None)
     annotations = metadata.get("annotations")
     return Entry(
-        bytes(memoryview(orjson.dumps(object))),  # a copy: the encoder's buffer is up to twice as long
+        bytes(
+            memoryview(orjson.dumps(object))
+        ),  # a copy: the encoder's buffer is up to twice as long
         metadata["uid"],
         int(metadata["resourceVersion"]),
         metadata.get("generation", 0),

@@ -49,7 +49,9 @@ class Transport:
     async def __aexit__(self, *exception: object) -> None:
         if self._session is not None:
             if self._session.connector is not None:
-                await self._session.connector.close(abort_ssl=True)  # a TLS farewell would wait for a server that hangs
+                await self._session.connector.close(
+                    abort_ssl=True
+                )  # a TLS farewell would wait for a server that hangs
             await self._session.close()
 
     async def request(
@@ -62,9 +64,12 @@ class Transport:
         accept: str = JSON,
         gated: bool = False,
     ) -> bytes:
-        """Send one request and return the response's body; raise an error of `kube.errors` for anything but 2xx.
+        """Send one request and return the response's body.
 
-        `target` is the path with its query. `gated`: the write gate is asked when the first byte is about to be sent.
+        Raise an error of `kube.errors` for anything but 2xx.
+
+        `target` is the path with its query. `gated`: the write gate is asked when the first byte is
+        about to be sent.
         """
         gate = self._write_gate if gated else None
         headers = {"Accept": accept} | ({} if body is None else {"Content-Type": content_type})
@@ -90,7 +95,8 @@ class Transport:
                 yield lines
             finally:
                 if response.connection is not None and response.connection.transport is not None:
-                    response.connection.transport.abort()  # a TLS farewell would wait for a server that hangs
+                    # a TLS farewell would wait for a server that hangs
+                    response.connection.transport.abort()
 
     async def _open(
         self, method: str, target: str, headers: dict[str, str], data: bytes | GatedPayload | None
@@ -120,8 +126,12 @@ class Transport:
             return response
         async with response:
             if succeeded:
-                raise ServerError(code, "NotJSON", f"the response has type {response.content_type}, not JSON")
-            raise error_for(code, decode(await response.read()), response.headers.get("Retry-After"))
+                raise ServerError(
+                    code, "NotJSON", f"the response has type {response.content_type}, not JSON"
+                )
+            raise error_for(
+                code, decode(await response.read()), response.headers.get("Retry-After")
+            )
 
     async def _lines(self, response: aiohttp.ClientResponse) -> AsyncGenerator[Lines]:
         """Yield whole lines of any length; drop the unfinished line of a stream that ended."""
@@ -145,7 +155,9 @@ class Transport:
             raise Unauthorized(401, "NoCredentials", str(error)) from error
         except (aiohttp.ClientError, OSError) as error:  # TimeoutError is an OSError
             host = URL(self._endpoint.url).origin()
-            raise Unreachable(f"cannot reach the API server at {host}: {reason_of(error, self._timeout)}") from error
+            raise Unreachable(
+                f"cannot reach the API server at {host}: {reason_of(error, self._timeout)}"
+            ) from error
 
 
 def decode(answer: bytes | memoryview) -> dict[str, Any] | None:

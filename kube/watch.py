@@ -19,11 +19,20 @@ from kube.transport import JSON, Lines
 LOG = logging.getLogger("gatewright.kube.watch")
 
 WATCH_SECONDS = (290, 580)  # timeoutSeconds of a watch; random, so that not all end at once
-UNMARKED_SECONDS = (65, 75)  # the same without bookmarks, where the proper end is the only sign of life
-BOOKMARK_LIMIT = 80.0  # the API server sends a bookmark each minute: a connection silent for longer is dead
+UNMARKED_SECONDS = (
+    65,
+    75,
+)  # the same without bookmarks, where the proper end is the only sign of life
+BOOKMARK_LIMIT = (
+    80.0  # the API server sends a bookmark each minute: a connection silent for longer is dead
+)
 SHORT_WATCH = 1.0  # a watch that ends sooner without an event is a failure
-SILENT_WATCH = 60.0  # a watch that ends after so long without even a bookmark proves nothing: list again,
-RELIST_INTERVAL = 300.0  # but no sooner than so long after the last list: not every resource has bookmarks
+SILENT_WATCH = (
+    60.0  # a watch that ends after so long without even a bookmark proves nothing: list again,
+)
+RELIST_INTERVAL = (
+    300.0  # but no sooner than so long after the last list: not every resource has bookmarks
+)
 BATCH = 100  # objects handled before other tasks have their turn
 EVENTS = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK"})
 
@@ -78,7 +87,10 @@ class Watch:
                 await self._sleep(delay)
 
     async def _confirm_absence(self) -> None:
-        """Empty the store if discovery says that the resource is gone; a 404 alone may come from a load balancer."""
+        """Empty the store if discovery says that the resource is gone.
+
+        A 404 alone may come from a load balancer.
+        """
         is_known = self.store.known.is_set() and self.store.absent
         if not is_known and not await self._client.serves(self.resource):
             self.store.vanished()
@@ -121,14 +133,20 @@ class Watch:
         lasted = self._monotonic() - started
         if not happened and lasted < SHORT_WATCH:
             raise ServerError(200, "ClosedAtOnce", "the watch ended as soon as it began")
-        if not heard and lasted >= SILENT_WATCH and self._monotonic() - self._listed_at >= RELIST_INTERVAL:
+        if (
+            not heard
+            and lasted >= SILENT_WATCH
+            and self._monotonic() - self._listed_at >= RELIST_INTERVAL
+        ):
             self._must_list = True
 
     async def _next(self, stream: AsyncIterator[Lines]) -> Lines | None:
-        """Return the next lines of a stream, or None at its end; Unreachable if it is silent for too long.
+        """Return the next lines of a stream, or None at its end.
 
-        After a silence the state comes from a list, which is answered or known not to be, however many connections are
-        dead. Without bookmarks that happens once.
+        Unreachable if it is silent for too long.
+
+        After a silence the state comes from a list, which is answered or known not to be, however
+        many connections are dead. Without bookmarks that happens once.
         """
         try:
             async with asyncio.timeout(BOOKMARK_LIMIT):
@@ -139,7 +157,9 @@ class Watch:
 
     def _take(self, kind: str, object: Object) -> bool:
         """Take one event; return whether an object changed."""
-        self.store.resource_version = int(object["metadata"]["resourceVersion"])  # before subscribers are notified
+        self.store.resource_version = int(
+            object["metadata"]["resourceVersion"]
+        )  # before subscribers are notified
         if kind == "DELETED":
             self.store.remove(self.store.key_of(object))
         elif kind == "BOOKMARK":
@@ -151,18 +171,31 @@ class Watch:
     def _hear(self) -> None:
         self.last_heard = self._monotonic()
         if self.problem is not None:
-            LOG.info("watching %s again", self.resource.plural, extra={"fields": {"resource": self.resource.plural}})
+            LOG.info(
+                "watching %s again",
+                self.resource.plural,
+                extra={"fields": {"resource": self.resource.plural}},
+            )
             self.problem = None
 
     def _fail(self, error: ApiError, delay: float) -> None:
         if self.problem != str(error):
-            fields = {"resource": self.resource.plural, "error": str(error), "retry_seconds": round(delay, 1)}
-            LOG.warning("cannot watch %s: %s", self.resource.plural, error, extra={"fields": fields})
+            fields = {
+                "resource": self.resource.plural,
+                "error": str(error),
+                "retry_seconds": round(delay, 1),
+            }
+            LOG.warning(
+                "cannot watch %s: %s", self.resource.plural, error, extra={"fields": fields}
+            )
         self.problem = str(error)
 
 
 def event_in(line: bytes) -> tuple[str, Object]:
-    """Return the type and the object of a watch event; raise what an ERROR event, or something else, means."""
+    """Return the type and the object of a watch event.
+
+    Raise what an ERROR event, or something else, means.
+    """
     try:
         event = orjson.loads(line)
         kind, object = event["type"], event["object"]

@@ -6,15 +6,19 @@ from dataclasses import dataclass
 from webhook.engine import Outcome, Violation
 from webhook.messages import failure
 
-ACTIONS = ("Deny", "Warn", "Audit")  # a violation has the first of these actions that its policy has
+ACTIONS = (
+    "Deny",
+    "Warn",
+    "Audit",
+)  # a violation has the first of these actions that its policy has
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One violation of a policy by an object, or a policy that could not judge it.
 
-    `action` is Deny, Warn, Audit, or Error where a policy that must decide could not. `violation` is None where the
-    policy failed.
+    `action` is Deny, Warn, Audit, or Error where a policy that must decide could not. `violation`
+    is None where the policy failed.
     """
 
     policy: str
@@ -24,14 +28,21 @@ class Finding:
     violation: Violation | None = None
 
 
-def findings(outcomes: Iterable[Outcome], wording: Callable[[Outcome], str] = failure) -> tuple[Finding, ...]:
-    """Return each finding of the outcomes once; `wording` returns the message of a policy that failed."""
+def findings(
+    outcomes: Iterable[Outcome], wording: Callable[[Outcome], str] = failure
+) -> tuple[Finding, ...]:
+    """Return each finding of the outcomes once.
+
+    `wording` returns the message of a policy that failed.
+    """
     return tuple(dict.fromkeys(_findings(outcomes, wording)))
 
 
 def _findings(outcomes: Iterable[Outcome], wording: Callable[[Outcome], str]) -> Iterator[Finding]:
     outcomes = tuple(outcomes)
-    reporters: dict[str, Outcome] = {}  # of the policies that read a malformed field, the first one that denies
+    reporters: dict[
+        str, Outcome
+    ] = {}  # of the policies that read a malformed field, the first one that denies
     for outcome in outcomes:
         if outcome.malformed is not None:
             first = reporters.setdefault(outcome.malformed.where, outcome)
@@ -43,7 +54,9 @@ def _findings(outcomes: Iterable[Outcome], wording: Callable[[Outcome], str]) ->
             if reporters[outcome.malformed.where] is outcome:
                 yield _finding(outcome.policy, outcome.malformed, action)
         elif outcome.error is not None:
-            yield Finding(outcome.policy, "", wording(outcome), "Error" if outcome.denies else "Warn")
+            yield Finding(
+                outcome.policy, "", wording(outcome), "Error" if outcome.denies else "Warn"
+            )
         else:
             yield from (_finding(outcome.policy, each, action) for each in outcome.violations)
 

@@ -14,7 +14,10 @@ Labels = Mapping[str, str]
 
 
 class UnknownLabels(Mapping[str, str]):
-    """The labels of a namespace known by name only. Raises NotLookedUpError for other labels than its name's."""
+    """The labels of a namespace known by name only.
+
+    Raises NotLookedUpError for other labels than its name's.
+    """
 
     def __init__(self, namespace: str) -> None:
         """Use this namespace name."""
@@ -43,17 +46,26 @@ class Known:
         """The optional APIs that the cluster has."""
         self._labels: dict[str, Labels] = {}
         self._stored: dict[str, Object | None] = {}
-        self._found: dict[str, dict[str, dict[tuple[str, str, str], Object]]] = {name: {} for name in LOOK_UPS}
+        self._found: dict[str, dict[str, dict[tuple[str, str, str], Object]]] = {
+            name: {} for name in LOOK_UPS
+        }
         self._about: dict[str, Mapping[str, Any]] = {}
 
-    def set_labels(self, namespace: str, labels: Labels | None, stored: Object | None = None) -> None:
-        """Set the labels of a namespace; `stored` is the Namespace, where the cluster has it with these labels."""
+    def set_labels(
+        self, namespace: str, labels: Labels | None, stored: Object | None = None
+    ) -> None:
+        """Set the labels of a namespace.
+
+        `stored` is the Namespace, where the cluster has it with these labels.
+        """
         self._labels[namespace] = {NAME_LABEL: namespace, **(labels or {})}
         self._stored[namespace] = stored
         self._about.clear()
 
     def add(self, object: Object, namespace: str) -> None:
-        """Add an object of `namespace` ("" if cluster-scoped), or replace that of its name; ignore one without a name.
+        """Add an object of `namespace` ("" if cluster-scoped), or replace that of its name.
+
+        Ignore one without a name.
 
         A Namespace sets its labels; a CustomResourceDefinition adds its kind.
         """
@@ -71,7 +83,9 @@ class Known:
             case {
                 "spec": {"group": str(group), "names": {"kind": str(of), "plural": str(plural)}},
             } if kind == ("apiextensions.k8s.io", "CustomResourceDefinition"):
-                self.kinds[group, of] = Kind(group, of, plural, namespaced=object["spec"].get("scope") != "Cluster")
+                self.kinds[group, of] = Kind(
+                    group, of, plural, namespaced=object["spec"].get("scope") != "Cluster"
+                )
         self._about.clear()
 
     def forget(self, look_up: str) -> None:
@@ -97,4 +111,9 @@ class Known:
             if is_known or not LOOK_UPS[name].completes
         }
         labels = self._labels[namespace] if is_known else UnknownLabels(namespace)
-        return {**found, SERVED: self.served, NAMESPACE: self._stored.get(namespace), NAMESPACE_LABELS: labels}
+        return {
+            **found,
+            SERVED: self.served,
+            NAMESPACE: self._stored.get(namespace),
+            NAMESPACE_LABELS: labels,
+        }

@@ -10,12 +10,15 @@ from webhook.engine import MAX_VIOLATIONS, NotLookedUpError, Outcome, Request, V
 from webhook.engine.policy import RuleError
 from webhook.engine.violation import one_line
 
-MAX_MESSAGE = 168 << 10  # bytes of JSON that each part of an answer has room for, so that it stays below 256 KiB
+MAX_MESSAGE = (
+    168 << 10
+)  # bytes of JSON that each part of an answer has room for, so that it stays below 256 KiB
 MAX_CAUSES = 40 << 10
 MAX_ANNOTATIONS = 32 << 10
 MAX_VALUE = 10 << 10  # bytes of one annotation of a policy's own, as in ValidatingAdmissionPolicy
 MAX_NAME = 253  # characters of the object's name
-MAX_KEY = 63  # characters; the API server puts the webhook's name and a slash before the key, and allows no other
+# characters; the API server puts the webhook's name and a slash before the key, and allows no other
+MAX_KEY = 63
 MAX_WARNINGS = 4096  # characters of all warnings; beyond, the API server leaves MAX_WARNING of each
 MAX_WARNING = 256
 WARNINGS_LEFT = MAX_WARNINGS // MAX_WARNING - 1
@@ -32,10 +35,15 @@ REASONS = {400: "BadRequest", 403: "Forbidden", 500: "InternalError"}
 def status(request: Request, verdict: Verdict) -> dict[str, Any]:
     """Return the Status (meta/v1) of a denial: every violation in the message, and again as a cause.
 
-    Listed are at most MAX_VIOLATIONS, and as many as MAX_MESSAGE and MAX_CAUSES have room for. What is malformed sets
-    the code before violations, and these before failures.
+    Listed are at most MAX_VIOLATIONS, and as many as MAX_MESSAGE and MAX_CAUSES have room for. What
+    is malformed sets the code before violations, and these before failures.
     """
-    denials = [(outcome, each) for outcome in verdict.outcomes if outcome.denies for each in _reported(outcome)]
+    denials = [
+        (outcome, each)
+        for outcome in verdict.outcomes
+        if outcome.denies
+        for each in _reported(outcome)
+    ]
     lines: dict[str, str] = {}  # each once, in order
     causes: list[dict[str, str]] = []
     counts = {VIOLATION: 0, FAILURE: 0}
@@ -43,7 +51,9 @@ def status(request: Request, verdict: Verdict) -> dict[str, Any]:
     for outcome, violation in denials:
         path, text, size = violation.words
         line = f"- {outcome.policy}: {text}"
-        key = line if outcome.malformed is None else path  # every policy that reads a malformed field reports it
+        key = (
+            line if outcome.malformed is None else path
+        )  # every policy that reads a malformed field reports it
         if key in lines:
             continue
         room -= size + len(outcome.policy) + PUNCTUATION
@@ -97,7 +107,10 @@ def failure(outcome: Outcome) -> str:
         return f"could not be decided, since {wanted} could not be looked up. {TRY_AGAIN}"
     if isinstance(outcome.error, RuleError):
         return one_line(str(outcome.error))
-    return f"failed with an internal error ({type(outcome.error).__name__}). Tell those who run Gatewright."
+    return (
+        f"failed with an internal error ({type(outcome.error).__name__}). Tell those who run "
+        "Gatewright."
+    )
 
 
 def warnings(verdict: Verdict) -> list[str]:
@@ -115,7 +128,10 @@ def warnings(verdict: Verdict) -> list[str]:
             break
     if size <= MAX_WARNINGS:
         return lines
-    cut = [line if len(line) <= MAX_WARNING else f"{line[: MAX_WARNING - 1]}…" for line in lines[:WARNINGS_LEFT]]
+    cut = [
+        line if len(line) <= MAX_WARNING else f"{line[: MAX_WARNING - 1]}…"
+        for line in lines[:WARNINGS_LEFT]
+    ]
     more = len(found) - len(cut)
     return [*cut, *[f"and {_count(more, 'more warning')}"] * bool(more)]
 
@@ -127,13 +143,18 @@ def _warned(verdict: Verdict) -> Iterator[tuple[str, Violation, str]]:
         if has_failed or (outcome.error is None and "Warn" in outcome.actions):
             yield from ((outcome.policy, each, "") for each in _reported(outcome))
         for each in outcome.tolerated:
-            yield outcome.policy, each, f" {TOLERATED} {each.expired}.)" if each.expired else f" {TOLERATED})"
+            yield (
+                outcome.policy,
+                each,
+                f" {TOLERATED} {each.expired}.)" if each.expired else f" {TOLERATED})",
+            )
 
 
 def audit_annotations(verdict: Verdict) -> dict[str, str]:
     """Return what the audit log keeps: violations under each action's name, failures, and which policies changed it.
 
-    A policy's own annotations are under `POLICY.KEY`. Of all together, as many as fit into MAX_ANNOTATIONS bytes.
+    A policy's own annotations are under `POLICY.KEY`. Of all together, as many as fit into
+    MAX_ANNOTATIONS bytes.
     """
     annotations: dict[str, list[str]] = {}
     room = MAX_ANNOTATIONS
@@ -153,7 +174,13 @@ def _audited(verdict: Verdict) -> Iterator[tuple[str, str, int]]:
             name = re.sub("[^A-Za-z0-9_.-]", "-", f"{policy}.{key}")
             text = value.encode()[:MAX_VALUE].decode(errors="ignore")
             yield name[-MAX_KEY:].lstrip("-_."), text, len(orjson.dumps(text))
-        keys = ("error",) if outcome.error is not None else ("malformed",) if outcome.malformed is not None else ()
+        keys = (
+            ("error",)
+            if outcome.error is not None
+            else ("malformed",)
+            if outcome.malformed is not None
+            else ()
+        )
         reported = _reported(outcome)
         kept = [(key, reported) for key in keys or sorted(outcome.actions) if reported]
         for key, violations in (*kept, ("tolerated", outcome.tolerated)):

@@ -17,8 +17,12 @@ LONGEST_UID = 256  # characters; the API server's are 36
 PLAIN_ALLOW = b'{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":%s,"allowed":true}}'
 NOTHING: Mapping[str, Any] = {}
 NULL = b"null"
-DELETION_TIMESTAMP = b'"deletionTimestamp"'  # of an object that is being deleted; the API server escapes no letters
-MAX_WHOLE = 32 * 1024  # bytes of a body whose object is decoded at once, since a policy probably looks at it
+DELETION_TIMESTAMP = (
+    b'"deletionTimestamp"'  # of an object that is being deleted; the API server escapes no letters
+)
+MAX_WHOLE = (
+    32 * 1024
+)  # bytes of a body whose object is decoded at once, since a policy probably looks at it
 
 LONGEST_TEXT = 4096  # characters of a name, of a user or of a group
 Text = Annotated[str, msgspec.Meta(max_length=LONGEST_TEXT)]
@@ -97,7 +101,10 @@ class _LargeRequest(_AdmissionRequest, rename="camel", kw_only=True):
 
 
 class _AdmissionReview(Review[_AdmissionRequest]):
-    """An AdmissionReview. A class: an alias like the one below is hashed in Python each time it is used."""
+    """An AdmissionReview.
+
+    A class: an alias like the one below is hashed in Python each time it is used.
+    """
 
 
 class _LargeReview(Review[_LargeRequest]):
@@ -108,16 +115,26 @@ IDENTIFIED = Review[Identified]
 
 
 def read(body: bytes) -> Request:
-    """Decode an AdmissionReview. NotAReviewError or MalformedRequestError where it is not one, or not whole."""
+    """Decode an AdmissionReview.
+
+    NotAReviewError or MalformedRequestError where it is not one, or not whole.
+    """
     return request(attributes(body))
 
 
 def request(attributes: Attributes, looked_up: Mapping[str, Any] = NOTHING) -> Request:
-    """Return the request of a review with its objects, and what was looked up for it. Raises what `read` raises."""
+    """Return the request of a review with its objects, and what was looked up for it.
+
+    Raises what `read` raises.
+    """
     object, operation = attributes.sent.object, attributes.operation
-    object = _checked(attributes, loaded(object) if type(object) is msgspec.Raw else object, "object")
+    object = _checked(
+        attributes, loaded(object) if type(object) is msgspec.Raw else object, "object"
+    )
     if object is None and operation in ("CREATE", "UPDATE"):
-        raise MalformedRequestError(attributes.uid, f"request.object: missing; {operation} needs it")
+        raise MalformedRequestError(
+            attributes.uid, f"request.object: missing; {operation} needs it"
+        )
     old: Any = bytes(attributes.sent.old_object)
     if old == NULL:
         old = None
@@ -139,11 +156,16 @@ def _checked(attributes: Attributes, object: Any, field: str) -> dict[str, Any] 
 
 
 def attributes(body: bytes) -> Attributes:
-    """Decode what a review says beside its objects, and its object unless that is large. Raises what `read` raises."""
+    """Decode what a review says beside its objects, and its object unless that is large.
+
+    Raises what `read` raises.
+    """
     sort: type[Review[Any]] = _AdmissionReview if len(body) <= MAX_WHOLE else _LargeReview
     asked: _AdmissionRequest = decoded(body, sort, API_VERSION, KIND)
     if asked.operation not in OPERATIONS:
-        raise MalformedRequestError(asked.uid, f"request.operation: must be one of {', '.join(sorted(OPERATIONS))}")
+        raise MalformedRequestError(
+            asked.uid, f"request.operation: must be one of {', '.join(sorted(OPERATIONS))}"
+        )
     kind, resource, user = asked.kind, asked.resource, asked.user_info
     judged = kind.group, kind.version, kind.kind
     is_namespace = (resource.group, resource.resource) == NAMESPACES
@@ -156,7 +178,9 @@ def attributes(body: bytes) -> Attributes:
         resource.resource,
         asked.sub_resource or "",
         asked.name or "",
-        asked.namespace or (asked.name if is_namespace else "") or "",  # missing where the API server made the name
+        asked.namespace
+        or (asked.name if is_namespace else "")
+        or "",  # missing where the API server made the name
         "" if user is None else user.username,
         () if user is None else user.groups or (),
         asked.dry_run is True,
@@ -168,7 +192,8 @@ def attributes(body: bytes) -> Attributes:
 def decoded(body: bytes, asked: type[Review[Asked]], api_version: str, kind: str) -> Asked:
     """Return what a review of some kind asks.
 
-    NotAReviewError where it has no uid to answer, MalformedRequestError where anything else has a wrong type.
+    NotAReviewError where it has no uid to answer, MalformedRequestError where anything else has a
+    wrong type.
     """
     try:
         review = msgspec.json.decode(body, type=asked)
@@ -177,7 +202,9 @@ def decoded(body: bytes, asked: type[Review[Asked]], api_version: str, kind: str
         told = f"{path.rstrip('`') or 'the body'}: {text}"
         if asked is IDENTIFIED:
             raise NotAReviewError(told) from None
-        raise MalformedRequestError(decoded(body, IDENTIFIED, api_version, kind).uid, told) from None
+        raise MalformedRequestError(
+            decoded(body, IDENTIFIED, api_version, kind).uid, told
+        ) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise NotAReviewError(f"the body is not JSON: {error}") from None
     if (found := (review.api_version, review.kind)) != (api_version, kind):
@@ -186,7 +213,9 @@ def decoded(body: bytes, asked: type[Review[Asked]], api_version: str, kind: str
     if review.request is None:
         raise NotAReviewError("request: missing")
     if not 0 < len(review.request.uid) <= LONGEST_UID or not review.request.uid.isprintable():
-        raise NotAReviewError(f"request.uid: must be a string of 1 to {LONGEST_UID} printable characters")
+        raise NotAReviewError(
+            f"request.uid: must be a string of 1 to {LONGEST_UID} printable characters"
+        )
     return review.request
 
 
@@ -213,7 +242,9 @@ def answer(request: Request, verdict: Verdict) -> bytes:
     elif verdict.operations:
         response["patchType"] = "JSONPatch"
         patch = base64.b64encode(orjson.dumps(verdict.operations))
-        response["patch"] = orjson.Fragment(b'"%b"' % patch)  # needs no escaping, for which orjson takes much memory
+        response["patch"] = orjson.Fragment(
+            b'"%b"' % patch
+        )  # needs no escaping, for which orjson takes much memory
     if lines := warnings(verdict):
         response["warnings"] = lines
     if annotations := audit_annotations(verdict):

@@ -28,7 +28,10 @@ def deployment() -> dict[str, Any]:
         {
             "name": f"container-{index}",
             "image": f"registry.company.com/shop/app-{index}:1.{index}",
-            "resources": {"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "100m", "memory": "128Mi"}},
+            "resources": {
+                "limits": {"cpu": "1", "memory": "1Gi"},
+                "requests": {"cpu": "100m", "memory": "128Mi"},
+            },
             "securityContext": {"runAsNonRoot": True, "capabilities": {"drop": ["ALL"]}},
             "env": [{"name": f"NAME_{number}", "value": "value" * 8} for number in range(20)],
             "ports": [{"containerPort": 8080, "protocol": "TCP"}],

@@ -1,10 +1,11 @@
 """`python -m benchmarks.reviews`: the cost of a review in Gatewright, compared with two webhooks in Go and a baseline.
 
-Four servers answer the same reviews over TLS 1.3 in interleaved rounds, each on one core (so Go has GOMAXPROCS=1, and
-is built with -trimpath -ldflags "-s -w" and no GOFLAGS), with the client on another: Gatewright with
-config/policies/production.yaml and security-defaults; the floor, aiohttp that decodes and gives a constant answer; Go's
-net/http with the types of k8s.io/api; Go with controller-runtime. All must give the same verdict before a body is
-measured. Processor time is the server's, as the kernel counts it.
+Four servers answer the same reviews over TLS 1.3 in interleaved rounds, each on one core (so Go has
+GOMAXPROCS=1, and is built with -trimpath -ldflags "-s -w" and no GOFLAGS), with the client on
+another: Gatewright with config/policies/production.yaml and security-defaults; the floor, aiohttp
+that decodes and gives a constant answer; Go's net/http with the types of k8s.io/api; Go with
+controller-runtime. All must give the same verdict before a body is measured. Processor time is the
+server's, as the kernel counts it.
 """
 
 import argparse
@@ -45,25 +46,45 @@ def main() -> int:
 
 def _arguments() -> argparse.Namespace:
     known, parts = list(bodies()), ", ".join(SECTIONS)
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.reviews", description=__doc__.split("\n")[0])
-    parser.add_argument("--bodies", nargs="+", choices=known, default=known, metavar="BODY", help=", ".join(known))
-    parser.add_argument("--only", nargs="+", choices=SECTIONS, default=SECTIONS, metavar="PART", help=parts)
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.reviews", description=__doc__.split("\n")[0]
+    )
+    parser.add_argument(
+        "--bodies", nargs="+", choices=known, default=known, metavar="BODY", help=", ".join(known)
+    )
+    parser.add_argument(
+        "--only", nargs="+", choices=SECTIONS, default=SECTIONS, metavar="PART", help=parts
+    )
     parser.add_argument("--rounds", type=int, default=7, help="interleaved rounds (default: 7)")
-    parser.add_argument("--reviews", type=int, default=2000, help="reviews a round; large bodies: a tenth")
-    parser.add_argument("--json", metavar="FILE", help="write what was found as JSON (/dev/stdout for standard output)")
+    parser.add_argument(
+        "--reviews", type=int, default=2000, help="reviews a round; large bodies: a tenth"
+    )
+    parser.add_argument(
+        "--json",
+        metavar="FILE",
+        help="write what was found as JSON (/dev/stdout for standard output)",
+    )
     return parser.parse_args()
 
 
 def _run(arguments: argparse.Namespace, directory: Path) -> dict[str, Any]:
     known = bodies()
-    run: dict[str, Any] = {"machine": _machine(), "rounds": arguments.rounds, "reviews": arguments.reviews}
+    run: dict[str, Any] = {
+        "machine": _machine(),
+        "rounds": arguments.rounds,
+        "reviews": arguments.reviews,
+    }
     with ExitStack() as stack:
         bench = Bench(directory, known["deny"])
         sections = Sections(bench, stack, known, arguments.rounds, arguments.reviews)
         run["memory"] = {"before": sections.memory()}
         for name in SECTIONS:
             if name in arguments.only:
-                run[name] = dict(sections.bodies(arguments.bodies)) if name == "bodies" else getattr(sections, name)()
+                run[name] = (
+                    dict(sections.bodies(arguments.bodies))
+                    if name == "bodies"
+                    else getattr(sections, name)()
+                )
         progress("memory")
         time.sleep(2 * TRIM_SECONDS)
         run["memory"] |= {"after": sections.memory(), "most": sections.memory("VmHWM")}

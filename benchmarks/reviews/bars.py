@@ -8,8 +8,18 @@ from benchmarks.reviews.policy_sets import MATCHING, MORE
 from benchmarks.reviews.sections import CROWD
 from benchmarks.reviews.servers import FLOOR, GATEWRIGHT, HANDLER, TYPED
 
-CROWD_BAR, MORE_BAR, LOADED_BAR, NEIGHBOUR_BAR, MEMORY_BAR, START_BAR = 0.5, 5.0, 1.2, 40.0, 75.0, 0.8
-LATENCIES = {"crowd": f"{CROWD} connections", "neighbour": "Beside 4,300 containers, five times a second"}
+CROWD_BAR, MORE_BAR, LOADED_BAR, NEIGHBOUR_BAR, MEMORY_BAR, START_BAR = (
+    0.5,
+    5.0,
+    1.2,
+    40.0,
+    75.0,
+    0.8,
+)
+LATENCIES = {
+    "crowd": f"{CROWD} connections",
+    "neighbour": "Beside 4,300 containers, five times a second",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +49,9 @@ def bars(run: dict[str, Any]) -> Iterator[Bar]:
         yield Bar("10,000 loaded policies: processor time, of 4 policies'", most, LOADED_BAR, "x")
     if "neighbour" in run:
         found = run["neighbour"][GATEWRIGHT]
-        yield Bar("p99 beside a client that sends 4,300 containers", found["p99"], NEIGHBOUR_BAR, " ms")
+        yield Bar(
+            "p99 beside a client that sends 4,300 containers", found["p99"], NEIGHBOUR_BAR, " ms"
+        )
         yield Bar("errors beside that client", found["errors"], 0)
     if "crowd" in run:
         ratio = run["crowd"][GATEWRIGHT]["p99"] / run["crowd"][TYPED]["p99"]
@@ -52,7 +64,10 @@ def bars(run: dict[str, Any]) -> Iterator[Bar]:
 
 def tables(run: dict[str, Any]) -> Iterator[tuple[str, tuple[str, ...], list[tuple[str, ...]]]]:
     """Yield title, columns and rows of each table."""
-    rows = [(bar.what, f"{bar.found:g}{bar.unit}", f"{bar.most:g}{bar.unit}", _answer(bar)) for bar in bars(run)]
+    rows = [
+        (bar.what, f"{bar.found:g}{bar.unit}", f"{bar.most:g}{bar.unit}", _answer(bar))
+        for bar in bars(run)
+    ]
     yield "Bars", ("WHAT", "FOUND", "BAR", "MET"), rows
     if "bodies" in run:
         yield from _bodies(run["bodies"])
@@ -60,7 +75,9 @@ def tables(run: dict[str, Any]) -> Iterator[tuple[str, tuple[str, ...], list[tup
         loaded = run["policies"]["loaded"].items()
         rows = [
             (
-                f"{MATCHING} and {len(MORE)} more that match" if name == "matching" else f"{int(name):,}",
+                f"{MATCHING} and {len(MORE)} more that match"
+                if name == "matching"
+                else f"{int(name):,}",
                 f"{each['cpu']:.0f}",
                 f"{each['ratio']:.2f}x",
                 f"{each['megabytes']:.0f}",
@@ -68,20 +85,38 @@ def tables(run: dict[str, Any]) -> Iterator[tuple[str, tuple[str, ...], list[tup
             )
             for name, each in loaded
         ]
-        yield "Policies loaded", ("POLICIES", "CPU µs", "OF 4 POLICIES'", "MEMORY MB", "START s"), rows
+        yield (
+            "Policies loaded",
+            ("POLICIES", "CPU µs", "OF 4 POLICIES'", "MEMORY MB", "START s"),
+            rows,
+        )
     for name, title in LATENCIES.items():
         if name in run:
             rows = [
-                (who, f"{each['p50']:.1f}", f"{each['p99']:.1f}", f"{each['slowest']:.0f}", str(each["errors"]))
+                (
+                    who,
+                    f"{each['p50']:.1f}",
+                    f"{each['p99']:.1f}",
+                    f"{each['slowest']:.0f}",
+                    str(each["errors"]),
+                )
                 for who, each in run[name].items()
             ]
             yield title, ("SERVER", "p50 ms", "p99 ms", "SLOWEST ms", "ERRORS"), rows
     if "starts" in run and "memory" in run:
         rows = [
-            (who, f"{each:.2f}", *(f"{run['memory'][when][who]:.0f}" for when in ("before", "most", "after")))
+            (
+                who,
+                f"{each:.2f}",
+                *(f"{run['memory'][when][who]:.0f}" for when in ("before", "most", "after")),
+            )
             for who, each in run["starts"].items()
         ]
-        yield "Start and memory", ("SERVER", "FIRST ANSWER s", "MEMORY MB", "AT MOST MB", "AFTER ALL MB"), rows
+        yield (
+            "Start and memory",
+            ("SERVER", "FIRST ANSWER s", "MEMORY MB", "AT MOST MB", "AFTER ALL MB"),
+            rows,
+        )
 
 
 def _bodies(bodies: dict[str, Any]) -> Iterator[tuple[str, tuple[str, ...], list[tuple[str, ...]]]]:
@@ -93,14 +128,29 @@ def _bodies(bodies: dict[str, Any]) -> Iterator[tuple[str, tuple[str, ...], list
         ratios = [f"{costs[who]['ratio']:.2f}x" for who in (GATEWRIGHT, FLOOR)]
         rows.append((name, body["about"], f"{body['bytes']:,}", *cpu, *ratios))
     of_typed = ("OURS OF TYPED GO", "FLOOR OF TYPED GO")
-    columns = ("BODY", "REVIEW", "BYTES", "OURS", "FLOOR", "TYPED GO", "CONTROLLER-RUNTIME", *of_typed)
+    columns = (
+        "BODY",
+        "REVIEW",
+        "BYTES",
+        "OURS",
+        "FLOOR",
+        "TYPED GO",
+        "CONTROLLER-RUNTIME",
+        *of_typed,
+    )
     yield "Processor time of a review, µs", columns, rows
     rows = []
     for name, body in bodies.items():
         ours, typed = body["servers"][GATEWRIGHT], body["servers"][TYPED]
         latencies = [f"{each['p50']:.1f} / {each['p99']:.1f}" for each in (ours, typed)]
         rows.append((name, *latencies, f"{ours['rate']:,}", f"{typed['rate']:,}"))
-    columns = ("BODY", "OURS p50 / p99 ms", "TYPED GO p50 / p99 ms", "OURS PER SECOND", "TYPED GO PER SECOND")
+    columns = (
+        "BODY",
+        "OURS p50 / p99 ms",
+        "TYPED GO p50 / p99 ms",
+        "OURS PER SECOND",
+        "TYPED GO PER SECOND",
+    )
     yield "Latency and throughput, 8 connections", columns, rows
 
 

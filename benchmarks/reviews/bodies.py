@@ -6,8 +6,14 @@ from typing import Any
 
 from webhook.harness.reviews import Admission, review
 
-PRODUCTION, LABELLED = "production", "shop"  # in force by the namespace's name, and by a label that is looked up
-RESOURCES = {"limits": {"cpu": "500m", "memory": "512Mi"}, "requests": {"cpu": "100m", "memory": "128Mi"}}
+PRODUCTION, LABELLED = (
+    "production",
+    "shop",
+)  # in force by the namespace's name, and by a label that is looked up
+RESOURCES = {
+    "limits": {"cpu": "500m", "memory": "512Mi"},
+    "requests": {"cpu": "100m", "memory": "128Mi"},
+}
 IMAGE = "registry.company.com/shop:1"
 CONTAINERS = "spec.template.spec.containers"
 
@@ -29,10 +35,15 @@ class Body:
 
 def _containers(count: int, variables: int) -> list[dict[str, Any]]:
     env = [{"name": f"VARIABLE_{number}", "value": "x" * 24} for number in range(variables)]
-    return [{"name": f"app-{n}", "image": IMAGE, "env": env, "resources": RESOURCES} for n in range(count)]
+    return [
+        {"name": f"app-{n}", "image": IMAGE, "env": env, "resources": RESOURCES}
+        for n in range(count)
+    ]
 
 
-def _deployment(containers: list[dict[str, Any]], replicas: int = 3, namespace: str = PRODUCTION) -> dict[str, Any]:
+def _deployment(
+    containers: list[dict[str, Any]], replicas: int = 3, namespace: str = PRODUCTION
+) -> dict[str, Any]:
     labels = {"app": "shop"}
     return {
         "apiVersion": "apps/v1",
@@ -73,7 +84,12 @@ def _update() -> Admission:
     """Return an update of the image of an object as stored by the API server."""
     new = _deployment(_containers(4, 24))
     new["metadata"]["managedFields"] = [
-        {"manager": "kubectl", "operation": "Update", "fieldsType": "FieldsV1", "fieldsV1": _owned(new)}
+        {
+            "manager": "kubectl",
+            "operation": "Update",
+            "fieldsType": "FieldsV1",
+            "fieldsV1": _owned(new),
+        }
     ]
     old = copy.deepcopy(new)
     old["spec"]["template"]["spec"]["containers"][0]["image"] = "registry.company.com/shop:0"
@@ -82,7 +98,12 @@ def _update() -> Admission:
 
 def _pod() -> dict[str, Any]:
     metadata = {"name": "shop", "namespace": PRODUCTION, "labels": {"app": "shop"}}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": _containers(2, 20)}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": metadata,
+        "spec": {"containers": _containers(2, 20)},
+    }
 
 
 def _of(name: str, about: str, path: str, object: dict[str, Any], **more: Any) -> Body:
@@ -91,7 +112,9 @@ def _of(name: str, about: str, path: str, object: dict[str, Any], **more: Any) -
 
 
 def _config_map() -> dict[str, Any]:
-    data = {f"dashboard-{number}.json": f'{{"panels": ["{"x" * 980}"]}}\n' for number in range(1000)}
+    data = {
+        f"dashboard-{number}.json": f'{{"panels": ["{"x" * 980}"]}}\n' for number in range(1000)
+    }
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -101,9 +124,17 @@ def _config_map() -> dict[str, Any]:
 
 
 def _custom() -> dict[str, Any]:
-    items = [{"name": f"item-{n}", "host": f"10.0.0.{n % 256}", "port": 8080, "ready": True} for n in range(15500)]
+    items = [
+        {"name": f"item-{n}", "host": f"10.0.0.{n % 256}", "port": 8080, "ready": True}
+        for n in range(15500)
+    ]
     metadata = {"name": "shop", "namespace": PRODUCTION}
-    return {"apiVersion": "shop.example/v1", "kind": "Inventory", "metadata": metadata, "spec": {"items": items}}
+    return {
+        "apiVersion": "shop.example/v1",
+        "kind": "Inventory",
+        "metadata": metadata,
+        "spec": {"items": items},
+    }
 
 
 def _tiny() -> dict[str, Any]:
@@ -115,14 +146,58 @@ def bodies() -> dict[str, Body]:
     good, (bad, expected), update = _deployment(_containers(4, 24)), _bad(), _update()
     all_of_them = (
         _of("allow", "Deployment, 4 containers: allowed", "/validate", good, bar=0.5),
-        _of("deny", "the same with 3 violations: denied", "/validate", bad, violations=expected, bar=0.5),
-        _of("mutate", "the same: defaults on every container", "/mutate", good, is_patched=True, bar=0.5),
-        Body("update", "UPDATE with oldObject: allowed", "/validate", review(update), update.object or {}),
+        _of(
+            "deny",
+            "the same with 3 violations: denied",
+            "/validate",
+            bad,
+            violations=expected,
+            bar=0.5,
+        ),
+        _of(
+            "mutate",
+            "the same: defaults on every container",
+            "/mutate",
+            good,
+            is_patched=True,
+            bar=0.5,
+        ),
+        Body(
+            "update",
+            "UPDATE with oldObject: allowed",
+            "/validate",
+            review(update),
+            update.object or {},
+        ),
         _of("pod", "Pod: allowed", "/validate", _pod()),
-        _of("config-map", "1 MB ConfigMap, which no policy judges", "/validate", _config_map(), bar=0.15),
-        _of("custom", "1 MB custom resource, which no policy judges", "/validate", _custom(), bar=0.15),
+        _of(
+            "config-map",
+            "1 MB ConfigMap, which no policy judges",
+            "/validate",
+            _config_map(),
+            bar=0.15,
+        ),
+        _of(
+            "custom",
+            "1 MB custom resource, which no policy judges",
+            "/validate",
+            _custom(),
+            bar=0.15,
+        ),
         _of("tiny", "4,300 containers: denied", "/validate", _tiny(), listed=False),
-        _of("tiny-mutate", "4,300 containers: defaults", "/mutate", _tiny(), is_patched=True, listed=False),
-        _of("labels", "allowed, namespace labels looked up", "/validate", _deployment(_containers(4, 24), 3, LABELLED)),
+        _of(
+            "tiny-mutate",
+            "4,300 containers: defaults",
+            "/mutate",
+            _tiny(),
+            is_patched=True,
+            listed=False,
+        ),
+        _of(
+            "labels",
+            "allowed, namespace labels looked up",
+            "/validate",
+            _deployment(_containers(4, 24), 3, LABELLED),
+        ),
     )
     return {body.name: body for body in all_of_them}

@@ -1,4 +1,7 @@
-"""A fake API server in a separate process, with one namespace whose labels the webhook looks up. Prints its URL."""
+"""A fake API server in a separate process, with one namespace whose labels the webhook looks up.
+
+Prints its URL.
+"""
 
 import asyncio
 
@@ -14,7 +17,9 @@ async def main() -> None:
     async with FakeApiServer() as server:
         for kind in (ClusterAdmissionPolicy, AdmissionPolicy, PolicyException):
             server.define(definition(kind))
-        server.create(NAMESPACE, {"metadata": {"name": LABELLED, "labels": {"environment": "production"}}})
+        server.create(
+            NAMESPACE, {"metadata": {"name": LABELLED, "labels": {"environment": "production"}}}
+        )
         print(server.url, flush=True)
         await asyncio.Event().wait()
 

@@ -26,7 +26,9 @@ def _markdown(run: dict[str, Any]) -> Iterator[str]:
     yield f" medians of {run['rounds']} interleaved rounds of {run['reviews']:,} reviews.\n"
     for title, columns, rows in tables(run):
         yield f"\n### {title}\n\n"
-        yield from (f"| {' | '.join(line)} |\n" for line in (columns, ["---"] * len(columns), *rows))
+        yield from (
+            f"| {' | '.join(line)} |\n" for line in (columns, ["---"] * len(columns), *rows)
+        )
     yield "\n"
 
 

@@ -1,4 +1,7 @@
-"""The baseline: an aiohttp server over TLS that decodes each review and returns a constant answer; and parts of it."""
+"""The baseline: an aiohttp server over TLS that decodes each review and returns a constant answer.
+
+And parts of it.
+"""
 
 import asyncio
 import ssl
@@ -43,13 +46,17 @@ class Receiver(asyncio.Protocol):
             self._left -= len(data)
         else:
             head, _, rest = data.partition(b"\r\n\r\n")
-            self._left = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0]) - len(rest)
+            self._left = int(
+                head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0]
+            ) - len(rest)
         if self._collects:
             self._pieces.append(data)
         if not self._left:
             b"".join(self._pieces)
             self._pieces.clear()
-            self.transport.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(ANSWER), ANSWER))
+            self.transport.write(
+                b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(ANSWER), ANSWER)
+            )
 
 
 async def main(directory: str, port: int, layer: str) -> None:

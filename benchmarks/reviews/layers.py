@@ -28,7 +28,9 @@ def main(name: str = "config-map") -> None:
         review = Path(directory) / "review.json"
         review.write_bytes(body.review)
         servers = {text: stack.enter_context(bench.floor(layer)) for layer, text in LAYERS.items()}
-        servers["Gatewright"] = stack.enter_context(bench.gatewright(write(Path(directory) / "policies")))
+        servers["Gatewright"] = stack.enter_context(
+            bench.gatewright(write(Path(directory) / "policies"))
+        )
         servers["typed Go"] = stack.enter_context(bench.go(TYPED))
         rounds: dict[str, list[float]] = {text: [] for text in servers}
         for number in range(ROUNDS):
@@ -39,7 +41,9 @@ def main(name: str = "config-map") -> None:
     progress("")
     rows = []
     for text, found in rounds.items():
-        ratio = statistics.median(one / typed for one, typed in zip(found, rounds["typed Go"], strict=True))
+        ratio = statistics.median(
+            one / typed for one, typed in zip(found, rounds["typed Go"], strict=True)
+        )
         rows.append((text, f"{statistics.median(found):,.0f}", f"{ratio:.2f}x"))
     table(rows, ("LAYER", "CPU µs", "OF TYPED GO"))
     say(f"{body.about}: {len(body.review):,} bytes")

@@ -29,7 +29,7 @@ class Load:
         """Connect the client; `options` are connections, requests and rate."""
         flags = {"url": server.url, "trust": server.trust, "body": body, "paths": paths, **options}
         command = [str(go_program("load")), *(f"-{name}={value}" for name, value in flags.items())]
-        self._process = subprocess.Popen(  # noqa: S603  the benchmark's own program
+        self._process = subprocess.Popen(  # noqa: S603
             on_core(1, command), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
         assert self._process.stdout is not None
@@ -55,5 +55,10 @@ class Load:
         cuts = statistics.quantiles(latencies, n=100, method="inclusive")
         count = len(latencies)
         return Cost(
-            used / count * 1e6, cuts[49], cuts[98], max(latencies), count / found["seconds"], int(found["errors"])
+            used / count * 1e6,
+            cuts[49],
+            cuts[98],
+            max(latencies),
+            count / found["seconds"],
+            int(found["errors"]),
         )

@@ -31,14 +31,19 @@ MORE = (  # policies that allow the benchmark's Deployment with their default pa
     "volume-types",
     "windows-host-process",
 )
-MATCHING = 4  # policies of the set that look at a Deployment in production: three validate it, one mutates it
+# policies of the set that look at a Deployment in production: three validate it, one mutates it
+MATCHING = 4
 
 
 def write(directory: Path, *, matching: bool = False, loaded: int = 0) -> Path:
     """Write the set into `directory`: with all of MORE, or with policies of other namespaces that make it `loaded`."""
     directory.mkdir()
-    (directory / "production.yaml").write_text((ROOT / "config/policies/production.yaml").read_text())
-    (directory / "more.yaml").write_text("---\n".join(_more(matching=matching, others=loaded - MATCHING)))
+    (directory / "production.yaml").write_text(
+        (ROOT / "config/policies/production.yaml").read_text()
+    )
+    (directory / "more.yaml").write_text(
+        "---\n".join(_more(matching=matching, others=loaded - MATCHING))
+    )
     return directory
 
 
@@ -48,9 +53,16 @@ def _more(*, matching: bool, others: int) -> Iterator[str]:
         yield _policy(name, name, FORCE)
     for number in range(others):
         match = f"  match: {{any: [{{namespaces: [tenant-{number}]}}]}}\n"
-        yield _policy(f"tenant-{number}", "replica-limits", f"  params: {{maximum: {number % 50 + 1}}}\n{match}")
+        yield _policy(
+            f"tenant-{number}",
+            "replica-limits",
+            f"  params: {{maximum: {number % 50 + 1}}}\n{match}",
+        )
 
 
 def _policy(name: str, policy: str, more: str) -> str:
-    head = f"apiVersion: gatewright.io/v1alpha1\nkind: ClusterAdmissionPolicy\nmetadata: {{name: {name}}}\n"
+    head = (
+        f"apiVersion: gatewright.io/v1alpha1\nkind: ClusterAdmissionPolicy\nmetadata: {{name: "
+        f"{name}}}\n"
+    )
     return f"{head}spec:\n  policy: {policy}\n{more}"

@@ -1,7 +1,8 @@
 """`python -m benchmarks.reviews.profile [BODY…]`: profile a review, without a server.
 
-Prints, for each body, the microseconds of decoding, judging and answering (the fastest of several rounds), how many
-Python functions a review calls, and those that cost most. Served, a call costs about twice as much: compare calls.
+Prints, for each body, the microseconds of decoding, judging and answering (the fastest of several
+rounds), how many Python functions a review calls, and those that cost most. Served, a call costs
+about twice as much: compare calls.
 """
 
 import cProfile
@@ -30,7 +31,9 @@ def main(names: Iterable[str]) -> None:
     """Print the profile of each body."""
     with tempfile.TemporaryDirectory() as directory:
         files = sorted(write(Path(directory) / "policies").iterdir())
-        engine = Engine(load((document for file in files for document in read_documents(file)), catalogue()))
+        engine = Engine(
+            load((document for file in files for document in read_documents(file)), catalogue())
+        )
     for name in names:
         _profile(engine, bodies()[name])
 
@@ -55,7 +58,12 @@ def _profile(engine: Engine, body: Body) -> None:
     stats = pstats.Stats(profile, stream=stream).sort_stats("tottime")
     stats.print_stats(SHOWN)
     print(
-        f"{body.name}: {total:.0f} µs: read {read:.0f}, judge {total - read - answer:.0f}, answer {answer:.0f};", end=""
+        (
+            f"{body.name}: {total:.0f} µs: read {read:.0f}, judge {total - read - answer:.0f}, "
+            "answer "
+            f"{answer:.0f};"
+        ),
+        end="",
     )
     print(f" {stats.total_calls / repeats:.0f} calls")  # type: ignore[attr-defined]
     print("\n".join(stream.getvalue().splitlines()[6:]).rstrip(), end="\n\n")

@@ -24,7 +24,9 @@ Found = dict[str, Any]
 class Sections:
     """The servers of all sections, and the request bodies."""
 
-    def __init__(self, bench: Bench, stack: ExitStack, bodies: Mapping[str, Body], rounds: int, reviews: int) -> None:
+    def __init__(
+        self, bench: Bench, stack: ExitStack, bodies: Mapping[str, Body], rounds: int, reviews: int
+    ) -> None:
         """Start the servers and write the bodies to files."""
         self._bench, self._bodies, self._rounds, self._reviews = bench, bodies, rounds, reviews
         self._policies = write(bench.directory / "policies")
@@ -56,15 +58,27 @@ class Sections:
                     servers = [stack.enter_context(asked), *servers[1:]]
                 self._compare(servers, body)
                 costs = self._interleaved(servers, name, f"{name}:")
-            yield name, {"about": body.about, "bytes": len(body.review), "bar": body.bar, "servers": costs}
+            yield (
+                name,
+                {"about": body.about, "bytes": len(body.review), "bar": body.bar, "servers": costs},
+            )
 
     def policies(self) -> Found:
         """Return the cost of additional policies: some that match the Deployment, and many that do not."""
         progress("starting servers with more policies")
         with ExitStack() as stack:
-            sets = {f"{MATCHING}": self._policies, "matching": write(self._bench.directory / "more", matching=True)}
-            sets |= {str(count): write(self._bench.directory / f"of-{count}", loaded=count) for count in LOADED}
-            servers = {name: stack.enter_context(self._bench.gatewright(path)) for name, path in sets.items()}
+            sets = {
+                f"{MATCHING}": self._policies,
+                "matching": write(self._bench.directory / "more", matching=True),
+            }
+            sets |= {
+                str(count): write(self._bench.directory / f"of-{count}", loaded=count)
+                for count in LOADED
+            }
+            servers = {
+                name: stack.enter_context(self._bench.gatewright(path))
+                for name, path in sets.items()
+            }
             for server in servers.values():
                 self._compare([server], self._bodies["allow"])
             rounds: dict[str, list[Cost]] = {name: [] for name in servers}
@@ -73,7 +87,10 @@ class Sections:
                     progress(f"policies: round {number + 1} of {self._rounds}")
                     rounds[name].append(self._cost(server, "allow"))
             few = [cost.cpu for cost in rounds[str(MATCHING)]]
-            more = [(one.cpu - less) / len(MORE) for one, less in zip(rounds["matching"], few, strict=True)]
+            more = [
+                (one.cpu - less) / len(MORE)
+                for one, less in zip(rounds["matching"], few, strict=True)
+            ]
             return {
                 "one more": round(statistics.median(more), 1),
                 "loaded": {
@@ -99,15 +116,28 @@ class Sections:
             if server.name == FLOOR:
                 continue
             progress(f"neighbour: {server.name}")
-            many = NEIGHBOUR_SECONDS * HOSTILE_RATE  # its connections are enough to keep the rate with slow answers
+            many = (
+                NEIGHBOUR_SECONDS * HOSTILE_RATE
+            )  # its connections are enough to keep the rate with slow answers
             hostile = self._load(
-                server, "tiny", "/mutate,/validate", connections=many // 2, requests=many, rate=HOSTILE_RATE
+                server,
+                "tiny",
+                "/mutate,/validate",
+                connections=many // 2,
+                requests=many,
+                rate=HOSTILE_RATE,
             )
             count = NEIGHBOUR_SECONDS * NEIGHBOUR_RATE
-            other = self._load(server, "allow", "/validate", connections=4, requests=count, rate=NEIGHBOUR_RATE)
+            other = self._load(
+                server, "allow", "/validate", connections=4, requests=count, rate=NEIGHBOUR_RATE
+            )
             hostile.start()
             cost, theirs = other.start().result(), hostile.result()
-            found[server.name] = {**_latencies([cost]), "hostile p50": round(theirs.p50, 1), "hostile": theirs.errors}
+            found[server.name] = {
+                **_latencies([cost]),
+                "hostile p50": round(theirs.p50, 1),
+                "hostile": theirs.errors,
+            }
         return found
 
     def starts(self) -> dict[str, float]:
@@ -117,7 +147,11 @@ class Sections:
             times = []
             for number in range(STARTS):
                 progress(f"start of {name}: {number + 1} of {STARTS}")
-                running = self._bench.gatewright(self._policies) if name == GATEWRIGHT else self._bench.go(name)
+                running = (
+                    self._bench.gatewright(self._policies)
+                    if name == GATEWRIGHT
+                    else self._bench.go(name)
+                )
                 with running as server:
                     times.append(server.started)
             found[name] = round(statistics.median(times), 3)
@@ -135,8 +169,13 @@ class Sections:
         if any(each != objects[0] for each in objects):
             raise SystemExit(f"{body.name}: the patched objects differ")
 
-    def _interleaved(self, servers: Sequence[Server], name: str, title: str, connections: int = CONNECTIONS) -> Found:
-        """Return medians by server, of rounds in turns; `ratio` is the processor time as a share of typed Go's."""
+    def _interleaved(
+        self, servers: Sequence[Server], name: str, title: str, connections: int = CONNECTIONS
+    ) -> Found:
+        """Return medians by server, of rounds in turns.
+
+        `ratio` is the processor time as a share of typed Go's.
+        """
         rounds: dict[str, list[Cost]] = {server.name: [] for server in servers}
         for number in range(self._rounds):
             for server in servers:
@@ -154,8 +193,16 @@ class Sections:
 
     def _cost(self, server: Server, name: str, connections: int = CONNECTIONS) -> Cost:
         body = self._bodies[name]
-        count = self._reviews // 10 if len(body.review) > LARGE else max(self._reviews, 20 * connections)
-        return self._load(server, name, body.path, connections=connections, requests=count).start().result()
+        count = (
+            self._reviews // 10
+            if len(body.review) > LARGE
+            else max(self._reviews, 20 * connections)
+        )
+        return (
+            self._load(server, name, body.path, connections=connections, requests=count)
+            .start()
+            .result()
+        )
 
     def _load(self, server: Server, name: str, paths: str, **options: float) -> Load:
         return Load(server, self._files[name], paths, **options)
@@ -163,12 +210,17 @@ class Sections:
 
 def _ratio(values: Sequence[float], beside: Sequence[float]) -> float:
     """Return the median of the ratios of each round, since a disturbance affects both servers."""
-    return round(statistics.median(one / other for one, other in zip(values, beside, strict=True)), 2)
+    return round(
+        statistics.median(one / other for one, other in zip(values, beside, strict=True)), 2
+    )
 
 
 def _latencies(costs: Sequence[Cost]) -> Found:
     return {
-        **{name: round(statistics.median(getattr(each, name) for each in costs), 2) for name in ("p50", "p99")},
+        **{
+            name: round(statistics.median(getattr(each, name) for each in costs), 2)
+            for name in ("p50", "p99")
+        },
         "slowest": round(max(each.slowest for each in costs), 1),
         "rate": round(statistics.median(each.rate for each in costs)),
         "errors": sum(each.errors for each in costs),

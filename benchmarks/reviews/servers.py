@@ -51,7 +51,10 @@ class Bench:
     """Certificates and files in a directory; starts servers that answer a first review rightly."""
 
     def __init__(self, directory: Path, first: Body) -> None:
-        """Issue a certificate; `first` is the review that each server must answer before it counts as started."""
+        """Issue a certificate.
+
+        `first` is the review that each server must answer before it counts as started.
+        """
         now = datetime.now(UTC)
         ca = issue_ca("benchmark", now)
         write_pairs(directory, ca, issue_serving(ca, [], ["127.0.0.1"], now))
@@ -63,11 +66,25 @@ class Bench:
 
     @contextmanager
     def gatewright(self, policies: Path, *options: str) -> Iterator[Server]:
-        """Run Gatewright's webhook with a policy set; without a cluster unless `options` name one."""
+        """Run Gatewright's webhook with a policy set.
+
+        Without a cluster unless `options` name one.
+        """
         port, metrics, health = free_ports(3)
         command = [
-            *(str(COMMAND), "webhook", "--policies", str(policies), *(options or ("--no-cluster",))),
-            *("--tls-cert", str(self.directory / "tls.crt"), "--tls-key", str(self.directory / "tls.key")),
+            *(
+                str(COMMAND),
+                "webhook",
+                "--policies",
+                str(policies),
+                *(options or ("--no-cluster",)),
+            ),
+            *(
+                "--tls-cert",
+                str(self.directory / "tls.crt"),
+                "--tls-key",
+                str(self.directory / "tls.key"),
+            ),
             *("--listen", f"127.0.0.1:{port}", "--metrics-listen", f"127.0.0.1:{metrics}"),
             *("--health-listen", f"127.0.0.1:{health}"),
         ]
@@ -78,7 +95,14 @@ class Bench:
     def floor(self, layer: str = "decoded") -> Iterator[Server]:
         """Run the floor, or a part of it."""
         (port,) = free_ports(1)
-        command = [sys.executable, "-m", "benchmarks.reviews.floor", str(self.directory), str(port), layer]
+        command = [
+            sys.executable,
+            "-m",
+            "benchmarks.reviews.floor",
+            str(self.directory),
+            str(port),
+            layer,
+        ]
         with self._running(FLOOR, command, port, decides=False) as server:
             yield server
 
@@ -87,7 +111,12 @@ class Bench:
         """Run a webhook in Go."""
         (port,) = free_ports(1)
         program = go_program("typed" if name == TYPED else "handler")
-        command = [str(program), f"-port={port}", f"-certificates={self.directory}", f"-production={LABELLED}"]
+        command = [
+            str(program),
+            f"-port={port}",
+            f"-certificates={self.directory}",
+            f"-production={LABELLED}",
+        ]
         with self._running(name, command, port) as server:
             yield server
 
@@ -105,7 +134,9 @@ class Bench:
                 process.kill()
 
     @contextmanager
-    def _running(self, name: str, command: Sequence[str], port: int, *, decides: bool = True) -> Iterator[Server]:
+    def _running(
+        self, name: str, command: Sequence[str], port: int, *, decides: bool = True
+    ) -> Iterator[Server]:
         began = time.monotonic()
         with tempfile.TemporaryFile() as log:
             process = subprocess.Popen(on_core(0, command), cwd=ROOT, stdout=log, stderr=log)  # noqa: S603
@@ -113,7 +144,9 @@ class Bench:
                 while fault := self._fault(port, decides=decides):
                     if process.poll() is not None or time.monotonic() - began > STARTS_WITHIN:
                         log.seek(0)
-                        raise SystemExit(f"{name}: {fault}\n{log.read()[-3000:].decode(errors='replace')}")
+                        raise SystemExit(
+                            f"{name}: {fault}\n{log.read()[-3000:].decode(errors='replace')}"
+                        )
                     time.sleep(0.005)
                 yield Server(name, process.pid, port, self.trust, time.monotonic() - began)
             finally:

@@ -16,7 +16,10 @@ TIMEOUT = 60.0
 
 
 def ask(port: int, trust: ssl.SSLContext, body: Body) -> dict[str, Any]:
-    """Return the response of the server on `port`. OSError or HTTPException where it does not answer."""
+    """Return the response of the server on `port`.
+
+    OSError or HTTPException where it does not answer.
+    """
     connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=TIMEOUT, context=trust)
     try:
         connection.request("POST", body.path, body.review, {"Content-Type": "application/json"})

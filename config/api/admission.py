@@ -18,7 +18,9 @@ class ResourceRule(ApiModel):
     operations: list[str] = Field(["*"], min_length=1, description="operations")
     api_groups: list[str] = Field(["*"], min_length=1, description="API groups")
     api_versions: list[str] = Field(["*"], min_length=1, description="versions of the API group")
-    resources: list[str] = Field(["*"], min_length=1, description="resources, such as pods or deployments/scale")
+    resources: list[str] = Field(
+        ["*"], min_length=1, description="resources, such as pods or deployments/scale"
+    )
     resource_names: list[str] = Field([], description="names of objects; all by default")
     scope: Literal["*", "Cluster", "Namespaced"] = Field("*", description="scope of the objects")
 
@@ -64,16 +66,24 @@ class KubernetesPolicySpec(ApiModel):
     mutations: list[Mutation] = Field([], description="changes")
     audit_annotations: list[AuditAnnotation] = Field([], description="annotations")
     failure_policy: FailurePolicy = Field("Fail", description="what happens after an error")
-    reinvocation_policy: Literal["Never", "IfNeeded"] = Field("Never", description="accepted and ignored")
+    reinvocation_policy: Literal["Never", "IfNeeded"] = Field(
+        "Never", description="accepted and ignored"
+    )
 
 
 class ParamRef(ApiModel):
     """The parameter objects."""
 
     name: str = Field("", description="name")
-    namespace: str = Field("", description="namespace of the parameters; default: that of the judged object")
-    selector: LabelSelector | None = Field(None, description="labels of the parameters, instead of a name")
-    parameter_not_found_action: Literal["Allow", "Deny"] = Field("Deny", description="what happens if there are none")
+    namespace: str = Field(
+        "", description="namespace of the parameters; default: that of the judged object"
+    )
+    selector: LabelSelector | None = Field(
+        None, description="labels of the parameters, instead of a name"
+    )
+    parameter_not_found_action: Literal["Allow", "Deny"] = Field(
+        "Deny", description="what happens if there are none"
+    )
 
 
 class BindingSpec(ApiModel):

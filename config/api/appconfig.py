@@ -12,9 +12,12 @@ class AppConfigSpec(ApiModel):
     """The settings of the application."""
 
     application: str | None = Field(
-        None, description="Name of the application; the ConfigMap is <application>-config. Required."
+        None,
+        description="Name of the application; the ConfigMap is <application>-config. Required.",
     )
-    environment: Literal["dev", "staging", "prod"] = Field("dev", description="Environment: dev, staging or prod.")
+    environment: Literal["dev", "staging", "prod"] = Field(
+        "dev", description="Environment: dev, staging or prod."
+    )
     config: dict[str, str] = Field(
         {},
         description="Data of the ConfigMap. Values are Jinja2 templates over environment, application and "
@@ -28,7 +31,10 @@ class ConfigMapStatus(Status):
     config_map_name: str | None = Field(None, description="Name of the ConfigMap.")
     checksum: str | None = Field(None, description="Checksum of its data.")
     revision: Int64 | None = Field(
-        None, description="Counts the changes of the data; all workloads that use it were restarted for this one."
+        None,
+        description=(
+            "Counts the changes of the data; all workloads that use it were restarted for this one."
+        ),
     )
     last_updated: Timestamp | None = Field(None, description="When its data last changed.")
 
@@ -57,5 +63,9 @@ class AppConfig(CustomResource):
         ),
     )
 
-    spec: AppConfigSpec = Field(AppConfigSpec.model_construct(), description="Settings of the application.")
-    status: ConfigMapStatus = Field(default_factory=ConfigMapStatus, description="The observed state.")
+    spec: AppConfigSpec = Field(
+        AppConfigSpec.model_construct(), description="Settings of the application."
+    )
+    status: ConfigMapStatus = Field(
+        default_factory=ConfigMapStatus, description="The observed state."
+    )

@@ -17,7 +17,9 @@ from config.api.meta import ApiModel, CustomResource
 class AppStackSpec(ApiModel):
     """The components to run; an absent component is not created."""
 
-    environment: Environment = Field("development", description="Sets the defaults for sizes, backups and spreading.")
+    environment: Environment = Field(
+        "development", description="Sets the defaults for sizes, backups and spreading."
+    )
     database: Database | None = Field(None, description="The database server.")
     cache: Cache | None = Field(None, description="The cache of backend and frontend.")
     backend: Workload | None = Field(None, description="The workload that uses the database.")
@@ -45,6 +47,9 @@ class AppStack(CustomResource):
     )
 
     spec: AppStackSpec = Field(
-        AppStackSpec.model_construct(), description="The components to run; an absent component is not created."
+        AppStackSpec.model_construct(),
+        description="The components to run; an absent component is not created.",
     )
-    status: ComponentsStatus = Field(default_factory=ComponentsStatus, description="The observed state.")
+    status: ComponentsStatus = Field(
+        default_factory=ComponentsStatus, description="The observed state."
+    )

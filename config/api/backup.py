@@ -28,7 +28,9 @@ class LoginReference(ApiModel):
 def _named(value: Any) -> Any:
     """Accept a plain string as a reference with that name."""
     if not isinstance(value, str | dict | LoginReference):
-        raise ValueError("must be the name of a Secret, or an object with name, usernameKey and passwordKey")
+        raise ValueError(
+            "must be the name of a Secret, or an object with name, usernameKey and passwordKey"
+        )
     return {"name": value} if isinstance(value, str) else value
 
 
@@ -45,7 +47,9 @@ Login = Annotated[
 ]
 Port = Annotated[
     int | str,
-    WithJsonSchema({"anyOf": [{"type": "integer"}, {"type": "string"}], "x-kubernetes-int-or-string": True}),
+    WithJsonSchema(
+        {"anyOf": [{"type": "integer"}, {"type": "string"}], "x-kubernetes-int-or-string": True}
+    ),
 ]
 
 
@@ -53,8 +57,12 @@ class Connection(ApiModel):
     """The connection to the database. Unknown keys are kept and ignored."""
 
     host: str | None = Field(None, description="Host name or address of the server.")
-    port: Port | None = Field(None, description="Port; 5432, 3306 or 27017 by default, as the type says.")
-    database: str | None = Field(None, description="Database to dump; default: all databases of the server.")
+    port: Port | None = Field(
+        None, description="Port; 5432, 3306 or 27017 by default, as the type says."
+    )
+    database: str | None = Field(
+        None, description="Database to dump; default: all databases of the server."
+    )
     username: str | None = Field(None, description="User name, if it is not in the Secret.")
     secret_ref: Login | None = Field(None)
     authentication_database: str | None = Field(
@@ -67,20 +75,28 @@ class BackupSource(ApiModel):
 
     type: SourceType | None = Field(None, description="postgresql, mysql (MariaDB too) or mongodb.")
     connection: Connection = Field(
-        Connection.model_construct(), description="Connection to the database.", json_schema_extra=OPEN
+        Connection.model_construct(),
+        description="Connection to the database.",
+        json_schema_extra=OPEN,
     )
 
 
 class BackupSpec(ApiModel):
     """What to dump, where to, when, and how long to keep it."""
 
-    source: BackupSource = Field(BackupSource.model_construct(), description="The database to dump.")
-    destination: BackupDestination = Field(BackupDestination.model_construct(), description="Where dumps go.")
+    source: BackupSource = Field(
+        BackupSource.model_construct(), description="The database to dump."
+    )
+    destination: BackupDestination = Field(
+        BackupDestination.model_construct(), description="Where dumps go."
+    )
     schedule: Schedule = "0 2 * * *"
     retention: Retention = "30d"
     suspend: bool = Field(False, description="Whether backups are suspended.")
     active_deadline_seconds: Int64 = Field(
-        21600, ge=60, description="Time limit of one backup in seconds, retries included; 6 hours by default."
+        21600,
+        ge=60,
+        description="Time limit of one backup in seconds, retries included; 6 hours by default.",
     )
     service_account_name: str | None = Field(
         None,
@@ -96,8 +112,12 @@ class BackupSpec(ApiModel):
 class BackupStatus(Status):
     """The observed state."""
 
-    last_successful_time: Timestamp | None = Field(None, description="When the last successful backup was complete.")
-    last_size: Int64 | None = Field(None, description="Size of the last successful backup in the store, in bytes.")
+    last_successful_time: Timestamp | None = Field(
+        None, description="When the last successful backup was complete."
+    )
+    last_size: Int64 | None = Field(
+        None, description="Size of the last successful backup in the store, in bytes."
+    )
     last_backup: str | None = Field(
         None, description="Name of the last successful backup, the argument of /restore.sh."
     )
@@ -116,8 +136,18 @@ class Backup(CustomResource):
         columns=(
             Column("Source", ".spec.source.type", description="postgresql, mysql or mongodb."),
             Column("Schedule", ".spec.schedule", description="Cron schedule of the backups."),
-            Column("Last Success", ".status.lastSuccessfulTime", "date", "Time since the last successful backup."),
-            Column("Size", ".status.lastSize", "integer", "Size of the last successful backup, in bytes."),
+            Column(
+                "Last Success",
+                ".status.lastSuccessfulTime",
+                "date",
+                "Time since the last successful backup.",
+            ),
+            Column(
+                "Size",
+                ".status.lastSize",
+                "integer",
+                "Size of the last successful backup, in bytes.",
+            ),
             Column("Next", ".status.nextTime", description="When the next backup begins."),
             Column(
                 "Ready",
@@ -135,5 +165,7 @@ class Backup(CustomResource):
         ),
     )
 
-    spec: BackupSpec = Field(BackupSpec.model_construct(), description="What to dump, where to, and when.")
+    spec: BackupSpec = Field(
+        BackupSpec.model_construct(), description="What to dump, where to, and when."
+    )
     status: BackupStatus = Field(default_factory=BackupStatus, description="The observed state.")

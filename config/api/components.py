@@ -13,7 +13,9 @@ Environment = Literal["development", "staging", "production"]
 Version = Annotated[  # users write 14 without quotes
     str,
     BeforeValidator(lambda value: str(value) if type(value) is int else value),
-    WithJsonSchema({"anyOf": [{"type": "integer"}, {"type": "string"}], "x-kubernetes-int-or-string": True}),
+    WithJsonSchema(
+        {"anyOf": [{"type": "integer"}, {"type": "string"}], "x-kubernetes-int-or-string": True}
+    ),
 ]
 
 
@@ -22,7 +24,9 @@ class KeyReference(ApiModel):
 
     name: str = Field("", description="Name of the object.")
     key: str = Field("", description="Key in it.")
-    optional: bool | None = Field(None, description="Whether the variable is omitted if the key is missing.")
+    optional: bool | None = Field(
+        None, description="Whether the variable is omitted if the key is missing."
+    )
 
 
 class VariableSource(ApiModel):
@@ -36,15 +40,20 @@ class Variable(ApiModel):
     """An environment variable of a container."""
 
     name: str = Field("", description="Name of the variable.")
-    value: str | None = Field(None, description="Its value; $(OTHER) refers to an earlier variable.")
-    value_from: VariableSource | None = Field(None, description="Source of its value, instead of value.")
+    value: str | None = Field(
+        None, description="Its value; $(OTHER) refers to an earlier variable."
+    )
+    value_from: VariableSource | None = Field(
+        None, description="Source of its value, instead of value."
+    )
 
 
 class DatabaseBackup(Dumps):
     """When to dump the database, where to, and how long to keep dumps."""
 
     enabled: bool | None = Field(
-        None, description="Whether the database is backed up; by default in staging and production, not in development."
+        None,
+        description="Whether the database is backed up; by default in staging and production, not in development.",
     )
     storage: Quantity | None = Field(
         None,
@@ -55,7 +64,9 @@ class DatabaseBackup(Dumps):
 class Database(ApiModel):
     """The database component."""
 
-    type: Literal["postgresql", "mysql"] = Field("postgresql", description="Database software. Immutable.")
+    type: Literal["postgresql", "mysql"] = Field(
+        "postgresql", description="Database software. Immutable."
+    )
     version: Version | None = Field(
         None,
         description="Its version: of postgresql a major one, 12 to 18 (17 by default), which cannot be changed later; "
@@ -76,12 +87,16 @@ class Database(ApiModel):
         description="Number of postgresql instances, the primary included; by default 1 in development, 2 in staging, "
         "3 in production. mysql has one.",
     )
-    backup: DatabaseBackup = Field(DatabaseBackup.model_construct(), description="Backups of the database.")
+    backup: DatabaseBackup = Field(
+        DatabaseBackup.model_construct(), description="Backups of the database."
+    )
     resources: ResourceRequirements | None = Field(
-        None, description="Compute resources of each instance; each amount by default that of the environment."
+        None,
+        description="Compute resources of each instance; each amount by default that of the environment.",
     )
     deletion_policy: Literal["Retain", "Delete"] = Field(
-        "Retain", description="What happens to the volumes when the database is deleted: Retain keeps the data."
+        "Retain",
+        description="What happens to the volumes when the database is deleted: Retain keeps the data.",
     )
 
 
@@ -90,7 +105,8 @@ class Cache(ApiModel):
 
     enabled: bool = Field(True, description="Whether to create a cache.")
     resources: ResourceRequirements | None = Field(
-        None, description="Compute resources of its container; each amount by default that of the environment."
+        None,
+        description="Compute resources of its container; each amount by default that of the environment.",
     )
 
 
@@ -98,9 +114,13 @@ class Workload(ApiModel):
     """An application workload: a Deployment and a Service."""
 
     replicas: Int32 | None = Field(
-        None, ge=1, description="Number of pods; by default 1 in development, 2 in staging, 3 in production."
+        None,
+        ge=1,
+        description="Number of pods; by default 1 in development, 2 in staging, 3 in production.",
     )
-    image: str | None = Field(None, min_length=1, description="Image of the container, used as written.")
+    image: str | None = Field(
+        None, min_length=1, description="Image of the container, used as written."
+    )
     port: Int32 = Field(8080, ge=1, le=65535, description="Port of the container and the Service.")
     readiness_path: str | None = Field(
         None,
@@ -113,10 +133,12 @@ class Workload(ApiModel):
         json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
     )
     resources: ResourceRequirements | None = Field(
-        None, description="Compute resources of the container; replaces the environment's defaults as a whole."
+        None,
+        description="Compute resources of the container; replaces the environment's defaults as a whole.",
     )
     security_context: SecurityContext | None = Field(
-        None, description="Security settings of the container; each field overrides the restricted default."
+        None,
+        description="Security settings of the container; each field overrides the restricted default.",
     )
 
 

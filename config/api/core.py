@@ -17,7 +17,8 @@ Quantity = Annotated[
             "x-kubernetes-int-or-string": True,
         }
     ),
-    SerializeAsAny(),  # serialize the value as its own type, without trying the branches of the union
+    # serialize the value as its own type, without trying the branches of the union
+    SerializeAsAny(),
 ]
 
 
@@ -25,7 +26,9 @@ class ResourceClaim(ApiModel):
     """One entry of the pod's resourceClaims."""
 
     name: str = Field(description="Name of one entry in the pod's spec.resourceClaims.")
-    request: str | None = Field(None, description="Name chosen for a request in that claim; all of it if unset.")
+    request: str | None = Field(
+        None, description="Name chosen for a request in that claim; all of it if unset."
+    )
 
 
 class ResourceRequirements(ApiModel):
@@ -36,13 +39,19 @@ class ResourceRequirements(ApiModel):
         description="Resources of spec.resourceClaims that the container uses.",
         json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
     )
-    limits: dict[str, Quantity] | None = Field(None, description='Maximum amounts, such as cpu: "500m".')
-    requests: dict[str, Quantity] | None = Field(None, description="Minimum amounts, which the scheduler reserves.")
+    limits: dict[str, Quantity] | None = Field(
+        None, description='Maximum amounts, such as cpu: "500m".'
+    )
+    requests: dict[str, Quantity] | None = Field(
+        None, description="Minimum amounts, which the scheduler reserves."
+    )
 
 
 def _set_of(description: str) -> list[str] | None:
     """Declare a list whose order does not matter but is kept."""
-    return Field(None, description=description, json_schema_extra={"x-kubernetes-list-type": "atomic"})
+    return Field(
+        None, description=description, json_schema_extra={"x-kubernetes-list-type": "atomic"}
+    )
 
 
 class Capabilities(ApiModel):
@@ -55,14 +64,20 @@ class Capabilities(ApiModel):
 class AppArmorProfile(ApiModel):
     """AppArmor profile of a container."""
 
-    type: Literal["Localhost", "RuntimeDefault", "Unconfined"] = Field(description="Which kind of profile.")
-    localhost_profile: str | None = Field(None, description="Name of a profile on the node, for type Localhost.")
+    type: Literal["Localhost", "RuntimeDefault", "Unconfined"] = Field(
+        description="Which kind of profile."
+    )
+    localhost_profile: str | None = Field(
+        None, description="Name of a profile on the node, for type Localhost."
+    )
 
 
 class SeccompProfile(ApiModel):
     """Seccomp profile of a container."""
 
-    type: Literal["Localhost", "RuntimeDefault", "Unconfined"] = Field(description="Which kind of profile.")
+    type: Literal["Localhost", "RuntimeDefault", "Unconfined"] = Field(
+        description="Which kind of profile."
+    )
     localhost_profile: str | None = Field(None, description="File on the node, for type Localhost.")
 
 
@@ -78,9 +93,15 @@ class SELinuxOptions(ApiModel):
 class WindowsOptions(ApiModel):
     """Settings of Windows containers."""
 
-    gmsa_credential_spec: str | None = Field(None, description="Contents of the GMSA credential spec.")
-    gmsa_credential_spec_name: str | None = Field(None, description="Name of the GMSA credential spec.")
-    host_process: bool | None = Field(None, description="Whether it runs as a host process container.")
+    gmsa_credential_spec: str | None = Field(
+        None, description="Contents of the GMSA credential spec."
+    )
+    gmsa_credential_spec_name: str | None = Field(
+        None, description="Name of the GMSA credential spec."
+    )
+    host_process: bool | None = Field(
+        None, description="Whether it runs as a host process container."
+    )
     run_as_user_name: str | None = Field(None, description="User that the entrypoint runs as.")
 
 
@@ -90,14 +111,30 @@ class SecurityContext(ApiModel):
     allow_privilege_escalation: bool | None = Field(
         None, description="Whether a process may gain more privileges than its parent."
     )
-    app_armor_profile: AppArmorProfile | None = Field(None, description="AppArmor profile; the pod's if unset.")
-    capabilities: Capabilities | None = Field(None, description="Linux capabilities; the runtime's default if unset.")
-    privileged: bool | None = Field(None, description="Whether it runs privileged: as root on the node.")
+    app_armor_profile: AppArmorProfile | None = Field(
+        None, description="AppArmor profile; the pod's if unset."
+    )
+    capabilities: Capabilities | None = Field(
+        None, description="Linux capabilities; the runtime's default if unset."
+    )
+    privileged: bool | None = Field(
+        None, description="Whether it runs privileged: as root on the node."
+    )
     proc_mount: str | None = Field(None, description="How /proc is mounted: Default or Unmasked.")
-    read_only_root_filesystem: bool | None = Field(None, description="Whether its root filesystem is read-only.")
+    read_only_root_filesystem: bool | None = Field(
+        None, description="Whether its root filesystem is read-only."
+    )
     run_as_group: Int64 | None = Field(None, description="Group that the entrypoint runs as.")
-    run_as_non_root: bool | None = Field(None, description="Whether the kubelet refuses to start it as root.")
+    run_as_non_root: bool | None = Field(
+        None, description="Whether the kubelet refuses to start it as root."
+    )
     run_as_user: Int64 | None = Field(None, description="User that the entrypoint runs as.")
-    se_linux_options: SELinuxOptions | None = Field(None, description="SELinux labels; the pod's if unset.")
-    seccomp_profile: SeccompProfile | None = Field(None, description="Seccomp profile; the pod's if unset.")
-    windows_options: WindowsOptions | None = Field(None, description="Settings of Windows containers.")
+    se_linux_options: SELinuxOptions | None = Field(
+        None, description="SELinux labels; the pod's if unset."
+    )
+    seccomp_profile: SeccompProfile | None = Field(
+        None, description="Seccomp profile; the pod's if unset."
+    )
+    windows_options: WindowsOptions | None = Field(
+        None, description="Settings of Windows containers."
+    )

@@ -34,7 +34,9 @@ class Definition(NamedTuple):
     selectable_fields: tuple[str, ...] = ()
     categories: tuple[str, ...] = ("gatewright", "all")
     namespaced: bool = True
-    container: str | None = None  # path of the field that describes one container: image, resources, securityContext
+    container: str | None = (
+        None  # path of the field that describes one container: image, resources, securityContext
+    )
     storage: bool = True  # whether this is the version that is stored and planned
 
     @property

@@ -18,8 +18,12 @@ class Monitoring(ApiModel):
     """Prometheus monitoring of the platform."""
 
     enabled: bool = Field(True, description="Whether backend, frontend and database are scraped.")
-    alerts: bool | None = Field(None, description="Whether to create alerts; by default in production only.")
-    path: str = Field("/metrics", pattern=r"^/", description="HTTP path of the metrics of backend and frontend.")
+    alerts: bool | None = Field(
+        None, description="Whether to create alerts; by default in production only."
+    )
+    path: str = Field(
+        "/metrics", pattern=r"^/", description="HTTP path of the metrics of backend and frontend."
+    )
 
 
 class EcommercePlatformSpec(ApiModel):
@@ -28,19 +32,26 @@ class EcommercePlatformSpec(ApiModel):
     environment: Environment = Field(
         "development", description="Sets the defaults for sizes, backups, spreading and alerts."
     )
-    frontend: Workload = Field(Workload.model_construct(), description="The workload behind the Ingress.")
+    frontend: Workload = Field(
+        Workload.model_construct(), description="The workload behind the Ingress."
+    )
     backend: Workload = Field(
-        Workload.model_construct(), description="The workload that the frontend uses, and that uses the database."
+        Workload.model_construct(),
+        description="The workload that the frontend uses, and that uses the database.",
     )
     database: Database = Field(Database.model_construct(), description="The database server.")
     cache: Cache = Field(Cache.model_construct(), description="The cache of backend and frontend.")
     monitoring: Monitoring = Field(Monitoring.model_construct(), description="Metrics and alerts.")
     host: str | None = Field(
-        None, description="DNS name of the Ingress, such as shop.example.com; without it, no Ingress is created."
+        None,
+        description="DNS name of the Ingress, such as shop.example.com; without it, no Ingress is created.",
     )
-    ingress_class_name: str | None = Field(None, description="Class of the Ingress; the cluster's default if unset.")
+    ingress_class_name: str | None = Field(
+        None, description="Class of the Ingress; the cluster's default if unset."
+    )
     tls_secret_name: str | None = Field(
-        None, description="Secret with the certificate for the host; without it, the Ingress serves plain HTTP."
+        None,
+        description="Secret with the certificate for the host; without it, the Ingress serves plain HTTP.",
     )
 
 
@@ -54,7 +65,11 @@ class EcommercePlatform(CustomResource):
         plural="ecommerceplatforms",
         short_names=("ecp",),
         columns=(
-            Column("Environment", ".spec.environment", description="development, staging or production."),
+            Column(
+                "Environment",
+                ".spec.environment",
+                description="development, staging or production.",
+            ),
             Column("Phase", ".status.phase", description="Deploying, Running, Degraded or Failed."),
             ready_column("Database"),
             ready_column("Backend"),
@@ -65,5 +80,9 @@ class EcommercePlatform(CustomResource):
         ),
     )
 
-    spec: EcommercePlatformSpec = Field(EcommercePlatformSpec.model_construct(), description="The components to run.")
-    status: ComponentsStatus = Field(default_factory=ComponentsStatus, description="The observed state.")
+    spec: EcommercePlatformSpec = Field(
+        EcommercePlatformSpec.model_construct(), description="The components to run."
+    )
+    status: ComponentsStatus = Field(
+        default_factory=ComponentsStatus, description="The observed state."
+    )

@@ -20,7 +20,10 @@ Int64 = Annotated[int, Field(json_schema_extra={"format": "int64"})]
 
 
 class ApiModel(BaseModel):
-    """A value of the API: camelCase names; unknown keys are ignored (objects may be newer); null means absent."""
+    """A value of the API: camelCase names.
+
+    Unknown keys are ignored (objects may be newer); null means absent.
+    """
 
     model_config = ConfigDict(
         alias_generator=to_camel,
@@ -29,8 +32,9 @@ class ApiModel(BaseModel):
         frozen=True,
         strict=True,
         extra="ignore",
-        # Built when the first object of the kind is read: most kinds have none when a process starts. A default that
-        # is itself a model is made by model_construct, which builds nothing either.
+        # Built when the first object of the kind is read: most kinds have none when a process
+        # starts. A default that is itself a model is made by model_construct, which builds nothing
+        # either.
         defer_build=True,
     )
 
@@ -47,7 +51,8 @@ class ApiModel(BaseModel):
 
     def to_api(self) -> dict[str, Any]:
         """Return the value as JSON for the API server; unset fields are omitted."""
-        # what model_dump calls, without its 15 arguments: saves a third of the time for a small model
+        # what model_dump calls, without its 15 arguments: saves a third of the time for a small
+        # model
         api: dict[str, Any] = self.__pydantic_serializer__.to_python(
             self, mode="json", by_alias=True, exclude_none=True
         )
@@ -65,9 +70,12 @@ class ObjectMeta(ApiModel):
     creation_timestamp: Timestamp | None = Field(None, description="When the object was stored.")
     deletion_timestamp: Timestamp | None = Field(None, description="When deletion was requested.")
     labels: dict[str, str] = Field(default_factory=dict, description="Labels, used by selectors.")
-    annotations: dict[str, str] = Field(default_factory=dict, description="Annotations, used by tools.")
+    annotations: dict[str, str] = Field(
+        default_factory=dict, description="Annotations, used by tools."
+    )
     finalizers: list[str] = Field(
-        default_factory=list, description="Clean-up tasks that must finish before the object is removed."
+        default_factory=list,
+        description="Clean-up tasks that must finish before the object is removed.",
     )
 
 
@@ -79,8 +87,12 @@ class Condition(ApiModel):
         max_length=316,
         pattern=r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$",
     )
-    status: Literal["True", "False", "Unknown"] = Field(description="Whether the condition is true.")
-    observed_generation: Int64 | None = Field(None, ge=0, description="The generation the condition was set for.")
+    status: Literal["True", "False", "Unknown"] = Field(
+        description="Whether the condition is true."
+    )
+    observed_generation: Int64 | None = Field(
+        None, ge=0, description="The generation the condition was set for."
+    )
     last_transition_time: Timestamp = Field(description="When the status last changed.")
     reason: str = Field(
         description="The reason of the last change, one word in CamelCase.",
@@ -94,7 +106,9 @@ class Condition(ApiModel):
 class Status(ApiModel):
     """The status fields that every kind has; the runtime sets them."""
 
-    observed_generation: Int64 | None = Field(None, description="The generation that this status describes.")
+    observed_generation: Int64 | None = Field(
+        None, description="The generation that this status describes."
+    )
     conditions: list[Condition] | None = Field(
         None,
         description="Conditions; Ready is True when the actual state matches the spec.",
@@ -103,10 +117,15 @@ class Status(ApiModel):
 
 
 class CustomResource(ApiModel):
-    """An object of one of Gatewright's kinds; each kind adds its `definition`, `spec` and `status`."""
+    """An object of one of Gatewright's kinds.
+
+    Each kind adds its `definition`, `spec` and `status`.
+    """
 
     definition: ClassVar[Definition]
-    metadata: ObjectMeta = Field(default_factory=ObjectMeta, description="Standard object metadata.")
+    metadata: ObjectMeta = Field(
+        default_factory=ObjectMeta, description="Standard object metadata."
+    )
 
     @property
     def name(self) -> str:

@@ -17,53 +17,87 @@ OPEN: JsonDict = {"x-kubernetes-preserve-unknown-fields": True}
 Action = Literal["Deny", "Warn", "Audit"]
 FailurePolicy = Literal["Fail", "Ignore"]
 Name = Annotated[
-    str, StringConstraints(pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$", max_length=253)
+    str,
+    StringConstraints(
+        pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$", max_length=253
+    ),
 ]
 
 
 class AdmissionPolicySpec(ApiModel):
     """A built-in policy by its name, or rules in CEL, with parameters and a scope."""
 
-    policy: str | None = Field(None, description="name of a built-in policy; `gatewright explain` lists them")
+    policy: str | None = Field(
+        None, description="name of a built-in policy; `gatewright explain` lists them"
+    )
     params: dict[str, Any] = Field(
         {},
         description="parameters that differ from the policy's defaults; for rules in CEL the value of `params`",
         json_schema_extra=OPEN,
     )
-    validations: list[Validation] = Field([], max_length=100, description="rules in CEL that must hold")
-    mutations: list[Mutation] = Field([], max_length=100, description="changes in CEL, applied in order")
-    variables: list[Variable] = Field([], max_length=100, description="named expressions that rules can read")
+    validations: list[Validation] = Field(
+        [], max_length=100, description="rules in CEL that must hold"
+    )
+    mutations: list[Mutation] = Field(
+        [], max_length=100, description="changes in CEL, applied in order"
+    )
+    variables: list[Variable] = Field(
+        [], max_length=100, description="named expressions that rules can read"
+    )
     match_conditions: list[MatchCondition] = Field(
         [], max_length=64, description="CEL expressions that must all hold for the policy to apply"
     )
-    match: Match = Field(Match.model_construct(), description="where the policy applies; everywhere by default")
-    validation_actions: list[Action] = Field(
-        ["Deny"], min_length=1, description="actions on a violation: Deny, Warn, Audit, in any combination"
+    match: Match = Field(
+        Match.model_construct(), description="where the policy applies; everywhere by default"
     )
-    failure_policy: FailurePolicy = Field("Fail", description="what happens when the policy itself fails")
+    validation_actions: list[Action] = Field(
+        ["Deny"],
+        min_length=1,
+        description="actions on a violation: Deny, Warn, Audit, in any combination",
+    )
+    failure_policy: FailurePolicy = Field(
+        "Fail", description="what happens when the policy itself fails"
+    )
     allow_existing_violations: bool = Field(
         True, description="allow an update, with a warning, if it makes no existing violation worse"
     )
     severity: Literal["low", "medium", "high", "critical"] | None = Field(
         None, description="severity of violations; default: the policy's own"
     )
-    category: str | None = Field(None, description="category for reports; default: the policy's own")
+    category: str | None = Field(
+        None, description="category for reports; default: the policy's own"
+    )
 
 
 class PolicyStatus(Status):
     """The status of a policy object; the numbers are those of the last audit."""
 
-    actions: str | None = Field(None, description="The actions of the spec, as kubectl lists them: `Warn, Audit`.")
+    actions: str | None = Field(
+        None, description="The actions of the spec, as kubectl lists them: `Warn, Audit`."
+    )
     violations: int | None = Field(None, description="Violations that the last audit found.")
-    would_deny: int | None = Field(None, description="Objects with a violation, which would be denied if created now.")
-    audited_objects: int | None = Field(None, description="Objects that the last audit judged by all policies.")
+    would_deny: int | None = Field(
+        None, description="Objects with a violation, which would be denied if created now."
+    )
+    audited_objects: int | None = Field(
+        None, description="Objects that the last audit judged by all policies."
+    )
 
 
 POLICY_COLUMNS = (
     Column("Policy", ".spec.policy", description="The policy that is in force."),
     Column("Actions", ".status.actions", description="Actions on a violation."),
-    Column("Ready", '.status.conditions[?(@.type=="Ready")].status', description="Whether it is in force."),
-    Column("Violations", ".status.violations", "integer", description="Violations that the last audit found."),
+    Column(
+        "Ready",
+        '.status.conditions[?(@.type=="Ready")].status',
+        description="Whether it is in force.",
+    ),
+    Column(
+        "Violations",
+        ".status.violations",
+        "integer",
+        description="Violations that the last audit found.",
+    ),
     AGE,
     Column(
         "Message",
@@ -113,12 +147,16 @@ class ExceptionEntry(ApiModel):
 
     policy: str = Field(description="name of the policy object")
     kinds: list[str] | None = Field(None, min_length=1, description="kinds, such as Deployment")
-    names: list[str] | None = Field(None, min_length=1, description="names of objects; `*` and `?` are globs")
+    names: list[str] | None = Field(
+        None, min_length=1, description="names of objects; `*` and `?` are globs"
+    )
     namespaces: list[NamespaceGlob] | None = Field(
         None, min_length=1, description="names of namespaces; `*` and `?` are globs"
     )
     containers: list[str] | None = Field(
-        None, min_length=1, description="names of the only containers to exempt; `*` and `?` are globs"
+        None,
+        min_length=1,
+        description="names of the only containers to exempt; `*` and `?` are globs",
     )
     images: list[str] | None = Field(
         None,
@@ -147,8 +185,8 @@ class PolicyExceptionSpec(ApiModel):
 class PolicyException(CustomResource):
     """An exception from policies, with a reason and an expiry time.
 
-    In the namespace that Gatewright is installed in, it exempts from cluster policies; elsewhere only from the
-    AdmissionPolicies of its own namespace.
+    In the namespace that Gatewright is installed in, it exempts from cluster policies; elsewhere
+    only from the AdmissionPolicies of its own namespace.
     """
 
     definition = Definition(
@@ -169,7 +207,9 @@ class PolicyException(CustomResource):
         ),
     )
 
-    spec: PolicyExceptionSpec = Field(description="The exemptions, their reason and their expiry time.")
+    spec: PolicyExceptionSpec = Field(
+        description="The exemptions, their reason and their expiry time."
+    )
     status: Status = Field(default_factory=Status, description="The observed state.")
 
 
@@ -177,7 +217,9 @@ class PolicyMetadata(ApiModel):
     """The metadata of a document in a policy set; other fields are the API server's."""
 
     name: Name = Field(description="name of the object; messages show it")
-    namespace: Name | None = Field(None, description="namespace, of a tenant's policy or an exception")
+    namespace: Name | None = Field(
+        None, description="namespace, of a tenant's policy or an exception"
+    )
     labels: dict[str, str] = Field({}, description="labels")
     annotations: dict[str, str] = Field({}, description="annotations")
 
@@ -185,7 +227,9 @@ class PolicyMetadata(ApiModel):
 class PolicyDocument(ApiModel):
     """The fields that every document of a policy set has."""
 
-    api_version: Literal["gatewright.io/v1alpha1"] = Field(description="always gatewright.io/v1alpha1")
+    api_version: Literal["gatewright.io/v1alpha1"] = Field(
+        description="always gatewright.io/v1alpha1"
+    )
     kind: Literal["ClusterAdmissionPolicy", "AdmissionPolicy", "PolicyException"] = Field(
         description="kind of the document"
     )

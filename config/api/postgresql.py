@@ -43,7 +43,8 @@ class PostgreSQLMonitoring(ApiModel):
     """Prometheus monitoring of the database."""
 
     enabled: bool = Field(
-        False, description="Whether to run an exporter beside each instance, and annotate the pods for scraping."
+        False,
+        description="Whether to run an exporter beside each instance, and annotate the pods for scraping.",
     )
 
 
@@ -52,20 +53,26 @@ class PostgreSQLSpec(ApiModel):
 
     version: Version = Field("17", description="Major version. Immutable.")
     storage: Storage = Field(
-        "10Gi", description="Size of each instance's volume; it can grow if the storage class allows expansion."
+        "10Gi",
+        description="Size of each instance's volume; it can grow if the storage class allows expansion.",
     )
     storage_class_name: str | None = Field(
         None, description="Storage class of the volumes; the cluster's default if unset. Immutable."
     )
     replicas: Int32 = Field(
-        1, ge=1, le=5, description="Number of instances: the first is the primary, the others are streaming standbys."
+        1,
+        ge=1,
+        le=5,
+        description="Number of instances: the first is the primary, the others are streaming standbys.",
     )
     resources: ResourceRequirements = Field(
         DEFAULT_RESOURCES,
         description="Compute resources of each instance; by default, amount by amount, requests of 250m cpu and 512Mi "
         "memory and limits of 1 cpu and 1Gi memory.",
     )
-    backup: PostgreSQLBackup = Field(PostgreSQLBackup.model_construct(), description="Backups of all databases.")
+    backup: PostgreSQLBackup = Field(
+        PostgreSQLBackup.model_construct(), description="Backups of all databases."
+    )
     users: list[PostgreSQLUser] = Field(
         [], description="Roles to create; a role removed from this list is not dropped."
     )
@@ -76,7 +83,8 @@ class PostgreSQLSpec(ApiModel):
         PostgreSQLMonitoring.model_construct(), description="Metrics of the database."
     )
     deletion_policy: Literal["Retain", "Delete"] = Field(
-        "Retain", description="What happens to the volume claims when this object is deleted: Retain keeps the data."
+        "Retain",
+        description="What happens to the volume claims when this object is deleted: Retain keeps the data.",
     )
 
 
@@ -93,9 +101,13 @@ class PostgreSQLStatus(Status):
     version: str | None = Field(None, description="Running major version.")
     storage: str | None = Field(None, description="Size of the smallest volume of an instance.")
     endpoint: str | None = Field(None, description="Host and port of the primary.")
-    secret: str | None = Field(None, description="Secret with the username and password of the superuser.")
+    secret: str | None = Field(
+        None, description="Secret with the username and password of the superuser."
+    )
     selector: str | None = Field(None, description="Label selector of the pods.")
-    last_backup_time: Timestamp | None = Field(None, description="When the last successful backup was complete.")
+    last_backup_time: Timestamp | None = Field(
+        None, description="When the last successful backup was complete."
+    )
 
 
 class PostgreSQL(CustomResource):
@@ -108,17 +120,30 @@ class PostgreSQL(CustomResource):
         plural="postgresqls",
         short_names=("pg",),
         columns=(
-            Column("Phase", ".status.phase", description="Pending, Deploying, Running, Degraded or Failed."),
+            Column(
+                "Phase",
+                ".status.phase",
+                description="Pending, Deploying, Running, Degraded or Failed.",
+            ),
             Column("Version", ".spec.version", description="Desired major version."),
             Column("Desired", ".spec.replicas", "integer", "Desired number of instances."),
-            Column("Ready", ".status.readyReplicas", "integer", "Number of instances that are ready."),
+            Column(
+                "Ready", ".status.readyReplicas", "integer", "Number of instances that are ready."
+            ),
             Column("Storage", ".spec.storage", description="Size of each volume."),
             AGE,
-            Column("Endpoint", ".status.endpoint", description="Host and port of the primary.", wide=True),
+            Column(
+                "Endpoint",
+                ".status.endpoint",
+                description="Host and port of the primary.",
+                wide=True,
+            ),
             MESSAGE,
         ),
         scale=Scale(),
     )
 
     spec: PostgreSQLSpec = Field(PostgreSQLSpec.model_construct(), description="The desired state.")
-    status: PostgreSQLStatus = Field(default_factory=PostgreSQLStatus, description="The observed state.")
+    status: PostgreSQLStatus = Field(
+        default_factory=PostgreSQLStatus, description="The observed state."
+    )

@@ -10,7 +10,9 @@ from config.api.meta import ApiModel
 def _path(text: str) -> str:
     """Refuse other notations of paths, such as JSONPath: nothing would be found there."""
     if text.startswith((".", "/", "$", "object.")):
-        raise ValueError("expected a path from the object, such as spec.replicas or metadata.labels[team]")
+        raise ValueError(
+            "expected a path from the object, such as spec.replicas or metadata.labels[team]"
+        )
     return text
 
 
@@ -18,10 +20,15 @@ class Validation(ApiModel):
     """A rule in CEL; an object for which it is false violates the policy."""
 
     expression: str = Field(min_length=1, description="CEL expression that must be true")
-    message: str | None = Field(None, description="message of the violation; default: the expression itself")
-    message_expression: str | None = Field(None, description="CEL expression for the message, a string")
+    message: str | None = Field(
+        None, description="message of the violation; default: the expression itself"
+    )
+    message_expression: str | None = Field(
+        None, description="CEL expression for the message, a string"
+    )
     path: Annotated[str, AfterValidator(_path)] | None = Field(
-        None, description="field that the rule tests, such as `spec.replicas`; the message shows its value"
+        None,
+        description="field that the rule tests, such as `spec.replicas`; the message shows its value",
     )
     reason: Literal["Unauthorized", "Forbidden", "Invalid", "RequestEntityTooLarge"] | None = Field(
         None, description="accepted for compatibility with ValidatingAdmissionPolicy, and ignored"
@@ -45,14 +52,20 @@ class MatchCondition(ApiModel):
 class Expression(ApiModel):
     """A CEL expression that returns changes."""
 
-    expression: str = Field(min_length=1, description="CEL expression: Object{…}, or a list of JSONPatch{…}")
+    expression: str = Field(
+        min_length=1, description="CEL expression: Object{…}, or a list of JSONPatch{…}"
+    )
 
 
 class Mutation(ApiModel):
     """A change of the object, as in MutatingAdmissionPolicy."""
 
-    patch_type: Literal["ApplyConfiguration", "JSONPatch"] = Field(description="which of the two fields is set")
+    patch_type: Literal["ApplyConfiguration", "JSONPatch"] = Field(
+        description="which of the two fields is set"
+    )
     apply_configuration: Expression | None = Field(
         None, description="fields to merge by the rules of server-side apply"
     )
-    json_patch: Expression | None = Field(None, alias="jsonPatch", description="operations of RFC 6902")
+    json_patch: Expression | None = Field(
+        None, alias="jsonPatch", description="operations of RFC 6902"
+    )

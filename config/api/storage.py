@@ -35,13 +35,18 @@ class BackupDestination(ApiModel):
 
     type: Literal["s3", "gcs", "azure"] = Field("s3", description="Kind of object store.")
     bucket: str | None = Field(None, description="Bucket; for azure the container.")
-    prefix: str = Field("", description="Prefix of the names of all backups, such as shop/postgresql.")
+    prefix: str = Field(
+        "", description="Prefix of the names of all backups, such as shop/postgresql."
+    )
     endpoint: str | None = Field(
         None, description="URL of a store outside the cloud provider, such as http://minio:9000."
     )
-    region: str | None = Field(None, description="For s3: region of the bucket; us-east-1 by default.")
+    region: str | None = Field(
+        None, description="For s3: region of the bucket; us-east-1 by default."
+    )
     secret_ref: SecretReference | None = Field(
-        None, description="Secret with the store's credentials; without one, the pod's own identity is used."
+        None,
+        description="Secret with the store's credentials; without one, the pod's own identity is used.",
     )
 
 
@@ -51,5 +56,6 @@ class Dumps(ApiModel):
     schedule: Schedule = "0 2 * * *"
     retention: Retention = "30d"
     destination: BackupDestination | None = Field(
-        None, description="Object store for the dumps; without one, they go to their own volume claim."
+        None,
+        description="Object store for the dumps; without one, they go to their own volume claim.",
     )

@@ -1,8 +1,9 @@
 """VoteConfig: a question and its possible answers, rendered into a ConfigMap for a vote app.
 
-Two versions exist. v1 is stored and planned; `config/converters/voteconfig.py` converts between them. Neither loses
-data written in the other, even while no webhook converts and the API server only changes the `apiVersion`: v1alpha1
-keeps unknown fields, and v1 also reads the question at its v1alpha1 path.
+Two versions exist. v1 is stored and planned; `config/converters/voteconfig.py` converts between
+them. Neither loses data written in the other, even while no webhook converts and the API server
+only changes the `apiVersion`: v1alpha1 keeps unknown fields, and v1 also reads the question at its
+v1alpha1 path.
 """
 
 from typing import Any
@@ -68,11 +69,18 @@ class VoteConfig(CustomResource):
         kind=KIND,
         plural=PLURAL,
         short_names=SHORT_NAMES,
-        columns=(Column("Question", ".spec.poll.question", description="The question."), *STATUS_COLUMNS),
+        columns=(
+            Column("Question", ".spec.poll.question", description="The question."),
+            *STATUS_COLUMNS,
+        ),
     )
 
-    spec: VoteConfigSpec = Field(VoteConfigSpec.model_construct(), description="The question and the answer options.")
-    status: ConfigMapStatus = Field(default_factory=ConfigMapStatus, description="The observed state.")
+    spec: VoteConfigSpec = Field(
+        VoteConfigSpec.model_construct(), description="The question and the answer options."
+    )
+    status: ConfigMapStatus = Field(
+        default_factory=ConfigMapStatus, description="The observed state."
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -114,7 +122,10 @@ class VoteConfigV1Alpha1(CustomResource):
         plural=PLURAL,
         short_names=SHORT_NAMES,
         storage=False,
-        columns=(Column("Question", ".spec.question", description="The question."), *STATUS_COLUMNS),
+        columns=(
+            Column("Question", ".spec.question", description="The question."),
+            *STATUS_COLUMNS,
+        ),
     )
 
     spec: VoteConfigSpecV1Alpha1 = Field(
@@ -122,4 +133,6 @@ class VoteConfigV1Alpha1(CustomResource):
         description="The question and the answer options.",
         json_schema_extra=OPEN,
     )
-    status: ConfigMapStatus = Field(default_factory=ConfigMapStatus, description="The observed state.")
+    status: ConfigMapStatus = Field(
+        default_factory=ConfigMapStatus, description="The observed state."
+    )

@@ -29,7 +29,9 @@ class WebAppSpec(ApiModel):
         description="Compute resources of the container; if unset as a whole, requests of 100m cpu and 128Mi "
         "memory and limits of 500m cpu and 512Mi memory.",
     )
-    security_context: SecurityContext | None = Field(None, description="Security settings of the container.")
+    security_context: SecurityContext | None = Field(
+        None, description="Security settings of the container."
+    )
 
 
 class WebAppStatus(Status):
@@ -42,7 +44,9 @@ class WebAppStatus(Status):
     )
     replicas: Int32 | None = Field(None, description="Number of pods in the Deployment's spec.")
     ready_replicas: Int32 | None = Field(None, description="Number of pods that are ready.")
-    selector: str | None = Field(None, description="Label selector of the pods, for the scale subresource.")
+    selector: str | None = Field(
+        None, description="Label selector of the pods, for the scale subresource."
+    )
 
 
 class WebApp(CustomResource):

@@ -30,9 +30,16 @@ class Widget(CustomResource):
         short_names=("wd",),
         columns=(
             Column("Desired", ".spec.replicas", "integer", "Desired number of pods."),
-            Column("Available", ".status.availableReplicas", "integer", "Number of pods that are available."),
             Column(
-                "Ready", '.status.conditions[?(@.type=="Ready")].status', description="Whether all pods are available."
+                "Available",
+                ".status.availableReplicas",
+                "integer",
+                "Number of pods that are available.",
+            ),
+            Column(
+                "Ready",
+                '.status.conditions[?(@.type=="Ready")].status',
+                description="Whether all pods are available.",
             ),
             AGE,
             MESSAGE,

@@ -1,8 +1,8 @@
 """Convert custom resources between versions: pure functions, for the webhook's /convert.
 
-A kind with several versions has a module here with `UP`, which converts each other version to the stored one, `DOWN`,
-which converts the stored version to each other one, and `NAMES`: the field names of each other version that differ
-from those of the stored version.
+A kind with several versions has a module here with `UP`, which converts each other version to the
+stored one, `DOWN`, which converts the stored version to each other one, and `NAMES`: the field
+names of each other version that differ from those of the stored version.
 """
 
 import re
@@ -28,7 +28,9 @@ class Versions(NamedTuple):
 
 
 KINDS: Mapping[tuple[str, str], Versions] = {
-    (voteconfig.GROUP, voteconfig.KIND): Versions(voteconfig.STORED, voteconfig.UP, voteconfig.DOWN, voteconfig.NAMES)
+    (voteconfig.GROUP, voteconfig.KIND): Versions(
+        voteconfig.STORED, voteconfig.UP, voteconfig.DOWN, voteconfig.NAMES
+    )
 }
 
 
@@ -43,12 +45,15 @@ def convert(object: Object, desired: str) -> Object:
     known = KINDS.get((group, kind))
     if known is None or group != wanted_group:
         raise ConversionError(
-            f"{kind[:64]} of {str(object.get('apiVersion'))[:256]} cannot be converted to {desired[:256]}"
+            f"{kind[:64]} of {str(object.get('apiVersion'))[:256]} cannot be converted to "
+            f"{desired[:256]}"
         )
     hub, up, down, _ = known
     for each in (version, wanted):
         if each != hub and each not in up:
-            raise ConversionError(f"{kind} has no version {each[:64]}; it has {', '.join(sorted({hub, *up}))}")
+            raise ConversionError(
+                f"{kind} has no version {each[:64]}; it has {', '.join(sorted({hub, *up}))}"
+            )
     if version == wanted:
         return object
     metadata = object.get("metadata")
@@ -59,10 +64,17 @@ def convert(object: Object, desired: str) -> Object:
 
 
 def stored(object: Object) -> Object:
-    """Return an object in its stored version; an object of a kind with a single version unchanged."""
+    """Return an object in its stored version.
+
+    An object of a kind with a single version unchanged.
+    """
     group, _, version = str(object.get("apiVersion")).rpartition("/")
     known = KINDS.get((group, str(object.get("kind"))))
-    return object if known is None or version not in known.up else convert(object, f"{group}/{known.hub}")
+    return (
+        object
+        if known is None or version not in known.up
+        else convert(object, f"{group}/{known.hub}")
+    )
 
 
 def as_written(text: str, group: str, version: str, kind: str) -> str:

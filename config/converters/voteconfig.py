@@ -1,8 +1,9 @@
 """VoteConfig: lossless conversion between v1alpha1 and v1.
 
-The question moved: `spec.question` of v1alpha1 is `spec.poll.question` of v1. The field that v1alpha1 lacks (an
-option's description) is kept in an annotation of the v1alpha1 object, by the option's id, and restored in v1. So a
-v1alpha1 client that edits labels or removes an option does not lose the descriptions of the others.
+The question moved: `spec.question` of v1alpha1 is `spec.poll.question` of v1. The field that
+v1alpha1 lacks (an option's description) is kept in an annotation of the v1alpha1 object, by the
+option's id, and restored in v1. So a v1alpha1 client that edits labels or removes an option does
+not lose the descriptions of the others.
 
 Unknown fields pass through: v1alpha1 keeps fields of v1 that were written without conversion.
 """
@@ -38,7 +39,9 @@ def to_v1(old: Object) -> Object:
         for each in reversed(_objects(kept, "options", KEPT)):
             rest.setdefault(_id(each), []).append(each)
         options = _objects(spec, "options", "spec.")
-        spec["options"] = [{**(left.pop() if (left := rest.get(_id(each))) else {}), **each} for each in options]
+        spec["options"] = [
+            {**(left.pop() if (left := rest.get(_id(each))) else {}), **each} for each in options
+        ]
     return _with(old, metadata, spec)
 
 
@@ -57,9 +60,13 @@ def to_v1alpha1(new: Object) -> Object:
             kept = {"poll": poll}
     if "options" in spec:
         options = _objects(spec, "options", "spec.")
-        spec["options"] = [{key: option[key] for key in option if key in OPTION_FIELDS} for option in options]
+        spec["options"] = [
+            {key: option[key] for key in option if key in OPTION_FIELDS} for option in options
+        ]
         ids = {_id(option) for option in options if option.keys() - OPTION_FIELDS}
-        rest = [_beyond(option) for option in options if _id(option) in ids]  # an id may be repeated
+        rest = [
+            _beyond(option) for option in options if _id(option) in ids
+        ]  # an id may be repeated
         kept |= {"options": rest} if rest else {}
     if kept:
         text = orjson.dumps(kept, option=orjson.OPT_SORT_KEYS).decode()
@@ -91,7 +98,9 @@ def _taken_out(metadata: Object, *, read: bool = True) -> tuple[Object, Object]:
     try:
         kept = orjson.loads(text)
     except orjson.JSONDecodeError as error:
-        raise ConversionError(f"metadata.annotations[{KEPT}]: is not JSON: {error}; remove it") from None
+        raise ConversionError(
+            f"metadata.annotations[{KEPT}]: is not JSON: {error}; remove it"
+        ) from None
     if not isinstance(kept, dict):
         raise ConversionError(f"metadata.annotations[{KEPT}]: must be a JSON object; remove it")
     return metadata, kept
@@ -116,6 +125,8 @@ def _object(parent: Object, field: str, where: str = "") -> Object:
 
 def _objects(parent: Object, field: str, where: str) -> list[Object]:
     value = parent.get(field)
-    if value is not None and not (isinstance(value, list) and all(isinstance(each, dict) for each in value)):
+    if value is not None and not (
+        isinstance(value, list) and all(isinstance(each, dict) for each in value)
+    ):
         raise ConversionError(f"{where}{field}: must be a list of objects")
     return value or []

@@ -1,4 +1,7 @@
-"""The audit: one pass lists, judges and reports what stands in the cluster; the leader repeats it."""
+"""The audit: one pass lists, judges and reports what stands in the cluster.
+
+The leader repeats it.
+"""
 
 import asyncio
 import logging
@@ -39,7 +42,11 @@ from webhook.engine import Engine
 
 FIELD_MANAGER = "gatewright-audit"
 REQUEST = Request(None, "cluster")
-FIGURES = ("violations", "wouldDeny", "auditedObjects")  # of an audit, in the status of a policy object
+FIGURES = (
+    "violations",
+    "wouldDeny",
+    "auditedObjects",
+)  # of an audit, in the status of a policy object
 SOON = timedelta(seconds=15)  # at least, between the starts of two passes
 TIMEOUT = 3600.0  # seconds: 5,000 reports take minutes at the default rate
 YIELD_EVERY = 20  # objects judged before other tasks of the process run
@@ -79,15 +86,23 @@ class Audit:
         """FIGURES of the last finished pass by policy object: its name, or `namespace/name`."""
 
     def controller(self, metrics: Metrics, caches: Caches) -> Controller:
-        """Return the controller that runs it; adding REQUEST asks for a pass soon, as Kubernetes' policies do."""
-        controller = Controller("audit", reconcile=self.reconcile, metrics=metrics, workers=1, timeout=TIMEOUT)
+        """Return the controller that runs it.
+
+        Adding REQUEST asks for a pass soon, as Kubernetes' policies do.
+        """
+        controller = Controller(
+            "audit", reconcile=self.reconcile, metrics=metrics, workers=1, timeout=TIMEOUT
+        )
         for resource in VALIDATING if self._kubernetes else ():
             controller.watch(caches.of(resource, optional=True), always(REQUEST), spec_changed)
         controller.add(REQUEST)
         return controller
 
     async def reconcile(self, _: Request) -> Result:
-        """Run one pass, unless the last one has only just begun. ApiError where nothing can be read or written."""
+        """Run one pass, unless the last one has only just begun.
+
+        ApiError where nothing can be read or written.
+        """
         engine, now = self._engine(), self._now()
         if engine is None:
             return Result(SOON)
@@ -115,9 +130,12 @@ class Audit:
     async def _judge(self, engine: Engine, lister: Lister, now: datetime) -> Judge:
         """Return the judge by this engine, with Kubernetes' own policies if they count.
 
-        ApiError where something that policies look up cannot be listed: they could decide about no object.
+        ApiError where something that policies look up cannot be listed: they could decide about no
+        object.
         """
-        known = await look_up(lister, engine)  # before Kubernetes' policies, which look nothing up and may be unread
+        known = await look_up(
+            lister, engine
+        )  # before Kubernetes' policies, which look nothing up and may be unread
         if lister.unread:
             raise next(iter(lister.unread.values()))
         if self._kubernetes:
@@ -142,15 +160,22 @@ class Audit:
         return found, number
 
     async def _report(self, found: list[Judged], lister: Lister, now: datetime) -> Changes | None:
-        """Bring the reports in the cluster up to date; return what was written, None where there can be no reports."""
+        """Bring the reports in the cluster up to date.
+
+        Return what was written, None where there can be no reports.
+        """
         kinds = KINDS[self._format]
         stored = list[Stored]()
         try:
             for resource in kinds:
-                listed = lister.list(resource, metadata_only=True, labels=SELECTOR, first=MAX_REPORTS)
+                listed = lister.list(
+                    resource, metadata_only=True, labels=SELECTOR, first=MAX_REPORTS
+                )
                 stored += [Stored.of(each["metadata"]) async for each in listed]
         except NotFound:
-            log.warning("no audit reports are written: the CRDs of %s are not installed", self._format)
+            log.warning(
+                "no audit reports are written: the CRDs of %s are not installed", self._format
+            )
             return None
         planned = changes(found, stored, {(each.group, each.kind) for each in lister.unread})
         there = {each.name for each in stored}
@@ -158,7 +183,9 @@ class Audit:
             with suppress(NotFound):  # it is gone with its object, or its namespace
                 await self._apply(judged, now, is_there=judged.uid in there)
         for each in planned.delete:
-            delete = partial(self._client.delete, kinds.of(each.namespace), each.name, each.namespace)
+            delete = partial(
+                self._client.delete, kinds.of(each.namespace), each.name, each.namespace
+            )
             with suppress(NotFound):
                 await self._limit.send(delete)
         return planned
@@ -180,4 +207,7 @@ def totals(engine: Engine, found: Iterable[Judged], objects: int) -> dict[str, d
         violations.update(policies)
         violating.update(set(policies))
     titles = {each.title for each in engine.policies} | violations.keys()
-    return {title: dict(zip(FIGURES, (violations[title], violating[title], objects), strict=True)) for title in titles}
+    return {
+        title: dict(zip(FIGURES, (violations[title], violating[title], objects), strict=True))
+        for title in titles
+    }

@@ -19,8 +19,8 @@ async def verdicts(
 ) -> AsyncIterator[tuple[Object, list[Verdict]]]:
     """Yield each object that stands in a cluster, with the verdict of each judge.
 
-    Skipped are objects that are being deleted, those in `excluded` namespaces, and those whose owner answers for them
-    by all judges, unless some policy has rules about these alone.
+    Skipped are objects that are being deleted, those in `excluded` namespaces, and those whose
+    owner answers for them by all judges, unless some policy has rules about these alone.
     """
     kinds = frozenset[Kind]().union(*(judge.kinds for judge in judges))
     when_owned = frozenset[Kind]().union(*(judge.kinds_judged_when_owned for judge in judges))
@@ -49,7 +49,12 @@ async def look_up(lister: Lister, *engines: Engine) -> Known:
                 known.add(each, each["metadata"].get("namespace", ""))
         if not lister.unread.keys().isdisjoint(resources):
             known.forget(name)
-    optional = {kind: resource_of(kind) for engine in engines for each in engine.planners for kind in each.optional}
+    optional = {
+        kind: resource_of(kind)
+        for engine in engines
+        for each in engine.planners
+        for kind in each.optional
+    }
     known.served = frozenset(
         [
             (kind.group, kind.plural)
@@ -62,7 +67,9 @@ async def look_up(lister: Lister, *engines: Engine) -> Known:
 
 def resource_of(kind: Kind) -> Resource:
     """Return where the objects of a kind are listed, in its newest version."""
-    return Resource(kind.group, kind.versions[-1], kind.plural, kind.kind, namespaced=kind.namespaced)
+    return Resource(
+        kind.group, kind.versions[-1], kind.plural, kind.kind, namespaced=kind.namespaced
+    )
 
 
 def resource_named(group: str, kind: str) -> Resource:

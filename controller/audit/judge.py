@@ -12,20 +12,30 @@ Object = dict[str, Any]
 
 
 class Judge:
-    """Judges objects by one engine, with what is known of their cluster. An owner answers for what it controls."""
+    """Judges objects by one engine, with what is known of their cluster.
+
+    An owner answers for what it controls.
+    """
 
     def __init__(self, engine: Engine, known: Known, now: datetime) -> None:
         """Use this engine, these look-ups and this time."""
         self.engine = engine
         self._known, self._now = known, now
         self._judged_by = {
-            kind: {each.title for each in engine.policies if _judges(each, kind) and not each.policy.judges_owned}
+            kind: {
+                each.title
+                for each in engine.policies
+                if _judges(each, kind) and not each.policy.judges_owned
+            }
             for kind in engine.judged_kinds
         }
         self._by_name = {(kind.group, kind.kind): kind for kind in self._judged_by}
         self._planned = frozenset(planner.kind for planner in engine.planners)
         self.kinds_judged_when_owned = engine.for_owned.judged_kinds
-        """The kinds about which some policy has rules that the owner of an object cannot answer for."""
+        (
+            """The kinds about which some policy has rules that the owner of an object cannot answer "
+        "for."""
+        )
 
     @property
     def kinds(self) -> Collection[Kind]:
@@ -33,7 +43,10 @@ class Judge:
         return self._judged_by.keys()
 
     def __call__(self, kind: Kind, object: Object, *, is_owned: bool) -> Verdict:
-        """Return the verdict on an object; where its owner answers for it (`is_owned`), only by policies for owned."""
+        """Return the verdict on an object.
+
+        Where its owner answers for it (`is_owned`), only by policies for owned.
+        """
         metadata = object["metadata"]
         namespace, name = metadata.get("namespace", ""), metadata["name"]
         attributes = Attributes(
@@ -48,21 +61,30 @@ class Judge:
             namespace=name if (kind.group, kind.plural) == NAMESPACES else namespace,
         )
         engine = self.engine.for_owned if is_owned else self.engine
-        return engine.validate(Request(attributes, object, None, {**self._known.about(namespace), NOW: self._now}))
+        return engine.validate(
+            Request(attributes, object, None, {**self._known.about(namespace), NOW: self._now})
+        )
 
     def owner_answers(self, kind: Kind, object: Object) -> bool:
         """Whether the owner of an object is judged by the same policies, or plans it."""
         if kind not in self._judged_by:
             return True
-        return any(self._answers_for(kind, each) for each in object["metadata"].get("ownerReferences") or ())
+        return any(
+            self._answers_for(kind, each)
+            for each in object["metadata"].get("ownerReferences") or ()
+        )
 
     def _answers_for(self, kind: Kind, owner: Object) -> bool:
         group = owner["apiVersion"].rpartition("/")[0]
         above = self._by_name.get((group, owner["kind"])) if owner.get("controller") else None
-        return above is not None and (self._judged_by[kind] <= self._judged_by[above] or above in self._planned)
+        return above is not None and (
+            self._judged_by[kind] <= self._judged_by[above] or above in self._planned
+        )
 
 
 def _judges(policy: BoundPolicy, kind: Kind) -> bool:
     if policy.policy.validate is None:
         return False
-    return any(target.kind == kind and policy.match.can_select(target) for target in policy.policy.targets)
+    return any(
+        target.kind == kind and policy.match.can_select(target) for target in policy.policy.targets
+    )

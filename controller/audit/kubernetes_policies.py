@@ -13,12 +13,24 @@ from webhook.policy_sets.admission_policies import Native, native_policies
 from webhook.policy_sets.policy_set import document_of
 
 VALIDATING = (
-    Resource(GROUP, "v1", "validatingadmissionpolicies", "ValidatingAdmissionPolicy", namespaced=False),
-    Resource(GROUP, "v1", "validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding", namespaced=False),
+    Resource(
+        GROUP, "v1", "validatingadmissionpolicies", "ValidatingAdmissionPolicy", namespaced=False
+    ),
+    Resource(
+        GROUP,
+        "v1",
+        "validatingadmissionpolicybindings",
+        "ValidatingAdmissionPolicyBinding",
+        namespaced=False,
+    ),
 )
 MUTATING = tuple(
     Resource(
-        GROUP, version, each.plural.replace("validating", "mutating"), f"Mutating{each.kind[10:]}", namespaced=False
+        GROUP,
+        version,
+        each.plural.replace("validating", "mutating"),
+        f"Mutating{each.kind[10:]}",
+        namespaced=False,
     )
     for version in ("v1", "v1beta1", "v1alpha1")
     for each in VALIDATING
@@ -30,7 +42,11 @@ async def kubernetes_policies(lister: Lister, *, mutating: bool = False) -> list
     """Return the policies that are bound in a cluster, and the faults of those that cannot be evaluated here."""
     found: dict[str, Object] = {}
     for resource in (*VALIDATING, *(MUTATING if mutating else ())):
-        found |= {_title(each): each async for each in lister.objects(resource) if _title(each) not in found}
+        found |= {
+            _title(each): each
+            async for each in lister.objects(resource)
+            if _title(each) not in found
+        }
     if not found:
         return []
     served: dict[tuple[str, str], Resource] = {}
@@ -46,9 +62,15 @@ async def kubernetes_policies(lister: Lister, *, mutating: bool = False) -> list
 
 
 def joined(engine: Engine, policies: Iterable[BoundPolicy]) -> Engine:
-    """Return the engine with more policies; one whose name is taken already is called `kubernetes:NAME`."""
+    """Return the engine with more policies.
+
+    One whose name is taken already is called `kubernetes:NAME`.
+    """
     taken = {each.title for each in engine.policies}
-    more = [replace(each, name=f"kubernetes:{each.name}") if each.name in taken else each for each in policies]
+    more = [
+        replace(each, name=f"kubernetes:{each.name}") if each.name in taken else each
+        for each in policies
+    ]
     return engine.with_policies((*engine.policies, *more)) if more else engine
 
 
@@ -57,7 +79,10 @@ def _title(object: Object) -> str:
 
 
 def _param_kind(document: Document) -> tuple[str, str]:
-    """Return group and kind of a policy's parameters; nothing has the kind of those of a policy without any."""
+    """Return group and kind of a policy's parameters.
+
+    Nothing has the kind of those of a policy without any.
+    """
     wanted = (document.value.get("spec") or {}).get("paramKind") or {"apiVersion": "", "kind": ""}
     return wanted["apiVersion"].rpartition("/")[0], wanted["kind"]
 

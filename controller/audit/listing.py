@@ -11,7 +11,9 @@ from kube.errors import ApiError, Gone, NotFound, TooManyRequests, Unreachable
 from kube.resource import Resource
 
 MAX_PAGE = 2_000  # objects of a page after the first one, where they are small
-PAGE_BYTES = 6 * 1024 * 1024  # of JSON that a later page has at most, if its objects are as large as those before
+PAGE_BYTES = (
+    6 * 1024 * 1024
+)  # of JSON that a later page has at most, if its objects are as large as those before
 ATTEMPTS = 3  # at a request that an overloaded server refuses
 RETRY_AFTER = 1.0  # seconds, where the server names none
 
@@ -28,7 +30,10 @@ class RateLimit:
         self._next = 0.0
 
     async def send(self, request: Callable[[], Awaitable[Answer]]) -> Answer:
-        """Send a request in its turn, and again when the server asks for that. TooManyRequests after ATTEMPTS."""
+        """Send a request in its turn, and again when the server asks for that.
+
+        TooManyRequests after ATTEMPTS.
+        """
         for attempt in range(1, ATTEMPTS + 1):
             now = time.monotonic()
             turn = max(self._next, now)
@@ -61,10 +66,12 @@ class Lister:
         return resource.api_version in self._versions
 
     async def objects(self, resource: Resource, labels: str | None = None) -> AsyncIterator[Object]:
-        """Yield every object of a resource; of one that the API server does not have there are none.
+        """Yield every object of a resource.
 
-        A resource that cannot be listed is `unread`. ApiError where the API server does not say what it has, or
-        cannot be reached.
+        Of one that the API server does not have there are none.
+
+        A resource that cannot be listed is `unread`. ApiError where the API server does not say
+        what it has, or cannot be reached.
         """
         if not await self.has(resource):
             return
@@ -79,15 +86,24 @@ class Lister:
             self.unread[resource] = error
 
     async def list(
-        self, resource: Resource, *, metadata_only: bool = False, labels: str | None = None, first: int = PAGE
+        self,
+        resource: Resource,
+        *,
+        metadata_only: bool = False,
+        labels: str | None = None,
+        first: int = PAGE,
     ) -> AsyncIterator[Object]:
-        """Yield every object of a resource once, without managedFields; `first` is the size of the first page.
+        """Yield every object of a resource once, without managedFields.
 
-        A list that takes so long that its token expires continues with what there is now. ApiError where the API
-        server refuses.
+        `first` is the size of the first page.
+
+        A list that takes so long that its token expires continues with what there is now. ApiError
+        where the API server refuses.
         """
         for namespace in self._namespaces if resource.namespaced and self._namespaces else (None,):
-            list_page = partial(self.client.page, resource, namespace, labels=labels, metadata_only=metadata_only)
+            list_page = partial(
+                self.client.page, resource, namespace, labels=labels, metadata_only=metadata_only
+            )
             token, limit = "", first
             while True:
                 try:

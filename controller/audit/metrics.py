@@ -19,17 +19,24 @@ class AuditMetrics:
         """Register them; `interval` is the pause between two audits."""
         self._violations = Gauge(
             "gatewright_audit_violations",
-            f"Violations found by the last audit; series beyond {MAX_SERIES} are summed as {OTHER}.",
+            (
+                f"Violations found by the last audit; series beyond {MAX_SERIES} are summed as "
+                f"{OTHER}."
+            ),
             ["policy", "namespace", "severity"],
             registry=registry,
         )
         self._duration = Gauge(
-            "gatewright_audit_duration_seconds", "Duration of the last finished audit.", registry=registry
+            "gatewright_audit_duration_seconds",
+            "Duration of the last finished audit.",
+            registry=registry,
         )
-        self._objects = Gauge("gatewright_audit_objects", "Objects judged by the last audit.", registry=registry)
-        Gauge("gatewright_audit_interval_seconds", "Pause between two audits.", registry=registry).set(
-            interval.total_seconds()
+        self._objects = Gauge(
+            "gatewright_audit_objects", "Objects judged by the last audit.", registry=registry
         )
+        Gauge(
+            "gatewright_audit_interval_seconds", "Pause between two audits.", registry=registry
+        ).set(interval.total_seconds())
         self._success = Gauge(
             "gatewright_audit_last_success_timestamp_seconds",
             "Unix time at which an audit last read everything and wrote its reports.",
@@ -39,16 +46,23 @@ class AuditMetrics:
     def judged(self, found: Iterable[Judged], objects: int) -> None:
         """Show the violations that an audit found in `objects` objects."""
         violations = Counter(
-            (each.policy, judged.namespace, each.severity) for judged in found for each in judged.results
+            (each.policy, judged.namespace, each.severity)
+            for judged in found
+            for each in judged.results
         )
         self._violations.clear()
         ordered = sorted(violations.items(), key=lambda item: (-item[1], item[0]))
         for index, (labels, number) in enumerate(ordered):
-            self._violations.labels(*(labels if index < MAX_SERIES else (OTHER, OTHER, OTHER))).inc(number)
+            self._violations.labels(*(labels if index < MAX_SERIES else (OTHER, OTHER, OTHER))).inc(
+                number
+            )
         self._objects.set(objects)
 
     def finished(self, seconds: float, succeeded: datetime | None) -> None:
-        """Record the end of an audit that took `seconds`; `succeeded` is when, if nothing failed."""
+        """Record the end of an audit that took `seconds`.
+
+        `succeeded` is when, if nothing failed.
+        """
         self._duration.set(seconds)
         if succeeded is not None:
             self._success.set(succeeded.timestamp())

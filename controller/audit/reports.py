@@ -1,7 +1,8 @@
 """Reports (openreports.io/v1alpha1, or wgpolicyk8s.io/v1alpha2) of an audit, and which of them to write. Pure.
 
-One report for each object with violations, named after its UID and owned by it, so that it goes with the object. Only
-failures, warnings and errors are reported, and at most MAX_REPORTS objects, in a stable order.
+One report for each object with violations, named after its UID and owned by it, so that it goes
+with the object. Only failures, warnings and errors are reported, and at most MAX_REPORTS objects,
+in a stable order.
 """
 
 import hashlib
@@ -48,7 +49,13 @@ KINDS: dict[Format, Kinds] = {
     ),
     "wgpolicyk8s": Kinds(
         Resource("wgpolicyk8s.io", "v1alpha2", "policyreports", "PolicyReport"),
-        Resource("wgpolicyk8s.io", "v1alpha2", "clusterpolicyreports", "ClusterPolicyReport", namespaced=False),
+        Resource(
+            "wgpolicyk8s.io",
+            "v1alpha2",
+            "clusterpolicyreports",
+            "ClusterPolicyReport",
+            namespaced=False,
+        ),
     ),
 }
 
@@ -77,8 +84,13 @@ class Changes(NamedTuple):
     delete: tuple[Stored, ...]
 
 
-def changes(judged: Iterable[Judged], existing: Iterable[Stored], unread: Collection[GroupKind]) -> Changes:
-    """Return whose reports to apply, and which to delete. Those of kinds that could not be listed (`unread`) stay."""
+def changes(
+    judged: Iterable[Judged], existing: Iterable[Stored], unread: Collection[GroupKind]
+) -> Changes:
+    """Return whose reports to apply, and which to delete.
+
+    Those of kinds that could not be listed (`unread`) stay.
+    """
     there = {(each.namespace, each.name): each for each in existing}
     ordered = sorted(judged, key=lambda each: (each.namespace, each.kind, each.name, each.uid))
     totals = accumulate(min(len(each.results), MAX_RESULTS) for each in ordered)
@@ -87,7 +99,11 @@ def changes(judged: Iterable[Judged], existing: Iterable[Stored], unread: Collec
     wanted = {(each.namespace, each.uid): each for each in ordered[:room]}
     if left_out := ordered[room:]:
         wanted["", TRUNCATED] = truncated(len(left_out), len(ordered))
-    apply = (each for key, each in wanted.items() if key not in there or there[key].digest != digest(each))
+    apply = (
+        each
+        for key, each in wanted.items()
+        if key not in there or there[key].digest != digest(each)
+    )
     gone = (each for key, each in there.items() if key not in wanted and each.about not in unread)
     return Changes(tuple(apply), tuple(gone))
 
@@ -95,7 +111,8 @@ def changes(judged: Iterable[Judged], existing: Iterable[Stored], unread: Collec
 def truncated(left_out: int, total: int) -> Judged:
     """Return what the one report says that is about no object: how many objects with violations have none."""
     message = (
-        f"{left_out:,} of {total:,} objects with violations are not reported: at most {MAX_REPORTS:,} reports "
+        f"{left_out:,} of {total:,} objects with violations are not reported: at most "
+        f"{MAX_REPORTS:,} reports "
         f"and {MAX_TOTAL:,} results are kept"
     )
     result = Result(SOURCE, "audit", "", message, "warn", "medium", "audit")
@@ -111,7 +128,12 @@ def report(judged: Judged, format: Format, now: datetime) -> Object:
     """Return the report of one object, its results found `now`."""
     resource = KINDS[format].of(judged.namespace)
     namespace = {"namespace": judged.namespace} if judged.namespace else {}
-    metadata: Object = {"name": judged.uid, **namespace, "labels": MANAGED, "annotations": {HASH: digest(judged)}}
+    metadata: Object = {
+        "name": judged.uid,
+        **namespace,
+        "labels": MANAGED,
+        "annotations": {HASH: digest(judged)},
+    }
     found: Object = {
         "apiVersion": resource.api_version,
         "kind": resource.kind,
@@ -120,24 +142,40 @@ def report(judged: Judged, format: Format, now: datetime) -> Object:
         "results": [_entry(each, now) for each in judged.results[:MAX_RESULTS]],
     }
     if judged.kind:
-        reference = {"apiVersion": judged.api_version, "kind": judged.kind, "name": judged.name, "uid": judged.uid}
+        reference = {
+            "apiVersion": judged.api_version,
+            "kind": judged.kind,
+            "name": judged.name,
+            "uid": judged.uid,
+        }
         metadata["ownerReferences"] = [reference]
         found["scope"] = {**reference, **namespace}
     if format == "openreports":
         found["source"] = SOURCE
-        found["configuration"] = {"limits": {"maxResults": MAX_RESULTS, "statusFilter": [*REPORTED]}}
+        found["configuration"] = {
+            "limits": {"maxResults": MAX_RESULTS, "statusFilter": [*REPORTED]}
+        }
     return found
 
 
 def with_first_seen(new: Object, old: Mapping[str, Any]) -> Object:
     """Return a report whose results keep the time at which the stored one first had them."""
-    seen = {_same(each): each["timestamp"] for each in old.get("results") or () if "timestamp" in each}
-    results = [{**each, "timestamp": seen.get(_same(each), each["timestamp"])} for each in new["results"]]
+    seen = {
+        _same(each): each["timestamp"] for each in old.get("results") or () if "timestamp" in each
+    }
+    results = [
+        {**each, "timestamp": seen.get(_same(each), each["timestamp"])} for each in new["results"]
+    ]
     return {**new, "results": results}
 
 
 def _same(result: Mapping[str, Any]) -> tuple[Any, ...]:
-    return result.get("policy"), result.get("rule"), (result.get("properties") or {}).get("path"), result.get("message")
+    return (
+        result.get("policy"),
+        result.get("rule"),
+        (result.get("properties") or {}).get("path"),
+        result.get("message"),
+    )
 
 
 def _number(judged: Judged, level: str) -> int:

@@ -1,4 +1,7 @@
-"""What an audit finds about an object, in the words of a Report: one result for each violation. Pure."""
+"""What an audit finds about an object, in the words of a Report: one result for each violation.
+
+Pure.
+"""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, NamedTuple
@@ -35,8 +38,13 @@ class Judged(NamedTuple):
     results: tuple[Result, ...]
 
 
-def results_of(object: Object, verdict: Verdict, policies: Mapping[str, BoundPolicy]) -> Judged | None:
-    """Return the results for an object of a cluster by policies (by title); None where there are none."""
+def results_of(
+    object: Object, verdict: Verdict, policies: Mapping[str, BoundPolicy]
+) -> Judged | None:
+    """Return the results for an object of a cluster by policies (by title).
+
+    None where there are none.
+    """
     if verdict.is_plain:
         return None
     results = tuple(dict.fromkeys(_results(verdict, policies)))
@@ -52,4 +60,12 @@ def _results(verdict: Verdict, policies: Mapping[str, BoundPolicy]) -> Iterator[
         if bound is None:  # from a kind's type or its planner
             yield Result(each.policy, "", each.path, each.message, level, "high", "kinds")
         else:
-            yield Result(each.policy, bound.policy.name, each.path, each.message, level, bound.severity, bound.category)
+            yield Result(
+                each.policy,
+                bound.policy.name,
+                each.path,
+                each.message,
+                level,
+                bound.severity,
+                bound.category,
+            )

@@ -28,7 +28,9 @@ class Cluster:
 
     def kinds(self, group: str, version: str) -> list[Definition]:
         """Return what is served under one group and version."""
-        return [kind for (each, its, _), kind in self._kinds.items() if (each, its) == (group, version)]
+        return [
+            kind for (each, its, _), kind in self._kinds.items() if (each, its) == (group, version)
+        ]
 
     def groups(self) -> dict[str, list[str]]:
         """Return the versions served of each named group."""
@@ -49,13 +51,19 @@ class Cluster:
 
     def _undefine(self, crd: Object) -> None:
         group, plural = crd["spec"]["group"], crd["spec"]["names"]["plural"]
-        self._kinds = {place: kind for place, kind in self._kinds.items() if (place[0], place[2]) != (group, plural)}
+        self._kinds = {
+            place: kind
+            for place, kind in self._kinds.items()
+            if (place[0], place[2]) != (group, plural)
+        }
 
     def _stored(self, kind: Definition, object: Object) -> None:
         self._uids.add(object["metadata"]["uid"])
         if kind.resource.kind == "CustomResourceDefinition":
             self.define(object)
-        if self._orphaned(object) or (kind.bucket == NAMESPACES and "deletionTimestamp" in object["metadata"]):
+        if self._orphaned(object) or (
+            kind.bucket == NAMESPACES and "deletionTimestamp" in object["metadata"]
+        ):
             self._collect_soon()
 
     def _removed(self, kind: Definition, object: Object) -> None:
@@ -77,7 +85,10 @@ class Cluster:
             asyncio.get_running_loop().call_soon(self._collect)
 
     def _collect(self) -> None:
-        """Delete what no owner holds any more, and what is in namespaces that end; then those namespaces."""
+        """Delete what no owner holds any more, and what is in namespaces that end.
+
+        Then those namespaces.
+        """
         self._collecting = False
         kinds = {kind.bucket: kind for kind in self._kinds.values()}
         namespaces = self._storage.all(NAMESPACES)
@@ -88,4 +99,6 @@ class Cluster:
                 self._writes.delete(Write(kinds[bucket], namespace, name), {})
         inhabited = {namespace for _, (namespace, _), _ in self._storage.everything()}
         for name in ending - inhabited:
-            self._uids.discard(self._storage.commit(NAMESPACES, ("", name), None)["metadata"]["uid"])
+            self._uids.discard(
+                self._storage.commit(NAMESPACES, ("", name), None)["metadata"]["uid"]
+            )

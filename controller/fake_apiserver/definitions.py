@@ -24,7 +24,9 @@ BUILT_IN_LISTS: dict[str, tuple[str, ...]] = {
     "matchConditions": ("name",),
     "finalizers": (),  # a set
 }
-METADATA_LISTS = {("metadata", name): BUILT_IN_LISTS[name] for name in ("ownerReferences", "finalizers")}
+METADATA_LISTS = {
+    ("metadata", name): BUILT_IN_LISTS[name] for name in ("ownerReferences", "finalizers")
+}
 BUILT_IN_ATOMS = frozenset(
     {"selector", "nodeSelector", "configMapKeyRef", "secretKeyRef", "fieldRef", "resourceFieldRef"}
 )
@@ -53,7 +55,11 @@ class Definition:
         if self.custom:
             return self.lists.get(path)
         if path[-1] == "ports":
-            return ("containerPort", "protocol") if "containers" in path[-2].lower() else ("port", "protocol")
+            return (
+                ("containerPort", "protocol")
+                if "containers" in path[-2].lower()
+                else ("port", "protocol")
+            )
         return BUILT_IN_LISTS.get(path[-1])
 
     def atomic(self, path: tuple[str, ...]) -> bool:
@@ -62,13 +68,21 @@ class Definition:
 
 
 def built_in() -> Iterator[Definition]:
-    """Yield the built-in kinds; a capital S: with status, a capital G: with generation, a C: of the cluster."""
+    """Yield the built-in kinds.
+
+    A capital S: with status, a capital G: with generation, a C: of the cluster.
+    """
     for line in KINDS.strip().splitlines():
         api_version, plural, kind, *flags = line.split()
         group, _, version = api_version.rpartition("/")
         traits = "".join(flags)
         resource = Resource(group, version, plural, kind, namespaced="C" not in traits)
-        yield Definition(resource, status="S" in traits, generation="G" in traits, selectable=SELECTABLE.get(kind, ()))
+        yield Definition(
+            resource,
+            status="S" in traits,
+            generation="G" in traits,
+            selectable=SELECTABLE.get(kind, ()),
+        )
 
 
 KINDS = """
@@ -113,17 +127,27 @@ def from_crd(crd: Object) -> Iterator[Definition]:
         names = spec["names"]
         schema = version.get("schema", {}).get("openAPIV3Schema", {})
         yield Definition(
-            Resource(spec["group"], version["name"], names["plural"], names["kind"], spec["scope"] == "Namespaced"),
+            Resource(
+                spec["group"],
+                version["name"],
+                names["plural"],
+                names["kind"],
+                spec["scope"] == "Namespaced",
+            ),
             status="status" in version.get("subresources", {}),
             generation=True,
             custom=True,
             schema=schema,
-            selectable=tuple(each["jsonPath"].lstrip(".") for each in version.get("selectableFields", [])),
+            selectable=tuple(
+                each["jsonPath"].lstrip(".") for each in version.get("selectableFields", [])
+            ),
             lists=dict(keyed_lists(schema)) | METADATA_LISTS,
         )
 
 
-def keyed_lists(schema: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
+def keyed_lists(
+    schema: Any, path: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
     """Yield the lists of a schema that are not atomic, by path of field names, with the keys of their items."""
     if schema.get("x-kubernetes-list-type") == "map":
         yield path, tuple(schema["x-kubernetes-list-map-keys"])

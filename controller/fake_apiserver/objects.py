@@ -11,7 +11,10 @@ from controller.fake_apiserver.schema import faults, prune
 
 
 def admit(kind: Definition, object: Object) -> Object:
-    """Return an object as it is stored: defaults filled in, unknown fields dropped; or refuse it."""
+    """Return an object as it is stored: defaults filled in, unknown fields dropped.
+
+    Or refuse it.
+    """
     if kind.custom:
         object = prune(object, kind.schema, top=True)
         if causes := list(faults(object, kind.schema)):
@@ -20,13 +23,17 @@ def admit(kind: Definition, object: Object) -> Object:
     metadata = object["metadata"]
     match kind.resource.kind:
         case "Namespace":
-            metadata["labels"] = (metadata.get("labels") or {}) | {"kubernetes.io/metadata.name": metadata["name"]}
+            metadata["labels"] = (metadata.get("labels") or {}) | {
+                "kubernetes.io/metadata.name": metadata["name"]
+            }
             object.setdefault("status", {"phase": "Active"})
         case "CustomResourceDefinition":
             object.setdefault("status", {"conditions": [{"type": "Established", "status": "True"}]})
         case "Secret":
             texts = object.pop("stringData", {})
-            encoded = {name: base64.b64encode(text.encode()).decode() for name, text in texts.items()}
+            encoded = {
+                name: base64.b64encode(text.encode()).decode() for name, text in texts.items()
+            }
             if encoded:
                 object["data"] = (object.get("data") or {}) | encoded
             object.setdefault("type", "Opaque")

@@ -5,7 +5,16 @@ from dataclasses import dataclass, field
 import orjson
 
 from controller.fake_apiserver.definitions import Definition
-from controller.fake_apiserver.paths import Path, leaves, merge, paths_in, present, remove, text, tree
+from controller.fake_apiserver.paths import (
+    Path,
+    leaves,
+    merge,
+    paths_in,
+    present,
+    remove,
+    text,
+    tree,
+)
 from controller.fake_apiserver.refusals import Object, Refusal
 
 
@@ -37,9 +46,9 @@ Owners = dict[Manager, Owned]
 def read(object: Object) -> Owners:
     """Return the owners of an object's fields."""
     return {
-        Manager(entry["manager"], entry["operation"], entry["apiVersion"], entry.get("subresource", "")): Owned(
-            set(paths_in(entry["fieldsV1"])), entry["time"]
-        )
+        Manager(
+            entry["manager"], entry["operation"], entry["apiVersion"], entry.get("subresource", "")
+        ): Owned(set(paths_in(entry["fieldsV1"])), entry["time"])
         for entry in object["metadata"].get("managedFields") or []
     }
 
@@ -49,15 +58,31 @@ def write(object: Object, owners: Owners, now: str) -> None:
     entries = []
     for manager, owned in owners.items():
         if owned.paths:
-            entry: Object = {"manager": manager.name, "operation": manager.operation, "apiVersion": manager.api_version}
+            entry: Object = {
+                "manager": manager.name,
+                "operation": manager.operation,
+                "apiVersion": manager.api_version,
+            }
             entry |= {"time": owned.time if owned.time and owned.paths == owned.was else now}
             entry |= {"fieldsType": "FieldsV1", "fieldsV1": tree(owned.paths)}
-            entries.append(entry | ({"subresource": manager.subresource} if manager.subresource else {}))
+            entries.append(
+                entry | ({"subresource": manager.subresource} if manager.subresource else {})
+            )
     object["metadata"]["managedFields"] = entries
 
 
-def apply(live: Object, applied: Object, kind: Definition, manager: Manager, owners: Owners, *, force: bool) -> Object:
-    """Return `live` with what `manager` applies; fields it applied before, and no other manager owns, go.
+def apply(
+    live: Object,
+    applied: Object,
+    kind: Definition,
+    manager: Manager,
+    owners: Owners,
+    *,
+    force: bool,
+) -> Object:
+    """Return `live` with what `manager` applies.
+
+    Fields it applied before, and no other manager owns, go.
 
     Changes `owners`. Raises the conflicts with other managers unless `force` is given.
     """
@@ -82,7 +107,10 @@ def apply(live: Object, applied: Object, kind: Definition, manager: Manager, own
 
 
 def update(old: Object, new: Object, kind: Definition, manager: Manager, owners: Owners) -> None:
-    """Make a manager own the fields that it changed by update or patch; removed fields have no owner."""
+    """Make a manager own the fields that it changed by update or patch.
+
+    Removed fields have no owner.
+    """
     before, after = dict(leaves(old, kind)), dict(leaves(new, kind))
     changed = {path for path, value in after.items() if path not in before or before[path] != value}
     for owned in owners.values():
@@ -94,7 +122,11 @@ def update(old: Object, new: Object, kind: Definition, manager: Manager, owners:
 def conflicts(taken: dict[Manager, set[Path]]) -> Refusal:
     """Return the refusal to apply fields that these managers own."""
     causes = [
-        {"reason": "FieldManagerConflict", "message": f'conflict with "{manager.name}"', "field": dotted(path)}
+        {
+            "reason": "FieldManagerConflict",
+            "message": f'conflict with "{manager.name}"',
+            "field": dotted(path),
+        }
         for manager, paths in taken.items()
         for path in sorted(paths)
     ]

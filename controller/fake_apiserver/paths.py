@@ -1,7 +1,8 @@
 """Field paths of an object as `managedFields` writes them, and what stands at them.
 
-A path is a tuple of elements: `f:name` for a field, `k:{"name":"app"}` for an item of a keyed list, `v:"a"` for a
-member of a set. Known keyed lists are those of `definitions`; every other list is atomic: one value with one owner.
+A path is a tuple of elements: `f:name` for a field, `k:{"name":"app"}` for an item of a keyed list,
+`v:"a"` for a member of a set. Known keyed lists are those of `definitions`; every other list is
+atomic: one value with one owner.
 """
 
 from collections.abc import Iterator
@@ -31,8 +32,13 @@ UNOWNED = {("apiVersion",), ("kind",)} | {
 }
 
 
-def leaves(value: Any, kind: Definition, names: Path = (), path: Path = ()) -> Iterator[tuple[Path, Any]]:
-    """Yield each path that somebody can own, with its value; an item of a keyed list is one itself (value True)."""
+def leaves(
+    value: Any, kind: Definition, names: Path = (), path: Path = ()
+) -> Iterator[tuple[Path, Any]]:
+    """Yield each path that somebody can own, with its value.
+
+    An item of a keyed list is one itself (value True).
+    """
     if names in UNOWNED:
         return
     keys = kind.list_keys(names) if names and isinstance(value, list) else None
@@ -65,7 +71,9 @@ def text(value: Any) -> str:
 def position(items: list[Any], element: str) -> int | None:
     """Return where in a list the item of this element is."""
     keys = tuple(orjson.loads(element[2:])) if element.startswith("k:") else ()
-    return next((place for place, item in enumerate(items) if element_of(item, keys) == element), None)
+    return next(
+        (place for place, item in enumerate(items) if element_of(item, keys) == element), None
+    )
 
 
 def present(object: Any, path: Path) -> bool:
@@ -138,7 +146,11 @@ def tree(paths: set[Path]) -> Object:
 
 def tidy(node: Object) -> Object:
     """Leave the dot, which says that a path is owned itself, only where there is more below it."""
-    return {} if node == {".": {}} else {name: {} if name == "." else tidy(each) for name, each in node.items()}
+    return (
+        {}
+        if node == {".": {}}
+        else {name: {} if name == "." else tidy(each) for name, each in node.items()}
+    )
 
 
 def paths_in(node: Object, path: Path = ()) -> Iterator[Path]:

@@ -26,15 +26,27 @@ class Reads:
         if token := query.get("continue"):
             version, matching, start = self._continued(token)
             if version < self._storage.oldest:
-                now = [object for _, object in self._storage.all(kind.bucket, namespace) if chosen(object)]
+                now = [
+                    object
+                    for _, object in self._storage.all(kind.bucket, namespace)
+                    if chosen(object)
+                ]
                 rest = [object for object in now if _key(object) > _key(matching[start - 1])]
                 raise expired(self._token(self._storage.version, rest, 0))
         else:
-            matching = [object for _, object in self._storage.all(kind.bucket, namespace) if chosen(object)]
+            matching = [
+                object for _, object in self._storage.all(kind.bucket, namespace) if chosen(object)
+            ]
             version, start = self._storage.version, 0
             if int(query.get("resourceVersion") or 0) > version:
-                causes = [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]
-                raise Refusal(504, "Too large resource version", details={"causes": causes, "retryAfterSeconds": 1})
+                causes = [
+                    {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
+                ]
+                raise Refusal(
+                    504,
+                    "Too large resource version",
+                    details={"causes": causes, "retryAfterSeconds": 1},
+                )
         limit = int(query.get("limit") or 0) or len(matching)
         end = start + limit
         metadata: Object = {"resourceVersion": str(version)}
@@ -44,7 +56,10 @@ class Reads:
         resource = kind.resource
         items = [self.form(kind, object) for object in matching[start:end]]
         if not kind.custom:  # as the real one: the List says what its items are
-            items = [{name: item[name] for name in item if name not in ("apiVersion", "kind")} for item in items]
+            items = [
+                {name: item[name] for name in item if name not in ("apiVersion", "kind")}
+                for item in items
+            ]
         return {
             "kind": f"{resource.kind}List",
             "apiVersion": resource.api_version,
@@ -82,4 +97,8 @@ def metadata_only(object: Object) -> Object:
         items = [metadata_only(item) for item in object["items"]]
         listed = {"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1"}
         return listed | {"metadata": object["metadata"], "items": items}
-    return {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": object["metadata"]}
+    return {
+        "kind": "PartialObjectMetadata",
+        "apiVersion": "meta.k8s.io/v1",
+        "metadata": object["metadata"],
+    }

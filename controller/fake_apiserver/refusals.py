@@ -22,10 +22,12 @@ REASONS = {
 }
 
 
-class Refusal(Exception):  # noqa: N818  (a response, not an error)
+class Refusal(Exception):  # noqa: N818
     """An answer that is a Status instead of an object."""
 
-    def __init__(self, code: int, message: str, *, reason: str | None = None, details: Object | None = None) -> None:
+    def __init__(
+        self, code: int, message: str, *, reason: str | None = None, details: Object | None = None
+    ) -> None:
         super().__init__(message)
         self.code = code
         self.status: Object = {
@@ -53,7 +55,9 @@ def conflict(plural: str, name: str, why: str) -> Refusal:
 
 def expired(token: str) -> Refusal:
     """The continue token is too old; `token` continues the list with what there is now."""
-    refusal = Refusal(410, "The provided continue parameter is too old to display a consistent list result")
+    refusal = Refusal(
+        410, "The provided continue parameter is too old to display a consistent list result"
+    )
     refusal.status["metadata"] = {"continue": token}
     return refusal
 
@@ -61,5 +65,12 @@ def expired(token: str) -> Refusal:
 def invalid(kind: str, name: str, *causes: tuple[str, str]) -> Refusal:
     """The object breaks these rules: (field, message) each."""
     text = "; ".join(f"{field}: {message}" for field, message in causes)
-    listed = [{"reason": "FieldValueInvalid", "field": field, "message": message} for field, message in causes]
-    return Refusal(422, f'{kind} "{name}" is invalid: {text}', details={"name": name, "kind": kind, "causes": listed})
+    listed = [
+        {"reason": "FieldValueInvalid", "field": field, "message": message}
+        for field, message in causes
+    ]
+    return Refusal(
+        422,
+        f'{kind} "{name}" is invalid: {text}',
+        details={"name": name, "kind": kind, "causes": listed},
+    )

@@ -63,7 +63,9 @@ class Fault:
         headers = {"Retry-After": self.retry_after} if self.retry_after is not None else {}
         if self.garbage is not None:
             kind = "text/html" if self.garbage.startswith("<") else "application/json"
-            return web.Response(status=self.code, text=self.garbage, content_type=kind, headers=headers)
+            return web.Response(
+                status=self.code, text=self.garbage, content_type=kind, headers=headers
+            )
         status = Refusal(self.code, f"a fault of the test: {self.code}").status
         return web.json_response(status, status=self.code, headers=headers)
 

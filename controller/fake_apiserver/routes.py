@@ -30,7 +30,13 @@ class Routes:
     """Answers each request."""
 
     def __init__(
-        self, cluster: Cluster, reads: Reads, writes: Writes, watches: Watches, requests: Requests, token: str | None
+        self,
+        cluster: Cluster,
+        reads: Reads,
+        writes: Writes,
+        watches: Watches,
+        requests: Requests,
+        token: str | None,
     ) -> None:
         self._cluster = cluster
         self._reads = reads
@@ -90,13 +96,17 @@ class Routes:
     async def _read(self, request: web.Request, logged: Logged, write: Write) -> web.StreamResponse:
         kind = write.kind
         partial = "as=PartialObjectMetadata" in request.headers.get("Accept", "")
-        form: Callable[[Object], Object] = metadata_only if partial else lambda each: self._reads.form(kind, each)
+        form: Callable[[Object], Object] = (
+            metadata_only if partial else lambda each: self._reads.form(kind, each)
+        )
         if write.name:
             return encoded(200, form(self._writes.existing(write)))
         if logged.watch:
             watcher = self._watches.start(kind, write.namespace, request.query, form)
             self._requests.note(logged, 200)
-            return await self._watches.serve(request, watcher, float(request.query.get("timeoutSeconds") or 1800))
+            return await self._watches.serve(
+                request, watcher, float(request.query.get("timeoutSeconds") or 1800)
+            )
         page = self._reads.page(kind, write.namespace, request.query)
         return encoded(200, metadata_only(page) if partial else page)
 
@@ -121,31 +131,47 @@ class Routes:
     def _patch(self, request: web.Request, write: Write, body: Any) -> tuple[int, Object]:
         if request.content_type == APPLY_PATCH:
             if "fieldManager" not in request.query:
-                raise invalid("PatchOptions", "", ("fieldManager", "Required value: is required for apply patch"))
+                raise invalid(
+                    "PatchOptions",
+                    "",
+                    ("fieldManager", "Required value: is required for apply patch"),
+                )
             if not (isinstance(body, dict) and body.get("apiVersion") and body.get("kind")):
                 raise Refusal(400, "apiVersion and kind must be set")
             object = stated(body, write.kind)
-            applied, new = self._writes.apply(write, object, force=request.query.get("force") == "true")
+            applied, new = self._writes.apply(
+                write, object, force=request.query.get("force") == "true"
+            )
             return 201 if new else 200, applied
         if request.content_type == JSON_PATCH and isinstance(body, list):
             return 200, self._writes.json_patch(write, body)
         if request.content_type == MERGE_PATCH and isinstance(body, dict):
             return 200, self._writes.merge_patch(write, body)
-        raise Refusal(415, f"the body of the request was in an unknown format: {request.content_type}")
+        raise Refusal(
+            415, f"the body of the request was in an unknown format: {request.content_type}"
+        )
 
     def _discovery(self, path: str, accept: str | None) -> Object | None:
         """Return what is asked for at the paths that say what is served, None at others."""
         if accept == AGGREGATED and path in ("/api", "/apis"):
             served = self._cluster.groups() if path == "/apis" else {"": ["v1"]}
-            return {"kind": "APIGroupDiscoveryList", "items": [self._group(*each) for each in served.items()]}
+            return {
+                "kind": "APIGroupDiscoveryList",
+                "items": [self._group(*each) for each in served.items()],
+            }
         if path == "/version":
             return {"major": "1", "minor": "36", "gitVersion": "v1.36.0-fake"}
         if path == "/apis":
             groups = [
                 {
                     "name": group,
-                    "versions": [{"groupVersion": f"{group}/{each}", "version": each} for each in versions],
-                    "preferredVersion": {"groupVersion": f"{group}/{versions[0]}", "version": versions[0]},
+                    "versions": [
+                        {"groupVersion": f"{group}/{each}", "version": each} for each in versions
+                    ],
+                    "preferredVersion": {
+                        "groupVersion": f"{group}/{versions[0]}",
+                        "version": versions[0],
+                    },
                 }
                 for group, versions in self._cluster.groups().items()
             ]
@@ -157,10 +183,18 @@ class Routes:
         if not kinds:
             raise Refusal(404, "the server could not find the requested resource")
         resources = [
-            {"name": each.resource.plural, "kind": each.resource.kind, "namespaced": each.resource.namespaced}
+            {
+                "name": each.resource.plural,
+                "kind": each.resource.kind,
+                "namespaced": each.resource.namespaced,
+            }
             for each in kinds
         ]
-        return {"kind": "APIResourceList", "groupVersion": f"{group}/{version}".lstrip("/"), "resources": resources}
+        return {
+            "kind": "APIResourceList",
+            "groupVersion": f"{group}/{version}".lstrip("/"),
+            "resources": resources,
+        }
 
     def _group(self, group: str, versions: list[str]) -> Object:
         """Return a group as aggregated discovery has it."""
@@ -189,12 +223,20 @@ def stated(body: Any, kind: Definition) -> Object:
     if kind.custom and "kind" not in body:
         raise Refusal(400, "Object 'Kind' is missing in the body")
     if (body.setdefault("apiVersion", wanted[0]), body.setdefault("kind", wanted[1])) != wanted:
-        raise Refusal(400, f"the API version or kind in the data does not match the expected {wanted}")
+        raise Refusal(
+            400, f"the API version or kind in the data does not match the expected {wanted}"
+        )
     return body
 
 
 def encoded(code: int, object: Object) -> web.Response:
     """Return an object as JSON, with the headers that its Status asks for."""
-    wait = (object.get("details") or {}).get("retryAfterSeconds") if object.get("kind") == "Status" else None
+    wait = (
+        (object.get("details") or {}).get("retryAfterSeconds")
+        if object.get("kind") == "Status"
+        else None
+    )
     headers = {"Retry-After": str(wait)} if wait else {}
-    return web.Response(status=code, body=orjson.dumps(object), content_type="application/json", headers=headers)
+    return web.Response(
+        status=code, body=orjson.dumps(object), content_type="application/json", headers=headers
+    )

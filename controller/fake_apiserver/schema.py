@@ -49,12 +49,21 @@ def faults(value: Any, schema: Object, path: str = "") -> Iterator[tuple[str, st
             yield path, "must be an integer or a string"
         return
     wanted = TYPES.get(schema.get("type", ""))
-    if wanted and (not isinstance(value, wanted) or (isinstance(value, bool) and bool not in wanted)):
+    if wanted and (
+        not isinstance(value, wanted) or (isinstance(value, bool) and bool not in wanted)
+    ):
         yield path, f"must be of type {schema['type']}"
         return
     if "enum" in schema and value not in schema["enum"]:
         yield path, f"Unsupported value: {value!r}: supported values: {schema['enum']}"
-    check = {bool: unbounded, int: in_bounds, float: in_bounds, str: in_form, list: items, dict: members}
+    check = {
+        bool: unbounded,
+        int: in_bounds,
+        float: in_bounds,
+        str: in_form,
+        list: items,
+        dict: members,
+    }
     yield from check.get(type(value), unbounded)(value, schema, path)
 
 

@@ -13,7 +13,9 @@ SET = re.compile(r"^(\S+)\s+(in|notin)\s+\(([^)]*)\)$")
 
 def matcher(definition: Definition, labels: str, fields: str) -> Matches:
     """Return whether an object is chosen by both selectors."""
-    tests = [label_test(part) for part in split(labels)] + [field_test(definition, part) for part in split(fields)]
+    tests = [label_test(part) for part in split(labels)] + [
+        field_test(definition, part) for part in split(fields)
+    ]
     return lambda each: all(test(each) for test in tests)
 
 

@@ -22,26 +22,32 @@ from kube.resource import Resource
 
 NAMESPACE = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 NAMESPACES = ("default", "kube-system", "kube-node-lease")
-ACCEPTED = 3  # turns of the event loop until a connection that was accepted is known to the server, which closes it
+# turns of the event loop until a connection that was accepted is known to the server, which closes
+# it
+ACCEPTED = 3
 
 
 class FakeApiServer:
     """`async with FakeApiServer() as server: async with Client(server.endpoint) as client: …`.
 
-    It stores, versions and watches as the real one does, and knows conflicts, owners of fields, /status, finalizers
-    and garbage. It has no defaults and validation of built-in kinds, no admission but `mutate`, no RBAC or conversion,
-    no deletion but in the background, no /scale, and no controllers but the garbage collector and the end of
-    namespaces.
+    It stores, versions and watches as the real one does, and knows conflicts, owners of fields,
+    /status, finalizers and garbage. It has no defaults and validation of built-in kinds, no
+    admission but `mutate`, no RBAC or conversion, no deletion but in the background, no /scale, and
+    no controllers but the garbage collector and the end of namespaces.
     """
 
-    def __init__(self, *, window: int = 10_000, token: str | None = None, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(
+        self, *, window: int = 10_000, token: str | None = None, tls: ssl.SSLContext | None = None
+    ) -> None:
         self.requests = Requests()
         self.storage = Storage(window)
         self.watches = Watches(self.storage)
         self.url = ""
         self._writes = Writes(self.storage, now)
         self._cluster = Cluster(self.storage, self._writes)
-        self._routes = Routes(self._cluster, Reads(self.storage), self._writes, self.watches, self.requests, token)
+        self._routes = Routes(
+            self._cluster, Reads(self.storage), self._writes, self.watches, self.requests, token
+        )
         self._token = token
         self._tls = tls
         self._runner: web.AppRunner | None = None
@@ -60,7 +66,9 @@ class FakeApiServer:
     @property
     def endpoint(self) -> Endpoint:
         """How our client reaches it."""
-        return Endpoint(self.url, authorization=static_token(self._token) if self._token else anonymous)
+        return Endpoint(
+            self.url, authorization=static_token(self._token) if self._token else anonymous
+        )
 
     async def start(self) -> None:
         """Listen: at a free port the first time, there again after `stop()`."""
@@ -76,7 +84,9 @@ class FakeApiServer:
     async def stop(self) -> None:
         """Listen no more and end all watches; what is stored stays."""
         if self._runner and self._listener:
-            asyncio.get_running_loop().remove_reader(self._listener)  # a closed server drops what it just accepted
+            asyncio.get_running_loop().remove_reader(
+                self._listener
+            )  # a closed server drops what it just accepted
             for _ in range(ACCEPTED):
                 await asyncio.sleep(0)
             self.close_watches()
@@ -84,7 +94,10 @@ class FakeApiServer:
             self._runner = None
 
     def fail(self, times: int, code: int, **which: Any) -> None:
-        """Refuse the next `times` requests; Fault has what else can be said: method, path, watch, retry_after …."""
+        """Refuse the next `times` requests.
+
+        Fault has what else can be said: method, path, watch, retry_after ….
+        """
         self.requests.faults.append(Fault(times, code, **which))
 
     def close_watches(self) -> None:
@@ -123,15 +136,24 @@ class FakeApiServer:
         return self._writes.create(write, stated(about | object, write.kind))
 
     def change(
-        self, resource: Resource, name: str, patch: Object, namespace: str = "", subresource: str = ""
+        self,
+        resource: Resource,
+        name: str,
+        patch: Object,
+        namespace: str = "",
+        subresource: str = "",
     ) -> Object:
         """Change an object by a merge patch as somebody else would, without a request."""
         return self._writes.merge_patch(self._write(resource, namespace, name, subresource), patch)
 
-    def apply(self, resource: Resource, object: Object, manager: str, subresource: str = "") -> Object:
+    def apply(
+        self, resource: Resource, object: Object, manager: str, subresource: str = ""
+    ) -> Object:
         """Apply an object as somebody else would, without a request."""
         metadata = object["metadata"]
-        write = self._write(resource, metadata.get("namespace", ""), metadata["name"], subresource, manager)
+        write = self._write(
+            resource, metadata.get("namespace", ""), metadata["name"], subresource, manager
+        )
         about = {"apiVersion": resource.api_version, "kind": resource.kind}
         return self._writes.apply(write, stated(about | object, write.kind), force=True)[0]
 
@@ -145,10 +167,17 @@ class FakeApiServer:
 
     def list(self, resource: Resource, namespace: str = "") -> list[Object]:
         """Return the objects of a resource as they are stored; not to be changed."""
-        return [object for _, object in self.storage.all((resource.group, resource.plural), namespace)]
+        return [
+            object for _, object in self.storage.all((resource.group, resource.plural), namespace)
+        ]
 
     def _write(
-        self, resource: Resource, namespace: str, name: str, subresource: str = "", manager: str = "somebody"
+        self,
+        resource: Resource,
+        namespace: str,
+        name: str,
+        subresource: str = "",
+        manager: str = "somebody",
     ) -> Write:
         kind = self._cluster.kind(resource.group, resource.version, resource.plural)
         return Write(kind, namespace, name, subresource, manager)

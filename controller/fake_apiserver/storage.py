@@ -39,7 +39,10 @@ class Storage:
     def all(self, bucket: Bucket, namespace: str = "") -> list[tuple[Key, Object]]:
         """Return the objects of a bucket, of one namespace if given, in the order of their keys."""
         items = self._buckets[bucket].items()
-        return sorted((item for item in items if not namespace or item[0][0] == namespace), key=lambda item: item[0])
+        return sorted(
+            (item for item in items if not namespace or item[0][0] == namespace),
+            key=lambda item: item[0],
+        )
 
     def everything(self) -> Iterator[tuple[Bucket, Key, Object]]:
         """Yield all objects, as they are now."""
@@ -75,4 +78,6 @@ class Storage:
         """Return the events of a bucket after a version, or refuse if some of them are forgotten."""
         if version < self.oldest:
             raise Refusal(410, f"too old resource version: {version} ({self.oldest})")
-        return [event for event in self._events if event.version > version and event.bucket == bucket]
+        return [
+            event for event in self._events if event.version > version and event.bucket == bucket
+        ]

@@ -21,7 +21,9 @@ CUT = b'{"type":"ADDED","object":{"metada'  # what is left of a line when the co
 class Watcher:
     """One open watch, which turns events into lines."""
 
-    def __init__(self, kind: Definition, namespace: str, chosen: Matches, form: Callable[[Object], Object]) -> None:
+    def __init__(
+        self, kind: Definition, namespace: str, chosen: Matches, form: Callable[[Object], Object]
+    ) -> None:
         self.kind = kind
         self.silent = False
         self.bookmarks = False
@@ -38,11 +40,17 @@ class Watcher:
         if now:
             self.send("MODIFIED" if before and event.new is not None else "ADDED", event.new or {})
         elif before:
-            last = event.old if event.new is None else {**(event.old or {}), "metadata": event.new["metadata"]}
+            last = (
+                event.old
+                if event.new is None
+                else {**(event.old or {}), "metadata": event.new["metadata"]}
+            )
             self.send("DELETED", last or {})
 
     def _matches(self, object: Object | None) -> bool:
-        if object is None or (self._namespace and object["metadata"].get("namespace") != self._namespace):
+        if object is None or (
+            self._namespace and object["metadata"].get("namespace") != self._namespace
+        ):
             return False
         return self._chosen(object)
 
@@ -58,7 +66,10 @@ class Watcher:
         if initial:
             metadata["annotations"] = {"k8s.io/initial-events-end": "true"}
         resource = self.kind.resource
-        self.send("BOOKMARK", {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata})
+        self.send(
+            "BOOKMARK",
+            {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata},
+        )
 
     def refuse(self, refusal: Refusal) -> None:
         """End with an error in the stream."""
@@ -81,7 +92,9 @@ class Watches:
         """How long a second of a watch's time lasts."""
         self._storage = storage
 
-    def start(self, kind: Definition, namespace: str, query: Any, form: Callable[[Object], Object]) -> Watcher:
+    def start(
+        self, kind: Definition, namespace: str, query: Any, form: Callable[[Object], Object]
+    ) -> Watcher:
         """Open a watch and put into it what it begins with."""
         chosen = matcher(kind, query.get("labelSelector", ""), query.get("fieldSelector", ""))
         watcher = Watcher(kind, namespace, chosen, form)
@@ -112,7 +125,9 @@ class Watches:
         self.open.remove(watcher)
         self._storage.listeners.remove(watcher.hear)
 
-    async def serve(self, request: web.Request, watcher: Watcher, seconds: float) -> web.StreamResponse:
+    async def serve(
+        self, request: web.Request, watcher: Watcher, seconds: float
+    ) -> web.StreamResponse:
         """Write the lines of a watch until it ends, its time is over or its connection breaks."""
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
         bookmarks = asyncio.create_task(self._bookmark(watcher, seconds))

@@ -18,7 +18,14 @@ from controller.fake_apiserver.storage import Key, Storage
 
 NAME = re.compile(r"[a-z0-9]([-a-z0-9.:]*[a-z0-9])?")
 NAMESPACES = ("", "namespaces")
-KEPT = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "generateName")
+KEPT = (
+    "uid",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "generation",
+    "generateName",
+)
 
 
 @dataclass(frozen=True)
@@ -63,12 +70,16 @@ class Writes:
         """Store a new object; what an apply creates has no owner for what was filled in."""
         metadata = object["metadata"]
         if not metadata.get("name") and metadata.get("generateName"):
-            letters = random.choices(string.ascii_lowercase + string.digits, k=5)  # noqa: S311  (names, no secrets)
+            letters = random.choices(string.ascii_lowercase + string.digits, k=5)  # noqa: S311
             metadata["name"] = metadata["generateName"] + "".join(letters)
         name = metadata.get("name") or ""
         kind, resource = write.kind, write.kind.resource
         if len(name) > 253 or not NAME.fullmatch(name):
-            raise invalid(resource.kind, name, ("metadata.name", "Invalid value: a lowercase RFC 1123 subdomain"))
+            raise invalid(
+                resource.kind,
+                name,
+                ("metadata.name", "Invalid value: a lowercase RFC 1123 subdomain"),
+            )
         if metadata.get("resourceVersion") and not applied:
             raise Refusal(400, "resourceVersion should not be set on objects to be created")
         if resource.namespaced:
@@ -81,14 +92,26 @@ class Writes:
             raise Refusal(409, message, reason="AlreadyExists", details=details)
         if kind.status:
             object.pop("status", None)
-        for field in ("deletionTimestamp", "deletionGracePeriodSeconds", "generation", "managedFields", "selfLink"):
+        for field in (
+            "deletionTimestamp",
+            "deletionGracePeriodSeconds",
+            "generation",
+            "managedFields",
+            "selfLink",
+        ):
             metadata.pop(field, None)
         metadata |= {"uid": str(uuid.uuid4()), "creationTimestamp": self._now()}
         if kind.generation:
             metadata["generation"] = 1
         stored = self.mutate(admit(kind, object))
         owners: ownership.Owners = {}
-        ownership.update({}, object if applied else stored, kind, write.by("Apply" if applied else "Update"), owners)
+        ownership.update(
+            {},
+            object if applied else stored,
+            kind,
+            write.by("Apply" if applied else "Update"),
+            owners,
+        )
         object = stored
         ownership.write(object, owners, self._now())
         if write.dry_run:
@@ -99,7 +122,10 @@ class Writes:
         """Put an object in the place of the stored one."""
         old = self.existing(write)
         if write.kind.custom and not object["metadata"].get("resourceVersion"):
-            cause = ("metadata.resourceVersion", "Invalid value: 0: must be specified for an update")
+            cause = (
+                "metadata.resourceVersion",
+                "Invalid value: 0: must be specified for an update",
+            )
             raise invalid(write.kind.resource.kind, write.name, cause)
         self._check_uid(write, old, object["metadata"])
         return self._change(write, old, object, ownership.read(old), write.by("Update"))
@@ -116,7 +142,9 @@ class Writes:
         try:
             new = jsonpatch.apply_patch(copy(old), patch)
         except jsonpatch.JsonPatchException:
-            raise Refusal(422, "the server rejected our request due to an error in our request") from None
+            raise Refusal(
+                422, "the server rejected our request due to an error in our request"
+            ) from None
         return self._change(write, old, new, ownership.read(old), write.by("Update"))
 
     def apply(self, write: Write, object: Object, *, force: bool) -> tuple[Object, bool]:
@@ -129,7 +157,10 @@ class Writes:
         old = self._storage.get(write.kind.bucket, write.key)
         if old is None:
             if uid := metadata.get("uid"):
-                why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+                why = (
+                    f"uid mismatch: the provided object specified uid {uid}, and no existing "
+                    "object was found"
+                )
                 raise conflict(write.kind.resource.plural, write.name, why)
             if write.subresource:
                 raise not_found(write.kind.resource.plural, write.name)
@@ -137,7 +168,11 @@ class Writes:
         self._check_version(write, old, metadata)
         self._check_immutable(write, old, metadata)
         if write.subresource:
-            object = {name: object[name] for name in ("apiVersion", "kind", write.subresource) if name in object}
+            object = {
+                name: object[name]
+                for name in ("apiVersion", "kind", write.subresource)
+                if name in object
+            }
         elif write.kind.status:
             object.pop("status", None)
         object.get("metadata", {}).pop("uid", None)
@@ -167,9 +202,17 @@ class Writes:
         return self._store(write.kind, write.key, new)
 
     def _change(
-        self, write: Write, old: Object, new: Object, owners: ownership.Owners, manager: Manager | None
+        self,
+        write: Write,
+        old: Object,
+        new: Object,
+        owners: ownership.Owners,
+        manager: Manager | None,
     ) -> Object:
-        """Turn the stored object into `new`, as far as this write may; what changes nothing is not stored."""
+        """Turn the stored object into `new`, as far as this write may.
+
+        What changes nothing is not stored.
+        """
         kind = write.kind
         self._check_identity(write, new)
         self._check_version(write, old, new["metadata"])
@@ -186,7 +229,10 @@ class Writes:
         finalizers = set(new["metadata"].get("finalizers") or [])
         deleting = "deletionTimestamp" in old["metadata"]
         if deleting and finalizers - set(old["metadata"].get("finalizers") or []):
-            cause = ("metadata.finalizers", "Forbidden: no new finalizers can be added if the object is being deleted")
+            cause = (
+                "metadata.finalizers",
+                "Forbidden: no new finalizers can be added if the object is being deleted",
+            )
             raise invalid(kind.resource.kind, write.name, cause)
         if kind.generation and desired(new) != desired(old):
             new["metadata"]["generation"] = old["metadata"]["generation"] + 1
@@ -202,13 +248,19 @@ class Writes:
 
     def _check_version(self, write: Write, old: Object, wanted: Object) -> None:
         if wanted.get("resourceVersion") not in (None, "", old["metadata"]["resourceVersion"]):
-            why = "the object has been modified; please apply your changes to the latest version and try again"
+            why = (
+                "the object has been modified; please apply your changes to the latest version "
+                "and try again"
+            )
             raise conflict(write.kind.resource.plural, write.name, why)
 
     def _check_uid(self, write: Write, old: Object, wanted: Object) -> None:
         uid = old["metadata"]["uid"]
         if wanted.get("uid") not in (None, "", uid):
-            why = f"Precondition failed: UID in precondition: {wanted['uid']}, UID in object meta: {uid}"
+            why = (
+                f"Precondition failed: UID in precondition: {wanted['uid']}, UID in object meta: "
+                f"{uid}"
+            )
             raise conflict(write.kind.resource.plural, write.name, why)
 
     def _check_immutable(self, write: Write, old: Object, wanted: Object) -> None:
@@ -226,7 +278,10 @@ class Writes:
         if found is None:
             raise not_found("namespaces", name)
         if "deletionTimestamp" in found["metadata"]:
-            raise Refusal(403, f"unable to create new content in namespace {name} because it is being terminated")
+            raise Refusal(
+                403,
+                f"unable to create new content in namespace {name} because it is being terminated",
+            )
 
     def _store(self, kind: Definition, key: Key, object: Object) -> Object:
         stored = self._storage.commit(kind.bucket, key, object)

@@ -15,8 +15,16 @@ GROUP = "gatewright.kinds"  # entry points of installed packages: each a Planned
 @cache
 def own_kinds() -> tuple[PlannedKind[Any], ...]:
     """Return every built-in planned kind, in the order of their modules' names."""
-    modules = [importlib.import_module(f"{__name__}.{module.name}") for module in pkgutil.iter_modules(__path__)]
-    found = (value for module in modules for value in vars(module).values() if isinstance(value, PlannedKind))
+    modules = [
+        importlib.import_module(f"{__name__}.{module.name}")
+        for module in pkgutil.iter_modules(__path__)
+    ]
+    found = (
+        value
+        for module in modules
+        for value in vars(module).values()
+        if isinstance(value, PlannedKind)
+    )
     return tuple(dict.fromkeys(found))
 
 
@@ -24,14 +32,16 @@ def own_kinds() -> tuple[PlannedKind[Any], ...]:
 def planned_kinds() -> tuple[PlannedKind[Any], ...]:
     """Return the built-in planned kinds, then those of installed packages by the names of their entry points.
 
-    ModuleError where an entry point cannot be imported, is no planned kind, or has the name of another kind: metrics,
-    logs and settings tell kinds apart by their names alone.
+    ModuleError where an entry point cannot be imported, is no planned kind, or has the name of
+    another kind: metrics, logs and settings tell kinds apart by their names alone.
     """
     kinds = {kind.name: kind for kind in own_kinds()}
     for where, kind in added_kinds():
         if (other := kinds.get(kind.name)) is not None:
             other_kind = f"{other.resource.kind} of {other.resource.group}"
-            raise ModuleError(f"{where}: the kind {other_kind} already exists, and kind names must be unique")
+            raise ModuleError(
+                f"{where}: the kind {other_kind} already exists, and kind names must be unique"
+            )
         kinds[kind.name] = kind
     return tuple(kinds.values())
 
@@ -40,13 +50,19 @@ def planned_kinds() -> tuple[PlannedKind[Any], ...]:
 def added_kinds() -> tuple[tuple[str, PlannedKind[Any]], ...]:
     """Return the planned kinds of installed packages alone, each with where it was found.
 
-    No built-in kind is imported for it. Installed packages are scanned once, which takes 1 % of a controller's start.
+    No built-in kind is imported for it. Installed packages are scanned once, which takes 1 % of a
+    controller's start.
     """
     found = []
-    for entry in sorted(importlib.metadata.entry_points(group=GROUP), key=lambda each: (each.name, each.value)):
+    for entry in sorted(
+        importlib.metadata.entry_points(group=GROUP), key=lambda each: (each.name, each.value)
+    ):
         where = f"entry point {entry.name} ({entry.value})"
         kind = imported(entry.load, where)
         if not isinstance(kind, PlannedKind):
-            raise ModuleError(f"{where}: not a PlannedKind; it must name one, such as my_package.my_module:MY_KIND")
+            raise ModuleError(
+                f"{where}: not a PlannedKind; it must name one, such as "
+                "my_package.my_module:MY_KIND"
+            )
         found.append((where, kind))
     return tuple(found)

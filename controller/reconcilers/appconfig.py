@@ -6,11 +6,25 @@ from datetime import datetime
 from config.api.appconfig import AppConfig
 from config.config_maps import settings, settings_name
 from controller.reconcilers.resources import CONFIG_MAP
-from controller.reconcilers.rolling import CHANGES, CHECKED, INDEX, METADATA, READS, WORKLOADS, refused, rolled
+from controller.reconcilers.rolling import (
+    CHANGES,
+    CHECKED,
+    INDEX,
+    METADATA,
+    READS,
+    WORKLOADS,
+    refused,
+    rolled,
+)
 from controller.runtime.kind import PlannedKind
 from controller.runtime.plan import Object, Observed, Plan, Problem, incomplete
 
-ORIGIN = {**METADATA, "metadata.name": "spec.application", CHECKED: "spec.config", "data": "spec.config"}
+ORIGIN = {
+    **METADATA,
+    "metadata.name": "spec.application",
+    CHECKED: "spec.config",
+    "data": "spec.config",
+}
 MAX_FAULTS = 3
 
 
@@ -24,7 +38,9 @@ def plan(appconfig: AppConfig, observed: Observed, now: datetime) -> Plan:
         shown = [f"{path}: {text}" for path, text in faults[:MAX_FAULTS]]
         more = [f"and {len(faults) - MAX_FAULTS} more"] if len(faults) > MAX_FAULTS else []
         return refused(appconfig.status, Problem("; ".join(shown + more), "Invalid"))
-    return rolled(appconfig, appconfig.status, settings_name(spec.application), data, ORIGIN, observed, now)
+    return rolled(
+        appconfig, appconfig.status, settings_name(spec.application), data, ORIGIN, observed, now
+    )
 
 
 def by_config_map(appconfig: Object) -> Iterator[str]:

@@ -1,4 +1,7 @@
-"""An application: a Deployment with one container, and its Service. A WebApp has one, a platform several."""
+"""An application: a Deployment with one container, and its Service.
+
+A WebApp has one, a platform several.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,7 +25,9 @@ class Application:
     port: int
     replicas: int
     resources: Object
-    labels: Mapping[str, str] = field(default_factory=dict)  # in addition to `app`, the label of the selectors
+    labels: Mapping[str, str] = field(
+        default_factory=dict
+    )  # in addition to `app`, the label of the selectors
     annotations: Mapping[str, str] = field(default_factory=dict)  # of the Service
     port_name: str = "http"
     settings: Object = field(default_factory=dict)  # further fields of the container
@@ -37,7 +42,10 @@ class Origins(NamedTuple):
 
 
 def origins(container: str, fields: Mapping[str, str]) -> Origins:
-    """Return the origins for a parent; `fields` maps each field of an application to the parent's field."""
+    """Return the origins for a parent.
+
+    `fields` maps each field of an application to the parent's field.
+    """
     template = f"spec.template.spec.containers[name={container}]"
     paths = {path: fields[name] for name, path in _deployment_paths(template) if name in fields}
     ports = {"spec.ports": fields["port"]} if "port" in fields else {}
@@ -46,7 +54,9 @@ def origins(container: str, fields: Mapping[str, str]) -> Origins:
 
 def applied(application: Application, origins: Origins) -> tuple[Apply, Apply]:
     """Return the Deployment and the Service."""
-    return Apply(deployment(application), origins.deployment), Apply(service(application), origins.service)
+    return Apply(deployment(application), origins.deployment), Apply(
+        service(application), origins.service
+    )
 
 
 def _deployment_paths(container: str) -> Sequence[tuple[str, str]]:
@@ -68,7 +78,9 @@ def deployment(application: Application) -> Object:
     container: Object = {
         "name": application.container,
         "image": application.image,
-        "ports": [{"name": application.port_name, "containerPort": application.port, "protocol": "TCP"}],
+        "ports": [
+            {"name": application.port_name, "containerPort": application.port, "protocol": "TCP"}
+        ],
         "resources": application.resources,
         **application.settings,
     }
@@ -99,7 +111,9 @@ def service(application: Application) -> Object:
         "metadata": its_metadata,
         "spec": {
             "selector": {"app": application.name},
-            "ports": [{"name": application.port_name, "port": port, "targetPort": port, "protocol": "TCP"}],
+            "ports": [
+                {"name": application.port_name, "port": port, "targetPort": port, "protocol": "TCP"}
+            ],
         },
     }
 

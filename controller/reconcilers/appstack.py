@@ -4,7 +4,14 @@ from datetime import datetime
 
 from config.api.appstack import AppStack
 from controller.reconcilers.claims import READS_CLASSES
-from controller.reconcilers.components import Parent, cache, url_variable, without_cache, without_workload, workload
+from controller.reconcilers.components import (
+    Parent,
+    cache,
+    url_variable,
+    without_cache,
+    without_workload,
+    workload,
+)
 from controller.reconcilers.databases import BACKUPS, OWNED, database, variables, without_database
 from controller.reconcilers.labels import inherited
 from controller.reconcilers.mysql_claims import INDEX, READS_CLAIMS, by_parent
@@ -40,12 +47,16 @@ def plan(stack: AppStack, observed: Observed, now: datetime) -> Plan:
         else without_workload(parent, "backend")
     )
     frontend = (
-        workload(parent, "frontend", spec.frontend, [*url_variable("BACKEND_URL", backend), *cache_url])
+        workload(
+            parent, "frontend", spec.frontend, [*url_variable("BACKEND_URL", backend), *cache_url]
+        )
         if spec.frontend
         else without_workload(parent, "frontend")
     )
     components = [stores, caches, backend, frontend]
-    return rolled_up(stack, [(component, components[:index]) for index, component in enumerate(components)])
+    return rolled_up(
+        stack, [(component, components[:index]) for index, component in enumerate(components)]
+    )
 
 
 REMOVED = (DEPLOYMENT, SERVICE, BUDGET)

@@ -17,12 +17,18 @@ from controller.runtime.plan import Apply, Object, Observed, Plan, Problem, Step
 def plan(backup: Backup, observed: Observed, now: datetime) -> Plan:
     """Plan what should exist for `backup`, given what was `observed`."""
     cronjob = observed.child(CRON_JOB, name_of(backup))
-    found = runs(cronjob, observed.find(JOB, "backup", backup.name), observed.find(POD, "backup", backup.name))
+    found = runs(
+        cronjob,
+        observed.find(JOB, "backup", backup.name),
+        observed.find(POD, "backup", backup.name),
+    )
     problem, next_time = None, None
     try:
         next_time = upcoming(backup.spec.schedule, now)
     except CronError as error:
-        problem = Problem(f'spec.schedule: "{backup.spec.schedule}" is not a cron schedule: {error}', "Invalid")
+        problem = Problem(
+            f'spec.schedule: "{backup.spec.schedule}" is not a cron schedule: {error}', "Invalid"
+        )
     if fields := list(missing(backup)):
         problem = incomplete(*fields)
     if problem:
@@ -30,12 +36,16 @@ def plan(backup: Backup, observed: Observed, now: datetime) -> Plan:
     if cronjob is None or backup.spec.suspend:
         next_time = None
     credentials = [
-        Step(f"Secret {name}", (), ready=bool(observed.find(SECRET, "secret", name))) for name in secrets(backup)
+        Step(f"Secret {name}", (), ready=bool(observed.find(SECRET, "secret", name)))
+        for name in secrets(backup)
     ]
     write = Apply(desired(backup, observed.settings), origin=ORIGIN)
     names = [step.name for step in credentials]
     return Plan(
-        steps=(*credentials, Step("cronjob", (write,), depends_on=names, ready=cronjob is not None)),
+        steps=(
+            *credentials,
+            Step("cronjob", (write,), depends_on=names, ready=cronjob is not None),
+        ),
         status=status(backup, found, next_time, now),
         requeue_after=next_time - now if next_time else None,
     )
@@ -45,7 +55,10 @@ def by_secret(backup: Object) -> Iterator[str]:
     """Yield the names of the Secrets that a stored Backup refers to, also where its spec is invalid."""
     spec = backup.get("spec") or {}
     source, destination = spec.get("source") or {}, spec.get("destination") or {}
-    for reference in ((source.get("connection") or {}).get("secretRef"), destination.get("secretRef")):
+    for reference in (
+        (source.get("connection") or {}).get("secretRef"),
+        destination.get("secretRef"),
+    ):
         name = reference.get("name") if isinstance(reference, dict) else reference
         if isinstance(name, str):
             yield name

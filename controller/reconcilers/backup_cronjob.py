@@ -1,4 +1,7 @@
-"""The CronJob that makes backups with the images of images/backup; it needs no rights in the cluster."""
+"""The CronJob that makes backups with the images of images/backup.
+
+It needs no rights in the cluster.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -29,7 +32,10 @@ ORIGIN = {
     f"{POD}.serviceAccountName": "spec.serviceAccountName",
     f"{POD}.containers[name={CONTAINER}].image": "spec.source.type",
     f"{POD}.containers[name={CONTAINER}].resources": "spec.resources",
-    **{f"{POD}.containers[name={CONTAINER}].env[name={name}]": field for name, field in VARIABLES.items()},
+    **{
+        f"{POD}.containers[name={CONTAINER}].env[name={name}]": field
+        for name, field in VARIABLES.items()
+    },
 }
 
 
@@ -82,7 +88,7 @@ def pod_spec(image: str, environment: Sequence[Object], resources: Object) -> Ob
         "resources": resources,
         "securityContext": restricted.container(),
         "terminationMessagePolicy": "FallbackToLogsOnError",
-        "volumeMounts": [{"name": "scratch", "mountPath": "/tmp"}],  # noqa: S108 - the pod's own
+        "volumeMounts": [{"name": "scratch", "mountPath": "/tmp"}],  # noqa: S108
     }
     return {
         "restartPolicy": "OnFailure",

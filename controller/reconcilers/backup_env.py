@@ -1,4 +1,7 @@
-"""The environment variables that pass a Backup's spec to images/backup; secrets only by reference."""
+"""The environment variables that pass a Backup's spec to images/backup.
+
+Secrets only by reference.
+"""
 
 from collections.abc import Iterator, Mapping
 
@@ -12,7 +15,12 @@ S3_KEYS = {"ACCESS_KEY_ID": "AWS_ACCESS_KEY_ID", "SECRET_ACCESS_KEY": "AWS_SECRE
 AZURE_KEYS = {"ACCOUNT": "AZURE_STORAGE_ACCOUNT", "KEY": "AZURE_STORAGE_KEY"}
 GCS_KEY = "credentials.json"
 GCS_LOGIN = "SERVICE_ACCOUNT_CREDENTIALS"
-FIXED = ("PROVIDER", "BUCKET_POLICY_ONLY", "NO_CHECK_BUCKET", "NO_CHECK_CONTAINER")  # options that go by the type
+FIXED = (
+    "PROVIDER",
+    "BUCKET_POLICY_ONLY",
+    "NO_CHECK_BUCKET",
+    "NO_CHECK_CONTAINER",
+)  # options that go by the type
 LOGIN = (*S3_KEYS, *AZURE_KEYS, GCS_LOGIN)
 
 CONNECTION = "spec.source.connection"
@@ -30,8 +38,12 @@ ORIGIN = {
     "RCLONE_CONFIG_DESTINATION_ENDPOINT": "spec.destination.endpoint",
     "RCLONE_CONFIG_DESTINATION_REGION": "spec.destination.region",
     "RCLONE_CONFIG_DESTINATION_ENV_AUTH": "spec.destination.secretRef",
-    **dict.fromkeys((f"RCLONE_CONFIG_DESTINATION_{each}" for each in FIXED), "spec.destination.type"),
-    **dict.fromkeys((f"RCLONE_CONFIG_DESTINATION_{each}" for each in LOGIN), "spec.destination.secretRef"),
+    **dict.fromkeys(
+        (f"RCLONE_CONFIG_DESTINATION_{each}" for each in FIXED), "spec.destination.type"
+    ),
+    **dict.fromkeys(
+        (f"RCLONE_CONFIG_DESTINATION_{each}" for each in LOGIN), "spec.destination.secretRef"
+    ),
 }
 
 
@@ -58,7 +70,11 @@ def secrets(backup: Backup) -> dict[str, str]:
         "spec.destination.secretRef": backup.spec.destination.secret_ref,
         f"{CONNECTION}.secretRef": backup.spec.source.connection.secret_ref,
     }
-    return {reference.name: field for field, reference in named.items() if reference is not None and reference.name}
+    return {
+        reference.name: field
+        for field, reference in named.items()
+        if reference is not None and reference.name
+    }
 
 
 def environment(backup: Backup) -> list[Object]:
@@ -95,11 +111,21 @@ def destination(destination: BackupDestination) -> Iterator[Object]:
     credentials, given = destination.secret_ref, {"ENDPOINT": destination.endpoint}
     match destination.type:
         case "s3":
-            yield from remote({"TYPE": "s3", "PROVIDER": "Other" if destination.endpoint else "AWS"})
-            yield from remote({"REGION": destination.region or "us-east-1", "NO_CHECK_BUCKET": "true"})
+            yield from remote(
+                {"TYPE": "s3", "PROVIDER": "Other" if destination.endpoint else "AWS"}
+            )
+            yield from remote(
+                {"REGION": destination.region or "us-east-1", "NO_CHECK_BUCKET": "true"}
+            )
             yield from login(credentials, S3_KEYS)
         case "gcs":
-            yield from remote({"TYPE": "google cloud storage", "BUCKET_POLICY_ONLY": "true", "NO_CHECK_BUCKET": "true"})
+            yield from remote(
+                {
+                    "TYPE": "google cloud storage",
+                    "BUCKET_POLICY_ONLY": "true",
+                    "NO_CHECK_BUCKET": "true",
+                }
+            )
             yield from login(credentials, {GCS_LOGIN: (credentials and credentials.key) or GCS_KEY})
         case "azure":
             yield from remote({"TYPE": "azureblob", "NO_CHECK_CONTAINER": "true"})

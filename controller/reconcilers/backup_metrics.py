@@ -15,7 +15,10 @@ LABELS = ("namespace", "name")
 
 
 class LastBackups(Collector):
-    """Computes the metrics at each scrape from the Backups' statuses; a deleted Backup has no series."""
+    """Computes the metrics at each scrape from the Backups' statuses.
+
+    A deleted Backup has no series.
+    """
 
     def __init__(self, stored: Callable[[], Iterable[Object]]) -> None:
         """Take a function that returns the stored Backups."""
@@ -31,7 +34,11 @@ class LastBackups(Collector):
             ),
             GaugeMetricFamily(
                 "gatewright_backup_due_timestamp_seconds",
-                "When a run that was scheduled after the last good backup has used up its time; none while suspended.",
+                (
+                    "When a run that was scheduled after the last good backup has used up its "
+                    "time; "
+                    "none while suspended."
+                ),
                 labels=LABELS,
             ),
         )
@@ -63,6 +70,8 @@ def due(backup: Backup) -> datetime | None:
     if since is None or backup.spec.suspend:
         return None
     try:
-        return upcoming(backup.spec.schedule, since) + timedelta(seconds=backup.spec.active_deadline_seconds)
+        return upcoming(backup.spec.schedule, since) + timedelta(
+            seconds=backup.spec.active_deadline_seconds
+        )
     except CronError:
         return None

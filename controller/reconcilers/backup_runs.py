@@ -1,4 +1,7 @@
-"""The results of a Backup's Jobs, for its status. They stay in the status after Jobs and pods are deleted."""
+"""The results of a Backup's Jobs, for its status.
+
+They stay in the status after Jobs and pods are deleted.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
@@ -37,18 +40,29 @@ def runs(cronjob: Object | None, jobs: Iterable[Object], pods: Sequence[Object])
     """Return the backup runs of a CronJob, oldest first; restore Jobs are not included."""
     if cronjob is None:
         return []
-    backups = [job for job in jobs if controller_uid(job) == cronjob["metadata"]["uid"] and command(job) == COMMAND]
+    backups = [
+        job
+        for job in jobs
+        if controller_uid(job) == cronjob["metadata"]["uid"] and command(job) == COMMAND
+    ]
     backups.sort(key=lambda job: (job["metadata"]["creationTimestamp"], job["metadata"]["name"]))
-    return [run(job, [pod for pod in pods if controller_uid(pod) == job["metadata"]["uid"]]) for job in backups]
+    return [
+        run(job, [pod for pod in pods if controller_uid(pod) == job["metadata"]["uid"]])
+        for job in backups
+    ]
 
 
 def run(job: Object, pods: Sequence[Object]) -> Run:
     """Return the result of one Job, given its pods."""
     name, status = job["metadata"]["name"], job.get("status", {})
-    ended = {each["type"]: each for each in status.get("conditions", ()) if each["status"] == "True"}
+    ended = {
+        each["type"]: each for each in status.get("conditions", ()) if each["status"] == "True"
+    }
     ends = [each for pod in pods for each in terminations(pod)]
     if "Complete" in ended:
-        moment = datetime.fromisoformat(status.get("completionTime") or ended["Complete"]["lastTransitionTime"])
+        moment = datetime.fromisoformat(
+            status.get("completionTime") or ended["Complete"]["lastTransitionTime"]
+        )
         report = next(filter(None, (_report(each) for each in ends if each["exitCode"] == 0)), None)
         if report is None:
             return Run(name, "Succeeded", moment, otherwise="succeeded")
@@ -57,12 +71,20 @@ def run(job: Object, pods: Sequence[Object]) -> Run:
     failures = [_last_line(each) for each in ends if each["exitCode"] != 0]
     if "Failed" in ended:
         moment = datetime.fromisoformat(ended["Failed"]["lastTransitionTime"])
-        return Run(name, "Failed", moment, message="".join(failures[-1:]), otherwise=ended["Failed"].get("message", ""))
+        return Run(
+            name,
+            "Failed",
+            moment,
+            message="".join(failures[-1:]),
+            otherwise=ended["Failed"].get("message", ""),
+        )
     failures += [each for pod in pods for each in obstacles(pod)]
     return Run(name, "Failing", message=failures[-1]) if failures else Run(name, "Running")
 
 
-def status(backup: Backup, runs: Sequence[Run], next_time: datetime | None, now: datetime) -> BackupStatus:
+def status(
+    backup: Backup, runs: Sequence[Run], next_time: datetime | None, now: datetime
+) -> BackupStatus:
     """Return the status: the last backup, the next one, and the condition BackedUp."""
     before = backup.status
     time, size, name = before.last_successful_time, before.last_size, before.last_backup
@@ -81,7 +103,10 @@ def status(backup: Backup, runs: Sequence[Run], next_time: datetime | None, now:
 
 
 def backed_up(before: BackupStatus, runs: Sequence[Run], now: datetime) -> Condition:
-    """Return the condition BackedUp of the latest run that has a result; a first attempt that still runs has none."""
+    """Return the condition BackedUp of the latest run that has a result.
+
+    A first attempt that still runs has none.
+    """
     old = next((each for each in before.conditions or () if each.type == BACKED_UP), None)
     if old and runs and runs[-1].state == "Running" and is_of(runs[-1], old):
         return old  # its attempts failed; the pod with the reason is being deleted
@@ -89,14 +114,22 @@ def backed_up(before: BackupStatus, runs: Sequence[Run], now: datetime) -> Condi
     if not ended and old:
         return old
     latest = ended[-1] if ended else None
-    outcome: Literal["True", "False"] = "True" if latest and latest.state == "Succeeded" else "False"
+    outcome: Literal["True", "False"] = (
+        "True" if latest and latest.state == "Succeeded" else "False"
+    )
     message = "no backup was made yet"
     if latest and old and not latest.message and old.status == outcome and is_of(latest, old):
         message = old.message
     elif latest:
         message = f"Job {latest.job}: {latest.message or latest.otherwise}"
     reason = latest.state if latest else "NoneYet"
-    return Condition(type=BACKED_UP, status=outcome, reason=reason, message=message[:1024], last_transition_time=now)
+    return Condition(
+        type=BACKED_UP,
+        status=outcome,
+        reason=reason,
+        message=message[:1024],
+        last_transition_time=now,
+    )
 
 
 def is_of(run: Run, condition: Condition) -> bool:
@@ -121,7 +154,11 @@ def obstacles(pod: Object) -> Iterator[str]:
 
 def containers(pod: Object) -> Iterator[Object]:
     """Yield the status of the backup's container, once it has one."""
-    yield from (each for each in pod.get("status", {}).get("containerStatuses", ()) if each["name"] == CONTAINER)
+    yield from (
+        each
+        for each in pod.get("status", {}).get("containerStatuses", ())
+        if each["name"] == CONTAINER
+    )
 
 
 def command(job: Object) -> Any:
@@ -149,4 +186,8 @@ def _report(terminated: Object) -> tuple[str, int] | None:
 
 def _last_line(terminated: Object) -> str:
     lines = str(terminated.get("message") or "").strip().splitlines()
-    return lines[-1] if lines else f"{terminated.get('reason', 'Error')}, exit code {terminated['exitCode']}"
+    return (
+        lines[-1]
+        if lines
+        else f"{terminated.get('reason', 'Error')}, exit code {terminated['exitCode']}"
+    )

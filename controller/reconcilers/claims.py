@@ -23,7 +23,10 @@ def sized(storage: str) -> Object:
 
 
 def origin(storage: str, class_name: str, at: str = "") -> dict[str, str]:
-    """Return the origins of a claim's size and class; `at` is the path of the claim in the child."""
+    """Return the origins of a claim's size and class.
+
+    `at` is the path of the claim in the child.
+    """
     return {f"{at}spec.resources": storage, f"{at}spec.storageClassName": class_name}
 
 

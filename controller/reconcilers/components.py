@@ -13,7 +13,17 @@ from controller.reconcilers.readiness import rolled_out
 from controller.reconcilers.requirements import completed
 from controller.reconcilers.resources import BUDGET, DEPLOYMENT, SERVICE
 from controller.reconcilers.tiers import Tier
-from controller.runtime.plan import Apply, Delete, Object, Observed, Problem, Reference, Step, Write, incomplete
+from controller.runtime.plan import (
+    Apply,
+    Delete,
+    Object,
+    Observed,
+    Problem,
+    Reference,
+    Step,
+    Write,
+    incomplete,
+)
 from kube.resource import Resource
 
 APP_USER = 1000  # default user of a workload, the same as for a WebApp in production
@@ -73,7 +83,8 @@ class Component(NamedTuple):
             ready=self.ready,
             doing=f"{self.title} {self.doing}",
             condition=f"{self.title}Ready" if self.enabled else "",
-            note=self.note or (f"waiting for {', '.join(unmet)}" if unmet and not self.ready else ""),
+            note=self.note
+            or (f"waiting for {', '.join(unmet)}" if unmet and not self.ready else ""),
         )
 
     @property
@@ -89,7 +100,9 @@ def without(parent: Parent, name: str, places: Iterable[Place]) -> Component:
 
 def removed(parent: Parent, places: Iterable[Place]) -> list[Write]:
     """Return the deletions of the children that exist at these places."""
-    observed = ((resource, name, parent.observed.child(resource, name)) for resource, name in places)
+    observed = (
+        (resource, name, parent.observed.child(resource, name)) for resource, name in places
+    )
     return [
         Delete(Reference(resource, name, child["metadata"]["uid"], parent.namespace))
         for resource, name, child in observed
@@ -116,7 +129,11 @@ def cache(parent: Parent, spec: Cache) -> Component:
         settings={
             "command": [*CACHE_COMMAND, *_memory(resources)],
             "readinessProbe": {"tcpSocket": {"port": "redis"}, "periodSeconds": 5},
-            "livenessProbe": {"tcpSocket": {"port": "redis"}, "periodSeconds": 10, "failureThreshold": 6},
+            "livenessProbe": {
+                "tcpSocket": {"port": "redis"},
+                "periodSeconds": 10,
+                "failureThreshold": 6,
+            },
             "securityContext": restricted.container(),
             "volumeMounts": [{"name": "data", "mountPath": "/data"}],
         },
@@ -138,14 +155,25 @@ def without_cache(parent: Parent) -> Component:
 
 def _memory(resources: Object) -> list[str]:
     limit = (resources.get("limits") or {}).get("memory")
-    most = [] if limit is None else ["--maxmemory", str(int(parse_quantity(str(limit)).millis * CACHE_SHARE / MILLI))]
+    most = (
+        []
+        if limit is None
+        else ["--maxmemory", str(int(parse_quantity(str(limit)).millis * CACHE_SHARE / MILLI))]
+    )
     return [*most, "--maxmemory-policy", "allkeys-lru"]
 
 
 def workload(
-    parent: Parent, name: str, spec: Workload, variables: Sequence[Object], annotations: Mapping[str, str] | None = None
+    parent: Parent,
+    name: str,
+    spec: Workload,
+    variables: Sequence[Object],
+    annotations: Mapping[str, str] | None = None,
 ) -> Component:
-    """Return the backend or the frontend; its own `env` overrides `variables`, the endpoints of the others."""
+    """Return the backend or the frontend.
+
+    Its own `env` overrides `variables`, the endpoints of the others.
+    """
     full = parent.named(name)
     if spec.image is None:
         note, url = incomplete(f"spec.{name}.image"), parent.url("http", name, spec.port)
@@ -178,7 +206,9 @@ def workload(
     fields |= {"readinessProbe": f"spec.{name}.readinessPath", "affinity": "spec.environment"}
     component = _deployed(parent, name, application, fields, "http")
     if tier.spread:
-        return component._replace(writes=[*component.writes, Apply(_budget(parent, name, selector), ORIGIN)])
+        return component._replace(
+            writes=[*component.writes, Apply(_budget(parent, name, selector), ORIGIN)]
+        )
     return component._replace(writes=[*component.writes, *removed(parent, [(BUDGET, full)])])
 
 
@@ -188,7 +218,10 @@ def _readiness(spec: Workload) -> Object:
 
 
 def url_variable(variable: str, component: Component) -> list[Object]:
-    """Return the environment variable with a component's URL; none where the component has no URL."""
+    """Return the environment variable with a component's URL.
+
+    None where the component has no URL.
+    """
     return [{"name": variable, "value": component.url}] if component.url else []
 
 
@@ -200,9 +233,16 @@ def without_workload(parent: Parent, name: str) -> Component:
 
 def _spread(selector: Mapping[str, str]) -> Object:
     """Return the anti-affinity that prefers a different node for each pod of a workload."""
-    term = {"labelSelector": {"matchLabels": dict(selector)}, "topologyKey": "kubernetes.io/hostname"}
+    term = {
+        "labelSelector": {"matchLabels": dict(selector)},
+        "topologyKey": "kubernetes.io/hostname",
+    }
     preferred = [{"weight": 100, "podAffinityTerm": term}]
-    return {"affinity": {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}}}
+    return {
+        "affinity": {
+            "podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}
+        }
+    }
 
 
 def _budget(parent: Parent, name: str, selector: Mapping[str, str]) -> Object:
@@ -219,10 +259,18 @@ def _budget(parent: Parent, name: str, selector: Mapping[str, str]) -> Object:
     }
 
 
-def _deployed(parent: Parent, name: str, application: Application, fields: Mapping[str, str], scheme: str) -> Component:
+def _deployed(
+    parent: Parent, name: str, application: Application, fields: Mapping[str, str], scheme: str
+) -> Component:
     """Return the component of a Deployment and its Service."""
-    ready, note = rolled_out(parent.observed.child(DEPLOYMENT, application.name), application.replicas)
+    ready, note = rolled_out(
+        parent.observed.child(DEPLOYMENT, application.name), application.replicas
+    )
     url = parent.url(scheme, name, application.port)
     return Component(
-        name, applied(application, origins(application.container, fields)), ready=ready, note=note, url=url
+        name,
+        applied(application, origins(application.container, fields)),
+        ready=ready,
+        note=note,
+        url=url,
     )

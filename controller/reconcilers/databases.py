@@ -10,11 +10,25 @@ from controller.reconcilers.claims import amount, without_class
 from controller.reconcilers.components import Component, Parent, Place, removed, without
 from controller.reconcilers.images import image
 from controller.reconcilers.labels import metadata_origin
-from controller.reconcilers.mysql_claims import claims_of, labelled, largest, patches, refused, stored_template
+from controller.reconcilers.mysql_claims import (
+    claims_of,
+    labelled,
+    largest,
+    patches,
+    refused,
+    stored_template,
+)
 from controller.reconcilers.mysql_versions import versions
 from controller.reconcilers.readiness import rolled_out
 from controller.reconcilers.requirements import completed
-from controller.reconcilers.resources import BACKUP, CLAIM, CRON_JOB, POSTGRESQL, SERVICE, STATEFUL_SET
+from controller.reconcilers.resources import (
+    BACKUP,
+    CLAIM,
+    CRON_JOB,
+    POSTGRESQL,
+    SERVICE,
+    STATEFUL_SET,
+)
 from controller.runtime.plan import Apply, Object, Problem
 from controller.runtime.status import ready_in
 from kube.resource import Resource
@@ -26,7 +40,9 @@ PORTS = {"postgresql": 5432, "mysql": mysql.PORT}
 DEFAULT_POSTGRESQL = "17"
 NAME = LOGIN = "app"  # the one database and its owner
 GIBI = 2**30 * MILLI  # in thousandths of a byte
-WAITING = frozenset({"Progressing", "Updating", "Degraded"})  # a child that starts, changes, or was ready
+WAITING = frozenset(
+    {"Progressing", "Updating", "Degraded"}
+)  # a child that starts, changes, or was ready
 FIELD = re.compile(r"(^|; )(spec\.\w+)")  # the field at the start of each problem's text
 POSTGRESQL_ORIGIN = {
     **metadata_origin(),
@@ -41,17 +57,28 @@ POSTGRESQL_ORIGIN = {
 
 
 def database(parent: Parent, spec: Database, *, monitored: bool | None = None) -> Component:
-    """Return the database. An existing database of another type stays as it is, since it has the data.
+    """Return the database.
+
+    An existing database of another type stays as it is, since it has the data.
 
     `monitored` is None for a kind without monitoring.
     """
     name = parent.named("db")
     existing = _type_of_existing(parent, name)
     if existing not in (None, spec.type):
-        wrong = f"it is {existing}, and spec.database.type: {spec.type} would leave its data behind; set it back"
+        wrong = (
+            f"it is {existing}, and spec.database.type: {spec.type} would leave its data behind; "
+            "set it back"
+        )
         problem = Problem(f"Database deployment failed: {wrong}", "TypeChanged")
-        return Component("database", ready=False, note=Problem(wrong, "TypeChanged"), problem=problem)
-    return _mysql(parent, name, spec) if spec.type == "mysql" else _postgresql(parent, name, spec, monitored=monitored)
+        return Component(
+            "database", ready=False, note=Problem(wrong, "TypeChanged"), problem=problem
+        )
+    return (
+        _mysql(parent, name, spec)
+        if spec.type == "mysql"
+        else _postgresql(parent, name, spec, monitored=monitored)
+    )
 
 
 def without_database(parent: Parent) -> Component:
@@ -83,7 +110,11 @@ def _postgresql(parent: Parent, name: str, spec: Database, *, monitored: bool | 
     object = {
         "apiVersion": POSTGRESQL.api_version,
         "kind": POSTGRESQL.kind,
-        "metadata": {"name": name, "namespace": parent.namespace, "labels": parent.labelled("database")},
+        "metadata": {
+            "name": name,
+            "namespace": parent.namespace,
+            "labels": parent.labelled("database"),
+        },
         "spec": {
             **chosen,
             "version": spec.version or had.get("version") or DEFAULT_POSTGRESQL,
@@ -113,7 +144,11 @@ def _is_ready(child: Object | None) -> tuple[bool, str | Problem]:
     """Return whether a PostgreSQL object is ready in its current generation, and the text for the condition."""
     status = (child or {}).get("status") or {}
     ready = ready_in(status)
-    if child is None or ready is None or status.get("observedGeneration") != child["metadata"].get("generation"):
+    if (
+        child is None
+        or ready is None
+        or status.get("observedGeneration") != child["metadata"].get("generation")
+    ):
         return False, ""
     if ready["status"] == "True":
         return True, ""
@@ -154,12 +189,16 @@ def _mysql(parent: Parent, name: str, spec: Database) -> Component:
         *removed(parent, _backup_places(name, but=(backup,) if is_backed_up else ())),
     ]
     url = parent.url("mysql", "db", PORTS["mysql"])
-    if wrong := version.wrong or refused(claims, stored_template(stored), server.storage, spec.storage_class_name):
+    if wrong := version.wrong or refused(
+        claims, stored_template(stored), server.storage, spec.storage_class_name
+    ):
         problem = Problem(f"Database deployment failed: {wrong.message}", wrong.reason)
         return Component("database", writes, ready=False, note=wrong, url=url, problem=problem)
     needed = [*claims, *(dumps if is_backed_up and backup == CRON_JOB else ())]
     without_volume = without_class(needed, parent.observed)
-    return Component("database", writes, ready=ready and not without_volume, note=without_volume or note, url=url)
+    return Component(
+        "database", writes, ready=ready and not without_volume, note=without_volume or note, url=url
+    )
 
 
 def _backup_places(name: str, but: Sequence[Resource] = ()) -> list[Place]:
@@ -174,7 +213,9 @@ def variables(parent: Parent, spec: Database) -> Sequence[Object]:
         password = mysql.password(name, "password")
     else:
         password = {"secretKeyRef": {"name": f"{name}-user-{LOGIN}", "key": "password"}}
-    login = "$(DATABASE_USER):$(DATABASE_PASSWORD)@$(DATABASE_HOST):$(DATABASE_PORT)/$(DATABASE_NAME)"
+    login = (
+        "$(DATABASE_USER):$(DATABASE_PASSWORD)@$(DATABASE_HOST):$(DATABASE_PORT)/$(DATABASE_NAME)"
+    )
     return [
         {"name": "DATABASE_HOST", "value": name},
         {"name": "DATABASE_PORT", "value": str(PORTS[type])},
@@ -186,7 +227,10 @@ def variables(parent: Parent, spec: Database) -> Sequence[Object]:
 
 
 def _storage(parent: Parent, spec: Database, had: str | None) -> str:
-    """Return the size in whole Gi; by default that of the environment, or of an existing larger volume."""
+    """Return the size in whole Gi.
+
+    By default that of the environment, or of an existing larger volume.
+    """
     if spec.storage is not None:
         return whole_gibi(spec.storage)
     default = parent.tier.storage

@@ -28,7 +28,10 @@ def cron_job(metadata: Object, schedule: str, pod: Object) -> Object:
 
 
 def backup(metadata: Object, type: str, connection: Object, dumps: Dumps) -> Object:
-    """Return the Backup object of a server; its destination is unset where the server names none."""
+    """Return the Backup object of a server.
+
+    Its destination is unset where the server names none.
+    """
     return {
         "apiVersion": BACKUP.api_version,
         "kind": BACKUP.kind,

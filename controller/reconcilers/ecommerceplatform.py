@@ -5,12 +5,32 @@ from datetime import datetime
 from config.api.components import Workload
 from config.api.ecommerceplatform import EcommercePlatform, EcommercePlatformSpec
 from controller.reconcilers.claims import READS_CLASSES
-from controller.reconcilers.components import Component, Parent, cache, url_variable, without, workload
+from controller.reconcilers.components import (
+    Component,
+    Parent,
+    cache,
+    url_variable,
+    without,
+    workload,
+)
 from controller.reconcilers.databases import BACKUPS, OWNED, database, variables
 from controller.reconcilers.labels import inherited, metadata_origin
-from controller.reconcilers.monitoring import PROMETHEUS_RULE, SERVICE_MONITOR, annotations, monitoring
+from controller.reconcilers.monitoring import (
+    PROMETHEUS_RULE,
+    SERVICE_MONITOR,
+    annotations,
+    monitoring,
+)
 from controller.reconcilers.mysql_claims import INDEX, READS_CLAIMS, by_parent
-from controller.reconcilers.resources import BACKUP, BUDGET, CLAIM, DEPLOYMENT, INGRESS, SECRET, SERVICE
+from controller.reconcilers.resources import (
+    BACKUP,
+    BUDGET,
+    CLAIM,
+    DEPLOYMENT,
+    INGRESS,
+    SECRET,
+    SERVICE,
+)
 from controller.reconcilers.rollup import rolled_up
 from controller.reconcilers.tiers import TIERS
 from controller.runtime.kind import PlannedKind
@@ -34,13 +54,22 @@ def plan(platform: EcommercePlatform, observed: Observed, now: datetime) -> Plan
 
     def application(name: str, workload_spec: Workload, variables: list[Object]) -> Component:
         return workload(
-            parent, name, workload_spec, variables, annotations(parent, spec.monitoring, workload_spec.port)
+            parent,
+            name,
+            workload_spec,
+            variables,
+            annotations(parent, spec.monitoring, workload_spec.port),
         )
 
-    stores, caches = database(parent, spec.database, monitored=spec.monitoring.enabled), cache(parent, spec.cache)
+    stores, caches = (
+        database(parent, spec.database, monitored=spec.monitoring.enabled),
+        cache(parent, spec.cache),
+    )
     cache_url = url_variable("CACHE_URL", caches)
     backend = application("backend", spec.backend, [*variables(parent, spec.database), *cache_url])
-    frontend = application("frontend", spec.frontend, [*url_variable("BACKEND_URL", backend), *cache_url])
+    frontend = application(
+        "frontend", spec.frontend, [*url_variable("BACKEND_URL", backend), *cache_url]
+    )
     return rolled_up(
         platform,
         [
@@ -55,7 +84,10 @@ def plan(platform: EcommercePlatform, observed: Observed, now: datetime) -> Plan
 
 
 def ingress(parent: Parent, spec: EcommercePlatformSpec) -> Component:
-    """Return the Ingress that sends requests for the host to the frontend; it is ready without an address."""
+    """Return the Ingress that sends requests for the host to the frontend.
+
+    It is ready without an address.
+    """
     if spec.host is None:
         return without(parent, "ingress", [(INGRESS, parent.name)])
     service = {"name": parent.named("frontend"), "port": {"name": "http"}}
@@ -71,7 +103,11 @@ def ingress(parent: Parent, spec: EcommercePlatformSpec) -> Component:
     object = {
         "apiVersion": INGRESS.api_version,
         "kind": INGRESS.kind,
-        "metadata": {"name": parent.name, "namespace": parent.namespace, "labels": parent.labelled("ingress")},
+        "metadata": {
+            "name": parent.name,
+            "namespace": parent.namespace,
+            "labels": parent.labelled("ingress"),
+        },
         "spec": {**chosen, "rules": [rule]},
     }
     return Component(

@@ -1,23 +1,31 @@
 """Labels that children inherit from their parent: users' labels, not tools'.
 
-By Kubernetes' convention labels without a prefix are private to users, and tools use a prefix: Helm, Argo CD and others
-recognize their objects by these labels, and prune them. Selectors never contain inherited labels, since these may
-change.
+By Kubernetes' convention labels without a prefix are private to users, and tools use a prefix:
+Helm, Argo CD and others recognize their objects by these labels, and prune them. Selectors never
+contain inherited labels, since these may change.
 """
 
 from collections.abc import Iterable
 
 from config.api.meta import CustomResource
 
-HANDED_ON = frozenset({"app.kubernetes.io/name", "app.kubernetes.io/part-of"})  # what the application is, in any hands
-KEPT = frozenset({"app", "managed-by", "version"})  # about the object itself, or what selectors go by
+HANDED_ON = frozenset(
+    {"app.kubernetes.io/name", "app.kubernetes.io/part-of"}
+)  # what the application is, in any hands
+KEPT = frozenset(
+    {"app", "managed-by", "version"}
+)  # about the object itself, or what selectors go by
 LABELS = "metadata.labels"
 
 
 def inherited(parent: CustomResource) -> dict[str, str]:
     """Return the labels that all children of `parent` inherit, pods and their claims included."""
     labels = parent.metadata.labels
-    return {key: labels[key] for key in labels if key in HANDED_ON or ("/" not in key and key not in KEPT)}
+    return {
+        key: labels[key]
+        for key in labels
+        if key in HANDED_ON or ("/" not in key and key not in KEPT)
+    }
 
 
 def metadata_origin(*templates: str, own: Iterable[str] = ()) -> dict[str, str]:

@@ -11,13 +11,18 @@ SERVICE_MONITOR = Resource(GROUP, "v1", "servicemonitors", "ServiceMonitor")
 PROMETHEUS_RULE = Resource(GROUP, "v1", "prometheusrules", "PrometheusRule")
 SCRAPED = ("backend", "frontend")
 INTERVAL = "30s"
-ORIGIN = {SERVICE_MONITOR: METADATA | {"spec.endpoints": "spec.monitoring.path"}, PROMETHEUS_RULE: METADATA}
+ORIGIN = {
+    SERVICE_MONITOR: METADATA | {"spec.endpoints": "spec.monitoring.path"},
+    PROMETHEUS_RULE: METADATA,
+}
 
 
 def monitoring(parent: Parent, spec: Monitoring) -> Component:
     """Return the monitoring objects; without their APIs, the Services have annotations instead."""
     places = [
-        (resource, parent.name) for resource in (SERVICE_MONITOR, PROMETHEUS_RULE) if parent.observed.serves(resource)
+        (resource, parent.name)
+        for resource in (SERVICE_MONITOR, PROMETHEUS_RULE)
+        if parent.observed.serves(resource)
     ]
     if not spec.enabled:
         return without(parent, "monitoring", places)
@@ -26,15 +31,25 @@ def monitoring(parent: Parent, spec: Monitoring) -> Component:
     wanted |= {PROMETHEUS_RULE: _prometheus_rule(parent)} if alerts else {}
     absent = [resource.kind for resource in wanted if (resource, parent.name) not in places]
     writes = [
-        *(Apply(wanted[resource], ORIGIN[resource]) for resource, _ in places if resource in wanted),
+        *(
+            Apply(wanted[resource], ORIGIN[resource])
+            for resource, _ in places
+            if resource in wanted
+        ),
         *removed(parent, [place for place in places if place[0] not in wanted]),
     ]
     missing_apis = f"{' and '.join(absent)} of {GROUP} not served here"
-    note = f"{missing_apis}: Services are annotated instead" if SERVICE_MONITOR.kind in absent else missing_apis
+    note = (
+        f"{missing_apis}: Services are annotated instead"
+        if SERVICE_MONITOR.kind in absent
+        else missing_apis
+    )
     return Component(
         "monitoring",
         writes,
-        ready=all(parent.observed.child(*place) is not None for place in places if place[0] in wanted),
+        ready=all(
+            parent.observed.child(*place) is not None for place in places if place[0] in wanted
+        ),
         note=note if absent else "",
         doing="setup failed",
     )
@@ -44,11 +59,19 @@ def annotations(parent: Parent, spec: Monitoring, port: int) -> dict[str, str]:
     """Return the Service's annotations for Prometheus, which replace a ServiceMonitor."""
     if not spec.enabled or parent.observed.serves(SERVICE_MONITOR):
         return {}
-    return {"prometheus.io/scrape": "true", "prometheus.io/port": str(port), "prometheus.io/path": spec.path}
+    return {
+        "prometheus.io/scrape": "true",
+        "prometheus.io/port": str(port),
+        "prometheus.io/path": spec.path,
+    }
 
 
 def _metadata(parent: Parent) -> Object:
-    return {"name": parent.name, "namespace": parent.namespace, "labels": parent.labelled("monitoring")}
+    return {
+        "name": parent.name,
+        "namespace": parent.namespace,
+        "labels": parent.labelled("monitoring"),
+    }
 
 
 def _service_monitor(parent: Parent, path: str) -> Object:
@@ -78,7 +101,10 @@ def _prometheus_rule(parent: Parent) -> Object:
         ),
         _alert(
             "PlatformDatabaseUnavailable",
-            f"kube_statefulset_status_replicas_ready{{{database}}} < kube_statefulset_replicas{{{database}}}",
+            (
+                f"kube_statefulset_status_replicas_ready{{{database}}} < "
+                f"kube_statefulset_replicas{{{database}}}"
+            ),
             "{{ $labels.statefulset }} has fewer instances than it should",
         ),
         _alert(

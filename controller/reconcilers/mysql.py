@@ -1,10 +1,10 @@
 """MySQL as a component: a StatefulSet of one server by the official image's conventions, its Secret and Services.
 
-The server's passwords are always those of the Secret: on existing data, they are set at each start. So a volume that
-outlived its Secret can be used again.
+The server's passwords are always those of the Secret: on existing data, they are set at each start.
+So a volume that outlived its Secret can be used again.
 
-The Secret and the claims outlive the server, and have `mysql` in their names. A PostgreSQL in its place has other
-names, so each finds its own again.
+The Secret and the claims outlive the server, and have `mysql` in their names. A PostgreSQL in its
+place has other names, so each finds its own again.
 """
 
 from collections.abc import Mapping
@@ -36,7 +36,11 @@ ORIGIN = {
     f"metadata.labels[{mysql_versions.LABEL}]": "spec.database.version",
     "spec.template.spec.containers[name=mysql].image": "spec.database.version",
     "spec.template.spec.containers[name=mysql].resources": "spec.database.resources",
-    **origin("spec.database.storage", "spec.database.storageClassName", at="spec.volumeClaimTemplates[0]."),
+    **origin(
+        "spec.database.storage",
+        "spec.database.storageClassName",
+        at="spec.volumeClaimTemplates[0].",
+    ),
     "spec.persistentVolumeClaimRetentionPolicy.whenDeleted": "spec.database.deletionPolicy",
 }
 
@@ -79,12 +83,19 @@ def password(server: str, key: str) -> Object:
 
 
 def writes(server: Server, template: Object | None) -> list[Write]:
-    """Return the writes for a server; `template` is the claim template of its existing StatefulSet."""
+    """Return the writes for a server.
+
+    `template` is the claim template of its existing StatefulSet.
+    """
     metadata = server.metadata("mysql-credentials")
     credentials = {"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "metadata": metadata}
     headless = {"clusterIP": "None", "publishNotReadyAddresses": True}
     return [
-        CreateOnly(credentials, {f"data.{key}": Random(32) for key in ("root-password", "password")}, origin=METADATA),
+        CreateOnly(
+            credentials,
+            {f"data.{key}": Random(32) for key in ("root-password", "password")},
+            origin=METADATA,
+        ),
         Apply(_stateful_set(server, template or _template(server)), ORIGIN),
         Apply(_service(server, server.metadata("headless"), headless), METADATA),
         Apply(_service(server, server.metadata(), {}), METADATA),
@@ -111,21 +122,29 @@ def _stateful_set(server: Server, template: Object) -> Object:
     return {
         "apiVersion": "apps/v1",
         "kind": "StatefulSet",
-        "metadata": {**metadata, "labels": {**metadata["labels"], mysql_versions.LABEL: server.version}},
+        "metadata": {
+            **metadata,
+            "labels": {**metadata["labels"], mysql_versions.LABEL: server.version},
+        },
         "spec": {
             "replicas": 1,
             "serviceName": f"{server.name}-headless",
             "selector": {"matchLabels": server.selector},
             "template": {"metadata": {"labels": metadata["labels"]}, "spec": _pod(server)},
             "volumeClaimTemplates": [claim],
-            "persistentVolumeClaimRetentionPolicy": {"whenDeleted": server.deletion_policy, "whenScaled": "Retain"},
+            "persistentVolumeClaimRetentionPolicy": {
+                "whenDeleted": server.deletion_policy,
+                "whenScaled": "Retain",
+            },
         },
     }
 
 
 def _pod(server: Server) -> Object:
-    scratch = {"run": "/var/run/mysqld", "tmp": "/tmp"}  # noqa: S108  (a volume of the pod's own)
-    answers = {"exec": {"command": ["mysqladmin", "ping", "--host=127.0.0.1", "--connect-timeout=3"]}}
+    scratch = {"run": "/var/run/mysqld", "tmp": "/tmp"}  # noqa: S108
+    answers = {
+        "exec": {"command": ["mysqladmin", "ping", "--host=127.0.0.1", "--connect-timeout=3"]}
+    }
     container = {
         "name": "mysql",
         "image": server.image,
@@ -138,9 +157,19 @@ def _pod(server: Server) -> Object:
         ],
         "ports": [{"name": "mysql", "containerPort": PORT, "protocol": "TCP"}],
         "resources": server.resources,
-        "startupProbe": {**answers, "periodSeconds": 5, "timeoutSeconds": 5, "failureThreshold": 120},
+        "startupProbe": {
+            **answers,
+            "periodSeconds": 5,
+            "timeoutSeconds": 5,
+            "failureThreshold": 120,
+        },
         "readinessProbe": {**answers, "periodSeconds": 5, "timeoutSeconds": 5},
-        "livenessProbe": {**answers, "periodSeconds": 10, "timeoutSeconds": 5, "failureThreshold": 6},
+        "livenessProbe": {
+            **answers,
+            "periodSeconds": 10,
+            "timeoutSeconds": 5,
+            "failureThreshold": 6,
+        },
         "securityContext": restricted.container(),
         "volumeMounts": [
             {"name": VOLUME, "mountPath": "/var/lib/mysql", "subPath": "mysql"},

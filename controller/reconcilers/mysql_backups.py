@@ -49,7 +49,10 @@ def name_of(server: str) -> str:
 
 
 def writes(server: Server, spec: DatabaseBackup) -> list[Write]:
-    """Return the writes for a server's backups; the server's Services do not select the backup pods."""
+    """Return the writes for a server's backups.
+
+    The server's Services do not select the backup pods.
+    """
     own = {"app": name_of(server.name), "app.kubernetes.io/component": "backup"}
     metadata = server.metadata("backup", **own)
     if spec.destination is None:
@@ -63,7 +66,10 @@ def writes(server: Server, spec: DatabaseBackup) -> list[Write]:
             Apply(_cron_job(server, metadata, spec, claim=kept["name"]), CRON_JOB_ORIGIN),
         ]
     reference = server.password("root-password")["secretKeyRef"]
-    login = {"username": "root", "secretRef": {"name": reference["name"], "passwordKey": reference["key"]}}
+    login = {
+        "username": "root",
+        "secretRef": {"name": reference["name"], "passwordKey": reference["key"]},
+    }
     connection = {"host": server.name, "port": PORT, **login}
     return [Apply(dumps.backup(metadata, "mysql", connection, spec), BACKUP_ORIGIN)]
 
@@ -80,7 +86,10 @@ def _cron_job(server: Server, metadata: Object, spec: DatabaseBackup, *, claim: 
         ],
         "resources": RESOURCES,
         "securityContext": restricted.container(),
-        "volumeMounts": [{"name": "backup", "mountPath": "/backup"}, {"name": "tmp", "mountPath": "/tmp"}],  # noqa: S108
+        "volumeMounts": [
+            {"name": "backup", "mountPath": "/backup"},
+            {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108
+        ],
     }
     pod = {
         "automountServiceAccountToken": False,

@@ -17,7 +17,9 @@ def by_parent(parent: Object) -> Iterator[str]:
     yield f"{parent['metadata']['name']}-db"
 
 
-READS_CLAIMS = Reads(CLAIM, {INDEX: by_label("app")}, ",".join(f"{key}={value}" for key, value in OURS.items()))
+READS_CLAIMS = Reads(
+    CLAIM, {INDEX: by_label("app")}, ",".join(f"{key}={value}" for key, value in OURS.items())
+)
 
 
 def stored_template(stateful_set: Object | None) -> Object | None:
@@ -35,33 +37,55 @@ def stored_template(stateful_set: Object | None) -> Object | None:
 
 def claims_of(observed: Observed, name: str) -> Sequence[Object]:
     """Return the existing claims of a server or of its backups."""
-    return [claim for claim in observed.find(CLAIM, INDEX, name) if "deletionTimestamp" not in claim["metadata"]]
+    return [
+        claim
+        for claim in observed.find(CLAIM, INDEX, name)
+        if "deletionTimestamp" not in claim["metadata"]
+    ]
 
 
 def patches(claims: Sequence[Object], storage: str, labels: Mapping[str, str]) -> list[Patch]:
-    """Return a patch of each claim that lacks labels or is smaller than requested; a larger claim keeps its size."""
+    """Return a patch of each claim that lacks labels or is smaller than requested.
+
+    A larger claim keeps its size.
+    """
     size = {"spec": sized(storage)}
-    return [labelled(claim, labels, size if asked(claim) <= amount(storage) else {}) for claim in claims]
+    return [
+        labelled(claim, labels, size if asked(claim) <= amount(storage) else {}) for claim in claims
+    ]
 
 
 def labelled(claim: Object, labels: Mapping[str, str], fields: Mapping[str, Object]) -> Patch:
-    """Return the patch of a claim that lacks labels or other fields; none where it lacks nothing."""
+    """Return the patch of a claim that lacks labels or other fields.
+
+    None where it lacks nothing.
+    """
     about = claim["metadata"]
     reference = Reference(CLAIM, about["name"], about["uid"], about["namespace"])
     return Patch(reference, {"metadata": {"labels": dict(labels)}, **fields})
 
 
-def refused(claims: Sequence[Object], template: Object | None, storage: str, class_name: str | None) -> Problem | None:
+def refused(
+    claims: Sequence[Object], template: Object | None, storage: str, class_name: str | None
+) -> Problem | None:
     """Return the problem of a spec that the existing volumes cannot satisfy."""
     had = largest(claims)
     volumes = [*([template] if template else ()), *claims]
     classes = {each["spec"].get("storageClassName") for each in volumes} - {None}
     if had is not None and amount(storage) < amount(had):
-        message = f"spec.database.storage: {storage}; a volume of {had} cannot shrink. Set it to {had} or more"
+        message = (
+            f"spec.database.storage: {storage}; a volume of {had} cannot shrink. Set it to {had} "
+            "or more"
+        )
         return Problem(message, "StorageShrunk")
     if template is not None and class_name is not None and class_name not in classes:
-        message = f"the volume's class is {', '.join(sorted(classes)) or 'the default'} and cannot change. Set it back"
-        return Problem(f"spec.database.storageClassName: {class_name}; {message}", "StorageClassChanged")
+        message = (
+            f"the volume's class is {', '.join(sorted(classes)) or 'the default'} and cannot "
+            "change. Set it back"
+        )
+        return Problem(
+            f"spec.database.storageClassName: {class_name}; {message}", "StorageClassChanged"
+        )
     return None
 
 

@@ -1,7 +1,7 @@
 """The version of a MySQL server: the requested one, if it can open the existing data.
 
-The data's version is a label of its claim, which outlives the server. It is written only once the server is ready, so a
-version whose image does not exist can be reverted.
+The data's version is a label of its claim, which outlives the server. It is written only once the
+server is ready, so a version whose image does not exist can be reverted.
 """
 
 from collections.abc import Iterable
@@ -27,17 +27,27 @@ class Versions(NamedTuple):
         return {LABEL: self.data} if self.data else {}
 
 
-def versions(asked: str | None, stateful_set: Object | None, claims: Iterable[Object], *, is_ready: bool) -> Versions:
-    """Compare the requested version with that of the existing data; an unset version keeps the existing one."""
+def versions(
+    asked: str | None, stateful_set: Object | None, claims: Iterable[Object], *, is_ready: bool
+) -> Versions:
+    """Compare the requested version with that of the existing data.
+
+    An unset version keeps the existing one.
+    """
     runs = _of(stateful_set) if stateful_set else None
     data = runs if is_ready else next(filter(None, map(_of, claims)), None)
     wanted = asked or data or runs or DEFAULT
     if data and (refused := refusal("mysql", wanted, data)):
-        return Versions(data, data, Problem(f"spec.database.version: {wanted}; {refused}", "VersionChanged"))
+        return Versions(
+            data, data, Problem(f"spec.database.version: {wanted}; {refused}", "VersionChanged")
+        )
     return Versions(wanted, data, None)
 
 
 def _of(object: Object) -> str | None:
-    """Return the version in the label of a StatefulSet or a claim; the image's name may not contain it."""
+    """Return the version in the label of a StatefulSet or a claim.
+
+    The image's name may not contain it.
+    """
     labels: Object = object["metadata"].get("labels", {})
     return labels.get(LABEL)

@@ -9,8 +9,22 @@ from controller.reconcilers import postgresql_roles as roles
 from controller.reconcilers.claims import READS_CLASSES, without_class
 from controller.reconcilers.indexes import by_label, by_name
 from controller.reconcilers.postgresql_claims import Volumes, volumes
-from controller.reconcilers.postgresql_instances import ORIGIN, SERVICE_ORIGIN, primary, services, stateful_set
-from controller.reconcilers.postgresql_pods import INSTANCE, OURS, PORT, credentials, origin, scripts, selector
+from controller.reconcilers.postgresql_instances import (
+    ORIGIN,
+    SERVICE_ORIGIN,
+    primary,
+    services,
+    stateful_set,
+)
+from controller.reconcilers.postgresql_pods import (
+    INSTANCE,
+    OURS,
+    PORT,
+    credentials,
+    origin,
+    scripts,
+    selector,
+)
 from controller.reconcilers.readiness import progress, ready_replicas
 from controller.reconcilers.resources import (
     BACKUP,
@@ -49,11 +63,15 @@ def plan(database: PostgreSQL, observed: Observed, now: datetime) -> Plan:
     )
 
 
-def _steps(database: PostgreSQL, observed: Observed, stored: Volumes, *, is_up: bool) -> tuple[Step, ...]:
+def _steps(
+    database: PostgreSQL, observed: Observed, stored: Volumes, *, is_up: bool
+) -> tuple[Step, ...]:
     secrets, job = roles.secrets(database), roles.job(database, observed, stored.version)
     instances = stateful_set(database, observed, stored.version, stored.template)
     leading, class_problem = services(database), without_class(stored.claims, observed)
-    waiting = progress(ready_replicas(observed.child(STATEFUL_SET, database.name)), database.spec.replicas)
+    waiting = progress(
+        ready_replicas(observed.child(STATEFUL_SET, database.name)), database.spec.replicas
+    )
     return (
         Step(
             "credentials",
@@ -77,7 +95,11 @@ def _steps(database: PostgreSQL, observed: Observed, stored: Volumes, *, is_up: 
             ready=all(_exists(observed, SERVICE, each) for each in leading),
         ),
         Step(
-            "storage", stored.patches, depends_on=("service",), ready=stored.are_grown, doing="failed to grow storage"
+            "storage",
+            stored.patches,
+            depends_on=("service",),
+            ready=stored.are_grown,
+            doing="failed to grow storage",
         ),
         Step(
             "instances",
@@ -88,7 +110,10 @@ def _steps(database: PostgreSQL, observed: Observed, stored: Volumes, *, is_up: 
         ),
         Step(
             "users and databases",
-            [*([Apply(job, roles.JOB_ORIGIN)] if job else ()), *roles.superseded(database, observed, job)],
+            [
+                *([Apply(job, roles.JOB_ORIGIN)] if job else ()),
+                *roles.superseded(database, observed, job),
+            ],
             depends_on=("service",),
             ready=roles.is_done(observed, job),
             doing="failed to create users and databases",
@@ -102,20 +127,31 @@ def _steps(database: PostgreSQL, observed: Observed, stored: Volumes, *, is_up: 
             doing="failed to setup backups",
             note=backups.failure(database, observed) or "",
         ),
-        Step("removal of backups", backups.removal(database, observed), doing="failed to remove backups"),
+        Step(
+            "removal of backups",
+            backups.removal(database, observed),
+            doing="failed to remove backups",
+        ),
     )
 
 
 def _problem(database: PostgreSQL, stored: Volumes) -> Problem | None:
-    """Return the problem that only a change of the spec can solve; existing children stay as they are meanwhile."""
+    """Return the problem that only a change of the spec can solve.
+
+    Existing children stay as they are meanwhile.
+    """
     if missing := list(backups.missing(database)):
         return incomplete(*missing)
     if wrong := roles.wrong(database):
-        return Problem("; ".join(f"{each.path}: {each.found}; {each.rule}" for each in wrong), "Invalid")
+        return Problem(
+            "; ".join(f"{each.path}: {each.found}; {each.rule}" for each in wrong), "Invalid"
+        )
     return Problem("; ".join(stored.refused), "Refused") if stored.refused else None
 
 
-def _status(database: PostgreSQL, observed: Observed, stored: Volumes, *, is_up: bool) -> PostgreSQLStatus:
+def _status(
+    database: PostgreSQL, observed: Observed, stored: Volumes, *, is_up: bool
+) -> PostgreSQLStatus:
     child = observed.child(STATEFUL_SET, database.name)
     return PostgreSQLStatus(
         phase=_phase(database, observed, is_up=is_up),
@@ -125,7 +161,9 @@ def _status(database: PostgreSQL, observed: Observed, stored: Volumes, *, is_up:
         storage=stored.smallest,
         endpoint=f"{database.name}.{database.namespace}.svc:{PORT}",
         secret=credentials(database),
-        selector=",".join(f"{key}={value}" for key, value in selector(database, "database").items()),
+        selector=",".join(
+            f"{key}={value}" for key, value in selector(database, "database").items()
+        ),
         last_backup_time=backups.last_time(database, observed),
     )
 
@@ -145,7 +183,9 @@ def _are_ready(database: PostgreSQL, observed: Observed) -> bool:
     stored = observed.child(STATEFUL_SET, database.name) or {"metadata": {}}
     status, wanted = stored.get("status", {}), database.spec.replicas
     is_current = status.get("observedGeneration") == stored["metadata"].get("generation")
-    return bool(is_current and status.get("readyReplicas", 0) == status.get("updatedReplicas", 0) == wanted)
+    return bool(
+        is_current and status.get("readyReplicas", 0) == status.get("updatedReplicas", 0) == wanted
+    )
 
 
 def _primary(database: PostgreSQL, observed: Observed) -> Object | None:
@@ -159,11 +199,16 @@ def _is_ready(pod: Object | None) -> bool:
 
 
 def _was_up(database: PostgreSQL) -> bool:
-    return any(each.type == PRIMARY and each.status == "True" for each in database.status.conditions or ())
+    return any(
+        each.type == PRIMARY and each.status == "True" for each in database.status.conditions or ()
+    )
 
 
 def _missing(database: PostgreSQL) -> str:
-    return f"pod {primary(database)} is not ready: nothing can be written, and no other instance takes its place"
+    return (
+        f"pod {primary(database)} is not ready: nothing can be written, and no other instance "
+        "takes its place"
+    )
 
 
 def _exists(observed: Observed, resource: Resource, object: Object) -> bool:

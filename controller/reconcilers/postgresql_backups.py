@@ -21,7 +21,16 @@ from controller.reconcilers.postgresql_pods import (
     volumes,
 )
 from controller.reconcilers.resources import BACKUP, CLAIM, CRON_JOB
-from controller.runtime.plan import Apply, CreateOnly, Delete, Object, Observed, Problem, Reference, Write
+from controller.runtime.plan import (
+    Apply,
+    CreateOnly,
+    Delete,
+    Object,
+    Observed,
+    Problem,
+    Reference,
+    Write,
+)
 from controller.runtime.status import ready_in
 from kube.resource import Resource
 
@@ -52,7 +61,11 @@ def writes(database: PostgreSQL, observed: Observed, version: str) -> list[Write
         return [*_removed(database, observed, CRON_JOB), *_removed(database, observed, BACKUP)]
     if spec.destination is not None:
         return [Apply(_backup(database), BACKUP_ORIGIN), *_removed(database, observed, CRON_JOB)]
-    storage, field = (spec.storage, "spec.backup.storage") if spec.storage else (database.spec.storage, "spec.storage")
+    storage, field = (
+        (spec.storage, "spec.backup.storage")
+        if spec.storage
+        else (database.spec.storage, "spec.storage")
+    )
     claim = {**KIND, "metadata": metadata(database, name_of(database), "backup")}
     claim["spec"] = claim_spec(storage, database.spec.storage_class_name)
     return [
@@ -61,7 +74,10 @@ def writes(database: PostgreSQL, observed: Observed, version: str) -> list[Write
             adopt_labels=selector(database, "backup"),
             origin=origin() | claim_origin(field, "spec.storageClassName"),
         ),
-        *(patch(each, database, storage, observed) for each in claims_of(database, observed, "backup")),
+        *(
+            patch(each, database, storage, observed)
+            for each in claims_of(database, observed, "backup")
+        ),
         Apply(_cron_job(database, observed, version), CRON_JOB_ORIGIN),
         *_removed(database, observed, BACKUP),
     ]
@@ -71,7 +87,9 @@ def _removed(database: PostgreSQL, observed: Observed, resource: Resource) -> li
     child = observed.child(resource, name_of(database))
     if child is None:
         return []
-    return [Delete(Reference(resource, name_of(database), child["metadata"]["uid"], database.namespace))]
+    return [
+        Delete(Reference(resource, name_of(database), child["metadata"]["uid"], database.namespace))
+    ]
 
 
 def _backup(database: PostgreSQL) -> Object:
@@ -106,7 +124,10 @@ def are_made(database: PostgreSQL, observed: Observed) -> bool:
     if not spec.enabled:
         return True
     if spec.destination is None:
-        return observed.child(CRON_JOB, name_of(database)) is not None and failure(database, observed) is None
+        return (
+            observed.child(CRON_JOB, name_of(database)) is not None
+            and failure(database, observed) is None
+        )
     ready = _ready(database, observed)
     return ready is not None and ready["status"] == "True"
 
@@ -119,7 +140,11 @@ def failure(database: PostgreSQL, observed: Observed) -> Problem | None:
     if spec.destination is None:
         return without_class(claims_of(database, observed, "backup"), observed)
     ready = _ready(database, observed)
-    if ready is None or ready["status"] == "True" or ready["reason"] in ("Progressing", "Updating", "Degraded"):
+    if (
+        ready is None
+        or ready["status"] == "True"
+        or ready["reason"] in ("Progressing", "Updating", "Degraded")
+    ):
         return None
     return Problem(f"Backup {name_of(database)}: {ready['message']}", ready["reason"])
 
@@ -138,7 +163,11 @@ def last_time(database: PostgreSQL, observed: Observed) -> datetime | None:
 
 def kept(database: PostgreSQL, observed: Observed) -> list[Object]:
     """Return the claim of the backups, which is retained when the object is deleted."""
-    return [each for each in claims_of(database, observed, "backup") if "deletionTimestamp" not in each["metadata"]]
+    return [
+        each
+        for each in claims_of(database, observed, "backup")
+        if "deletionTimestamp" not in each["metadata"]
+    ]
 
 
 def removal(database: PostgreSQL, observed: Observed) -> list[Delete]:
@@ -146,6 +175,8 @@ def removal(database: PostgreSQL, observed: Observed) -> list[Delete]:
     if database.metadata.deletion_timestamp is None or database.spec.deletion_policy == "Retain":
         return []
     return [
-        Delete(Reference(CLAIM, each["metadata"]["name"], each["metadata"]["uid"], database.namespace))
+        Delete(
+            Reference(CLAIM, each["metadata"]["name"], each["metadata"]["uid"], database.namespace)
+        )
         for each in kept(database, observed)
     ]

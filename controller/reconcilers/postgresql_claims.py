@@ -35,14 +35,19 @@ class Volumes(NamedTuple):
     @property
     def are_grown(self) -> bool:
         """Whether no claim still has to be expanded."""
-        return all(not grows(claim, write.fields) for claim, write in zip(self.claims, self.patches, strict=True))
+        return all(
+            not grows(claim, write.fields)
+            for claim, write in zip(self.claims, self.patches, strict=True)
+        )
 
 
 def volumes(database: PostgreSQL, observed: Observed) -> Volumes:
     """Compare the spec with the existing volumes."""
     stateful_set = observed.child(STATEFUL_SET, database.name)
     claims = claims_of(database, observed, "database")
-    template = _template(database, claims) if stateful_set is None else _stored_template(stateful_set)
+    template = (
+        _template(database, claims) if stateful_set is None else _stored_template(stateful_set)
+    )
     version = template["metadata"]["labels"].get(VERSION, database.spec.version)
     return Volumes(
         version=version,
@@ -75,11 +80,16 @@ def patch(claim: Object, database: PostgreSQL, storage: str, observed: Observed)
 
 def grows(claim: Object, fields: Object) -> bool:
     """Return whether a patch expands a claim."""
-    return "spec" in fields and amount(fields["spec"]["resources"]["requests"]["storage"]) > asked(claim)
+    return "spec" in fields and amount(fields["spec"]["resources"]["requests"]["storage"]) > asked(
+        claim
+    )
 
 
 def _template(database: PostgreSQL, claims: Sequence[Object]) -> Object:
-    """Return the claim template of a new StatefulSet; retained volumes hold data of their own version."""
+    """Return the claim template of a new StatefulSet.
+
+    Retained volumes hold data of their own version.
+    """
     about = {**labels(database, "database"), VERSION: database.spec.version}
     left = (claim["metadata"]["labels"].get(VERSION) for claim in claims)
     if version := next(filter(None, left), None):
@@ -92,7 +102,11 @@ def _stored_template(stateful_set: Object) -> Object:
     (template,) = stateful_set["spec"]["volumeClaimTemplates"]
     about, asked = template["metadata"], template["spec"]
     spec = claim_spec(asked["resources"]["requests"]["storage"], asked.get("storageClassName"))
-    return {**KIND, "metadata": {"name": about["name"], "labels": about.get("labels", {})}, "spec": spec}
+    return {
+        **KIND,
+        "metadata": {"name": about["name"], "labels": about.get("labels", {})},
+        "spec": spec,
+    }
 
 
 def _refused(database: PostgreSQL, version: str, volume: Object) -> Iterator[str]:
@@ -102,7 +116,8 @@ def _refused(database: PostgreSQL, version: str, volume: Object) -> Iterator[str
         yield f"spec.version: {spec.version}; {refused}"
     if spec.storage_class_name not in (None, class_name):
         yield (
-            f"spec.storageClassName: {spec.storage_class_name}; the volumes' class is {class_name or 'the default'} "
+            f"spec.storageClassName: {spec.storage_class_name}; the volumes' class is "
+            f"{class_name or 'the default'} "
             "and cannot change. Set it back"
         )
 
@@ -116,7 +131,9 @@ def _refused_sizes(
         had = largest["spec"]["resources"]["requests"]["storage"]
         yield f"spec.storage: {wanted}; volumes of {had} cannot shrink. Set it to {had} or more"
         return
-    fixed = [claim for claim in claims if asked(claim) < amount(wanted) and not _expands(claim, observed)]
+    fixed = [
+        claim for claim in claims if asked(claim) < amount(wanted) and not _expands(claim, observed)
+    ]
     for class_name in sorted({_class_of(claim) for claim in fixed}):
         named = f"storage class {class_name}" if class_name else "no storage class"
         yield f"spec.storage: {wanted}; volumes of {named} do not grow. Set it back to {_had(fixed)}"
@@ -131,7 +148,10 @@ def _class_of(claim: Object) -> str:
 
 
 def _expands(claim: Object, observed: Observed) -> bool:
-    return any(each.get("allowVolumeExpansion") for each in observed.find(STORAGE_CLASS, "name", _class_of(claim)))
+    return any(
+        each.get("allowVolumeExpansion")
+        for each in observed.find(STORAGE_CLASS, "name", _class_of(claim))
+    )
 
 
 def _capacity(claim: Object) -> str | None:

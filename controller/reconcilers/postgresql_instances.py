@@ -30,7 +30,9 @@ DATA = "/var/lib/postgresql/data"
 MAX_INSTANCES = 5  # instances that the schema allows
 EXPORTER = "v0.17.1"
 METRICS = 9187
-CREDENTIALS = "database.example.com/credentials"  # the annotation with the uid of the Secret of the passwords
+CREDENTIALS = (
+    "database.example.com/credentials"  # the annotation with the uid of the Secret of the passwords
+)
 CONTAINER = "spec.template.spec.containers[name=postgres]"
 ORIGIN = {
     **origin("spec.template"),
@@ -70,14 +72,18 @@ def stateful_set(database: PostgreSQL, observed: Observed, version: str, claim: 
         "spec": {
             "serviceName": headless(database),
             "replicas": database.spec.replicas,
-            "podManagementPolicy": "Parallel",  # a standby waits for the primary by itself, and must not hold it up
+            # a standby waits for the primary by itself, and must not hold it up
+            "podManagementPolicy": "Parallel",
             "selector": {"matchLabels": selector(database, "database")},
             "persistentVolumeClaimRetentionPolicy": {
                 "whenDeleted": database.spec.deletion_policy,
                 "whenScaled": "Retain",
             },
             "volumeClaimTemplates": [claim],
-            "template": {"metadata": _pod_metadata(database, observed), "spec": _pod(database, observed, version)},
+            "template": {
+                "metadata": _pod_metadata(database, observed),
+                "spec": _pod(database, observed, version),
+            },
         },
     }
 
@@ -85,7 +91,12 @@ def stateful_set(database: PostgreSQL, observed: Observed, version: str, claim: 
 def _pod_metadata(database: PostgreSQL, observed: Observed) -> Object:
     """Return the pods' metadata; a recreated Secret restarts the pods, which sets its passwords."""
     secret = observed.child(SECRET, credentials(database))
-    stored = (observed.child(STATEFUL_SET, database.name) or {}).get("spec", {}).get("template", {}).get("metadata", {})
+    stored = (
+        (observed.child(STATEFUL_SET, database.name) or {})
+        .get("spec", {})
+        .get("template", {})
+        .get("metadata", {})
+    )
     of = secret["metadata"]["uid"] if secret else stored.get("annotations", {}).get(CREDENTIALS)
     annotations = {CREDENTIALS: of} if of else {}
     if database.spec.monitoring.enabled:
@@ -101,9 +112,19 @@ def _pod(database: PostgreSQL, observed: Observed, version: str) -> Object:
     preferred = [{"weight": 100, "podAffinityTerm": spread}]
     answers = {"exec": {"command": ["pg_isready", "--quiet"]}, "timeoutSeconds": 5}
     serving = {
-        **_instance(database, observed, version, "postgres", ["postgres", "-c", f"config_file={RUN}/postgresql.conf"]),
+        **_instance(
+            database,
+            observed,
+            version,
+            "postgres",
+            ["postgres", "-c", f"config_file={RUN}/postgresql.conf"],
+        ),
         "ports": [{"name": "postgresql", "containerPort": PORT, "protocol": "TCP"}],
-        "startupProbe": {**answers, "periodSeconds": 2, "failureThreshold": 1800},  # a crash may take an hour to replay
+        "startupProbe": {
+            **answers,
+            "periodSeconds": 2,
+            "failureThreshold": 1800,
+        },  # a crash may take an hour to replay
         "readinessProbe": {**answers, "periodSeconds": 5},
         "livenessProbe": {**answers, "periodSeconds": 10, "failureThreshold": 6},
     }
@@ -116,12 +137,18 @@ def _pod(database: PostgreSQL, observed: Observed, version: str) -> Object:
         **pod([serving, *exporters], [*volumes(database), *own]),
         "initContainers": [_instance(database, observed, version, "prepare", script("prepare.sh"))],
         "terminationGracePeriodSeconds": 120,
-        "affinity": {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}},
+        "affinity": {
+            "podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}
+        },
     }
 
 
-def _instance(database: PostgreSQL, observed: Observed, version: str, name: str, command: list[str]) -> Object:
-    standbys = (f"{database.name}-{ordinal}.{headless(database)}" for ordinal in range(1, MAX_INSTANCES))
+def _instance(
+    database: PostgreSQL, observed: Observed, version: str, name: str, command: list[str]
+) -> Object:
+    standbys = (
+        f"{database.name}-{ordinal}.{headless(database)}" for ordinal in range(1, MAX_INSTANCES)
+    )
     secret = credentials(database)
     return {
         **container(observed, version, name, command),
@@ -142,7 +169,7 @@ def _instance(database: PostgreSQL, observed: Observed, version: str, name: str,
             mount("run", RUN),
             mount("scripts", SCRIPTS),
             mount("tmp", TEMPORARY),
-            mount("shm", "/dev/shm"),  # noqa: S108  (a volume of its own)
+            mount("shm", "/dev/shm"),  # noqa: S108
         ],
     }
 
@@ -152,10 +179,18 @@ def _exporter(observed: Observed) -> Object:
     return {
         "name": "exporter",
         "image": image(observed.settings, "postgres-exporter", EXPORTER),
-        "env": [{"name": "DATA_SOURCE_NAME", "value": f"host={RUN} user=exporter dbname=postgres sslmode=disable"}],
+        "env": [
+            {
+                "name": "DATA_SOURCE_NAME",
+                "value": f"host={RUN} user=exporter dbname=postgres sslmode=disable",
+            }
+        ],
         "ports": [{"name": "metrics", "containerPort": METRICS, "protocol": "TCP"}],
         "securityContext": restricted.container(),
-        "resources": {"requests": {"cpu": "10m", "memory": "32Mi"}, "limits": {"cpu": "100m", "memory": "128Mi"}},
+        "resources": {
+            "requests": {"cpu": "10m", "memory": "32Mi"},
+            "limits": {"cpu": "100m", "memory": "128Mi"},
+        },
         "readinessProbe": answers,
         "livenessProbe": answers,
         "volumeMounts": [mount("run", RUN)],
@@ -176,13 +211,17 @@ def services(database: PostgreSQL) -> tuple[Object, Object]:
             **of_all,
             "spec": {
                 "clusterIP": "None",
-                "publishNotReadyAddresses": True,  # a standby finds the primary however busy that is
+                # a standby finds the primary however busy that is
+                "publishNotReadyAddresses": True,
                 "selector": pods,
                 "ports": [*ports, *(metrics if database.spec.monitoring.enabled else [])],
             },
         },
         {
             **of_primary,
-            "spec": {"selector": {**pods, "statefulset.kubernetes.io/pod-name": primary(database)}, "ports": ports},
+            "spec": {
+                "selector": {**pods, "statefulset.kubernetes.io/pod-name": primary(database)},
+                "ports": ports,
+            },
         },
     )

@@ -17,7 +17,7 @@ PORT = 5432
 USER = 999  # the official image's user
 SCRIPTS = "/etc/gatewright"
 RUN = "/var/run/postgresql"
-TEMPORARY = "/tmp"  # noqa: S108  (a volume of its own)
+TEMPORARY = "/tmp"  # noqa: S108
 
 
 def metadata(database: PostgreSQL, name: str, component: str) -> Object:
@@ -63,7 +63,10 @@ def scripts_name(database: PostgreSQL) -> str:
 @cache
 def _scripts() -> dict[str, str]:
     directory = resources.files("controller.reconcilers") / "postgresql_scripts"
-    return {file.name: file.read_text() for file in sorted(directory.iterdir(), key=lambda each: each.name)}
+    return {
+        file.name: file.read_text()
+        for file in sorted(directory.iterdir(), key=lambda each: each.name)
+    }
 
 
 def container(observed: Observed, version: str, name: str, command: list[str]) -> Object:
@@ -92,7 +95,10 @@ def client(database: PostgreSQL, observed: Observed, version: str, name: str) ->
             {"name": "PGUSER", "value": "postgres"},
             secret_value("PGPASSWORD", credentials(database), "password"),
         ],
-        "resources": {"requests": {"cpu": "50m", "memory": "128Mi"}, "limits": {"cpu": "1", "memory": "512Mi"}},
+        "resources": {
+            "requests": {"cpu": "50m", "memory": "128Mi"},
+            "limits": {"cpu": "1", "memory": "512Mi"},
+        },
         "volumeMounts": [mount("scripts", SCRIPTS), mount("tmp", TEMPORARY)],
     }
 

@@ -1,6 +1,7 @@
 """Users and databases of a PostgreSQL: a Secret for each password, and a Job that creates them with psql.
 
-The Job's name has a hash of its input, the Secrets included: a change creates another Job, which sets everything again.
+The Job's name has a hash of its input, the Secrets included: a change creates another Job, which
+sets everything again.
 """
 
 import hashlib
@@ -9,7 +10,16 @@ from collections.abc import Sequence
 
 from config.api.postgresql import PostgreSQL
 from config.roles import SUPERUSER, USER, Fault, faults
-from controller.reconcilers.postgresql_pods import COMPONENT, client, credentials, metadata, mount, origin, pod, volumes
+from controller.reconcilers.postgresql_pods import (
+    COMPONENT,
+    client,
+    credentials,
+    metadata,
+    mount,
+    origin,
+    pod,
+    volumes,
+)
 from controller.reconcilers.resources import JOB, SECRET
 from controller.runtime.plan import CreateOnly, Delete, Object, Observed, Problem, Random, Reference
 
@@ -56,7 +66,13 @@ def secret_of(database: PostgreSQL, user: str) -> str:
 
 def _secret(database: PostgreSQL, name: str, values: dict[str, str]) -> Object:
     about = metadata(database, name, "credentials")
-    return {"apiVersion": "v1", "kind": "Secret", "metadata": about, "type": "Opaque", "stringData": values}
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": about,
+        "type": "Opaque",
+        "stringData": values,
+    }
 
 
 def _users(database: PostgreSQL) -> dict[str, str]:
@@ -69,7 +85,10 @@ def _users(database: PostgreSQL) -> dict[str, str]:
 
 
 def job(database: PostgreSQL, observed: Observed, version: str) -> Object | None:
-    """Return the Job that creates users and databases; None where there are none, or where some are invalid."""
+    """Return the Job that creates users and databases.
+
+    None where there are none, or where some are invalid.
+    """
     if not _has_any(database) or wrong(database):
         return None
     spec = {
@@ -79,8 +98,12 @@ def job(database: PostgreSQL, observed: Observed, version: str) -> Object | None
             "spec": _pod(database, observed, version),
         },
     }
-    stored = [observed.child(SECRET, write.object["metadata"]["name"]) for write in secrets(database)]
-    versions = [each and (each["metadata"]["uid"], each["metadata"]["resourceVersion"]) for each in stored]
+    stored = [
+        observed.child(SECRET, write.object["metadata"]["name"]) for write in secrets(database)
+    ]
+    versions = [
+        each and (each["metadata"]["uid"], each["metadata"]["resourceVersion"]) for each in stored
+    ]
     digest = hashlib.sha256(json.dumps([spec, versions], sort_keys=True).encode()).hexdigest()[:8]
     about = metadata(database, f"{database.name}-roles-{digest}", "roles")
     return {"apiVersion": JOB.api_version, "kind": JOB.kind, "metadata": about, "spec": spec}
@@ -94,7 +117,12 @@ def _pod(database: PostgreSQL, observed: Observed, version: str) -> Object:
     runs = client(database, observed, version, "roles")
     lines = "\n".join(f"{each.name} {each.owner}" for each in database.spec.databases)
     passwords = [
-        {"secret": {"name": secret_of(database, name), "items": [{"key": "password", "path": name}]}}
+        {
+            "secret": {
+                "name": secret_of(database, name),
+                "items": [{"key": "password", "path": name}],
+            }
+        }
         for name in _users(database)
     ]
     container = {
@@ -135,10 +163,15 @@ def failure(observed: Observed, wanted: Object | None) -> Problem | None:
     if wanted is None or found is None:
         return None
     name = wanted["metadata"]["name"]
-    return Problem(f"{found.get('message', '')}: see the log of job/{name}, and delete it to try again", "JobFailed")
+    return Problem(
+        f"{found.get('message', '')}: see the log of job/{name}, and delete it to try again",
+        "JobFailed",
+    )
 
 
 def _condition(observed: Observed, wanted: Object, type: str) -> Object | None:
     stored = observed.child(JOB, wanted["metadata"]["name"]) or {}
     conditions: Sequence[Object] = stored.get("status", {}).get("conditions") or ()
-    return next((each for each in conditions if each["type"] == type and each["status"] == "True"), None)
+    return next(
+        (each for each in conditions if each["type"] == type and each["status"] == "True"), None
+    )

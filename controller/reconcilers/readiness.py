@@ -4,7 +4,10 @@ from controller.runtime.plan import Object, Problem
 
 
 def progress(ready: int, wanted: int) -> str:
-    """Return the condition message for pods that are not ready; it changes only with one of the numbers."""
+    """Return the condition message for pods that are not ready.
+
+    It changes only with one of the numbers.
+    """
     text = f"{ready} of {wanted} replicas are ready"
     return text if ready < wanted else f"{text}, and old ones are still to go"
 
@@ -50,7 +53,10 @@ def obstacle(workload: Object) -> Problem | None:
     if workload["spec"].get("paused") and is_rolling_out(workload):
         name = workload["metadata"]["name"]
         resume = f"kubectl rollout resume deployment/{name}"
-        return Problem(f"Deployment {name} is paused, and its pods are not replaced; {resume}", "DeploymentPaused")
+        return Problem(
+            f"Deployment {name} is paused, and its pods are not replaced; {resume}",
+            "DeploymentPaused",
+        )
     for each in workload.get("status", {}).get("conditions") or ():
         wrong = {"ReplicaFailure": "True", "Progressing": "False"}.get(each["type"])
         if each["status"] == wrong:

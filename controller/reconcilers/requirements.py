@@ -8,8 +8,8 @@ from controller.runtime.plan import Object
 def completed(given: ResourceRequirements | None, default: Object) -> Object:
     """Return the given requirements, completed by `default` where that does not contradict them.
 
-    A request may not be above its limit: a limit by default is raised to a request that is given, a request by default
-    lowered to a limit that is given.
+    A request may not be above its limit: a limit by default is raised to a request that is given, a
+    request by default lowered to a limit that is given.
     """
     chosen = {} if given is None else given.to_api()
     requests, limits = (dict(chosen.get(each) or {}) for each in ("requests", "limits"))

@@ -1,9 +1,10 @@
 """A ConfigMap whose users restart when its data changes, shared by AppConfig and VoteConfig.
 
-The ConfigMap records which workloads a change concerns: one write sets the new data, its checksum, the number of the
-change, and the workloads that use the ConfigMap at that moment. After this write only these workloads are patched,
-until the status has the number of the change. So later users are never restarted, nor are workloads that lose the
-annotation afterwards. After a crash at any point the next process resumes, and each workload restarts exactly once.
+The ConfigMap records which workloads a change concerns: one write sets the new data, its checksum,
+the number of the change, and the workloads that use the ConfigMap at that moment. After this write
+only these workloads are patched, until the status has the number of the change. So later users are
+never restarted, nor are workloads that lose the annotation afterwards. After a crash at any point
+the next process resumes, and each workload restarts exactly once.
 """
 
 import hashlib
@@ -43,11 +44,19 @@ def rolled(
 ) -> Plan:
     """Plan a ConfigMap with this data, and the restart of the workloads that used it at its last change."""
     known = _observed(status) if status.config_map_name in (None, name) else ConfigMapStatus()
-    users = [(kind, each) for kind in WORKLOADS for each in sorted(observed.find(kind, INDEX, name), key=_name)]
+    users = [
+        (kind, each)
+        for kind in WORKLOADS
+        for each in sorted(observed.find(kind, INDEX, name), key=_name)
+    ]
     stored = _annotations(observed.child(CONFIG_MAP, name))
     checksum = checksum_of(data)
     is_stored = stored.get(CHECKSUM) == checksum
-    annotations = _told(stored) if is_stored else _change(stored, known, checksum, [each for _, each in users])
+    annotations = (
+        _told(stored)
+        if is_stored
+        else _change(stored, known, checksum, [each for _, each in users])
+    )
     metadata = {"name": name, "namespace": parent.namespace, "annotations": annotations}
     if labels := inherited(parent):
         metadata["labels"] = labels
@@ -55,14 +64,23 @@ def rolled(
     revision = int(annotations[REVISION])
     is_open = is_stored and known.revision != revision
     concerned = annotations.get(RESTARTS, "").split() if is_open else ()
-    restarts = [_restart(kind, each, name, checksum) for kind, each in users if _short(each) in concerned]
+    restarts = [
+        _restart(kind, each, name, checksum) for kind, each in users if _short(each) in concerned
+    ]
     is_done = is_stored and all(step.ready for step in restarts)
     return Plan(
         steps=(
-            Step("ConfigMap", [Apply(config_map, origin)], ready=is_stored, doing="failed to write the ConfigMap"),
+            Step(
+                "ConfigMap",
+                [Apply(config_map, origin)],
+                ready=is_stored,
+                doing="failed to write the ConfigMap",
+            ),
             *restarts,
         ),
-        status=_after(known, name, checksum, revision if is_done else known.revision, now) if is_stored else known,
+        status=_after(known, name, checksum, revision if is_done else known.revision, now)
+        if is_stored
+        else known,
     )
 
 
@@ -83,7 +101,9 @@ def _change(
     if before in (None, checksum):
         return {CHECKSUM: checksum, REVISION: str(last or 1)}
     restarts = " ".join(sorted(map(_short, users)))
-    return {CHECKSUM: checksum, REVISION: str(last + 1)} | ({RESTARTS: restarts} if restarts else {})
+    return {CHECKSUM: checksum, REVISION: str(last + 1)} | (
+        {RESTARTS: restarts} if restarts else {}
+    )
 
 
 def refused(status: ConfigMapStatus, problem: Problem) -> Plan:
@@ -113,8 +133,13 @@ def _restart(kind: Resource, workload: Object, name: str, checksum: str) -> Step
     )
 
 
-def _after(known: ConfigMapStatus, name: str, checksum: str, revision: int | None, now: datetime) -> ConfigMapStatus:
-    """Return the status once the ConfigMap holds the data; its time is `now` only where the data is new."""
+def _after(
+    known: ConfigMapStatus, name: str, checksum: str, revision: int | None, now: datetime
+) -> ConfigMapStatus:
+    """Return the status once the ConfigMap holds the data.
+
+    Its time is `now` only where the data is new.
+    """
     is_new = known.checksum != checksum or known.last_updated is None
     return ConfigMapStatus(
         config_map_name=name,
@@ -133,7 +158,9 @@ def config_maps_of(workload: Object) -> list[str]:
         names += [_at(each, "valueFrom", "configMapKeyRef") for each in container.get("env") or ()]
     for volume in pod.get("volumes") or ():
         names.append(_at(volume, "configMap"))
-        names += [_at(each, "configMap") for each in _list(volume.get("projected") or {}, "sources")]
+        names += [
+            _at(each, "configMap") for each in _list(volume.get("projected") or {}, "sources")
+        ]
     return [name for name in names if name]
 
 
@@ -143,7 +170,10 @@ def checksum_of(data: Mapping[str, str]) -> str:
 
 
 def annotation_key(name: str) -> str:
-    """Return the annotation by which a ConfigMap restarts pods; the key is unique and short enough for any name."""
+    """Return the annotation by which a ConfigMap restarts pods.
+
+    The key is unique and short enough for any name.
+    """
     if len(name) > LONGEST_KEY:
         name = f"{name[:46].rstrip('.-')}-{hashlib.sha256(name.encode()).hexdigest()[:16]}"
     return f"{DOMAIN}/{name}"
@@ -174,4 +204,6 @@ def _short(workload: Object) -> str:
 
 
 READS = tuple(Reads(each, {INDEX: config_maps_of}) for each in WORKLOADS)
-CHANGES = Counts("gatewright_config_changes", "checksum", "ConfigMaps that were made, or got other data.")
+CHANGES = Counts(
+    "gatewright_config_changes", "checksum", "ConfigMaps that were made, or got other data."
+)

@@ -15,9 +15,13 @@ RUNNING_INTERVAL = timedelta(minutes=10)
 
 
 def rolled_up(
-    parent: AppStack | EcommercePlatform, components: Sequence[tuple[Component, Sequence[Component]]]
+    parent: AppStack | EcommercePlatform,
+    components: Sequence[tuple[Component, Sequence[Component]]],
 ) -> Plan:
-    """Return the plan; each component is paired with those that must be ready before it is created."""
+    """Return the plan.
+
+    Each component is paired with those that must be ready before it is created.
+    """
     wanted = [component for component, _ in components if component.enabled]
     is_running, otherwise = all(each.ready for each in wanted), _phase(parent, wanted)
     return Plan(
@@ -45,5 +49,8 @@ def _phase(
     """Return the phase of a parent that is not ready: failed, degraded after it was ready, or progressing."""
     if any(each.is_failed for each in components):
         return "Failed"
-    did_run = parent.status.phase in ("Running", "Degraded") and parent.status.observed_generation == parent.generation
+    did_run = (
+        parent.status.phase in ("Running", "Degraded")
+        and parent.status.observed_generation == parent.generation
+    )
     return "Degraded" if did_run else "Deploying"

@@ -21,7 +21,10 @@ class Tier(NamedTuple):
 
 def resources(cpu: str, memory: str, most_cpu: str, most_memory: str) -> Object:
     """Return requests and limits."""
-    return {"requests": {"cpu": cpu, "memory": memory}, "limits": {"cpu": most_cpu, "memory": most_memory}}
+    return {
+        "requests": {"cpu": cpu, "memory": memory},
+        "limits": {"cpu": most_cpu, "memory": most_memory},
+    }
 
 
 TIERS: Mapping[str, Tier] = {

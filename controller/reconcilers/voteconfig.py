@@ -1,7 +1,7 @@
 """VoteConfig: the ConfigMap that a vote app reads, and a restart of its users when it changes.
 
-It has a finalizer as an example: there is nothing to clean up, so the first reconcile after the deletion request
-removes it, whatever else fails. Garbage collection deletes the ConfigMap.
+It has a finalizer as an example: there is nothing to clean up, so the first reconcile after the
+deletion request removes it, whatever else fails. Garbage collection deletes the ConfigMap.
 """
 
 from collections.abc import Iterator
@@ -12,12 +12,26 @@ from config.api.appconfig import ConfigMapStatus
 from config.api.voteconfig import GROUP, VoteConfig
 from config.config_maps import votes, votes_name
 from controller.reconcilers.resources import CONFIG_MAP
-from controller.reconcilers.rolling import CHANGES, CHECKED, INDEX, METADATA, READS, WORKLOADS, refused, rolled
+from controller.reconcilers.rolling import (
+    CHANGES,
+    CHECKED,
+    INDEX,
+    METADATA,
+    READS,
+    WORKLOADS,
+    refused,
+    rolled,
+)
 from controller.runtime.kind import PlannedKind
 from controller.runtime.plan import Object, Observed, Plan, Problem, incomplete
 
 FINALIZER = f"{GROUP}/finalizer"
-ORIGIN = {**METADATA, CHECKED: "spec.options", "data": "spec.options", "data.question": "spec.poll.question"}
+ORIGIN = {
+    **METADATA,
+    CHECKED: "spec.options",
+    "data": "spec.options",
+    "data.question": "spec.poll.question",
+}
 
 
 def plan(voteconfig: VoteConfig, observed: Observed, now: datetime) -> Plan:
@@ -39,7 +53,9 @@ def _living(voteconfig: VoteConfig, observed: Observed, now: datetime) -> Plan:
     if faults:
         message = "; ".join(f"{path}: {text}" for path, text in faults)
         return refused(voteconfig.status, Problem(message, "Invalid"))
-    return rolled(voteconfig, voteconfig.status, votes_name(voteconfig.name), data, ORIGIN, observed, now)
+    return rolled(
+        voteconfig, voteconfig.status, votes_name(voteconfig.name), data, ORIGIN, observed, now
+    )
 
 
 def by_config_map(voteconfig: Object) -> Iterator[str]:

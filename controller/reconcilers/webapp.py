@@ -11,10 +11,15 @@ from controller.reconcilers.resources import DEPLOYMENT, SERVICE
 from controller.runtime.kind import PlannedKind
 from controller.runtime.plan import Object, Observed, Plan, Step
 
-FINALIZER = "webapp.example.com/finalizer"  # nothing outside of the cluster is ours, so we only ever take it off
+# nothing outside of the cluster is ours, so we only ever take it off
+FINALIZER = "webapp.example.com/finalizer"
 CONTAINER = "webapp"
 ORIGINS = origins(
-    CONTAINER, {each: f"spec.{each}" for each in ("replicas", "image", "port", "resources", "securityContext")}
+    CONTAINER,
+    {
+        each: f"spec.{each}"
+        for each in ("replicas", "image", "port", "resources", "securityContext")
+    },
 )
 
 
@@ -64,4 +69,6 @@ def by_image(webapp: Object) -> Iterator[str]:
         yield image
 
 
-WEBAPP = PlannedKind(WebApp, plan=plan, owns=(DEPLOYMENT, SERVICE), indexes={"image": by_image}, finalizer=FINALIZER)
+WEBAPP = PlannedKind(
+    WebApp, plan=plan, owns=(DEPLOYMENT, SERVICE), indexes={"image": by_image}, finalizer=FINALIZER
+)

@@ -24,7 +24,11 @@ def plan(widget: Widget, observed: Observed, now: datetime) -> Plan:
     write = Apply(desired(widget, pause), ORIGIN)
     ready = deployment is not None and available == widget.spec.replicas
     return Plan(
-        steps=(Step("deployment", [write], ready=ready, note=progress(available, widget.spec.replicas)),),
+        steps=(
+            Step(
+                "deployment", [write], ready=ready, note=progress(available, widget.spec.replicas)
+            ),
+        ),
         status=WidgetStatus(available_replicas=available, selector=f"app={widget.name}"),
     )
 

@@ -10,7 +10,9 @@ from controller.registration import scope
 from controller.registration.demands import Demand, Key
 from controller.registration.scope import NAME_LABEL, Names, Place, Requirement, is_glob
 
-MAX_WEBHOOKS = 8  # of one verb and failure policy, before they are joined: each is one more for the API server to match
+# of one verb and failure policy, before they are joined: each is one more for the API server to
+# match
+MAX_WEBHOOKS = 8
 SPECIAL = frozenset(r"\.+*?()|[]{}^$")
 
 Object = dict[str, Any]
@@ -31,7 +33,11 @@ class Call:
     @property
     def namespace_selector(self) -> Object:
         """The namespaceSelector: all conditions on labels, and on names without wildcards."""
-        found = [(each.key, each.operator, each.values) for each in self.place if isinstance(each, Requirement)]
+        found = [
+            (each.key, each.operator, each.values)
+            for each in self.place
+            if isinstance(each, Requirement)
+        ]
         for each in self.place:
             if isinstance(each, Names) and (each.is_exact or not each.match):
                 names = tuple(name for name in each.patterns if not is_glob(name))
@@ -49,14 +55,25 @@ class Call:
         conditions = dict(self._conditions())
         if not conditions:
             return {}
-        return {"matchConditions": [{"name": name, "expression": text} for name, text in conditions.items()]}
+        return {
+            "matchConditions": [
+                {"name": name, "expression": text} for name, text in conditions.items()
+            ]
+        }
 
     def _conditions(self) -> Iterator[tuple[str, str]]:
-        for number, each in enumerate(sorted(each for each in self.place if isinstance(each, Names)), start=1):
+        for number, each in enumerate(
+            sorted(each for each in self.place if isinstance(each, Names)), start=1
+        ):
             patterns = [name for name in each.patterns if each.match or is_glob(name)]
             if patterns and not each.is_exact:
-                matches = matching("request.namespace", patterns)  # missing for a Namespace with a generated name
-                yield f"namespaces-{number}", f"!has(request.namespace) || {'' if each.match else '!'}({matches})"
+                matches = matching(
+                    "request.namespace", patterns
+                )  # missing for a Namespace with a generated name
+                yield (
+                    f"namespaces-{number}",
+                    f"!has(request.namespace) || {'' if each.match else '!'}({matches})",
+                )
         if self.users:
             yield "users", f"!({matching('request.userInfo.username', self.users)})"
         if self.groups:
@@ -67,8 +84,8 @@ class Call:
 def calls_for(demands: Mapping[Key, Demand], excluded: Names) -> dict[Call, list[Key]]:
     """Return the webhooks to register and the targets of each.
 
-    Where that would be more than eight, all targets share one set of namespaces; where that does not help, all
-    namespaces are asked for.
+    Where that would be more than eight, all targets share one set of namespaces; where that does
+    not help, all namespaces are asked for.
     """
     shared = Demand()
     for each in demands.values():
@@ -96,7 +113,9 @@ def matching(variable: str, patterns: Iterable[str]) -> str:
     globs = sorted(filter(is_glob, patterns))
     parts = [f"{variable} in {_quoted(exact)}"] if exact else []
     if globs:
-        parts.append(f"{variable}.matches({_quoted('^(' + '|'.join(map(regular_expression, globs)) + ')$')})")
+        parts.append(
+            f"{variable}.matches({_quoted('^(' + '|'.join(map(regular_expression, globs)) + ')$')})"
+        )
     return " || ".join(parts)
 
 

@@ -20,7 +20,10 @@ from controller.runtime.sources import always
 from controller.runtime.types import Request, Result, TerminalError
 from kube.client import Client
 
-LABELS = {"app.kubernetes.io/name": "gatewright", "app.kubernetes.io/managed-by": "gatewright-controller"}
+LABELS = {
+    "app.kubernetes.io/name": "gatewright",
+    "app.kubernetes.io/managed-by": "gatewright-controller",
+}
 
 LOG = logging.getLogger("gatewright.certificates")
 
@@ -44,7 +47,12 @@ class Names:
 
 def service_names(service: str, namespace: str) -> tuple[str, ...]:
     """Return the DNS names of a Service inside the cluster."""
-    return f"{service}.{namespace}.svc", f"{service}.{namespace}.svc.cluster.local", f"{service}.{namespace}", service
+    return (
+        f"{service}.{namespace}.svc",
+        f"{service}.{namespace}.svc.cluster.local",
+        f"{service}.{namespace}",
+        service,
+    )
 
 
 class Certificates:
@@ -61,7 +69,9 @@ class Certificates:
         self.request = Request(names.namespace, names.tls_secret)
         self.ca_cache = caches.one(SECRET, names.ca_secret, names.namespace)
         self.tls_cache = caches.one(SECRET, names.tls_secret, names.namespace)
-        self._configurations = [caches.one(resource, names.configuration) for resource in (VALIDATING, MUTATING)]
+        self._configurations = [
+            caches.one(resource, names.configuration) for resource in (VALIDATING, MUTATING)
+        ]
         self._crds = {name: caches.one(CRD, name) for name in names.converted}
         self._expectations = Expectations()
         self._client = client
@@ -71,7 +81,11 @@ class Certificates:
     def controller(self, metrics: Metrics) -> Controller:
         """Return the controller that runs it."""
         controller = Controller(
-            "certificates", reconcile=self.reconcile, metrics=metrics, workers=1, expectations=self._expectations
+            "certificates",
+            reconcile=self.reconcile,
+            metrics=metrics,
+            workers=1,
+            expectations=self._expectations,
         )
         for cache in (self.ca_cache, self.tls_cache, *self._configurations, *self._crds.values()):
             controller.watch(cache, always(self.request))
@@ -97,10 +111,14 @@ class Certificates:
             new = successor(pair, authority, trusted, now)
             await self._write(self.ca_cache, self._names.ca_secret, stored, _data(pair, new.bundle))
         elif authority is not None and todo.bundle is not None:
-            await self._write(self.ca_cache, self._names.ca_secret, stored, _data(authority.pair, todo.bundle))
+            await self._write(
+                self.ca_cache, self._names.ca_secret, stored, _data(authority.pair, todo.bundle)
+            )
         elif authority is not None and todo.serving:
             pair = issue_serving(authority.pair, self._names.dns_names, [], now)
-            check(pair, authority.bundle, self._names.dns_names[0], now)  # otherwise it would be issued again at once
+            check(
+                pair, authority.bundle, self._names.dns_names[0], now
+            )  # otherwise it would be issued again at once
             await self._write(self.tls_cache, self._names.tls_secret, served, _data(pair))
         else:
             return Result(requeue_after=todo.look_again)
@@ -118,17 +136,28 @@ class Certificates:
     def _stored(self, cache: Cache, name: str) -> Object | None:
         return cache.get(f"{self._names.namespace}/{name}")
 
-    async def _write(self, cache: Cache, name: str, stored: Object | None, data: dict[str, str]) -> None:
-        """Create a Secret, or replace the one that was read; TerminalError if Gatewright did not create it."""
+    async def _write(
+        self, cache: Cache, name: str, stored: Object | None, data: dict[str, str]
+    ) -> None:
+        """Create a Secret, or replace the one that was read.
+
+        TerminalError if Gatewright did not create it.
+        """
         if stored is None:
             metadata = {"name": name, "namespace": self._names.namespace, "labels": LABELS}
-            secret = {"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/tls", "metadata": metadata}
+            secret = {
+                "apiVersion": "v1",
+                "kind": "Secret",
+                "type": "kubernetes.io/tls",
+                "metadata": metadata,
+            }
             answer = await self._client.create(SECRET, secret | {"data": data})
         elif LABELS.items() <= (stored["metadata"].get("labels") or {}).items():
             answer = await self._client.replace(SECRET, stored | {"data": data})
         else:
             raise TerminalError(
-                f"Secret {self._names.namespace}/{name} was not created by Gatewright and holds no usable certificate. "
+                f"Secret {self._names.namespace}/{name} was not created by Gatewright and holds "
+                "no usable certificate. "
                 "Delete it, or choose another name (--ca-secret, --tls-secret)."
             )
         self._expectations.wrote(self.request, cache, f"{self._names.namespace}/{name}", answer)
@@ -136,5 +165,7 @@ class Certificates:
 
 
 def _data(pair: KeyPair, bundle: bytes | None = None) -> dict[str, str]:
-    data = {"tls.crt": pair.certificate, "tls.key": pair.key} | ({"ca.crt": bundle} if bundle else {})
+    data = {"tls.crt": pair.certificate, "tls.key": pair.key} | (
+        {"ca.crt": bundle} if bundle else {}
+    )
     return {key: base64.b64encode(value).decode() for key, value in data.items()}

@@ -73,25 +73,38 @@ class Address:
         bundle = {"caBundle": base64.b64encode(self.ca_bundle).decode()} if self.ca_bundle else {}
         if isinstance(self.at, str):
             return {"url": self.at.rstrip("/") + path} | bundle
-        service = {"namespace": self.at.namespace, "name": self.at.name, "port": self.at.port, "path": path}
+        service = {
+            "namespace": self.at.namespace,
+            "name": self.at.name,
+            "port": self.at.port,
+            "path": path,
+        }
         return {"service": service} | bundle
 
 
 def registration(
-    name: str, engine: Engine, address: Address, excluded_namespaces: Iterable[str], *, active: bool = True
+    name: str,
+    engine: Engine,
+    address: Address,
+    excluded_namespaces: Iterable[str],
+    *,
+    active: bool = True,
 ) -> tuple[Object, Object]:
     """Return the validating and the mutating configuration for the policies in force.
 
-    They match the requests that a policy may judge, and as few others as a few webhooks can express. Policies that fail
-    closed and those that fail open have separate webhooks; no request matches two webhooks of one sort, so that one
-    denial lists all violations. `active=False`: without rules yet.
+    They match the requests that a policy may judge, and as few others as a few webhooks can
+    express. Policies that fail closed and those that fail open have separate webhooks; no request
+    matches two webhooks of one sort, so that one denial lists all violations. `active=False`:
+    without rules yet.
     """
     excluded = Names(tuple(sorted({*SYSTEM_NAMESPACES, *excluded_namespaces})), match=False)
 
     def configuration(resource: Resource, verb: str, *, mutating: bool) -> Object:
         webhooks = list[Object]()
         for fails_closed in (True, False):
-            calls = calls_for(demands(engine, mutating=mutating, fails_closed=fails_closed), excluded)
+            calls = calls_for(
+                demands(engine, mutating=mutating, fails_closed=fails_closed), excluded
+            )
             for number, (call, keys) in enumerate(calls.items(), start=1):
                 suffix = ("" if fails_closed else "-ignore") + ("" if number == 1 else f"-{number}")
                 webhook = {
@@ -103,16 +116,26 @@ def registration(
                     "namespaceSelector": call.namespace_selector,
                     "objectSelector": {},
                     "sideEffects": "None",
-                    "timeoutSeconds": address.timeouts.mutating if mutating else address.timeouts.validating,
+                    "timeoutSeconds": address.timeouts.mutating
+                    if mutating
+                    else address.timeouts.validating,
                     "admissionReviewVersions": ["v1"],
                 }
                 webhooks.append(
-                    webhook | call.match_conditions | ({"reinvocationPolicy": "IfNeeded"} if mutating else {})
+                    webhook
+                    | call.match_conditions
+                    | ({"reinvocationPolicy": "IfNeeded"} if mutating else {})
                 )
-        named = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": {"name": name}}
+        named = {
+            "apiVersion": resource.api_version,
+            "kind": resource.kind,
+            "metadata": {"name": name},
+        }
         return named | {"webhooks": webhooks}
 
-    return configuration(VALIDATING, "validate", mutating=False), configuration(MUTATING, "mutate", mutating=True)
+    return configuration(VALIDATING, "validate", mutating=False), configuration(
+        MUTATING, "mutate", mutating=True
+    )
 
 
 def _rules(keys: Iterable[Key]) -> Iterator[Object]:

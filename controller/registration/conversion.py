@@ -1,9 +1,10 @@
 """The reconciler of the conversion stanza of each CRD of several versions: its strategy, address and caBundle.
 
-A CRD is installed with strategy None: the API server then changes nothing but the `apiVersion`, and the schemas of such
-a kind lose nothing by it. Once a webhook answers, the strategy becomes Webhook, with its address and the bundle that
-verifies it. From then on the old versions need a webhook; the stored one never does. No other field of the CRD is
-written, so that applying it again changes nothing back and meets no conflict.
+A CRD is installed with strategy None: the API server then changes nothing but the `apiVersion`, and
+the schemas of such a kind lose nothing by it. Once a webhook answers, the strategy becomes Webhook,
+with its address and the bundle that verifies it. From then on the old versions need a webhook; the
+stored one never does. No other field of the CRD is written, so that applying it again changes
+nothing back and meets no conflict.
 """
 
 import base64
@@ -20,7 +21,13 @@ from kube.client import Client
 from kube.errors import NotFound
 from kube.resource import Resource
 
-CRD = Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False)
+CRD = Resource(
+    "apiextensions.k8s.io",
+    "v1",
+    "customresourcedefinitions",
+    "CustomResourceDefinition",
+    namespaced=False,
+)
 PATH = "/convert"
 
 LOG = logging.getLogger("gatewright.conversion")
@@ -50,7 +57,10 @@ class Conversion(Upkeep):
         self._configuration = configuration
 
     def controller(self, metrics: Metrics, also: Iterable[Cache] = ()) -> Controller:
-        """Return the controller that runs it; changes of the configuration enqueue the request too."""
+        """Return the controller that runs it.
+
+        Changes of the configuration enqueue the request too.
+        """
         return super().controller(metrics, (self._cache, *also))
 
     def wanted(self, resource: Resource, stored: Object | None) -> Wanted | None:
@@ -69,14 +79,24 @@ class Conversion(Upkeep):
     def patch(self, stored: Object, part: Object) -> Object:
         """Replace the stanza, and no other field."""
         client_config = {"service": None, "url": None, **part["webhook"]["clientConfig"]}
-        return {"spec": {"conversion": {**part, "webhook": {**part["webhook"], "clientConfig": client_config}}}}
+        return {
+            "spec": {
+                "conversion": {
+                    **part,
+                    "webhook": {**part["webhook"], "clientConfig": client_config},
+                }
+            }
+        }
 
 
 def stanza(address: Address) -> Object:
     """Return `spec.conversion` of a CRD whose objects the webhook at an address converts."""
     return {
         "strategy": "Webhook",
-        "webhook": {"clientConfig": address.client_config(PATH), "conversionReviewVersions": ["v1"]},
+        "webhook": {
+            "clientConfig": address.client_config(PATH),
+            "conversionReviewVersions": ["v1"],
+        },
     }
 
 
@@ -90,6 +110,8 @@ def trusted_by(crd: Mapping[str, Object] | None) -> list[bytes]:
 async def without_conversion(client: Client, name: str) -> None:
     """Set strategy None again, so that the API server never calls a webhook that no longer exists."""
     try:
-        await client.patch(CRD, name, {"spec": {"conversion": {"strategy": "None", "webhook": None}}})
+        await client.patch(
+            CRD, name, {"spec": {"conversion": {"strategy": "None", "webhook": None}}}
+        )
     except NotFound:
         LOG.debug("there is no CRD %s", name)

@@ -53,11 +53,18 @@ def demands(engine: Engine, *, mutating: bool, fails_closed: bool) -> dict[Key, 
 
 
 def _keys(targets: Iterable[Target]) -> Iterator[Key]:
-    return ((target.kind, target.subresource, operation) for target in targets for operation in target.operations)
+    return (
+        (target.kind, target.subresource, operation)
+        for target in targets
+        for operation in target.operations
+    )
 
 
 def _judging_children(
-    planners: Planners, planner: Planner, judged: Mapping[tuple[str, str], set[Place]], fails_closed: bool
+    planners: Planners,
+    planner: Planner,
+    judged: Mapping[tuple[str, str], set[Place]],
+    fails_closed: bool,
 ) -> set[Place]:
     """Return where something can be wrong with the children planned for a parent, which are in its namespace.
 
@@ -72,12 +79,15 @@ def _judging_children(
 def places_of(bound: BoundPolicy, kind: Kind, subresource: str, operation: str) -> Iterator[Place]:
     """Yield where a policy can apply to requests of a target.
 
-    Labels of objects and pods never narrow, since the author of the object sets them. Nor do names of objects.
+    Labels of objects and pods never narrow, since the author of the object sets them. Nor do names
+    of objects.
     """
     has_namespace = kind.namespaced or (kind.group, kind.plural) == NAMESPACES
     if bound.namespace is not None and not kind.namespaced:
         return
-    tenant: Place = EVERYWHERE if bound.namespace is None else frozenset({Names((bound.namespace,))})
+    tenant: Place = (
+        EVERYWHERE if bound.namespace is None else frozenset({Names((bound.namespace,))})
+    )
     if not bound.match.written:
         yield tenant
     for clause in bound.match.written:

@@ -23,7 +23,10 @@ Judged = tuple[Object, timedelta | None]
 
 
 class PolicyStatuses:
-    """The reconciler of one kind of policy object. It compiles objects with the code of the webhook."""
+    """The reconciler of one kind of policy object.
+
+    It compiles objects with the code of the webhook.
+    """
 
     def __init__(
         self,
@@ -39,8 +42,9 @@ class PolicyStatuses:
     ) -> None:
         """Take a function that returns the policies in force; None until all were read.
 
-        Exceptions from cluster policies are in the namespace `home`. `conflict` returns why the object with a key
-        cannot be in force beside others; `audited` returns what the last audit adds to its status, from the one it has.
+        Exceptions from cluster policies are in the namespace `home`. `conflict` returns why the
+        object with a key cannot be in force beside others; `audited` returns what the last audit
+        adds to its status, from the one it has.
         """
         self._client = client
         self._cache = cache
@@ -53,14 +57,20 @@ class PolicyStatuses:
 
     def controller(self, metrics: Metrics) -> Controller:
         """Return the controller that runs it."""
-        controller = Controller(self._cache.resource.kind.lower(), reconcile=self.reconcile, metrics=metrics, workers=1)
+        controller = Controller(
+            self._cache.resource.kind.lower(), reconcile=self.reconcile, metrics=metrics, workers=1
+        )
         controller.watch(self._cache, itself, spec_changed, primary=True)
         return controller
 
     async def reconcile(self, request: Request) -> Result:
         """Write the status where it differs."""
         stored, now = self._cache.get(request.key), self._now()
-        judged = None if stored is None else await asyncio.to_thread(self.judged, request.key, stored, now)
+        judged = (
+            None
+            if stored is None
+            else await asyncio.to_thread(self.judged, request.key, stored, now)
+        )
         if stored is None or judged is None:
             return Result()
         ready, look_again = judged
@@ -68,12 +78,18 @@ class PolicyStatuses:
         old = stored.get("status") or {}
         new = {
             "observedGeneration": generation,
-            "conditions": dated([ready], old.get("conditions") or [], generation=generation, now=now),
+            "conditions": dated(
+                [ready], old.get("conditions") or [], generation=generation, now=now
+            ),
             **_actions(stored["spec"]),
             **self._audited(request.key, old),
         }
         if new != old:
-            named = {"name": request.name, "namespace": request.namespace, "uid": stored["metadata"]["uid"]}
+            named = {
+                "name": request.name,
+                "namespace": request.namespace,
+                "uid": stored["metadata"]["uid"],
+            }
             metadata = {key: value for key, value in named.items() if value is not None}
             await self._client.apply(
                 self._cache.resource,
@@ -100,9 +116,13 @@ class PolicyStatuses:
             return condition(READY, False, "Conflict", conflict), None
         return condition(READY, True, "InForce"), None
 
-    def _judged_exception(self, exception: BoundException, policies: Sequence[BoundPolicy], now: datetime) -> Judged:
+    def _judged_exception(
+        self, exception: BoundException, policies: Sequence[BoundPolicy], now: datetime
+    ) -> Judged:
         if now >= exception.spec.expires:
-            return condition(READY, False, "Expired", f"it ended at {exception.spec.expires.isoformat()}"), None
+            return condition(
+                READY, False, "Expired", f"it ended at {exception.spec.expires.isoformat()}"
+            ), None
         check_exception(exception, policies, self._home)
         return condition(READY, True, "InForce"), exception.spec.expires - now
 

@@ -26,7 +26,10 @@ class ProbeError(Exception):
 
 
 async def probe(url: str, ca_bundle: bytes) -> None:
-    """Post a review of nothing over TLS that `ca_bundle` verifies; ProbeError unless it is allowed."""
+    """Post a review of nothing over TLS that `ca_bundle` verifies.
+
+    ProbeError unless it is allowed.
+    """
     try:
         trusts = ssl.create_default_context(cadata=ca_bundle.decode("ascii"))
     except (ssl.SSLError, ValueError) as error:
@@ -42,4 +45,6 @@ async def probe(url: str, ca_bundle: bytes) -> None:
     except (aiohttp.ClientError, OSError) as error:
         raise ProbeError(f"{url} cannot be reached: {reason_of(error, PROBE_SECONDS)}") from error
     if status != 200 or b'"allowed":true' not in answer:
-        raise ProbeError(f"{url} answers with {status}: {answer[:200].decode('utf-8', 'replace').strip()}")
+        raise ProbeError(
+            f"{url} answers with {status}: {answer[:200].decode('utf-8', 'replace').strip()}"
+        )

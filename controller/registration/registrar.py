@@ -1,11 +1,12 @@
 """The reconciler of both webhook configurations: their content is what `registration` returns.
 
-The chart installs them empty, so that no webhook is called before one answers; then the leader fills them in. From then
-on the rules follow the policies, and the caBundle follows the certificate authority. A configuration that was deleted
-stays deleted, unless this process creates them: deleting them is the break-glass.
+The chart installs them empty, so that no webhook is called before one answers; then the leader
+fills them in. From then on the rules follow the policies, and the caBundle follows the certificate
+authority. A configuration that was deleted stays deleted, unless this process creates them:
+deleting them is the break-glass.
 
-They are not written by server-side apply: that would leave in force what another writer added, such as a matchCondition
-that is never true.
+They are not written by server-side apply: that would leave in force what another writer added, such
+as a matchCondition that is never true.
 """
 
 import time
@@ -30,7 +31,10 @@ from webhook.engine import Engine
 
 
 class Registrar(Upkeep):
-    """The reconciler of both configurations; `request` is to be added to its controller when policies change."""
+    """The reconciler of both configurations.
+
+    `request` is to be added to its controller when policies change.
+    """
 
     name = "registration"
     purpose = "not registered"
@@ -47,7 +51,7 @@ class Registrar(Upkeep):
         ca_bundle: Callable[[], bytes | None] | None,
         excluded_namespaces: Sequence[str],
         creates: bool = False,
-        timeouts: Timeouts = Timeouts(),  # noqa: B008  frozen
+        timeouts: Timeouts = Timeouts(),  # noqa: B008
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Take the name of both, the address of the webhook, and the policies in force, None until they are loaded.
@@ -63,16 +67,31 @@ class Registrar(Upkeep):
         self._timeouts = timeouts
 
     def wanted(self, resource: Resource, stored: Object | None) -> Wanted | None:
-        """Return the webhooks; without rules as long as another controller has not filled in a caBundle."""
-        trusted = self.ca_bundle() if self.ca_bundle else next(filter(None, published(stored)), None)
+        """Return the webhooks.
+
+        Without rules as long as another controller has not filled in a caBundle.
+        """
+        trusted = (
+            self.ca_bundle() if self.ca_bundle else next(filter(None, published(stored)), None)
+        )
         engine = self._engine()
-        if engine is None or (stored is None and not self._creates) or (trusted is None and self.ca_bundle is not None):
+        if (
+            engine is None
+            or (stored is None and not self._creates)
+            or (trusted is None and self.ca_bundle is not None)
+        ):
             return None
         address = Address(self.at, trusted, self._timeouts)
         is_active = trusted is not None
-        both = registration(self._configuration, engine, address, self._excluded_namespaces, active=is_active)
+        both = registration(
+            self._configuration, engine, address, self._excluded_namespaces, active=is_active
+        )
         webhooks = next(each["webhooks"] for each in both if each["kind"] == resource.kind)
-        return Wanted(webhooks, address, is_active and not any(webhook["rules"] for webhook in self.part(stored)))
+        return Wanted(
+            webhooks,
+            address,
+            is_active and not any(webhook["rules"] for webhook in self.part(stored)),
+        )
 
     def part(self, stored: Object | None) -> list[Object]:
         """Return Gatewright's webhooks of a stored configuration."""

@@ -1,9 +1,10 @@
 """Rotation: when to issue and renew the certificate authority and the serving pair, as a pure function of time.
 
-The authority's Secret holds the pair that signs (`tls.crt`, `tls.key`) and the bundle that clients trust (`ca.crt`):
-that authority, and those before it for as long as they are valid. So a new authority is trusted everywhere before
-anything signed by it is served: first the bundle is published, then the leaf follows, and the old one goes when it
-expires. A process that ends between two of these steps leaves a state from which the next one goes on.
+The authority's Secret holds the pair that signs (`tls.crt`, `tls.key`) and the bundle that clients
+trust (`ca.crt`): that authority, and those before it for as long as they are valid. So a new
+authority is trusted everywhere before anything signed by it is served: first the bundle is
+published, then the leaf follows, and the old one goes when it expires. A process that ends between
+two of these steps leaves a state from which the next one goes on.
 """
 
 import base64
@@ -13,7 +14,16 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from certs import CertificateError, KeyPair, check, check_authority, join, prune, renewal_due, renewal_time
+from certs import (
+    CertificateError,
+    KeyPair,
+    check,
+    check_authority,
+    join,
+    prune,
+    renewal_due,
+    renewal_time,
+)
 
 LOOK_AGAIN = timedelta(hours=1)  # a suspended machine may have missed the time of renewal
 
@@ -39,9 +49,16 @@ class Todo:
 
 
 def plan(
-    authority: Authority | None, serving: KeyPair | None, published: Sequence[bytes], dns_name: str, now: datetime
+    authority: Authority | None,
+    serving: KeyPair | None,
+    published: Sequence[bytes],
+    dns_name: str,
+    now: datetime,
 ) -> Todo:
-    """Return the next step, one at a time; `published` are the CA bundles in webhook configurations and CRDs."""
+    """Return the next step, one at a time.
+
+    `published` are the CA bundles in webhook configurations and CRDs.
+    """
     if authority is None or renewal_due(authority.pair.certificate, now):
         return Todo(authority=True)
     bundle = prune(authority.bundle, now)
@@ -49,14 +66,18 @@ def plan(
         return Todo(bundle=bundle)
     if serving is None or _refused(serving, bundle, dns_name, now):
         return Todo(serving=True)
-    outdated = renewal_due(serving.certificate, now) or _refused(serving, authority.pair.certificate, dns_name, now)
+    outdated = renewal_due(serving.certificate, now) or _refused(
+        serving, authority.pair.certificate, dns_name, now
+    )
     if outdated and all(_trusts(each, authority.pair.certificate) for each in published):
         return Todo(serving=True)
     due = min(renewal_time(authority.pair.certificate), renewal_time(serving.certificate))
     return Todo(look_again=min(LOOK_AGAIN, max(due - now, timedelta(minutes=1))))
 
 
-def successor(pair: KeyPair, before: Authority | None, published: Iterable[bytes], now: datetime) -> Authority:
+def successor(
+    pair: KeyPair, before: Authority | None, published: Iterable[bytes], now: datetime
+) -> Authority:
     """Return a new authority whose bundle keeps the earlier ones: one of them signed what is served now."""
     bundles = published if before is None else [before.bundle]
     return Authority(pair, join(pair.certificate, *(_living(bundle, now) for bundle in bundles)))
@@ -85,7 +106,10 @@ def _refused(pair: KeyPair, bundle: bytes, dns_name: str, now: datetime) -> bool
 
 
 def read_authority(secret: Object | None, now: datetime) -> Authority | None:
-    """Return the content of the authority's Secret; None without a Secret, or without a pair that can sign."""
+    """Return the content of the authority's Secret.
+
+    None without a Secret, or without a pair that can sign.
+    """
     pair = read_pair(secret)
     if pair is None:
         return None

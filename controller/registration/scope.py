@@ -1,7 +1,8 @@
 """In which namespaces a webhook is called: conditions on a namespace's name and labels, as pure algebra.
 
-A `Place` is the set of namespaces for which all of its conditions hold. Policies need the union of several places; a
-webhook can state one. So a union becomes a few disjoint places, and no request is sent twice.
+A `Place` is the set of namespaces for which all of its conditions hold. Policies need the union of
+several places; a webhook can state one. So a union becomes a few disjoint places, and no request is
+sent twice.
 """
 
 from collections.abc import Iterable, Iterator
@@ -12,7 +13,12 @@ from webhook.engine.globs import Globs
 
 NAME_LABEL = "kubernetes.io/metadata.name"
 Operator = Literal["In", "NotIn", "Exists", "DoesNotExist"]
-NEGATED: dict[Operator, Operator] = {"In": "NotIn", "NotIn": "In", "Exists": "DoesNotExist", "DoesNotExist": "Exists"}
+NEGATED: dict[Operator, Operator] = {
+    "In": "NotIn",
+    "NotIn": "In",
+    "Exists": "DoesNotExist",
+    "DoesNotExist": "Exists",
+}
 
 
 class Requirement(NamedTuple):
@@ -58,7 +64,9 @@ def place_of(clause: MatchClause) -> Place | None:
 def _requirements(selector: LabelSelector) -> Iterator[Condition]:
     """Yield the conditions of a label selector."""
     labels = selector.match_labels.items()
-    exact = (LabelSelectorRequirement(key=key, operator="In", values=[value]) for key, value in labels)
+    exact = (
+        LabelSelectorRequirement(key=key, operator="In", values=[value]) for key, value in labels
+    )
     for each in (*exact, *selector.match_expressions):
         values = _sorted(each.values)
         if each.key == NAME_LABEL and values:
@@ -75,13 +83,18 @@ def negated(condition: Condition) -> Condition:
 
 
 def simplified(place: Place) -> Place | None:
-    """Return the same place with as few conditions as possible; None for one that holds no namespace."""
+    """Return the same place with as few conditions as possible.
+
+    None for one that holds no namespace.
+    """
     names = _names([each for each in place if isinstance(each, Names)])
     if names is None:
         return None
     found: set[Condition] = set(names)
     for key in {each.key for each in place if isinstance(each, Requirement)}:
-        labels = _labels(key, [each for each in place if isinstance(each, Requirement) and each.key == key])
+        labels = _labels(
+            key, [each for each in place if isinstance(each, Requirement) and each.key == key]
+        )
         if labels is None:
             return None
         found |= labels
@@ -94,7 +107,11 @@ def _names(conditions: list[Names]) -> set[Condition] | None:
     exact = next((each for each in wanted if each.is_exact), None)
     if exact is not None:
         globs, refused = [Globs(each.patterns) for each in wanted], Globs(unwanted)
-        left = [name for name in exact.patterns if all(each.match(name) for each in globs) and not refused.match(name)]
+        left = [
+            name
+            for name in exact.patterns
+            if all(each.match(name) for each in globs) and not refused.match(name)
+        ]
         return {Names(tuple(left))} if left else None
     if any(unwanted.issuperset(each.patterns) for each in wanted):
         return None
@@ -114,7 +131,10 @@ def _labels(key: str, conditions: list[Requirement]) -> set[Condition] | None:
 
 
 def disjoint(places: Iterable[Place]) -> tuple[Place, ...]:
-    """Return places that together hold the same namespaces, and none of them twice; in a fixed order."""
+    """Return places that together hold the same namespaces, and none of them twice.
+
+    In a fixed order.
+    """
     found: list[Place] = []
     for place in _merged(frozenset(places)):
         rest = [place]
@@ -125,7 +145,10 @@ def disjoint(places: Iterable[Place]) -> tuple[Place, ...]:
 
 
 def _merged(places: frozenset[Place]) -> list[Place]:
-    """Return the union with alternatives for a name, or for one label, as one; without those that others include."""
+    """Return the union with alternatives for a name, or for one label, as one.
+
+    Without those that others include.
+    """
     alternatives: dict[str, set[str]] = {}
     merged: set[Place] = set()
     for place in places:
@@ -137,7 +160,9 @@ def _merged(places: frozenset[Place]) -> list[Place]:
             case _:
                 merged.add(place)
     for key, found in alternatives.items():
-        condition = Names(_sorted(found)) if key == NAME_LABEL else Requirement(key, "In", _sorted(found))
+        condition = (
+            Names(_sorted(found)) if key == NAME_LABEL else Requirement(key, "In", _sorted(found))
+        )
         merged.add(frozenset({condition}))
     return sorted((each for each in merged if not any(other < each for other in merged)), key=order)
 

@@ -21,7 +21,9 @@ from kube.client import Client
 from kube.resource import Resource
 
 PROBE_AGAIN = timedelta(seconds=5)
-REPAIR_INTERVAL = timedelta(seconds=30)  # between two writes of the same content: another writer is not fought
+REPAIR_INTERVAL = timedelta(
+    seconds=30
+)  # between two writes of the same content: another writer is not fought
 
 LOG = logging.getLogger("gatewright.registration")
 
@@ -66,7 +68,8 @@ class Upkeep(ABC):
     ) -> None:
         """Take the objects, the address of the webhook and the CA bundle that verifies it.
 
-        `ca_bundle=None`: another controller (cert-manager) fills in the caBundle of the webhook configurations.
+        `ca_bundle=None`: another controller (cert-manager) fills in the caBundle of the webhook
+        configurations.
         """
         self.request = Request(None, self.name)
         self.caches = {each: caches.one(*each) for each in objects}
@@ -80,7 +83,10 @@ class Upkeep(ABC):
 
     @abstractmethod
     def wanted(self, resource: Resource, stored: Object | None) -> Wanted | None:
-        """Return what the part should be; None as long as something is missing, whose event enqueues the request."""
+        """Return what the part should be.
+
+        None as long as something is missing, whose event enqueues the request.
+        """
 
     @abstractmethod
     def part(self, stored: Object | None) -> Any:
@@ -91,9 +97,16 @@ class Upkeep(ABC):
         """Return the merge patch that replaces the part of a stored object."""
 
     def controller(self, metrics: Metrics, also: Iterable[Cache] = ()) -> Controller:
-        """Return the controller that runs it; changes in the caches `also` enqueue the request too."""
+        """Return the controller that runs it.
+
+        Changes in the caches `also` enqueue the request too.
+        """
         controller = Controller(
-            self.name, reconcile=self.reconcile, metrics=metrics, workers=1, expectations=self._expectations
+            self.name,
+            reconcile=self.reconcile,
+            metrics=metrics,
+            workers=1,
+            expectations=self._expectations,
         )
         for cache in (*self.caches.values(), *also):
             controller.watch(cache, always(self.request))
@@ -107,7 +120,10 @@ class Upkeep(ABC):
         return Result(requeue_after=min(filter(None, waits), default=None))
 
     async def _keep(self, resource: Resource, name: str) -> timedelta | None:
-        """Write one part if that is due; return after how long to look again, if it is not due yet."""
+        """Write one part if that is due.
+
+        Return after how long to look again, if it is not due yet.
+        """
         cache, before = self.caches[resource, name], self._written.get((resource, name))
         stored = cache.get(name)
         found, wanted = self.part(stored), self.wanted(resource, stored)
@@ -139,7 +155,11 @@ class Upkeep(ABC):
             await probe(address.url, address.ca_bundle or b"")
         except ProbeError as error:
             if str(error) != self._problem:
-                LOG.warning("%s yet: no webhook answers", self.purpose, extra={"fields": {"error": str(error)}})
+                LOG.warning(
+                    "%s yet: no webhook answers",
+                    self.purpose,
+                    extra={"fields": {"error": str(error)}},
+                )
             self._problem = str(error)
             return False
         self._problem = ""

@@ -21,9 +21,11 @@ from kube.resource import Resource
 from kube.store import controller_of
 
 FIELD_MANAGER = "gatewright-controller"
-APPLIED = "gatewright.io/applied"  # the annotation of a child with the digest of what was last applied to it
+# the annotation of a child with the digest of what was last applied to it
+APPLIED = "gatewright.io/applied"
 REPLACED = "replaced"  # its value while lists are rewritten
-NO_VERSION = "1"  # the resourceVersion of no object (etcd begins with 2): an apply with it creates, or is a Conflict
+# the resourceVersion of no object (etcd begins with 2): an apply with it creates, or is a Conflict
+NO_VERSION = "1"
 
 
 class NameTakenError(TerminalError):
@@ -49,7 +51,10 @@ class Applier:
     """The objects that were written; in one reconcile, each is written once."""
 
     async def apply(self, step: Step, *, may_create: bool) -> None:
-        """Make the writes of one step that are needed and allowed; an object that is being deleted gets no children."""
+        """Make the writes of one step that are needed and allowed.
+
+        An object that is being deleted gets no children.
+        """
         contested: ContestedError | None = None
         for write in step.writes:
             try:
@@ -80,7 +85,12 @@ class Applier:
                 return
             try:
                 answer = await self._create(write, resource, desired)
-            except (AlreadyExists, Conflict, Forbidden, Invalid):  # admission may refuse what another owner has there
+            except (
+                AlreadyExists,
+                Conflict,
+                Forbidden,
+                Invalid,
+            ):  # admission may refuse what another owner has there
                 if (current := await live(self.client, resource, key)) is None:
                     raise
                 self.observed.record(resource, key, current)
@@ -100,11 +110,18 @@ class Applier:
         if isinstance(write, Apply) or not write.adopt_labels:
             metadata["ownerReferences"] = [self.owner.reference]
         if isinstance(write, Apply):
-            metadata["annotations"] = (metadata.get("annotations") or {}) | {APPLIED: digest(desired)}
+            metadata["annotations"] = (metadata.get("annotations") or {}) | {
+                APPLIED: digest(desired)
+            }
         return desired
 
-    async def _create(self, write: Apply | CreateOnly, resource: Resource, desired: Object) -> Object:
-        """Create an object; where one of its name exists, the API server refuses and changes nothing."""
+    async def _create(
+        self, write: Apply | CreateOnly, resource: Resource, desired: Object
+    ) -> Object:
+        """Create an object.
+
+        Where one of its name exists, the API server refuses and changes nothing.
+        """
         if isinstance(write, CreateOnly):
             filled = generated(desired, write.generate)
             return await self.client.create(resource, filled, field_manager=FIELD_MANAGER)
@@ -115,7 +132,9 @@ class Applier:
         """Keep a child as it is desired: what is stored contains it, and it is what was last applied."""
         applied = (current["metadata"].get("annotations") or {}).get(APPLIED)
         was_applied = applied == desired["metadata"]["annotations"][APPLIED]
-        changed = difference(current, desired) if was_applied else ""  # of a new plan, which is no repair
+        changed = (
+            difference(current, desired) if was_applied else ""
+        )  # of a new plan, which is no repair
         if applied == REPLACED or (changed and is_replaced(current, desired)):
             self.conflicts.check(place, digest(desired), repair=True)
             current = await self._replace_lists(place[1], current, desired)
@@ -124,20 +143,32 @@ class Applier:
     async def _replace_lists(self, resource: Resource, current: Object, desired: Object) -> Object:
         """Write lists anew in which another writer replaced items, and give up the ownership that this patch brings.
 
-        Only what an apply owns goes again when it leaves the plan. The annotation says that this is under way, so that
-        a crash, or another write in between, does not leave it half done.
+        Only what an apply owns goes again when it leaves the plan. The annotation says that this is
+        under way, so that a crash, or another write in between, does not leave it half done.
         """
         name, namespace = desired["metadata"]["name"], desired["metadata"].get("namespace")
-        content = {key: value for key, value in desired.items() if key not in ("apiVersion", "kind", "metadata")}
+        content = {
+            key: value
+            for key, value in desired.items()
+            if key not in ("apiVersion", "kind", "metadata")
+        }
         metadata = {key: current["metadata"][key] for key in ("uid", "resourceVersion")}
         begun = content | {"metadata": metadata | {"annotations": {APPLIED: REPLACED}}}
-        live = await self.client.patch(resource, name, begun, namespace, field_manager=FIELD_MANAGER)
+        live = await self.client.patch(
+            resource, name, begun, namespace, field_manager=FIELD_MANAGER
+        )
         metadata = {key: live["metadata"][key] for key in ("uid", "resourceVersion")}
         patched = {"manager": FIELD_MANAGER, "operation": "Update"}
         entries = live["metadata"].get("managedFields") or ()
-        owners = [each for each in entries if each.get("subresource") or not patched.items() <= each.items()]
+        owners = [
+            each
+            for each in entries
+            if each.get("subresource") or not patched.items() <= each.items()
+        ]
         disowned = {"metadata": metadata | {"managedFields": owners}}
-        return await self.client.patch(resource, name, disowned, namespace, field_manager=FIELD_MANAGER)
+        return await self.client.patch(
+            resource, name, disowned, namespace, field_manager=FIELD_MANAGER
+        )
 
     async def _patch(self, patch: Patch) -> None:
         """Set fields of an object with another owner where they differ, under a field manager of this owner."""
@@ -152,28 +183,49 @@ class Applier:
         manager = f"gatewright-{self.kind.name}-{self.owner.uid}"  # two owners may patch one object
         await self._update(place, current, fields, changed, manager)
 
-    async def _update(self, place: Place, current: Object, desired: Object, changed: str | None, manager: str) -> None:
+    async def _update(
+        self, place: Place, current: Object, desired: Object, changed: str | None, manager: str
+    ) -> None:
         """Apply to an existing object, and to no other of its name, unless nothing `changed` or it is contested."""
         (_, resource, _), sent = place, digest(desired)
-        needed = changed is not None and not self.conflicts.is_overridden(place, sent, digest(cut(current, desired)))
+        needed = changed is not None and not self.conflicts.is_overridden(
+            place, sent, digest(cut(current, desired))
+        )
         self.conflicts.check(place, sent, repair=needed)
         if not needed:
             return
-        exactly = {**desired, "metadata": {**desired["metadata"], "uid": current["metadata"]["uid"]}}
+        exactly = {
+            **desired,
+            "metadata": {**desired["metadata"], "uid": current["metadata"]["uid"]},
+        }
         answer = await self.client.apply(resource, exactly, field_manager=manager, force=True)
         self._answered(place, desired, answer)
-        if changed and answer["metadata"]["resourceVersion"] != current["metadata"]["resourceVersion"]:
+        if (
+            changed
+            and answer["metadata"]["resourceVersion"] != current["metadata"]["resourceVersion"]
+        ):
             what = f"{resource.kind} {current['metadata']['name']}: {changed}"
-            message = f"{what} is changed again and again by another writer; it is restored once a minute"
+            message = (
+                f"{what} is changed again and again by another writer; it is restored once a minute"
+            )
             self.conflicts.repaired(place, sent, message)
 
     async def _delete(self, reference: Reference) -> None:
-        resource, key = reference.resource, reference.resource.key(reference.namespace, reference.name)
+        resource, key = (
+            reference.resource,
+            reference.resource.key(reference.namespace, reference.name),
+        )
         current = self.observed.get(resource, key)
-        if current is None or current["metadata"]["uid"] != reference.uid or "deletionTimestamp" in current["metadata"]:
+        if (
+            current is None
+            or current["metadata"]["uid"] != reference.uid
+            or "deletionTimestamp" in current["metadata"]
+        ):
             return
         with suppress(NotFound, Conflict):  # it is gone, or is another one now
-            await self.client.delete(resource, reference.name, reference.namespace, uid=reference.uid)
+            await self.client.delete(
+                resource, reference.name, reference.namespace, uid=reference.uid
+            )
             self.observed.record(resource, key, None)
             self.expectations.deleted(self.owner.request, self.caches[resource], key, reference.uid)
             self.sent.add((self.owner.request, resource, key))
@@ -189,20 +241,34 @@ class Applier:
                 raise StillThereError(f"{what} is still terminating{held}; it will be recreated")
             return
         same = (owner.resource.kind, owner.resource.group, owner.request.name)
-        if other is not None and (other.kind, other.api_version.rpartition("/")[0], other.name) == same:
-            raise StillThereError(f"{what} of a deleted {other.kind} is still terminating; it will be recreated")
-        belongs = f"belongs to {other.kind} {other.name}" if other else f"was not created by this {owner.resource.kind}"
+        if (
+            other is not None
+            and (other.kind, other.api_version.rpartition("/")[0], other.name) == same
+        ):
+            raise StillThereError(
+                f"{what} of a deleted {other.kind} is still terminating; it will be recreated"
+            )
+        belongs = (
+            f"belongs to {other.kind} {other.name}"
+            if other
+            else f"was not created by this {owner.resource.kind}"
+        )
         self.expectations.blocked(owner.request, self.caches[resource], key)
         raise NameTakenError(f"{what} exists and {belongs}; rename one of them")
 
     def _answered(self, place: Place, desired: Object, answer: Object) -> None:
-        """Take the answer to a write; remember where it differs, since a mutating webhook has the last word."""
+        """Take the answer to a write.
+
+        Remember where it differs, since a mutating webhook has the last word.
+        """
         request, resource, key = place
         self.sent.add(place)
         self.observed.record(resource, key, answer)
         self.expectations.wrote(request, self.caches[resource], key, answer)
         differs = difference(answer, desired) is not None
-        self.conflicts.answered(place, digest(desired), digest(cut(answer, desired)) if differs else "")
+        self.conflicts.answered(
+            place, digest(desired), digest(cut(answer, desired)) if differs else ""
+        )
 
 
 async def live(client: Client, resource: Resource, key: str) -> Object | None:

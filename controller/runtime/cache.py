@@ -14,17 +14,28 @@ class Cache:
     """The objects of one resource, in the namespaces that are watched."""
 
     def __init__(
-        self, client: Client, resource: Resource, namespaces: Sequence[str], *, optional: bool = False, **selected: Any
+        self,
+        client: Client,
+        resource: Resource,
+        namespaces: Sequence[str],
+        *,
+        optional: bool = False,
+        **selected: Any,
     ) -> None:
-        """Watch all namespaces, or some of them with a watch each; `selected` are the options of a Watch.
+        """Watch all namespaces, or some of them with a watch each.
+
+        `selected` are the options of a Watch.
 
         The API server may be without an `optional` resource: then the cache counts as synced.
         """
         self.resource = resource
         self.optional = optional
-        self.stores = {each: Store(resource) for each in (namespaces if resource.namespaced else ()) or (None,)}
+        self.stores = {
+            each: Store(resource) for each in (namespaces if resource.namespaced else ()) or (None,)
+        }
         self.watches = [
-            Watch(client, resource, store, namespace=namespace, **selected) for namespace, store in self.stores.items()
+            Watch(client, resource, store, namespace=namespace, **selected)
+            for namespace, store in self.stores.items()
         ]
 
     def __iter__(self) -> Iterator[str]:
@@ -53,7 +64,9 @@ class Cache:
     def has_seen(self, key: str, resource_version: int) -> bool:
         """Return whether the cache has this version of an object, a later one, or its deletion."""
         store, entry = self._store(key), self.entry(key)
-        return max(store.resource_version, entry.resource_version if entry else 0) >= resource_version
+        return (
+            max(store.resource_version, entry.resource_version if entry else 0) >= resource_version
+        )
 
     def subscribe(self, callback: Callable[[Change], None]) -> None:
         """Call `callback` with each change, once the cache has it."""
@@ -103,8 +116,9 @@ class Caches:
     def of(self, resource: Resource, *, optional: bool = False, labels: str | None = None) -> Cache:
         """Return the cache of a resource, in all watched namespaces; of Secrets the metadata only.
 
-        With a selector by `labels` it is a cache of its own, of those objects only. It is `optional` if all its users
-        ask for an optional one. RuntimeError where it is new and would never be filled.
+        With a selector by `labels` it is a cache of its own, of those objects only. It is
+        `optional` if all its users ask for an optional one. RuntimeError where it is new and would
+        never be filled.
         """
         selected = {"labels": labels, "metadata_only": is_secret(resource), "optional": optional}
         cache = self._get((resource, labels), resource, namespaces=self._namespaces, **selected)
@@ -112,12 +126,23 @@ class Caches:
         return cache
 
     def one(self, resource: Resource, name: str, namespace: str | None = None) -> Cache:
-        """Return a cache of a single object, whatever namespaces are watched; of a Secret with its contents."""
+        """Return a cache of a single object, whatever namespaces are watched.
+
+        Of a Secret with its contents.
+        """
         namespaces = (namespace,) if namespace else ()
-        return self._get((resource, namespace, name), resource, namespaces=namespaces, fields=f"metadata.name={name}")
+        return self._get(
+            (resource, namespace, name),
+            resource,
+            namespaces=namespaces,
+            fields=f"metadata.name={name}",
+        )
 
     async def run(self) -> None:
-        """List everything, and follow the API server until cancelled; return at once where there are no caches."""
+        """List everything, and follow the API server until cancelled.
+
+        Return at once where there are no caches.
+        """
         self._running = True
         async with asyncio.TaskGroup() as group:
             for cache in self:
@@ -138,7 +163,9 @@ class Caches:
     def _get(self, key: object, resource: Resource, **options: Any) -> Cache:
         if key not in self._caches:
             if self._running:
-                raise RuntimeError(f"{resource.plural} are not watched: ask for caches before the manager runs")
+                raise RuntimeError(
+                    f"{resource.plural} are not watched: ask for caches before the manager runs"
+                )
             self._caches[key] = Cache(self._client, resource, **options)
         return self._caches[key]
 

@@ -13,7 +13,9 @@ REPAIRS_WINDOW = 60.0  # … within this many seconds are a contest
 REPAIR_INTERVAL = 60.0  # seconds between two repairs during a contest
 CONTEST_END = 120.0  # seconds without a repair that end a contest
 
-Place = tuple[Request, Resource, str]  # an object, by its key, and the request that it is written for
+Place = tuple[
+    Request, Resource, str
+]  # an object, by its key, and the request that it is written for
 
 
 class ContestedError(RetryableError):
@@ -54,13 +56,19 @@ class Conflicts:
         """Count a repair; `message` says what was wrong, in case that becomes a contest."""
         repairs = self._repairs.setdefault(place, _Repairs(sent))
         repairs.times.append(self._clock())
-        is_often = len(repairs.times) == MAX_REPAIRS and repairs.times[-1] - repairs.times[0] <= REPAIRS_WINDOW
+        is_often = (
+            len(repairs.times) == MAX_REPAIRS
+            and repairs.times[-1] - repairs.times[0] <= REPAIRS_WINDOW
+        )
         if repairs.message or is_often:
             repairs.message = message
         self.check(place, sent, repair=False)
 
     def answered(self, place: Place, sent: str, stored: str) -> None:
-        """Remember what the server stored for what was sent, where that is something else; empty where it is not."""
+        """Remember what the server stored for what was sent, where that is something else.
+
+        Empty where it is not.
+        """
         if stored:
             self._overridden[place] = (sent, stored)
         else:

@@ -26,7 +26,8 @@ RESYNC_PERIOD = 36_000.0  # every object is reconciled again every ten hours, fr
 class Controller:
     """Calls `reconcile` for every request that its event sources enqueue.
 
-    A reconcile that raises is retried with back-off; after a `TerminalError` the controller waits for the next change.
+    A reconcile that raises is retried with back-off; after a `TerminalError` the controller waits
+    for the next change.
     """
 
     def __init__(
@@ -40,7 +41,10 @@ class Controller:
         timeout: float = RECONCILE_TIMEOUT,
         expectations: Expectations | None = None,
     ) -> None:
-        """Take the reconcile function; `timeout` is in seconds. `kind_metrics` count each object of a planned kind."""
+        """Take the reconcile function; `timeout` is in seconds.
+
+        `kind_metrics` count each object of a planned kind.
+        """
         self.name = name
         self.reconcile = reconcile
         self._metrics = metrics
@@ -54,7 +58,14 @@ class Controller:
         self.caches: list[Cache] = []  # those that must be synced before the first reconcile
         self._primary: Cache | None = None
 
-    def watch(self, cache: Cache, mapper: Mapper, predicate: Predicate = any_change, *, primary: bool = False) -> None:
+    def watch(
+        self,
+        cache: Cache,
+        mapper: Mapper,
+        predicate: Predicate = any_change,
+        *,
+        primary: bool = False,
+    ) -> None:
         """Enqueue what `mapper` returns for each change of a cache that passes the predicate.
 
         `primary`: the cache has the objects that are reconciled.
@@ -89,7 +100,10 @@ class Controller:
         """Reconcile until `stop`; then finish what is being reconciled and return."""
         async with asyncio.TaskGroup() as group:
             periodic = group.create_task(self._resync_periodically(), name=f"{self.name}: resync")
-            workers = [group.create_task(self._work(), name=f"{self.name}: worker {n}") for n in range(self._workers)]
+            workers = [
+                group.create_task(self._work(), name=f"{self.name}: worker {n}")
+                for n in range(self._workers)
+            ]
             await asyncio.wait(workers)
             periodic.cancel()
 
@@ -98,7 +112,10 @@ class Controller:
         self.queue.close()
 
     def _wake_waiting(self, cache: Cache, change: Change) -> None:
-        """Enqueue the requests that wait for just this object; they wait again if that was not the change."""
+        """Enqueue the requests that wait for just this object.
+
+        They wait again if that was not the change.
+        """
         for request in self._expectations.woken(cache, change.key):
             self.add(request)
 
@@ -109,7 +126,9 @@ class Controller:
                 await self._process(request, waited)
             finally:
                 self.queue.done(request)
-            await asyncio.sleep(0)  # a reconcile with nothing to do never waits: let other tasks run
+            await asyncio.sleep(
+                0
+            )  # a reconcile with nothing to do never waits: let other tasks run
 
     async def _process(self, request: Request, waited: float) -> None:
         """Reconcile one request, unless the caches do not have its own writes yet."""
@@ -130,9 +149,15 @@ class Controller:
             self._kind_metrics.reconciled(request, outcome, seconds)
 
     async def _reconcile(self, request: Request) -> tuple[Outcome, float | None]:
-        """Reconcile once and log it; return the outcome and in how many seconds to reconcile again."""
+        """Reconcile once and log it.
+
+        Return the outcome and in how many seconds to reconcile again.
+        """
         started, limit = time.monotonic(), asyncio.timeout(self._timeout)
-        fields: dict[str, Any] = {f"{self.name}.name": request.name, f"{self.name}.namespace": request.namespace}
+        fields: dict[str, Any] = {
+            f"{self.name}.name": request.name,
+            f"{self.name}.namespace": request.namespace,
+        }
         try:
             fields |= self._described(request)
             LOG.info("Starting reconciliation", extra={"fields": fields})
@@ -145,10 +170,16 @@ class Controller:
         except Exception as error:  # whatever one reconcile raises, the others go on
             wait = self._backoff.failed(request, error)
             expected = isinstance(error, ApiError | TimeoutError | RetryableError)
-            text = f"not done within {self._timeout:g} s" if limit.expired() else str(error) or type(error).__name__
+            text = (
+                f"not done within {self._timeout:g} s"
+                if limit.expired()
+                else str(error) or type(error).__name__
+            )
             fields |= {"error": text, "retry_seconds": round(wait, 3)}
             traceback = None if expected else error
-            LOG.warning("Retryable error occurred, requeuing", extra={"fields": fields}, exc_info=traceback)
+            LOG.warning(
+                "Retryable error occurred, requeuing", extra={"fields": fields}, exc_info=traceback
+            )
             return "timeout" if limit.expired() else "error" if expected else "panic", wait
         self._backoff.forget(request)
         duration = round(time.monotonic() - started, 4)
@@ -161,7 +192,8 @@ class Controller:
         """Return the log fields of an object, as far as it has them."""
         stored = (self._primary.get(request.key) if self._primary else None) or {}
         metadata, spec, status = (
-            part if isinstance(part := stored.get(each), dict) else {} for each in ("metadata", "spec", "status")
+            part if isinstance(part := stored.get(each), dict) else {}
+            for each in ("metadata", "spec", "status")
         )
         fields = {
             f"{self.name}.generation": metadata.get("generation"),

@@ -1,8 +1,8 @@
 """Compares what is desired with what is stored, without asking the API server.
 
-The API server adds to what it stores (defaults, other writers' fields and list items) and rewrites quantities, so an
-object is as desired when it *contains* what is desired. What was applied before and is desired no longer shows in the
-digest of what was applied.
+The API server adds to what it stores (defaults, other writers' fields and list items) and rewrites
+quantities, so an object is as desired when it *contains* what is desired. What was applied before
+and is desired no longer shows in the digest of what was applied.
 """
 
 import hashlib
@@ -12,18 +12,34 @@ from typing import Any
 
 import orjson
 
-ATOMIC = frozenset({"selector", "matchLabels", "nodeSelector"})  # maps that one manager owns as a whole
-LIST_KEYS = (("containerPort", "protocol"), ("port", "protocol"), ("mountPath",), ("devicePath",), ("name",))
+ATOMIC = frozenset(
+    {"selector", "matchLabels", "nodeSelector"}
+)  # maps that one manager owns as a whole
+LIST_KEYS = (
+    ("containerPort", "protocol"),
+    ("port", "protocol"),
+    ("mountPath",),
+    ("devicePath",),
+    ("name",),
+)
 DEFAULTS = {"protocol": "TCP"}
 QUANTITIES = frozenset({"requests", "limits"})
 QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)([numkMGTPE]|[KMGTPE]i)?")
-SUFFIXES = {suffix: Decimal(1000) ** power for power, suffix in enumerate(["n", "u", "m", "", *"kMGTPE"], start=-3)}
+SUFFIXES = {
+    suffix: Decimal(1000) ** power
+    for power, suffix in enumerate(["n", "u", "m", "", *"kMGTPE"], start=-3)
+}
 SUFFIXES |= {f"{suffix}i": Decimal(1024) ** power for power, suffix in enumerate("KMGTPE", start=1)}
 
 
 def digest(value: Any) -> str:
-    """Return a short hash of a JSON value, the same in every process; the order of keys does not matter."""
-    return hashlib.blake2b(orjson.dumps(value, option=orjson.OPT_SORT_KEYS), digest_size=8).hexdigest()
+    """Return a short hash of a JSON value, the same in every process.
+
+    The order of keys does not matter.
+    """
+    return hashlib.blake2b(
+        orjson.dumps(value, option=orjson.OPT_SORT_KEYS), digest_size=8
+    ).hexdigest()
 
 
 def cut(stored: Any, desired: Any) -> Any:
@@ -56,14 +72,21 @@ def difference(stored: Any, desired: Any, field: str = "", path: str = "") -> st
         if len(stored) != len(desired):
             return path
         pairs = enumerate(zip(stored, desired, strict=True))
-        return next(filter(None, (difference(*pair, path=f"{path}[{place}]") for place, pair in pairs)), None)
+        return next(
+            filter(None, (difference(*pair, path=f"{path}[{place}]") for place, pair in pairs)),
+            None,
+        )
     return path
 
 
 def is_replaced(stored: Any, desired: Any) -> bool:
     """Return whether another writer replaced items of a list: an apply would only add to what stands there."""
     if isinstance(stored, dict) and isinstance(desired, dict):
-        return any(is_replaced(stored.get(key), value) for key, value in desired.items() if key != "metadata")
+        return any(
+            is_replaced(stored.get(key), value)
+            for key, value in desired.items()
+            if key != "metadata"
+        )
     if not isinstance(stored, list) or not isinstance(desired, list):
         return False
     there, wanted = ({_key(each): each for each in items} for items in (stored, desired))

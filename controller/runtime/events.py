@@ -42,7 +42,9 @@ class _Series:
 class EventRecorder:
     """Records events about objects."""
 
-    def __init__(self, client: Client, instance: str, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, client: Client, instance: str, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._client = client
         self._instance = instance
         self._clock = clock
@@ -88,7 +90,9 @@ class EventRecorder:
 
     async def _write(self, series: _Series) -> None:
         """Write an event, or the count of its series."""
-        repeated = {"series": {"count": series.count, "lastObservedTime": micro_time(datetime.now(UTC))}}
+        repeated = {
+            "series": {"count": series.count, "lastObservedTime": micro_time(datetime.now(UTC))}
+        }
         if series.is_stored:
             about = series.event["metadata"]
             await self._client.patch(EVENT, about["name"], repeated, about["namespace"])
@@ -98,8 +102,15 @@ class EventRecorder:
 
     def _object(self, regarding: Object, event: Event) -> Object:
         about = regarding["metadata"]
-        named = {key: about[key] for key in ("name", "namespace", "uid", "resourceVersion") if about.get(key)}
-        name, namespace = f"{about['name'][:220]}.{secrets.token_hex(8)}", about.get("namespace") or "default"
+        named = {
+            key: about[key]
+            for key in ("name", "namespace", "uid", "resourceVersion")
+            if about.get(key)
+        }
+        name, namespace = (
+            f"{about['name'][:220]}.{secrets.token_hex(8)}",
+            about.get("namespace") or "default",
+        )
         return {
             "apiVersion": EVENT.api_version,
             "kind": EVENT.kind,
@@ -109,7 +120,11 @@ class EventRecorder:
             "reportingInstance": self._instance[:128],
             "action": "Reconcile",
             "reason": event.reason,
-            "regarding": {"apiVersion": regarding["apiVersion"], "kind": regarding["kind"], **named},
+            "regarding": {
+                "apiVersion": regarding["apiVersion"],
+                "kind": regarding["kind"],
+                **named,
+            },
             "note": event.note[:MAX_NOTE],
             "type": event.type,
         }

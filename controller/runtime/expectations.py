@@ -52,13 +52,20 @@ class Expectations:
 
     def unmet(self, request: Request) -> list[Expectation]:
         """Return the writes for `request` that the caches do not have yet, and forget the others."""
-        unmet = {place: each for place, each in self._expected.pop(request, {}).items() if not each.is_met()}
+        unmet = {
+            place: each
+            for place, each in self._expected.pop(request, {}).items()
+            if not each.is_met()
+        }
         if unmet:
             self._expected[request] = unmet
         return list(unmet.values())
 
     def wait(self, request: Request) -> float:
-        """Return for how many seconds `request` should still wait for the caches; 0 when they have all its writes."""
+        """Return for how many seconds `request` should still wait for the caches.
+
+        0 when they have all its writes.
+        """
         unmet = self.unmet(request)
         wait = max([each.at + PATIENCE - self._clock() for each in unmet], default=0.0)
         for each in unmet if wait > 0 else ():

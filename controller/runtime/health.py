@@ -12,7 +12,10 @@ MAX_SILENCE = 150.0  # seconds without a word from the API server
 def unready(
     caches: Caches, election: Election | None = None, *, clock: Callable[[], float] = time.monotonic
 ) -> str | None:
-    """Name the caches that are not synced, and the watches and the lease that are silent; None if all is well."""
+    """Name the caches that are not synced, and the watches and the lease that are silent.
+
+    None if all is well.
+    """
     return "; ".join(_faults(caches, election, clock())) or None
 
 

@@ -28,10 +28,10 @@ IndexFunction = Callable[[Object], Iterable[str]]
 class Reads:
     """What a planner reads beside the children, and the indexes by which it finds them.
 
-    A change enqueues those objects of the kind, in its namespace, that share a value with it in an index that both
-    have; all of them where there is no common index. A cluster-scoped object concerns every namespace. With a selector
-    by `labels`, equalities and label names only, the cache holds no other object of the resource; children of that
-    resource must have these labels.
+    A change enqueues those objects of the kind, in its namespace, that share a value with it in an
+    index that both have; all of them where there is no common index. A cluster-scoped object
+    concerns every namespace. With a selector by `labels`, equalities and label names only, the
+    cache holds no other object of the resource; children of that resource must have these labels.
     """
 
     resource: Resource
@@ -40,7 +40,10 @@ class Reads:
 
 
 class Counts(NamedTuple):
-    """A counter `name`: how often the status field `field` got another value; `about` is its help text."""
+    """A counter `name`: how often the status field `field` got another value.
+
+    `about` is its help text.
+    """
 
     name: str
     field: str
@@ -67,13 +70,18 @@ class PlannedKind(Generic[T]):
     ) -> None:
         """Take the kind's type, its planner, and all that the planner may read and write.
 
-        It applies to what it `owns`, and creates what it `creates_only`. Of these and of what it `reads` it may patch
-        and delete the resources named there. The API server may be without the `optional` ones.
+        It applies to what it `owns`, and creates what it `creates_only`. Of these and of what it
+        `reads` it may patch and delete the resources named there. The API server may be without the
+        `optional` ones.
         """
         definition = type.definition
         self.type = type
         self.resource = Resource(
-            definition.group, definition.version, definition.plural, definition.kind, definition.namespaced
+            definition.group,
+            definition.version,
+            definition.plural,
+            definition.kind,
+            definition.namespaced,
         )
         self.name = self.resource.kind.lower()
         """The prefix of its metrics and log fields."""
@@ -99,7 +107,10 @@ class PlannedKind(Generic[T]):
         """Return the resource of a child; ValueError if `owns` does not declare it."""
         if resource := self._owned.get((object["apiVersion"], object["kind"])):
             return resource
-        raise ValueError(f"{self.resource.kind} does not declare that it owns {object['apiVersion']} {object['kind']}")
+        raise ValueError(
+            f"{self.resource.kind} does not declare that it owns {object['apiVersion']} "
+            f"{object['kind']}"
+        )
 
     def index_name(self, index: str) -> str:
         """Return the name of one of the kind's indexes in a cache, which other kinds use too."""

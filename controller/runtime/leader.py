@@ -50,8 +50,9 @@ class LeadershipLostError(Exception):
 class Election:
     """One process's part in the election.
 
-    Times come from the monotonic clock and are taken before each request, so that this process stops writing before
-    another one may begin. Clocks of other processes are never compared with this one's.
+    Times come from the monotonic clock and are taken before each request, so that this process
+    stops writing before another one may begin. Clocks of other processes are never compared with
+    this one's.
     """
 
     def __init__(
@@ -97,7 +98,9 @@ class Election:
             self.waited = True
             await asyncio.sleep(self.pause())
         self.leading.set()
-        LOG.info("leading", extra={"fields": {"lease": self._settings.name, "identity": self._identity}})
+        LOG.info(
+            "leading", extra={"fields": {"lease": self._settings.name, "identity": self._identity}}
+        )
 
     def pause(self) -> float:
         """Return in how many seconds to try again, at the latest when the lease of another process ends."""
@@ -117,7 +120,9 @@ class Election:
                                 raise LeadershipLostError(f"{self.holder} leads now")
                             await asyncio.sleep(self._settings.retry_period)
                 except TimeoutError:
-                    raise LeadershipLostError(f"the lease {self._settings.name} was not renewed in time") from None
+                    raise LeadershipLostError(
+                        f"the lease {self._settings.name} was not renewed in time"
+                    ) from None
         finally:
             self.leading.clear()
 
@@ -135,7 +140,10 @@ class Election:
             LOG.warning("the lease was not released: %s", error or "no answer in time")
 
     async def _try(self) -> bool:
-        """Take or renew the lease if possible; return whether that succeeded. Failures are logged."""
+        """Take or renew the lease if possible; return whether that succeeded.
+
+        Failures are logged.
+        """
         started = self._clock()
         try:
             async with asyncio.timeout(self._request_timeout):
@@ -154,7 +162,9 @@ class Election:
                 await self._claim()
                 return True
         try:
-            self._observe(await self.client.get(LEASE, self._settings.name, self._settings.namespace))
+            self._observe(
+                await self.client.get(LEASE, self._settings.name, self._settings.namespace)
+            )
         except NotFound:
             self._observe(deleted(self._lease))
         if self._is_held_by_another():
@@ -171,7 +181,9 @@ class Election:
 
     def _left(self) -> float:
         """Return for how many seconds the lease is respected, as it was observed last."""
-        seconds = (self._lease.get("spec") or {}).get("leaseDurationSeconds") or self._settings.duration
+        seconds = (self._lease.get("spec") or {}).get(
+            "leaseDurationSeconds"
+        ) or self._settings.duration
         return self._observed_at + float(seconds) - self._clock()
 
     def _observe(self, lease: Object) -> None:
@@ -180,8 +192,16 @@ class Election:
         self._lease = lease
 
     async def _claim(self) -> None:
-        write = self.client.replace if "resourceVersion" in self._lease["metadata"] else self.client.create
-        self._observe(await write(LEASE, claimed(self._lease, self._identity, self._settings.duration, self._now())))
+        write = (
+            self.client.replace
+            if "resourceVersion" in self._lease["metadata"]
+            else self.client.create
+        )
+        self._observe(
+            await write(
+                LEASE, claimed(self._lease, self._identity, self._settings.duration, self._now())
+            )
+        )
 
 
 def holder_of(lease: Object) -> str:
@@ -193,7 +213,10 @@ def deleted(lease: Object) -> Object:
     """Return a Lease that somebody deleted as if it existed: its holder may still be writing."""
     metadata, spec = lease["metadata"], lease.get("spec") or {}
     held = {key: spec[key] for key in ("holderIdentity", "leaseDurationSeconds") if key in spec}
-    return {"metadata": {"name": metadata["name"], "namespace": metadata["namespace"]}, "spec": held}
+    return {
+        "metadata": {"name": metadata["name"], "namespace": metadata["namespace"]},
+        "spec": held,
+    }
 
 
 def claimed(lease: Object, identity: str, duration: float, now: datetime) -> Object:

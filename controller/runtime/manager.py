@@ -18,7 +18,16 @@ from controller.runtime.kind import PlannedKind, Reads
 from controller.runtime.leader import Election, LeaseSettings
 from controller.runtime.metrics import KindMetrics, Metrics
 from controller.runtime.reconciler import Reconciler
-from controller.runtime.sources import For, Owns, Watches, itself, mapped, owner_of, readers_of, spec_changed
+from controller.runtime.sources import (
+    For,
+    Owns,
+    Watches,
+    itself,
+    mapped,
+    owner_of,
+    readers_of,
+    spec_changed,
+)
 from controller.runtime.types import Request, Result
 from kube.client import Client
 from kube.endpoint import Endpoint
@@ -46,17 +55,22 @@ class Manager:
     ) -> None:
         """Take the API server; without a lease this process leads from the start.
 
-        `workers`: reconciles at the same time, for each controller that is added without a number of its own.
+        `workers`: reconciles at the same time, for each controller that is added without a number
+        of its own.
         """
         self.metrics = Metrics(registry, per_object=per_object_metrics)
         on_response = partial(self.metrics.responded, endpoint.host)
         self.election: Election | None = None
         if lease is not None:
-            own = Client(endpoint, user_agent=f"{user_agent}/leader-election", on_response=on_response)
+            own = Client(
+                endpoint, user_agent=f"{user_agent}/leader-election", on_response=on_response
+            )
             self.election = Election(own, lease, identity)
             self.metrics.leading.labels(lease.name).set_function(self.election.leading.is_set)
         gate = self.election.check if self.election else None
-        self.client = Client(endpoint, user_agent=user_agent, write_gate=gate, on_response=on_response)
+        self.client = Client(
+            endpoint, user_agent=user_agent, write_gate=gate, on_response=on_response
+        )
         """The controllers read and write with it; it refuses to write unless this process leads."""
         self.caches = Caches(self.client, namespaces)
         self.recorder = EventRecorder(self.client, identity)
@@ -82,7 +96,9 @@ class Manager:
 
         ValueError for an Owns without exactly one For.
         """
-        controller = Controller(name, reconcile=reconcile, metrics=self.metrics, workers=workers or self._workers)
+        controller = Controller(
+            name, reconcile=reconcile, metrics=self.metrics, workers=workers or self._workers
+        )
         owners = [each.resource for each in sources if isinstance(each, For)]
         for source in sources:
             cache = self.caches.of(source.resource)
@@ -91,7 +107,9 @@ class Manager:
                     controller.watch(cache, itself, predicate, primary=True)
                 case Owns(resource):
                     if len(owners) != 1:
-                        raise ValueError(f"Owns({resource.plural}) needs exactly one For beside it: the owner's")
+                        raise ValueError(
+                            f"Owns({resource.plural}) needs exactly one For beside it: the owner's"
+                        )
                     controller.watch(cache, owner_of(owners[0]))
                 case Watches(_, map):
                     controller.watch(cache, mapped(map))
@@ -99,7 +117,11 @@ class Manager:
         return controller
 
     def add_kind(
-        self, kind: PlannedKind[Any], *, workers: int | None = None, settings: Mapping[str, Any] | None = None
+        self,
+        kind: PlannedKind[Any],
+        *,
+        workers: int | None = None,
+        settings: Mapping[str, Any] | None = None,
     ) -> None:
         """Add the controller of a planned kind; its planner gets the `settings`."""
         labels = {resource: reads.labels for resource, reads in kind.reads.items()}
@@ -112,7 +134,9 @@ class Manager:
                 caches[read.resource].add_index(kind.index_name(name), function)
         expectations = Expectations()
         metrics = KindMetrics(kind.resource.kind, self.metrics, kind.counts)
-        reconciler = Reconciler(kind, self.client, caches, self.recorder, metrics, expectations, settings or {})
+        reconciler = Reconciler(
+            kind, self.client, caches, self.recorder, metrics, expectations, settings or {}
+        )
         controller = Controller(
             kind.name,
             reconcile=reconciler.reconcile,
@@ -125,7 +149,9 @@ class Manager:
         for resource in kind.owns:
             controller.watch(caches[resource], owner_of(kind.resource))
         for resource, reads in kind.reads.items():
-            controller.watch(caches[resource], readers_of(kind, caches[kind.resource], reads.indexes))
+            controller.watch(
+                caches[resource], readers_of(kind, caches[kind.resource], reads.indexes)
+            )
         for resource in kind.optional:
             caches[resource].subscribe_served(controller.resync)
         self.add(controller)
@@ -133,12 +159,15 @@ class Manager:
     async def run(self, stop: asyncio.Event) -> None:
         """Run until `stop` is set.
 
-        A process that waits for the lease keeps its caches up to date, so that it can take over at once. A controller
-        begins when its own caches are synced; one that cannot be filled holds up no other controller.
-        Raises a group with a `LeadershipLostError` when the lease is lost: the process must end then.
+        A process that waits for the lease keeps its caches up to date, so that it can take over at
+        once. A controller begins when its own caches are synced; one that cannot be filled holds up
+        no other controller. Raises a group with a `LeadershipLostError` when the lease is lost: the
+        process must end then.
         """
         async with AsyncExitStack() as open_clients:
-            for client in [self.client] if self.election is None else [self.client, self.election.client]:
+            for client in (
+                [self.client] if self.election is None else [self.client, self.election.client]
+            ):
                 await open_clients.enter_async_context(client)
             async with asyncio.TaskGroup() as group:
                 await self._run(group, stop)
@@ -150,7 +179,9 @@ class Manager:
             await _work(self.controllers, stop)
         elif await _before(stop, self.election.campaign()):
             tasks.append(group.create_task(self.election.hold(), name="lease"))
-            if self.election.waited:  # a connection may have been dead unnoticed while another process led
+            if (
+                self.election.waited
+            ):  # a connection may have been dead unnoticed while another process led
                 caches.cancel()
                 await asyncio.wait([caches])
                 self.caches.unsync()
@@ -169,9 +200,14 @@ class Manager:
 
 
 async def _work(controllers: Sequence[Controller], stop: asyncio.Event) -> None:
-    """Run the controllers until `stop`; then give the reconciles that have begun some time to end."""
+    """Run the controllers until `stop`.
+
+    Then give the reconciles that have begun some time to end.
+    """
     async with asyncio.TaskGroup() as group:
-        running = [group.create_task(_when_synced(each, stop), name=each.name) for each in controllers]
+        running = [
+            group.create_task(_when_synced(each, stop), name=each.name) for each in controllers
+        ]
         await stop.wait()
         for controller in controllers:
             controller.stop()

@@ -29,35 +29,58 @@ class Metrics:
     """The metrics of all controllers of a process."""
 
     def __init__(self, registry: CollectorRegistry, *, per_object: bool = True) -> None:
-        """`per_object`: a kind's metrics have the labels `namespace` and `name`; large clusters turn that off."""
+        """`per_object`: a kind's metrics have the labels `namespace` and `name`.
+
+        Large clusters turn that off.
+        """
         self.registry = registry
         self.per_object = per_object
-        runtime: Any = {"namespace": "controller_runtime", "labelnames": ["controller"], "registry": registry}
+        runtime: Any = {
+            "namespace": "controller_runtime",
+            "labelnames": ["controller"],
+            "registry": registry,
+        }
         queue: Any = {"namespace": "workqueue", "labelnames": ["name"], "registry": registry}
         results = {**runtime, "labelnames": ["controller", "result"]}
         self._total = Counter("reconcile", "Reconciles by result.", **results)
         self._errors = Counter("reconcile_errors", "Failed reconciles.", **runtime)
         self._by_outcome: dict[Outcome, Counter] = {
-            "terminal_error": Counter("terminal_reconcile_errors", "Permanent failures.", **runtime),
+            "terminal_error": Counter(
+                "terminal_reconcile_errors", "Permanent failures.", **runtime
+            ),
             "timeout": Counter("reconcile_timeouts", "Reconciles that took too long.", **runtime),
-            "panic": Counter("reconcile_panics", "Reconciles with an unexpected exception.", **runtime),
+            "panic": Counter(
+                "reconcile_panics", "Reconciles with an unexpected exception.", **runtime
+            ),
         }
         self._workers = Gauge("max_concurrent_reconciles", "Workers.", **runtime)
         self._active = Gauge("active_workers", "Workers that reconcile now.", **runtime)
         about = "Duration of reconciles."
-        self._seconds = Histogram("reconcile_time_seconds", about, buckets=RECONCILE_BUCKETS, **runtime)
+        self._seconds = Histogram(
+            "reconcile_time_seconds", about, buckets=RECONCILE_BUCKETS, **runtime
+        )
         self._retries = Counter("retries", "Retries after a failure.", **queue)
         self.adds = Counter("adds", "Keys added to the queue.", **queue)
         self._depth = Gauge("depth", "Keys that are ready and wait for a worker.", **queue)
-        self._waited = Histogram("queue_duration_seconds", "Wait of ready keys.", buckets=QUEUE_BUCKETS, **queue)
-        self._worked = Histogram("work_duration_seconds", "Processing time of keys.", buckets=QUEUE_BUCKETS, **queue)
-        self._unfinished = Gauge("unfinished_work_seconds", "Sum of the time that unfinished work has taken.", **queue)
-        self._longest = Gauge("longest_running_processor_seconds", "Time of the longest unfinished work.", **queue)
+        self._waited = Histogram(
+            "queue_duration_seconds", "Wait of ready keys.", buckets=QUEUE_BUCKETS, **queue
+        )
+        self._worked = Histogram(
+            "work_duration_seconds", "Processing time of keys.", buckets=QUEUE_BUCKETS, **queue
+        )
+        self._unfinished = Gauge(
+            "unfinished_work_seconds", "Sum of the time that unfinished work has taken.", **queue
+        )
+        self._longest = Gauge(
+            "longest_running_processor_seconds", "Time of the longest unfinished work.", **queue
+        )
         labels, about = ["kind", "phase"], "Custom resources by phase."
         self.resources = Gauge("gatewright_resources", about, labels, registry=registry)
         labels, about = ["code", "method", "host"], "Requests to the API server."
         self._requests = Counter("rest_client_requests", about, labels, registry=registry)
-        self.leading = Gauge("leader_election_master_status", "1 while leading.", ["name"], registry=registry)
+        self.leading = Gauge(
+            "leader_election_master_status", "1 while leading.", ["name"], registry=registry
+        )
         self._counters: dict[str, Counter] = {}
 
     def follow(self, name: str, queue: WorkQueue[Request], workers: int) -> None:
@@ -113,9 +136,13 @@ class KindMetrics:
         self._kind = kind
         self._per_object = metrics.per_object
         self._total = Counter("reconcile", "Reconciles by result.", [*labels, "result"], **own)
-        self._seconds = Histogram("reconcile_duration_seconds", about, labels, buckets=KIND_BUCKETS, **own)
+        self._seconds = Histogram(
+            "reconcile_duration_seconds", about, labels, buckets=KIND_BUCKETS, **own
+        )
         about = "Time from creation to first being ready."
-        self._creation = Histogram("creation_duration_seconds", about, ["namespace"], buckets=CREATION_BUCKETS, **own)
+        self._creation = Histogram(
+            "creation_duration_seconds", about, ["namespace"], buckets=CREATION_BUCKETS, **own
+        )
         self._errors = Counter("errors", "Failed reconciles.", ["type"], **own)
         for type in ("retryable", "permanent"):
             self._errors.labels(type)

@@ -31,7 +31,11 @@ class Snapshot(Observed):
     """What one reconcile observes; decodes each object once."""
 
     def __init__(
-        self, request: Request, kind: PlannedKind[Any], caches: Mapping[Resource, Cache], settings: Mapping[str, Any]
+        self,
+        request: Request,
+        kind: PlannedKind[Any],
+        caches: Mapping[Resource, Cache],
+        settings: Mapping[str, Any],
     ) -> None:
         self.settings = settings
         self._request = request
@@ -55,14 +59,20 @@ class Snapshot(Observed):
 
     def find(self, resource: Resource, index: str, value: str) -> Sequence[Object]:
         """Return the objects in the same namespace, or in none, whose index `index` has `value`."""
-        indexes = self._kind.reads[resource].indexes if resource in self._kind.reads else self._kind.indexes
+        indexes = (
+            self._kind.reads[resource].indexes
+            if resource in self._kind.reads
+            else self._kind.indexes
+        )
         keys = set(self._caches[resource].index(self._kind.index_name(index), value))
         for key in self._answered.get(resource, ()):
             answer = self._objects[resource, key]
             is_found = answer is not None and value in indexes[index](answer)
             (keys.add if is_found else keys.discard)(key)
         near = {None, self._request.namespace}
-        found = (self.get(resource, key) for key in sorted(keys) if Request.of(key).namespace in near)
+        found = (
+            self.get(resource, key) for key in sorted(keys) if Request.of(key).namespace in near
+        )
         return [each for each in found if each is not None]
 
     def serves(self, resource: Resource) -> bool:

@@ -28,7 +28,8 @@ class Reference(NamedTuple):
 class Apply:
     """A child that is kept exactly as it is written here, by server-side apply.
 
-    `origin` maps each field to the parent's field that it comes from, so that a denial can name the parent's.
+    `origin` maps each field to the parent's field that it comes from, so that a denial can name the
+    parent's.
     """
 
     object: Object
@@ -37,10 +38,12 @@ class Apply:
 
 @dataclass(frozen=True, slots=True)
 class CreateOnly:
-    """A child that is created when it is absent and never changed afterwards; `generate` fills paths at random.
+    """A child that is created when it is absent and never changed afterwards.
 
-    One with `adopt_labels` outlives its parent: it has no owner, and the next parent that plans it uses an existing
-    object with these labels as it is. `origin` is that of an `Apply`.
+    `generate` fills paths at random.
+
+    One with `adopt_labels` outlives its parent: it has no owner, and the next parent that plans it
+    uses an existing object with these labels as it is. `origin` is that of an `Apply`.
     """
 
     object: Object
@@ -71,7 +74,10 @@ Write = Apply | CreateOnly | Patch | Delete
 
 
 class Problem(NamedTuple):
-    """Something that is wrong; as a plan's own problem it is permanent: only a change of the object can mend it."""
+    """Something that is wrong.
+
+    As a plan's own problem it is permanent: only a change of the object can mend it.
+    """
 
     message: str
     reason: str = "Incomplete"
@@ -86,9 +92,10 @@ def incomplete(*fields: str) -> Problem:
 class Step:
     """One part of what should exist; always in the plan, whatever exists already.
 
-    The objects of a step are created once all steps it `depends_on` are `ready`; those that exist are kept right
-    regardless. A step may have a `condition` of its own in the status, whose message is its `note`: what it waits for,
-    or what is wrong with its objects. Without one, the condition Ready has the note.
+    The objects of a step are created once all steps it `depends_on` are `ready`; those that exist
+    are kept right regardless. A step may have a `condition` of its own in the status, whose message
+    is its `note`: what it waits for, or what is wrong with its objects. Without one, the condition
+    Ready has the note.
     """
 
     name: str
@@ -130,7 +137,10 @@ class Status(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """All that should exist for one object, and its status; `failing` is its phase while a step fails."""
+    """All that should exist for one object, and its status.
+
+    `failing` is its phase while a step fails.
+    """
 
     steps: Sequence[Step]
     status: Status
@@ -145,16 +155,21 @@ class Plan:
         before: set[str] = set()
         for step in self.steps:
             if step.depends_on and (unknown := set(step.depends_on) - before):
-                raise ValueError(f"step {step.name} depends on {', '.join(sorted(unknown))}, which does not precede it")
+                raise ValueError(
+                    f"step {step.name} depends on {', '.join(sorted(unknown))}, which does not "
+                    "precede it"
+                )
             before.add(step.name)
 
 
 @dataclass(slots=True)
 class Observed:
-    """What exists around an object: its children and what its kind reads. Empty, nothing exists yet.
+    """What exists around an object: its children and what its kind reads.
 
-    The runtime reads it from its caches; a test, or a plan without a cluster, gives plain values: `children`, and
-    `found` by (resource, index, value).
+    Empty, nothing exists yet.
+
+    The runtime reads it from its caches; a test, or a plan without a cluster, gives plain values:
+    `children`, and `found` by (resource, index, value).
     """
 
     children: Sequence[Object] = ()

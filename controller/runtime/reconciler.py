@@ -27,7 +27,9 @@ from kube.resource import Resource
 
 LOG = logging.getLogger("gatewright.controller")
 
-NAME_TAKEN_INTERVAL = 60.0  # seconds until the next try; the end of the other object is noticed at once
+NAME_TAKEN_INTERVAL = (
+    60.0  # seconds until the next try; the end of the other object is noticed at once
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +72,21 @@ class Reconciler:
             await self._write_unplanned(owner, problem)
             raise self._permanent(owner, problem) from error
         plan = self.kind.plan(parsed, observed, now())
-        failures = {} if plan.finalized or owner.is_deleting else await self._set_finalizer(owner, present=True)
+        failures = (
+            {}
+            if plan.finalized or owner.is_deleting
+            else await self._set_finalizer(owner, present=True)
+        )
         if not failures:
-            applier = Applier(self.kind, self.client, self.caches, self.expectations, self.conflicts, owner, observed)
+            applier = Applier(
+                self.kind,
+                self.client,
+                self.caches,
+                self.expectations,
+                self.conflicts,
+                owner,
+                observed,
+            )
             while await self._apply(plan, applier, failures):
                 plan = self.kind.plan(parsed, observed, now())  # with the answers of the API server
         if plan.finalized:
@@ -82,14 +96,21 @@ class Reconciler:
             failures |= unreleased
         failed = list(failures.values())
         is_hidden = all(each.is_transient for each in failed) and statuses.is_ready(owner.status)
-        if not failed or not is_hidden:  # it says something about the API server only, and is retried first
-            status = statuses.status_of(plan, failed, owner.status, generation=owner.generation, now=now())
+        if (
+            not failed or not is_hidden
+        ):  # it says something about the API server only, and is retried first
+            status = statuses.status_of(
+                plan, failed, owner.status, generation=owner.generation, now=now()
+            )
             await self._write_status(owner, status)
         self._record_events(plan, failed, owner)
         return self._result(plan, failed, owner)
 
     async def _observe(self, request: Request) -> Snapshot:
-        """Take a snapshot; writes for the object that the caches do not have in time are read from the API server."""
+        """Take a snapshot.
+
+        Writes for the object that the caches do not have in time are read from the API server.
+        """
         observed = Snapshot(request, self.kind, self.caches, self.settings)
         for each in self.expectations.unmet(request):
             resource = each.cache.resource
@@ -97,7 +118,10 @@ class Reconciler:
         return observed
 
     async def _apply(self, plan: Plan, applier: Applier, failures: dict[str, Failure]) -> bool:
-        """Make the writes of all steps that are needed and have not failed; return whether anything was sent."""
+        """Make the writes of all steps that are needed and have not failed.
+
+        Return whether anything was sent.
+        """
         before, ready = len(applier.sent), set[str]()
         for step in plan.steps:
             if step.name in failures:
@@ -111,15 +135,23 @@ class Reconciler:
         return len(applier.sent) > before
 
     async def _set_finalizer(self, owner: Owner, *, present: bool) -> dict[str, Failure]:
-        """Add the finalizer before anything is done that must be undone, or remove it; return what failed."""
+        """Add the finalizer before anything is done that must be undone, or remove it.
+
+        Return what failed.
+        """
         finalizer, metadata = self.kind.finalizer, owner.object["metadata"]
         if not finalizer or (finalizer in owner.finalizers) == present:
             return {}
-        names = [*(each for each in owner.finalizers if each != finalizer), *([finalizer] if present else ())]
+        names = [
+            *(each for each in owner.finalizers if each != finalizer),
+            *([finalizer] if present else ()),
+        ]
         patch = {"metadata": {"resourceVersion": metadata["resourceVersion"], "finalizers": names}}
         namespace, name = owner.request
         try:
-            answer = await self.client.patch(owner.resource, name, patch, namespace, field_manager=FIELD_MANAGER)
+            answer = await self.client.patch(
+                owner.resource, name, patch, namespace, field_manager=FIELD_MANAGER
+            )
         except Conflict:  # somebody changed the object
             raise
         except ApiError as error:
@@ -130,18 +162,33 @@ class Reconciler:
 
     async def _write_status(self, owner: Owner, status: Object) -> None:
         """Write the status if it changed, and count what that means."""
-        before, place, sent = owner.status, (owner.request, owner.resource, owner.request.key), digest(status)
-        if not statuses.is_same(before, status) and not self.conflicts.is_overridden(place, sent, digest(before)):
+        before, place, sent = (
+            owner.status,
+            (owner.request, owner.resource, owner.request.key),
+            digest(status),
+        )
+        if not statuses.is_same(before, status) and not self.conflicts.is_overridden(
+            place, sent, digest(before)
+        ):
             namespace, name = owner.request
-            object = {"metadata": {"name": name, "namespace": namespace, "uid": owner.uid}, "status": status}
+            object = {
+                "metadata": {"name": name, "namespace": namespace, "uid": owner.uid},
+                "status": status,
+            }
             try:
                 answer = await self.client.apply(
-                    owner.resource, object, field_manager=FIELD_MANAGER, force=True, subresource="status"
+                    owner.resource,
+                    object,
+                    field_manager=FIELD_MANAGER,
+                    force=True,
+                    subresource="status",
                 )
             except NotFound:
                 return  # the object is gone: its deletion is the next event
             stored = answer.get("status", {})
-            self.conflicts.answered(place, sent, "" if statuses.is_same(stored, status) else digest(stored))
+            self.conflicts.answered(
+                place, sent, "" if statuses.is_same(stored, status) else digest(stored)
+            )
             self._wrote(owner, answer)
         self.metrics.status(owner, status, now())
 
@@ -150,8 +197,14 @@ class Reconciler:
         for event in plan.events:
             self.recorder.record(owner.object, event)
         for failure in failures:
-            if isinstance(failure.error, ContestedError) or (owner.is_deleting and not failure.is_permanent):
-                self._warn(owner, "CleanUpFailed" if owner.is_deleting else failure.problem.reason, failure.problem)
+            if isinstance(failure.error, ContestedError) or (
+                owner.is_deleting and not failure.is_permanent
+            ):
+                self._warn(
+                    owner,
+                    "CleanUpFailed" if owner.is_deleting else failure.problem.reason,
+                    failure.problem,
+                )
 
     def _result(self, plan: Plan, failures: list[Failure], owner: Owner) -> Result:
         """Return when to reconcile again, or raise what decides that: a retryable error before a permanent one."""
@@ -185,14 +238,18 @@ class Reconciler:
 
     def _permanent(self, owner: Owner, problem: Problem) -> TerminalError:
         """Record an error that only a change can mend, and return it."""
-        self._warn(owner, problem.reason if problem.reason == "NameTaken" else "ReconcileFailed", problem)
+        self._warn(
+            owner, problem.reason if problem.reason == "NameTaken" else "ReconcileFailed", problem
+        )
         return TerminalError(problem.message)
 
     def _warn(self, owner: Owner, reason: str, problem: Problem) -> None:
         self.recorder.record(owner.object, Event(reason, problem.message, "Warning"))
 
     def _wrote(self, owner: Owner, answer: Object) -> None:
-        self.expectations.wrote(owner.request, self.caches[owner.resource], owner.request.key, answer)
+        self.expectations.wrote(
+            owner.request, self.caches[owner.resource], owner.request.key, answer
+        )
 
 
 def now() -> datetime:

@@ -33,7 +33,9 @@ def spec_changed(change: Change) -> bool:
 
 
 class For(NamedTuple):
-    """The objects that are reconciled: a change enqueues its own object. By default status changes do not count.
+    """The objects that are reconciled: a change enqueues its own object.
+
+    By default status changes do not count.
 
     Every object is also reconciled every ten hours.
     """
@@ -70,9 +72,17 @@ def owner_of(resource: Resource) -> Mapper:
 
     def owners(change: Change) -> Iterable[Request]:
         namespace = change.key.rpartition("/")[0] if resource.namespaced else ""
-        found = [entry.owner for entry in (change.old, change.new) if entry is not None and entry.owner is not None]
+        found = [
+            entry.owner
+            for entry in (change.old, change.new)
+            if entry is not None and entry.owner is not None
+        ]
         wanted = (resource.kind, resource.group)
-        names = [each.name for each in found if (each.kind, each.api_version.rpartition("/")[0]) == wanted]
+        names = [
+            each.name
+            for each in found
+            if (each.kind, each.api_version.rpartition("/")[0]) == wanted
+        ]
         return [Request(namespace or None, name) for name in dict.fromkeys(names)]
 
     return owners
@@ -88,7 +98,9 @@ def mapped(map: Callable[[Object], Iterable[Request]]) -> Mapper:
     return requests
 
 
-def readers_of(kind: PlannedKind[T], primaries: Cache, indexes: Mapping[str, IndexFunction]) -> Mapper:
+def readers_of(
+    kind: PlannedKind[T], primaries: Cache, indexes: Mapping[str, IndexFunction]
+) -> Mapper:
     """Return a mapper of what a planner reads to the objects of its kind that share an indexed value with it.
 
     Where no index is common, these are all objects in its namespace.
@@ -99,11 +111,20 @@ def readers_of(kind: PlannedKind[T], primaries: Cache, indexes: Mapping[str, Ind
         if not common:
             return primaries
         objects = [entry.object for entry in (change.old, change.new) if entry is not None]
-        values = {(name, value) for name, index in common.items() for each in objects for value in index(each)}
-        return {key for name, value in values for key in primaries.index(kind.index_name(name), value)}
+        values = {
+            (name, value)
+            for name, index in common.items()
+            for each in objects
+            for value in index(each)
+        }
+        return {
+            key for name, value in values for key in primaries.index(kind.index_name(name), value)
+        }
 
     def requests(change: Change) -> Iterable[Request]:
         namespace = Request.of(change.key).namespace
-        return [each for each in map(Request.of, keys(change)) if namespace in (None, each.namespace)]
+        return [
+            each for each in map(Request.of, keys(change)) if namespace in (None, each.namespace)
+        ]
 
     return requests

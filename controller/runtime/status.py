@@ -13,7 +13,8 @@ from kube.errors import AlreadyExists, ApiError, Conflict, ServerError, TooManyR
 
 READY = "Ready"
 FAILED = "Failed"
-PLAN_FAILED = "PlanFailed"  # the reason of an exception in the planner: an error of the code, not of the object
+# the reason of an exception in the planner: an error of the code, not of the object
+PLAN_FAILED = "PlanFailed"
 MAX_MESSAGE = 1024
 MAX_QUOTED = 200  # characters of an exception's text
 ADDRESS = re.compile(r" at 0x[0-9a-f]+")  # of a Python object: another one at each try
@@ -30,12 +31,16 @@ class Failure(NamedTuple):
     @property
     def is_permanent(self) -> bool:
         """Whether only a change can mend it."""
-        return isinstance(self.error, TerminalError) or (isinstance(self.error, ApiError) and not self.error.retryable)
+        return isinstance(self.error, TerminalError) or (
+            isinstance(self.error, ApiError) and not self.error.retryable
+        )
 
     @property
     def is_transient(self) -> bool:
         """Whether it says something about the API server, and nothing about the object."""
-        return isinstance(self.error, TooManyRequests | ServerError | Unreachable | Conflict | AlreadyExists)
+        return isinstance(
+            self.error, TooManyRequests | ServerError | Unreachable | Conflict | AlreadyExists
+        )
 
     @property
     def problem(self) -> Problem:
@@ -47,7 +52,9 @@ class Failure(NamedTuple):
         return Problem(f"{self.step.failed_to}: {' '.join(text.splitlines())}", reason)
 
 
-def status_of(plan: Plan, failures: Sequence[Failure], stored: Object, *, generation: int, now: datetime) -> Object:
+def status_of(
+    plan: Plan, failures: Sequence[Failure], stored: Object, *, generation: int, now: datetime
+) -> Object:
     """Return the status of an object whose plan was carried out, as far as that went."""
     old = stored.get("conditions") or []
     status = plan.status.to_api()
@@ -59,7 +66,11 @@ def status_of(plan: Plan, failures: Sequence[Failure], stored: Object, *, genera
     is_new = stored.get("observedGeneration") != generation
     conditions = [
         *(status.get("conditions") or ()),
-        *[_of_step(each, failed.get(each.name), old, is_new=is_new) for each in plan.steps if each.condition],
+        *[
+            _of_step(each, failed.get(each.name), old, is_new=is_new)
+            for each in plan.steps
+            if each.condition
+        ],
         _ready(plan, failures, old, is_new=is_new),
     ]
     return {
@@ -93,8 +104,15 @@ def is_same(stored: Object, status: Object) -> bool:
     All our conditions have one generation: a condition with another one, or none, is not ours.
     """
     conditions = stored.get("conditions") or ()
-    types, generation = {each["type"] for each in status["conditions"]}, status["observedGeneration"]
-    own = [each for each in conditions if each["type"] in types or each.get("observedGeneration") == generation]
+    types, generation = (
+        {each["type"] for each in status["conditions"]},
+        status["observedGeneration"],
+    )
+    own = [
+        each
+        for each in conditions
+        if each["type"] in types or each.get("observedGeneration") == generation
+    ]
     return {**stored, "conditions": own} == status
 
 
@@ -107,19 +125,25 @@ def unreadable(error: ValidationError) -> Problem:
 
 
 def unplannable(kind: str, error: Exception) -> Problem:
-    """Return the problem of an object whose planner raised; of the exception's text the first line, shortened.
+    """Return the problem of an object whose planner raised.
+
+    Of the exception's text the first line, shortened.
 
     What follows the first line often quotes whole objects.
     """
     text, name = ADDRESS.sub("", str(error).strip().partition("\n")[0]), type(error).__name__
     what = f"{name}: {text[:MAX_QUOTED]}{'…' if len(text) > MAX_QUOTED else ''}" if text else name
-    hint = "internal error; the controller log has the traceback; retried at most every five minutes"
+    hint = (
+        "internal error; the controller log has the traceback; retried at most every five minutes"
+    )
     return Problem(f"failed to plan {kind}: {what}; {hint}", PLAN_FAILED)
 
 
 def was_ready(ready: Object | None) -> bool:
     """Return whether an object with this condition Ready is ready, or was before."""
-    return ready is not None and (ready["status"] == "True" or ready["reason"] in REASONS_AFTER_READY)
+    return ready is not None and (
+        ready["status"] == "True" or ready["reason"] in REASONS_AFTER_READY
+    )
 
 
 def is_ready(status: Object) -> bool:
@@ -142,13 +166,17 @@ def condition(type: str, holds: bool, reason: str, message: str = "") -> Object:
     return {"type": type, "status": str(holds), "reason": reason, "message": message[:MAX_MESSAGE]}
 
 
-def dated(new: Sequence[Object], old: Sequence[Object], *, generation: int, now: datetime) -> list[Object]:
+def dated(
+    new: Sequence[Object], old: Sequence[Object], *, generation: int, now: datetime
+) -> list[Object]:
     """Return the new conditions with their generation and the time their status last changed."""
     found = []
     for each in new:
         before = of_type(each["type"], old) or {}
         since = before.get("lastTransitionTime") if before.get("status") == each["status"] else None
-        found.append({**each, "observedGeneration": generation, "lastTransitionTime": since or rfc3339(now)})
+        found.append(
+            {**each, "observedGeneration": generation, "lastTransitionTime": since or rfc3339(now)}
+        )
     return found
 
 
@@ -168,7 +196,9 @@ def _of_step(step: Step, failed: Problem | None, old: Sequence[Object], *, is_ne
     return condition(step.condition, False, reason, note or f"waiting for {step.name}")
 
 
-def _ready(plan: Plan, failures: Sequence[Failure], old: Sequence[Object], *, is_new: bool) -> Object:
+def _ready(
+    plan: Plan, failures: Sequence[Failure], old: Sequence[Object], *, is_new: bool
+) -> Object:
     problem = plan.problem or (failures[0].problem if failures else None)
     waiting = [step for step in plan.steps if not step.ready]
     problem = problem or next((each.problem for each in waiting if each.problem), None)
@@ -177,7 +207,9 @@ def _ready(plan: Plan, failures: Sequence[Failure], old: Sequence[Object], *, is
     if waiting:
         reason = _waiting_reason(of_type(READY, old), is_new=is_new)
         note = next((f": {each.note}" for each in waiting if each.note and not each.condition), "")
-        return condition(READY, False, reason, f"waiting for {', '.join(each.name for each in waiting)}{note}")
+        return condition(
+            READY, False, reason, f"waiting for {', '.join(each.name for each in waiting)}{note}"
+        )
     return condition(READY, True, "AllReady")
 
 

@@ -26,7 +26,10 @@ class Request(NamedTuple):
 
 
 class Result(NamedTuple):
-    """A reconcile that succeeded; `requeue_after` asks for another one without waiting for a change."""
+    """A reconcile that succeeded.
+
+    `requeue_after` asks for another one without waiting for a change.
+    """
 
     requeue_after: timedelta | None = None
 

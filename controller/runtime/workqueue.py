@@ -32,14 +32,19 @@ class _Entry:
 
 
 class WorkQueue(Generic[Key]):
-    """Keys with a priority and a time; one entry a key, with the highest priority and the earliest time asked for.
+    """Keys with a priority and a time.
 
-    A key that is added while it is being processed comes again after `done`. Keys of one priority come in the order in
-    which they became ready.
+    One entry a key, with the highest priority and the earliest time asked for.
+
+    A key that is added while it is being processed comes again after `done`. Keys of one priority
+    come in the order in which they became ready.
     """
 
     def __init__(
-        self, *, clock: Callable[[], float] = time.monotonic, on_add: Callable[[], None] = lambda: None
+        self,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        on_add: Callable[[], None] = lambda: None,
     ) -> None:
         """Call `on_add` for each key that is added and was not waiting already."""
         self._clock = clock
@@ -47,7 +52,9 @@ class WorkQueue(Generic[Key]):
         self._entries: dict[Key, _Entry] = {}
         self.processing: dict[Key, float] = {}
         """The keys being processed, with the time each was taken."""
-        self._ready: list[tuple[float, int, Key, _Entry]] = []  # a heap, also of entries that were replaced
+        self._ready: list[
+            tuple[float, int, Key, _Entry]
+        ] = []  # a heap, also of entries that were replaced
         self._numbers = itertools.count()
         self._available = asyncio.Semaphore(0)  # at least one permit for each entry of the heap
         self._closed = False
@@ -74,7 +81,10 @@ class WorkQueue(Generic[Key]):
             self._schedule(key, entry)
 
     def take(self) -> tuple[Key, float] | None:
-        """Return the next ready key, now being processed, and the seconds it was ready; None when none is ready."""
+        """Return the next ready key, now being processed, and the seconds it was ready.
+
+        None when none is ready.
+        """
         while self._ready:
             _, _, key, entry = heapq.heappop(self._ready)
             if self._entries.get(key) is entry:
@@ -113,12 +123,17 @@ class WorkQueue(Generic[Key]):
             self._make_ready(key, entry)
 
     def _make_ready(self, key: Key, entry: _Entry) -> None:
-        heapq.heappush(self._ready, (entry.ready_at - entry.priority, next(self._numbers), key, entry))
+        heapq.heappush(
+            self._ready, (entry.ready_at - entry.priority, next(self._numbers), key, entry)
+        )
         self._available.release()
 
 
 class Backoff:
-    """Per key 1, 2, 4 … seconds up to five minutes, plus up to a second of jitter; the counts live in memory."""
+    """Per key 1, 2, 4 … seconds up to five minutes, plus up to a second of jitter.
+
+    The counts live in memory.
+    """
 
     def __init__(self, *, uniform: Callable[[float, float], float] = random.uniform) -> None:
         self._uniform = uniform
@@ -127,8 +142,8 @@ class Backoff:
     def failed(self, key: Hashable, error: Exception) -> float:
         """Count a failure and return the seconds to wait: the back-off, or what the server asks for if longer.
 
-        The first five conflicts wait milliseconds. What the server asks for is limited to five minutes; what a
-        `RetryableError` asks for is taken as it is.
+        The first five conflicts wait milliseconds. What the server asks for is limited to five
+        minutes; what a `RetryableError` asks for is taken as it is.
         """
         if isinstance(error, RetryableError) and error.retry_after is not None:
             return error.retry_after
@@ -138,7 +153,9 @@ class Backoff:
         if failures < fast:
             delay = FIRST_CONFLICT_DELAY * 2.0**failures * self._uniform(1.0, 2.0)
         else:
-            delay = min(FIRST_DELAY * 2.0 ** min(failures - fast, 32), MAX_DELAY) + self._uniform(0.0, MAX_JITTER)
+            delay = min(FIRST_DELAY * 2.0 ** min(failures - fast, 32), MAX_DELAY) + self._uniform(
+                0.0, MAX_JITTER
+            )
         asked = (error.retry_after or 0.0) if isinstance(error, ApiError) else 0.0
         return max(delay, min(asked, MAX_DELAY))
 

@@ -13,13 +13,18 @@ from gatewright.options import NamedPath
 
 FILES = ("ca.crt", "ca.key", "tls.crt", "tls.key")
 DNS_NAME = re.compile(
-    r"(\*\.)?([a-z0-9_]([-a-z0-9_]{0,61}[a-z0-9_])?\.)*[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", re.IGNORECASE
+    r"(\*\.)?([a-z0-9_]([-a-z0-9_]{0,61}[a-z0-9_])?\.)*[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?",
+    re.IGNORECASE,
 )
 
 
 @click.command
 @click.option(
-    "--dns", "dns_names", multiple=True, metavar="NAME", help="DNS name of the server; may be repeated [localhost]"
+    "--dns",
+    "dns_names",
+    multiple=True,
+    metavar="NAME",
+    help="DNS name of the server; may be repeated [localhost]",
 )
 @click.option(
     "--ip",
@@ -30,7 +35,9 @@ DNS_NAME = re.compile(
 )
 @click.option("--force", is_flag=True, help="overwrite existing files")
 @click.argument("directory", type=NamedPath(path_type=Path, file_okay=False))
-def command(directory: Path, dns_names: tuple[str, ...], ip_addresses: tuple[str, ...], *, force: bool) -> None:
+def command(
+    directory: Path, dns_names: tuple[str, ...], ip_addresses: tuple[str, ...], *, force: bool
+) -> None:
     """Create a CA and a serving certificate in DIRECTORY: ca.crt, ca.key, tls.crt, tls.key.
 
     Only you can read the keys. Without --dns and --ip the certificate is for localhost.
@@ -38,16 +45,23 @@ def command(directory: Path, dns_names: tuple[str, ...], ip_addresses: tuple[str
     _check(dns_names, ip_addresses)
     present = [name for name in FILES if (directory / name).exists()]
     if present and not force:
-        raise CertificateError(f"{directory}: {', '.join(present)} already exist; --force overwrites them")
+        raise CertificateError(
+            f"{directory}: {', '.join(present)} already exist; --force overwrites them"
+        )
     if not dns_names and not ip_addresses:
         dns_names, ip_addresses = ("localhost",), ("127.0.0.1",)
     now = datetime.now(UTC)
     ca = issue_ca("gatewright", now)
     serving = issue_serving(ca, dns_names, ip_addresses, now)
     write_pairs(directory, ca, serving)
-    click.echo(f"{directory / 'ca.crt'}   valid until {expires(ca.certificate):%Y-%m-%d}; register it as caBundle")
+    click.echo(
+        f"{directory / 'ca.crt'}   valid until {expires(ca.certificate):%Y-%m-%d}; register it as "
+        "caBundle"
+    )
     names = ", ".join((*dns_names, *ip_addresses))
-    click.echo(f"{directory / 'tls.crt'}  valid until {expires(serving.certificate):%Y-%m-%d}, for {names}")
+    click.echo(
+        f"{directory / 'tls.crt'}  valid until {expires(serving.certificate):%Y-%m-%d}, for {names}"
+    )
 
 
 def _check(dns_names: Iterable[str], ip_addresses: Iterable[str]) -> None:
@@ -59,16 +73,22 @@ def _check(dns_names: Iterable[str], ip_addresses: Iterable[str]) -> None:
         try:
             ip_address(address)
         except ValueError:
-            raise click.BadParameter(f'"{address}" is not a valid IP address', param_hint="--ip") from None
+            raise click.BadParameter(
+                f'"{address}" is not a valid IP address', param_hint="--ip"
+            ) from None
 
 
 def write_pairs(directory: Path, ca: KeyPair, serving: KeyPair) -> None:
     """Write both pairs. Raises CertificateError where the directory cannot be written."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        for name, content in zip(FILES, (ca.certificate, ca.key, serving.certificate, serving.key), strict=True):
+        for name, content in zip(
+            FILES, (ca.certificate, ca.key, serving.certificate, serving.key), strict=True
+        ):
             file = directory / name
-            file.unlink(missing_ok=True)  # an overwritten file keeps its mode, and other users must not read a key
+            file.unlink(
+                missing_ok=True
+            )  # an overwritten file keeps its mode, and other users must not read a key
             file.touch(mode=0o600 if name.endswith(".key") else 0o644, exist_ok=False)
             file.write_bytes(content)
     except OSError as error:

@@ -9,7 +9,14 @@ from config.settings import Settings
 from gatewright.checker import Checker
 from gatewright.fixing import write_fixes
 from gatewright.git import GitError, changed_files
-from gatewright.options import CLUSTER, INSTALLED_IN, NAMESPACE_LABELS, POLICIES, NamedPath, settings_options
+from gatewright.options import (
+    CLUSTER,
+    INSTALLED_IN,
+    NAMESPACE_LABELS,
+    POLICIES,
+    NamedPath,
+    settings_options,
+)
 from gatewright.outputs import FAIL_ON, OUTPUTS, Output, Problem, write
 from gatewright.sources import read_sources
 from gatewright.subjects import Subjects
@@ -18,15 +25,29 @@ from webhook.known import Labels
 
 
 @click.command
-@settings_options("policies", "registry", "controller_account", "kubernetes_policies", *POLICIES, *CLUSTER)
+@settings_options(
+    "policies", "registry", "controller_account", "kubernetes_policies", *POLICIES, *CLUSTER
+)
 @OUTPUTS
 @FAIL_ON
-@click.option("-n", "--namespace", default="default", help="namespace for objects without one [default]")
+@click.option(
+    "-n", "--namespace", default="default", help="namespace for objects without one [default]"
+)
 @NAMESPACE_LABELS
-@click.option("--changed", metavar="REF", help="judge only files that differ from this Git revision")
-@click.option("--fix", is_flag=True, help="correct violations in the files; report those that remain")
-@click.option("--fix-defaults", is_flag=True, help="like --fix, and write the fields that mutating policies set")
-@click.option("--allow-empty", is_flag=True, help="exit with 0 if there is nothing to judge, for hooks")
+@click.option(
+    "--changed", metavar="REF", help="judge only files that differ from this Git revision"
+)
+@click.option(
+    "--fix", is_flag=True, help="correct violations in the files; report those that remain"
+)
+@click.option(
+    "--fix-defaults",
+    is_flag=True,
+    help="like --fix, and write the fields that mutating policies set",
+)
+@click.option(
+    "--allow-empty", is_flag=True, help="exit with 0 if there is nothing to judge, for hooks"
+)
 @INSTALLED_IN
 @click.argument("manifests", nargs=-1, type=NamedPath(), metavar="MANIFEST…")
 def command(
@@ -45,22 +66,27 @@ def command(
 ) -> int:
     """Judge MANIFESTs as the webhook would: files, directories, globs, or - for standard input.
 
-    A directory with a Chart.yaml or a kustomization is rendered by helm, kustomize or kubectl, if installed.
-    Files listed in .gatewrightignore are skipped. Objects that the controller would create for a custom resource are
-    judged with it.
+    A directory with a Chart.yaml or a kustomization is rendered by helm, kustomize or kubectl, if
+    installed. Files listed in .gatewrightignore are skipped. Objects that the controller would
+    create for a custom resource are judged with it.
 
-    With --kubeconfig, namespace labels, custom kinds and the objects that policies look up are read from the cluster
-    and, without --policies, the policies too, with the ValidatingAdmissionPolicies and MutatingAdmissionPolicies that
-    are bound. Without MANIFESTs, the objects in the cluster are judged. Nothing is written to it.
+    With --kubeconfig, namespace labels, custom kinds and the objects that policies look up are read
+    from the cluster and, without --policies, the policies too, with the ValidatingAdmissionPolicies
+    and MutatingAdmissionPolicies that are bound. Without MANIFESTs, the objects in the cluster are
+    judged. Nothing is written to it.
     """
     if not manifests and settings.kubeconfig is None:
         raise click.UsageError("Missing argument 'MANIFEST…'.")
 
     def judged() -> Checker:
         checker = Checker(settings, home or settings.namespace or HOME)
-        sources = read_sources(manifests, namespace, None if changed is None else changed_files(changed))
+        sources = read_sources(
+            manifests, namespace, None if changed is None else changed_files(changed)
+        )
         checker.notes += sources.notes
-        asyncio.run(checker.run(Subjects(sources if manifests else None, namespace, namespace_labels)))
+        asyncio.run(
+            checker.run(Subjects(sources if manifests else None, namespace, namespace_labels))
+        )
         return checker
 
     try:

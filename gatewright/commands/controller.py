@@ -52,9 +52,10 @@ from kube.credentials import load
 def command(settings: Settings) -> int:
     """Reconcile custom resources: create their children and keep them as desired.
 
-    With --webhook-configuration or --webhook-url it also manages the webhook's certificates and its registration, with
-    the rules that the policies at --policies need. With --audit it judges existing objects by the same policies and
-    writes reports. Any number of replicas may run; one leads.
+    With --webhook-configuration or --webhook-url it also manages the webhook's certificates and its
+    registration, with the rules that the policies at --policies need. With --audit it judges
+    existing objects by the same policies and writes reports. Any number of replicas may run; one
+    leads.
     """
     logs.install(settings.log_level)
     return process.execute(_run(settings))

@@ -15,6 +15,8 @@ def command(kinds: tuple[str, ...]) -> None:
     known = {each.definition.kind for each in types}
     for kind in kinds:
         if kind not in known:
-            raise click.BadParameter(f'no kind "{kind}"{did_you_mean(kind, known)}', param_hint="KIND")
+            raise click.BadParameter(
+                f'no kind "{kind}"{did_you_mean(kind, known)}', param_hint="KIND"
+            )
     wanted = [each for each in types if not kinds or each.definition.kind in kinds]
     click.echo("---\n".join(crds.render(wanted).values()), nl=False)

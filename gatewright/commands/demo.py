@@ -38,7 +38,11 @@ from webhook.server.serve import listening
 from webhook.server.tls import ServingCertificate
 
 SECONDS = 10  # limit for one response
-SCALE = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "good", "namespace": "production"}}
+SCALE = {
+    "apiVersion": "autoscaling/v1",
+    "kind": "Scale",
+    "metadata": {"name": "good", "namespace": "production"},
+}
 DIFF_STYLES = {"+": "green", "-": "red"}
 
 
@@ -63,11 +67,15 @@ def command() -> None:
         tempfile.TemporaryDirectory() as directory,
     ):
         admissions = [
-            Admission(object=defaulted(document.value), namespace=document.value["metadata"]["namespace"])
+            Admission(
+                object=defaulted(document.value), namespace=document.value["metadata"]["namespace"]
+            )
             for document in read_documents(manifests)
         ]
         started = time.perf_counter()
-        url, replies = asyncio.run(_serve_and_ask(policies, Path(directory), [*admissions, _scaling()]))
+        url, replies = asyncio.run(
+            _serve_and_ask(policies, Path(directory), [*admissions, _scaling()])
+        )
         _print(url, replies, time.perf_counter() - started)
 
 
@@ -83,7 +91,9 @@ def _scaling() -> Admission:
     )
 
 
-async def _serve_and_ask(policies: Path, directory: Path, admissions: list[Admission]) -> tuple[str, list[Reply]]:
+async def _serve_and_ask(
+    policies: Path, directory: Path, admissions: list[Admission]
+) -> tuple[str, list[Reply]]:
     now = datetime.now(UTC)
     ca = issue_ca("gatewright demo", now)
     write_pairs(directory, ca, issue_serving(ca, ["localhost"], ["127.0.0.1"], now))
@@ -93,7 +103,9 @@ async def _serve_and_ask(policies: Path, directory: Path, admissions: list[Admis
     handler = AdmissionHandler(in_force, metrics, WITHOUT_CLUSTER | {NAMESPACE_LABELS: _labels})
     trust = ssl.create_default_context(cadata=ca.certificate.decode())
     async with (
-        listening(ServerConfig(host="127.0.0.1", port=0), handler, certificate, metrics) as connections,
+        listening(
+            ServerConfig(host="127.0.0.1", port=0), handler, certificate, metrics
+        ) as connections,
         aiohttp.ClientSession(
             f"https://127.0.0.1:{connections.port}",
             connector=aiohttp.TCPConnector(ssl=trust),
@@ -116,10 +128,20 @@ async def _admit(session: aiohttp.ClientSession, admission: Admission) -> Reply:
         after = jsonpatch.apply_patch(after, orjson.loads(base64.b64decode(response["patch"])))
     if response["allowed"]:
         response = await _ask(session, "/validate", replace(admission, object=after))
-    verdict = "denied" if not response["allowed"] else "allowed" if after == admission.object else "mutated"
+    verdict = (
+        "denied"
+        if not response["allowed"]
+        else "allowed"
+        if after == admission.object
+        else "mutated"
+    )
     about = admission.about
-    title = f"{admission.operation} {about['kind']} {admission.namespace}/{about['metadata']['name']}"
-    return Reply(title, verdict, response.get("status", {}).get("message", ""), admission.object, after)
+    title = (
+        f"{admission.operation} {about['kind']} {admission.namespace}/{about['metadata']['name']}"
+    )
+    return Reply(
+        title, verdict, response.get("status", {}).get("message", ""), admission.object, after
+    )
 
 
 async def _ask(session: aiohttp.ClientSession, path: str, admission: Admission) -> dict[str, Any]:
@@ -140,7 +162,10 @@ def _print(url: str, replies: list[Reply], seconds: float) -> None:
             say(reply.message)
         for line in _diff(reply):
             echo(line, DIFF_STYLES.get(line[0], ""))
-    counts = {verdict: sum(each.verdict == verdict for each in replies) for verdict in ("allowed", "mutated", "denied")}
+    counts = {
+        verdict: sum(each.verdict == verdict for each in replies)
+        for verdict in ("allowed", "mutated", "denied")
+    }
     counted = ", ".join(f"{number} {verdict}" for verdict, number in counts.items())
     say(f"\n{len(replies)} objects: {counted}; {seconds * 1000:.0f} ms, certificates included")
 
@@ -148,7 +173,12 @@ def _print(url: str, replies: list[Reply], seconds: float) -> None:
 def _diff(reply: Reply) -> Iterator[str]:
     """Yield the lines that a mutation changed, with some context."""
     if reply.verdict == "mutated":
-        before, after = (yaml.safe_dump(each, sort_keys=False).splitlines() for each in (reply.before, reply.after))
+        before, after = (
+            yaml.safe_dump(each, sort_keys=False).splitlines()
+            for each in (reply.before, reply.after)
+        )
         yield from (
-            line for line in difflib.unified_diff(before, after, lineterm="", n=2) if line[:3] not in ("---", "+++")
+            line
+            for line in difflib.unified_diff(before, after, lineterm="", n=2)
+            if line[:3] not in ("---", "+++")
         )

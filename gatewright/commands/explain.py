@@ -25,19 +25,25 @@ CONTINUED = re.compile(r"\n(?!(?:Why|Judged|Allowed|Denied|Sets|Warns|Fix|See):)
 def command(settings: Settings, policy: str | None) -> None:
     """List the policies, or print the page of one POLICY: its rule, the reason, the fix, and its parameters.
 
-    With a file or directory of policy objects as POLICY, list the rules in it and the kinds they apply to.
+    With a file or directory of policy objects as POLICY, list the rules in it and the kinds they
+    apply to.
     """
     del settings  # settings_options has added the policies to the catalogue
     policies = catalogue()
     if policy is None:
-        rows = [(name, each.category, does(each), summary(each)) for name, each in sorted(policies.items())]
+        rows = [
+            (name, each.category, does(each), summary(each))
+            for name, each in sorted(policies.items())
+        ]
         table(rows, ("POLICY", "CATEGORY", "DOES", "SUMMARY"))
         return
     if policy not in policies and Path(policy).exists():
         _explain_objects(policy_documents([Path(policy)]))
         return
     if policy not in policies:
-        raise click.BadParameter(f'no policy "{policy}"{did_you_mean(policy, policies)}', param_hint="POLICY")
+        raise click.BadParameter(
+            f'no policy "{policy}"{did_you_mean(policy, policies)}', param_hint="POLICY"
+        )
     echo(policy, "bold")
     documentation = policies[policy].documentation
     say(f"\n{documentation if columns() is None else _flowed(documentation)}\n")

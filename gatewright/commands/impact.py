@@ -13,7 +13,14 @@ from controller.audit.kubernetes_policies import joined
 from gatewright.checking import exceptions_of, policy_infos, problem, result, without_effect
 from gatewright.impact import UNCHANGED, compare
 from gatewright.live import Live, cluster_of
-from gatewright.options import CLUSTER, INSTALLED_IN, NAMESPACE_LABELS, POLICIES, NamedPath, settings_options
+from gatewright.options import (
+    CLUSTER,
+    INSTALLED_IN,
+    NAMESPACE_LABELS,
+    POLICIES,
+    NamedPath,
+    settings_options,
+)
 from gatewright.outputs import OUTPUTS, Output, Problem, Report, Result, write
 from gatewright.planning import planners_of
 from gatewright.policies import engine_from, policy_documents
@@ -32,10 +39,19 @@ DATE = ["%Y-%m-%d", "%Y-%m-%dT%H:%M:%SZ"]
 @click.command
 @settings_options("registry", "controller_account", "kubernetes_policies", *POLICIES, *CLUSTER)
 @OUTPUTS
-@click.option("-n", "--namespace", default="default", help="namespace for objects without one [default]")
+@click.option(
+    "-n", "--namespace", default="default", help="namespace for objects without one [default]"
+)
 @NAMESPACE_LABELS
-@click.option("--reviews", type=NamedPath(path_type=Path), metavar="FILE", help="recorded reviews, or an audit log")
-@click.option("--at", type=click.DateTime(DATE), metavar="DATE", help="date (UTC) at which NEW judges [now]")
+@click.option(
+    "--reviews",
+    type=NamedPath(path_type=Path),
+    metavar="FILE",
+    help="recorded reviews, or an audit log",
+)
+@click.option(
+    "--at", type=click.DateTime(DATE), metavar="DATE", help="date (UTC) at which NEW judges [now]"
+)
 @INSTALLED_IN
 @click.argument("old", type=NamedPath(path_type=Path))
 @click.argument("new", type=NamedPath(path_type=Path))
@@ -54,9 +70,10 @@ def command(
 ) -> int:
     """Judge the same objects by the policy sets OLD and NEW, and list the differences.
 
-    The objects are MANIFESTs, recorded --reviews (one AdmissionReview or audit event per line), or the objects in the
-    cluster of --kubeconfig. OLD judges as of now. With --at, NEW judges as of that date: name the same set twice to see
-    which exceptions expire by then, and what is denied without them. The exit code is 1 if an object becomes denied.
+    The objects are MANIFESTs, recorded --reviews (one AdmissionReview or audit event per line), or
+    the objects in the cluster of --kubeconfig. OLD judges as of now. With --at, NEW judges as of
+    that date: name the same set twice to see which exceptions expire by then, and what is denied
+    without them. The exit code is 1 if an object becomes denied.
     """
     if not (manifests or reviews or settings.kubeconfig):
         raise click.UsageError("name MANIFESTs, recorded --reviews, or a cluster by --kubeconfig")
@@ -72,7 +89,9 @@ def command(
 class Comparison:
     """Two policy sets, and the differences between their verdicts so far."""
 
-    def __init__(self, settings: Settings, home: str, paths: tuple[Path, Path], at: datetime | None) -> None:
+    def __init__(
+        self, settings: Settings, home: str, paths: tuple[Path, Path], at: datetime | None
+    ) -> None:
         """Read the files of both sets. Raises DocumentError where one cannot be read."""
         self._settings, self._home = settings, home
         now = datetime.now(UTC)
@@ -101,7 +120,10 @@ class Comparison:
         )
 
     async def run(self, subjects: Subjects) -> None:
-        """Judge the subjects by both sets. Raises DocumentError or PolicySetError where one cannot be used."""
+        """Judge the subjects by both sets.
+
+        Raises DocumentError or PolicySetError where one cannot be used.
+        """
         async with cluster_of(self._settings, self._home, self._problems) as live:
             kinds, planners = await subjects.kinds(live), planners_of(self._settings, self._home)
             self._engines = [
@@ -115,7 +137,9 @@ class Comparison:
     async def _compare(self, subjects: Subjects, live: Live | None) -> None:
         self._notes += subjects.sources.notes if subjects.sources is not None else []
         infos = [policy_infos(engine.policies) for engine in self._engines]
-        async for verdicts in subjects.judged([*zip(self._engines, self._times, strict=True)], live):
+        async for verdicts in subjects.judged(
+            [*zip(self._engines, self._times, strict=True)], live
+        ):
             if isinstance(verdicts, DocumentError):
                 self._problems.append(problem(verdicts))
             else:
@@ -124,7 +148,10 @@ class Comparison:
 
     def _join(self, policies: Sequence[BoundPolicy]) -> None:
         """Let both sets have the cluster's policies of Kubernetes' kinds, but for those that a set has itself."""
-        own = [{each.name for each in engine.policies if each.policy.judges_owned} for engine in self._engines]
+        own = [
+            {each.name for each in engine.policies if each.policy.judges_owned}
+            for engine in self._engines
+        ]
         self._engines = [
             joined(engine, (each for each in policies if each.name not in names))
             for engine, names in zip(self._engines, own, strict=True)

@@ -31,25 +31,38 @@ STYLES = {"+": "green", "-": "red", "@": "cyan", "#": "yellow"}
 @click.command
 @settings_options("policies", "registry", "controller_account", *POLICIES, *CLUSTER)
 @click.option("--diff", is_flag=True, help="print a diff against the cluster of --kubeconfig")
-@click.option("-n", "--namespace", default="default", help="namespace for objects without one [default]")
+@click.option(
+    "-n", "--namespace", default="default", help="namespace for objects without one [default]"
+)
 @INSTALLED_IN
 @click.argument("files", nargs=-1, required=True, type=NamedPath(), metavar="FILE…")
-def command(settings: Settings, files: tuple[str, ...], diff: bool, namespace: str, home: str | None) -> int:
+def command(
+    settings: Settings, files: tuple[str, ...], diff: bool, namespace: str, home: str | None
+) -> int:
     """Print, as YAML, the objects that the controller would create for custom resources, step by step.
 
     FILE is YAML or JSON, a directory of such files, or - for standard input.
 
-    With --diff, print what would change in the cluster of --kubeconfig; a server-side dry run, so nothing is
-    changed. Without a kubeconfig all objects are new. With --policies, the webhook's verdict is printed too.
+    With --diff, print what would change in the cluster of --kubeconfig; a server-side dry run, so
+    nothing is changed. Without a kubeconfig all objects are new. With --policies, the webhook's
+    verdict is printed too.
     """
     documents = documents_of(files)
-    planned_documents = [document for document in documents if has_planned_kind(document)] or documents
+    planned_documents = [
+        document for document in documents if has_planned_kind(document)
+    ] or documents
     parents = [parent_of(document, namespace) for document in planned_documents]
     now = datetime.now(UTC)
     home = home or settings.namespace or HOME
     engine = engine_of(settings.policies, home, planners_of(settings, home))
-    judged = [each for each in judge(engine, documents, namespace, now) if each.document in planned_documents]
-    changed = [parent.with_object(each.object) for parent, each in zip(parents, judged, strict=True)]
+    judged = [
+        each
+        for each in judge(engine, documents, namespace, now)
+        if each.document in planned_documents
+    ]
+    changed = [
+        parent.with_object(each.object) for parent, each in zip(parents, judged, strict=True)
+    ]
     try:
         accepted = _print_all(settings, changed, now, diff=diff)
     finally:
@@ -65,7 +78,9 @@ def _print_all(settings: Settings, parents: list[Parent], now: datetime, *, diff
     """
     values, accepted = planner_settings(settings), True
     if diff and settings.kubeconfig is not None:
-        errors, accepted = asyncio.run(_print_differences(settings, settings.kubeconfig, parents, now))
+        errors, accepted = asyncio.run(
+            _print_differences(settings, settings.kubeconfig, parents, now)
+        )
     else:
         children, errors = _all_of(parents, now, values)
         if diff:
@@ -73,14 +88,19 @@ def _print_all(settings: Settings, parents: list[Parent], now: datetime, *, diff
                 _print(Difference(each, None, each.object))
         else:
             click.echo(
-                "---\n".join(f"{each.comment}{written(hidden(each.write.object))}" for each in children), nl=False
+                "---\n".join(
+                    f"{each.comment}{written(hidden(each.write.object))}" for each in children
+                ),
+                nl=False,
             )
     if errors:
         raise DocumentError("\n".join(errors))
     return accepted
 
 
-def _all_of(parents: list[Parent], now: datetime, values: Mapping[str, Any]) -> tuple[list[Planned], list[str]]:
+def _all_of(
+    parents: list[Parent], now: datetime, values: Mapping[str, Any]
+) -> tuple[list[Planned], list[str]]:
     children, errors = list[Planned](), list[str]()
     for parent in parents:
         try:

@@ -1,4 +1,7 @@
-"""`gatewright rbac`: print RBAC rules for the kinds of packages; the chart has those of Gatewright's own kinds."""
+"""`gatewright rbac`: print RBAC rules for the kinds of packages.
+
+The chart has those of Gatewright's own kinds.
+"""
 
 import click
 import yaml
@@ -15,22 +18,35 @@ WEBHOOK = "gatewright-webhook"
 
 @click.command
 @settings_options("controller_account")
-@click.option("--namespace", "home", metavar="NAME", help=f"namespace Gatewright is installed in [{HOME}]")
-@click.option("--webhook-account", default=WEBHOOK, help=f"ServiceAccount of the webhook [{WEBHOOK}]")
+@click.option(
+    "--namespace", "home", metavar="NAME", help=f"namespace Gatewright is installed in [{HOME}]"
+)
+@click.option(
+    "--webhook-account", default=WEBHOOK, help=f"ServiceAccount of the webhook [{WEBHOOK}]"
+)
 @click.argument("kinds", nargs=-1, metavar="[KIND…]")
-def command(settings: Settings, kinds: tuple[str, ...], home: str | None, webhook_account: str) -> None:
+def command(
+    settings: Settings, kinds: tuple[str, ...], home: str | None, webhook_account: str
+) -> None:
     """Print ClusterRoles and their bindings for the kinds of installed packages, or for each KIND.
 
-    One ClusterRole is bound to the controller's ServiceAccount and, for kinds with /scale, one to the webhook's. The
-    others are aggregated to the cluster's view, edit and admin. The output is YAML for `kubectl apply -f -`.
+    One ClusterRole is bound to the controller's ServiceAccount and, for kinds with /scale, one to
+    the webhook's. The others are aggregated to the cluster's view, edit and admin. The output is
+    YAML for `kubectl apply -f -`.
     """
     known = {kind.resource.kind: kind for kind in planned_kinds()}
     for kind in kinds:
         if kind not in known:
-            raise click.BadParameter(f'no kind "{kind}"{did_you_mean(kind, known)}', param_hint="KIND")
-    wanted = [known[each] for each in kinds] or [each for each in known.values() if each not in own_kinds()]
+            raise click.BadParameter(
+                f'no kind "{kind}"{did_you_mean(kind, known)}', param_hint="KIND"
+            )
+    wanted = [known[each] for each in kinds] or [
+        each for each in known.values() if each not in own_kinds()
+    ]
     if not wanted:
-        raise click.UsageError("no installed package adds a kind; the chart has the RBAC rules for all others")
+        raise click.UsageError(
+            "no installed package adds a kind; the chart has the RBAC rules for all others"
+        )
     home, controller = home or settings.namespace or HOME, settings.controller_account
     objects = [each for kind in wanted for each in roles(kind, home, controller, webhook_account)]
     click.echo(yaml.safe_dump_all(objects, sort_keys=False), nl=False)

@@ -60,9 +60,9 @@ from kube.credentials import load
 def command(settings: Settings) -> int:
     """Run webhook and controller in one process, against the cluster of your kubeconfig.
 
-    The webhook is registered with a new certificate under --webhook-url (default: the address it listens on, on
-    loopback, for an API server on this machine). On exit the registration is removed, and the conversion of CRDs
-    restored.
+    The webhook is registered with a new certificate under --webhook-url (default: the address it
+    listens on, on loopback, for an API server on this machine). On exit the registration is
+    removed, and the conversion of CRDs restored.
     """
     logs.install(settings.log_level)
     return process.execute(_run(settings))
@@ -98,7 +98,9 @@ async def _run(settings: Settings) -> None:
         )
         registration = registrar.controller(manager.metrics)
         manager.add(registration)
-        conversion = Conversion(manager.client, manager.caches, of_several_versions(), name, url, ca_bundle=lambda: ca)
+        conversion = Conversion(
+            manager.client, manager.caches, of_several_versions(), name, url, ca_bundle=lambda: ca
+        )
         manager.add(conversion.controller(manager.metrics))
         home = settings.namespace or endpoint.namespace
         look_again = add_audit(settings, manager, webhook.policies, home, excluded)
@@ -108,7 +110,10 @@ async def _run(settings: Settings) -> None:
             look_again()
 
         async def both(stop: asyncio.Event) -> None:
-            """Serve until the controller has ended and unregistered; until then the API server calls the webhook."""
+            """Serve until the controller has ended and unregistered.
+
+            Until then the API server calls the webhook.
+            """
             stop_serving = asyncio.Event()
             async with asyncio.TaskGroup() as group:
                 group.create_task(webhook.serve(stop_serving), name="webhook")

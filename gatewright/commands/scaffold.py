@@ -14,10 +14,22 @@ from config.documents import DocumentError
 from controller.reconcilers import planned_kinds
 from gatewright import editor_schemas
 from gatewright.options import NamedPath
-from gatewright.scaffolding import NewKind, ScaffoldError, entry_point, in_package, in_project, package_of, plural_of
+from gatewright.scaffolding import (
+    NewKind,
+    ScaffoldError,
+    entry_point,
+    in_package,
+    in_project,
+    package_of,
+    plural_of,
+)
 
 POLICY_NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
-CHECKOUT = ("config/api/meta.py", "controller/reconcilers/__init__.py", "tests/controller/reconcilers/__init__.py")
+CHECKOUT = (
+    "config/api/meta.py",
+    "controller/reconcilers/__init__.py",
+    "tests/controller/reconcilers/__init__.py",
+)
 
 
 @click.command
@@ -32,20 +44,24 @@ CHECKOUT = ("config/api/meta.py", "controller/reconcilers/__init__.py", "tests/c
     metavar="DIR",
     help="directory of your own package, created if missing [Gatewright's checkout]",
 )
-def command(what: str, name: str | None, group: str, version: str, plural: str | None, package: Path | None) -> None:
+def command(
+    what: str, name: str | None, group: str, version: str, plural: str | None, package: Path | None
+) -> None:
     """Write a new KIND (its type, plan, tests and a sample) or a new policy NAME (its module and cases).
 
-    The files work as written and are meant to be changed. A policy goes to policies/NAME.py and cases/NAME.yaml, with
-    the JSON Schema by which editors check the cases.
+    The files work as written and are meant to be changed. A policy goes to policies/NAME.py and
+    cases/NAME.yaml, with the JSON Schema by which editors check the cases.
 
-    In a checkout of Gatewright the kind becomes one of Gatewright's own. With --package it is added to a package that
-    Gatewright finds wherever both are installed. No file is ever overwritten.
+    In a checkout of Gatewright the kind becomes one of Gatewright's own. With --package it is added
+    to a package that Gatewright finds wherever both are installed. No file is ever overwritten.
     """
     if what == "policy":
         _scaffold_policy(name)
         return
     if name is not None:
-        raise click.UsageError(f'unexpected "{name}"; a new policy is `gatewright scaffold policy NAME`')
+        raise click.UsageError(
+            f'unexpected "{name}"; a new policy is `gatewright scaffold policy NAME`'
+        )
     try:
         new = NewKind(what, group, version, plural or plural_of(what))
         _refuse_known(new)
@@ -59,15 +75,25 @@ def command(what: str, name: str | None, group: str, version: str, plural: str |
 
 def _scaffold_policy(name: str | None) -> None:
     if name is None or not POLICY_NAME.fullmatch(name):
-        raise click.UsageError("name the policy in lower-case words and dashes: gatewright scaffold policy team-labels")
+        raise click.UsageError(
+            "name the policy in lower-case words and dashes: gatewright scaffold policy team-labels"
+        )
     from webhook.policy_sets.catalogue import catalogue  # imports all policies
 
     if name in catalogue():
         raise click.UsageError(f'a policy "{name}" already exists')
     module = name.replace("-", "_")
-    texts = {key: Template(_template(key)).substitute(name=name, module=module) for key in ("policy", "policy_cases")}
-    _write(Path(), {f"policies/{module}.py": texts["policy"], f"cases/{module}.yaml": texts["policy_cases"]})
-    schema = Path("cases") / f".{editor_schemas.CASES}"  # hidden, so that it is not read as a case file
+    texts = {
+        key: Template(_template(key)).substitute(name=name, module=module)
+        for key in ("policy", "policy_cases")
+    }
+    _write(
+        Path(),
+        {f"policies/{module}.py": texts["policy"], f"cases/{module}.yaml": texts["policy_cases"]},
+    )
+    schema = (
+        Path("cases") / f".{editor_schemas.CASES}"
+    )  # hidden, so that it is not read as a case file
     schema.write_text(editor_schemas.render(())[editor_schemas.CASES])
     click.echo(f"wrote {schema}")
     click.echo("next: gatewright test --policies-dir policies cases")
@@ -81,14 +107,17 @@ def _refuse_known(new: NewKind) -> None:
     known = [kind.definition for kind in (*crds.kinds(), *(each.type for each in planned_kinds()))]
     for each in known:
         if each.kind.lower() == new.module or (each.group, each.plural) == (new.group, new.plural):
-            raise ScaffoldError(f'"{new.kind}": the kind {each.kind} of {each.group} already exists')
+            raise ScaffoldError(
+                f'"{new.kind}": the kind {each.kind} of {each.group} already exists'
+            )
 
 
 def _scaffold_here(new: NewKind) -> None:
     here = Path()
     if not all((here / each).is_file() for each in CHECKOUT):
         raise ScaffoldError(
-            "this directory is not a checkout of Gatewright; use --package DIR for a package of your own"
+            "this directory is not a checkout of Gatewright; use --package DIR for a package of "
+            "your own"
         )
     _write(here, in_project(new))
     click.echo("next: make manifests (its CRD, rights and reference), make lint test")
@@ -99,7 +128,8 @@ def _scaffold_package(new: NewKind, directory: Path) -> None:
     if not project.exists():
         _write(directory, in_package(new, directory.resolve().name, is_new=True))
         click.echo(
-            f"next: cd {directory}, pip install -e '.[dev]', make; then gatewright plan samples/my-{new.module}.yaml"
+            f"next: cd {directory}, pip install -e '.[dev]', make; then gatewright plan "
+            f"samples/my-{new.module}.yaml"
         )
         return
     name = _name_in(project)

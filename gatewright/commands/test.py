@@ -29,11 +29,26 @@ PASSED = frozenset({"passed"})
 @settings_options(*POLICIES)
 @OUTPUTS
 @click.option("-v", "--verbose", is_flag=True, help="list passing cases too")
-@click.option("-k", "words", multiple=True, metavar="TEXT", help="run only cases whose file or name contains TEXT")
-@click.option("--last-failed", "only_failed", is_flag=True, help="run only the cases that failed in the last run")
-@click.option("--update", is_flag=True, help="rewrite the expectations of failing cases to the actual answers")
+@click.option(
+    "-k",
+    "words",
+    multiple=True,
+    metavar="TEXT",
+    help="run only cases whose file or name contains TEXT",
+)
+@click.option(
+    "--last-failed",
+    "only_failed",
+    is_flag=True,
+    help="run only the cases that failed in the last run",
+)
+@click.option(
+    "--update", is_flag=True, help="rewrite the expectations of failing cases to the actual answers"
+)
 @click.option("--watch", is_flag=True, help="run again whenever a file changes, until Ctrl-C")
-@click.option("--coverage", "covers", is_flag=True, help="report what the cases of each policy do not cover")
+@click.option(
+    "--coverage", "covers", is_flag=True, help="report what the cases of each policy do not cover"
+)
 @click.option(
     "--coverage-fail-under",
     "least",
@@ -42,7 +57,9 @@ PASSED = frozenset({"passed"})
     help="exit with 1 below this coverage",
 )
 @click.option(
-    "--mutate", is_flag=True, help="change the policies in one place at a time; list the changes that no case detects"
+    "--mutate",
+    is_flag=True,
+    help="change the policies in one place at a time; list the changes that no case detects",
 )
 @click.argument("paths", nargs=-1, required=True, type=NamedPath(path_type=Path), metavar="PATH…")
 def command(
@@ -61,7 +78,8 @@ def command(
 ) -> int:
     """Run the case files at PATH (files, or directories of them) through the same code as the webhook.
 
-    A case passes when the whole answer is the expected one. A case that no policy applies to never passes as allowed.
+    A case passes when the whole answer is the expected one. A case that no policy applies to never
+    passes as allowed.
     """
     if watch:
         return watching.run([*paths, *settings.policies_dir])
@@ -74,7 +92,12 @@ def command(
     if update and (rewritten := _update(done, problems)):
         click.echo(f"updated {', '.join(rewritten)}; review the changes", err=True)
     last_failed.write(each.trial for each in done if each.differences)
-    report = Report("test", tuple(map(result, done)), tuple(problems), unlisted=frozenset() if verbose else PASSED)
+    report = Report(
+        "test",
+        tuple(map(result, done)),
+        tuple(problems),
+        unlisted=frozenset() if verbose else PASSED,
+    )
     write(report, outputs)
     to_stderr = all(each.file is not None or each.format != "table" for each in outputs)
     found = coverage(done) if covers or least is not None else []
@@ -116,7 +139,10 @@ def _has_only_objects(file: Path) -> bool:
 
 
 def _tried(trials: list[Trial], problems: list[Problem]) -> Iterator[Tried]:
-    """Yield each trial with its answer. One whose object no API server would send becomes a problem."""
+    """Yield each trial with its answer.
+
+    One whose object no API server would send becomes a problem.
+    """
     for trial in progress(trials, "cases tried"):
         try:
             yield attempt(trial)
@@ -131,11 +157,16 @@ def _is_chosen(trial: Trial, words: tuple[str, ...], failed_before: frozenset[st
 
 
 def _update(done: list[Tried], problems: list[Problem]) -> list[str]:
-    """Rewrite the files whose cases failed; return their names. Cases that cannot be updated become problems."""
+    """Rewrite the files whose cases failed; return their names.
+
+    Cases that cannot be updated become problems.
+    """
     rewritten = []
     by_file: dict[str, dict[str, list[Tried]]] = {}
     for each in done:
-        by_file.setdefault(each.trial.document.source, {}).setdefault(each.trial.where, []).append(each)
+        by_file.setdefault(each.trial.document.source, {}).setdefault(each.trial.where, []).append(
+            each
+        )
     for source, cases in by_file.items():
         failing = [tries for tries in cases.values() if any(each.differences for each in tries)]
         old = Path(source).read_text("utf-8")
@@ -148,7 +179,10 @@ def _update(done: list[Tried], problems: list[Problem]) -> list[str]:
 
 
 def _mutated(done: list[Tried]) -> Iterator[tuple[Mutant, bool]]:
-    """Yield each mutant and whether it survives its file's cases; only passing cases can detect one."""
+    """Yield each mutant and whether it survives its file's cases.
+
+    Only passing cases can detect one.
+    """
     by_file: dict[str, list[Trial]] = {}
     for each in done:
         if not each.differences:

@@ -16,13 +16,22 @@ from kube.credentials import load
 
 
 @click.command
-@settings_options("webhook_configuration", "namespace", "tls_secret", "ca_secret", "lease_name", "log_level", *CLUSTER)
+@settings_options(
+    "webhook_configuration",
+    "namespace",
+    "tls_secret",
+    "ca_secret",
+    "lease_name",
+    "log_level",
+    *CLUSTER,
+)
 def command(settings: Settings) -> int:
     """Take Gatewright out of the API server's path: no admission webhook, no conversion webhook.
 
-    Deletes both webhook configurations, restores the conversion of the CustomResourceDefinitions, and deletes the
-    Secrets and the Lease that the controller created. Missing objects are skipped. The exit code is 1 if an object
-    could not be deleted or restored. The chart runs this command when a release is uninstalled.
+    Deletes both webhook configurations, restores the conversion of the CustomResourceDefinitions,
+    and deletes the Secrets and the Lease that the controller created. Missing objects are skipped.
+    The exit code is 1 if an object could not be deleted or restored. The chart runs this command
+    when a release is uninstalled.
     """
     logs.install(settings.log_level)
     return 0 if asyncio.run(_unregister(settings)) else 1
@@ -31,7 +40,9 @@ def command(settings: Settings) -> int:
 async def _unregister(settings: Settings) -> bool:
     endpoint = await load(settings.kubeconfig, settings.context)
     namespace = settings.namespace or endpoint.namespace
-    leftovers: list[Named] = [(SECRET, name, namespace) for name in (settings.ca_secret, settings.tls_secret)]
+    leftovers: list[Named] = [
+        (SECRET, name, namespace) for name in (settings.ca_secret, settings.tls_secret)
+    ]
     leftovers.append((LEASE, settings.lease_name, namespace))
     async with Client(endpoint) as client:
         return await unregister(client, settings.webhook_configuration or CONFIGURATION, leftovers)

@@ -35,11 +35,13 @@ from gatewright.serving import webhook_of
 def command(settings: Settings) -> int:
     """Serve admission reviews over TLS: /validate and /mutate.
 
-    Policies and certificate are reloaded when their files change. Until the certificate files exist, the webhook is not
-    ready.
+    Policies and certificate are reloaded when their files change. Until the certificate files
+    exist, the webhook is not ready.
     """
     if settings.tls_cert is None or settings.tls_key is None:
-        raise click.UsageError("--tls-cert and --tls-key are required; `gatewright certs DIRECTORY` creates a pair")
+        raise click.UsageError(
+            "--tls-cert and --tls-key are required; `gatewright certs DIRECTORY` creates a pair"
+        )
     logs.install(settings.log_level)
     return process.execute(_run(settings))
 

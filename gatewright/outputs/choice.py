@@ -16,7 +16,9 @@ from gatewright.terminal import columns, complain, has_colours
 
 FORMATS = ("table", "json", "sarif", "junit", "github", "markdown", "html")
 MAX_NOTES = 50  # limit for tables; JSON lists all
-JOB_SUMMARY = "GITHUB_STEP_SUMMARY"  # environment variable: the Markdown file of a GitHub Actions step
+JOB_SUMMARY = (
+    "GITHUB_STEP_SUMMARY"  # environment variable: the Markdown file of a GitHub Actions step
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +32,9 @@ class Output:
 class _OutputType(click.ParamType[Output]):
     name = "FORMAT[=FILE]"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Output:
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Output:
         if isinstance(value, Output):
             return value
         format, equals, file = str(value).partition("=")
@@ -41,11 +45,15 @@ class _OutputType(click.ParamType[Output]):
         return Output(format, Path(file) if file else None)
 
 
-def _one_on_stdout(_: click.Context, __: click.Parameter, outputs: tuple[Output, ...]) -> tuple[Output, ...]:
+def _one_on_stdout(
+    _: click.Context, __: click.Parameter, outputs: tuple[Output, ...]
+) -> tuple[Output, ...]:
     """Return the outputs, with a table on standard output unless another format goes there."""
     printed = [each.format for each in outputs if each.file is None]
     if len(printed) > 1:
-        raise click.BadParameter(f"only one format can go to standard output, not {' and '.join(printed)}")
+        raise click.BadParameter(
+            f"only one format can go to standard output, not {' and '.join(printed)}"
+        )
     return outputs if printed else (*outputs, Output("table"))
 
 
@@ -62,7 +70,10 @@ FAIL_ON: Callable[[Any], Any] = click.option(
     "--fail-on",
     type=click.Choice([*FAIL_AT]),
     default="deny",
-    help="violations that make the exit code 1: those that deny, also those that warn, or none [deny]",
+    help=(
+        "violations that make the exit code 1: those that deny, also those that warn, or none "
+        "[deny]"
+    ),
 )
 
 

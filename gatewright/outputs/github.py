@@ -1,6 +1,7 @@
 """Annotations of GitHub Actions: `::error file=F,line=N,title=POLICY::MESSAGE`.
 
-GitHub shows at most ten errors, ten warnings and ten notices of a step; the job summary has the rest.
+GitHub shows at most ten errors, ten warnings and ten notices of a step; the job summary has the
+rest.
 """
 
 from gatewright.outputs.results import PROBLEM, Report, worst_first
@@ -12,7 +13,10 @@ COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
 
 def render(report: Report) -> str:
     """Return the annotations, the worst first, at most ten of each level, and the counts as a plain line."""
-    found = [("error", each.place.file, each.place.line, PROBLEM, each.message) for each in report.problems]
+    found = [
+        ("error", each.place.file, each.place.line, PROBLEM, each.message)
+        for each in report.problems
+    ]
     for result, each in worst_first(report):
         message = each.message if each.place.file else f"{result.title}: {each.message}"
         found.append((each.level, each.place.file, each.place.line, each.policy, message))
@@ -21,7 +25,9 @@ def render(report: Report) -> str:
         shown[level] += 1
         if shown[level] <= MAX_EACH:
             place = f"file={_property(file)},line={line}," if file else ""
-            lines.append(f"::{COMMANDS[level]} {place}title={_property(title)}::{_escaped(message)}")
+            lines.append(
+                f"::{COMMANDS[level]} {place}title={_property(title)}::{_escaped(message)}"
+            )
     cut = len(found) - len(lines)
     lines.append(f"{summary(report)}{f'; {cut} more in the job summary' if cut else ''}")
     return "".join(f"{line}\n" for line in lines)

@@ -19,22 +19,35 @@ def render(report: Report) -> str:
     namespaces = sorted({result.namespace for result, _ in violations})
     found = {each.severity for _, each in violations}
     severities = [each for each in SEVERITIES if each in found]
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    template = environment.from_string((files("gatewright") / "templates" / "report.html").read_text("utf-8"))
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    template = environment.from_string(
+        (files("gatewright") / "templates" / "report.html").read_text("utf-8")
+    )
     return template.render(
         report=report,
         summary=summary(report),
         violations=violations,
-        groups=[(name, list(members)) for name, members in groupby(by_policy, key=lambda each: each[1].policy)],
+        groups=[
+            (name, list(members))
+            for name, members in groupby(by_policy, key=lambda each: each[1].policy)
+        ],
         anchors={name: f"p{number}" for number, name in enumerate(policies)},
         matrix=_matrix(violations, namespaces),
         severities=severities,
-        filters=[("n", "Namespace", namespaces), ("s", "Severity", severities), ("p", "Policy", policies)],
+        filters=[
+            ("n", "Namespace", namespaces),
+            ("s", "Severity", severities),
+            ("p", "Policy", policies),
+        ],
         is_open=len(violations) <= MAX_OPEN,
     )
 
 
-def _matrix(violations: list[tuple[Result, Reported]], namespaces: list[str]) -> dict[str, dict[str, int]]:
+def _matrix(
+    violations: list[tuple[Result, Reported]], namespaces: list[str]
+) -> dict[str, dict[str, int]]:
     """Return the number of violations by namespace and severity."""
     matrix = {namespace: dict.fromkeys(SEVERITIES, 0) for namespace in namespaces}
     for result, each in violations:

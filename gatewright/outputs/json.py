@@ -81,7 +81,9 @@ def schema() -> str:
     from pydantic import TypeAdapter
 
     found = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": SCHEMA_ID}
-    text = orjson.dumps({**found, **TypeAdapter(ReportRecord).json_schema()}, option=orjson.OPT_INDENT_2)
+    text = orjson.dumps(
+        {**found, **TypeAdapter(ReportRecord).json_schema()}, option=orjson.OPT_INDENT_2
+    )
     return f"{text.decode()}\n"
 
 

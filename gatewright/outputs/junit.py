@@ -8,13 +8,24 @@ from gatewright.outputs.results import PROBLEM, Problem, Report, Reported, Resul
 
 
 def render(report: Report) -> str:
-    """Return the report as JUnit XML. Violations of level error are failures, unjudged objects are errors."""
+    """Return the report as JUnit XML.
+
+    Violations of level error are failures, unjudged objects are errors.
+    """
     root = Element("testsuites", name=f"gatewright {report.command}")
     results = sorted(report.results, key=lambda each: each.place.file)
     for file, group in groupby(results, key=lambda each: each.place.file):
-        _suite(root, file or "cluster", list(group), [each for each in report.problems if each.place.file == file])
+        _suite(
+            root,
+            file or "cluster",
+            list(group),
+            [each for each in report.problems if each.place.file == file],
+        )
     judged = {each.place.file for each in results}
-    left = sorted((each for each in report.problems if each.place.file not in judged), key=lambda each: each.place.file)
+    left = sorted(
+        (each for each in report.problems if each.place.file not in judged),
+        key=lambda each: each.place.file,
+    )
     for file, problems in groupby(left, key=lambda each: each.place.file):
         _suite(root, file or report.command, [], list(problems))
     for name in ("tests", "failures", "errors"):
@@ -23,10 +34,14 @@ def render(report: Report) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{tostring(root, encoding="unicode")}\n'
 
 
-def _suite(root: Element, file: str, results: Iterable[Result], problems: Iterable[Problem]) -> None:
+def _suite(
+    root: Element, file: str, results: Iterable[Result], problems: Iterable[Problem]
+) -> None:
     suite = SubElement(root, "testsuite", name=_text(file))
     for result in results:
-        case = SubElement(suite, "testcase", classname=_text(file), name=_text(result.title), time="0")
+        case = SubElement(
+            suite, "testcase", classname=_text(file), name=_text(result.title), time="0"
+        )
         is_undecided = result.verdict == "error"
         for each in result.violations:
             if each.level == "error":
@@ -39,7 +54,9 @@ def _suite(root: Element, file: str, results: Iterable[Result], problems: Iterab
         if lesser:
             SubElement(case, "system-out").text = _text("\n".join(lesser))
     for problem in problems:
-        case = SubElement(suite, "testcase", classname=_text(file), name=f"line {problem.place.line}", time="0")
+        case = SubElement(
+            suite, "testcase", classname=_text(file), name=f"line {problem.place.line}", time="0"
+        )
         SubElement(case, "error", type=PROBLEM, message=_text(problem.message))
     suite.set("tests", str(len(suite)))
     suite.set("failures", str(sum(case.find("failure") is not None for case in suite)))
@@ -53,4 +70,8 @@ def _line(each: Reported) -> str:
 
 def _text(text: str) -> str:
     """Return a text without the control characters that XML does not allow."""
-    return text if text.isprintable() else "".join(char if char.isprintable() or char == "\n" else " " for char in text)
+    return (
+        text
+        if text.isprintable()
+        else "".join(char if char.isprintable() or char == "\n" else " " for char in text)
+    )

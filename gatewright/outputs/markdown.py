@@ -39,7 +39,10 @@ def _table(report: Report, room: int) -> list[str]:
     room -= sum(map(len, lines)) + 100
     for number, (result, each) in enumerate(violations):
         place = f"<br>{_text(str(each.place))}" if each.place.file else ""
-        line = f"| {SIGNS[each.level]} | {_text(result.title)}{place} | {_text(each.policy)} | {_text(each.message)} |"
+        line = (
+            f"| {SIGNS[each.level]} | {_text(result.title)}{place} | {_text(each.policy)} | "
+            f"{_text(each.message)} |"
+        )
         room -= len(line) + 1
         if room < 0:
             return [*lines, "", f"and {len(violations) - number} more violations"]

@@ -7,13 +7,21 @@ from typing import Any
 NOTHING: Mapping[str, Any] = {}
 LEVELS = ("error", "warning", "note")
 SEVERITIES = ("critical", "high", "medium", "low")
-FAIL_AT = {"deny": ("error",), "warn": ("error", "warning"), "never": ()}  # levels that make exit code 1
-PROBLEM = "not-judged"  # the policy name that formats use for a file that could not be read, parsed or judged
+FAIL_AT = {
+    "deny": ("error",),
+    "warn": ("error", "warning"),
+    "never": (),
+}  # levels that make exit code 1
+# the policy name that formats use for a file that could not be read, parsed or judged
+PROBLEM = "not-judged"
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A field in a file; `file` is "" for a live object. Line and column count from 1; 0 are unknown."""
+    """A field in a file; `file` is "" for a live object.
+
+    Line and column count from 1; 0 are unknown.
+    """
 
     file: str = ""
     line: int = 1
@@ -29,8 +37,8 @@ class Place:
 class Reported:
     """One violation of a result: policy, field and message.
 
-    `level` is one of LEVELS; `action` is Deny, Warn, Audit, or Error where the policy could not decide; `patch` is a
-    JSON Patch that fixes it, if the fix is a value.
+    `level` is one of LEVELS; `action` is Deny, Warn, Audit, or Error where the policy could not
+    decide; `patch` is a JSON Patch that fixes it, if the fix is a value.
     """
 
     policy: str
@@ -70,7 +78,10 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A file or document that could not be read, parsed or judged; `whole` if the error has no line."""
+    """A file or document that could not be read, parsed or judged.
+
+    `whole` if the error has no line.
+    """
 
     message: str
     place: Place = Place()
@@ -108,10 +119,12 @@ class Ending:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The report of a command. `command` is its name; `notes` are lines for people that change no verdict.
+    """The report of a command.
 
-    Results with a verdict in `unlisted` are counted in the table, not listed. `generated` is the RFC 3339 time of the
-    report, for formats that show it.
+    `command` is its name; `notes` are lines for people that change no verdict.
+
+    Results with a verdict in `unlisted` are counted in the table, not listed. `generated` is the
+    RFC 3339 time of the report, for formats that show it.
     """
 
     command: str
@@ -150,4 +163,7 @@ class Report:
 
 def worst_first(report: Report) -> list[tuple[Result, Reported]]:
     """Return every violation with its result: by level, then by severity, then in order."""
-    return sorted(report.violations, key=lambda each: (LEVELS.index(each[1].level), SEVERITIES.index(each[1].severity)))
+    return sorted(
+        report.violations,
+        key=lambda each: (LEVELS.index(each[1].level), SEVERITIES.index(each[1].severity)),
+    )

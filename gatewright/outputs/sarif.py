@@ -29,7 +29,9 @@ def render(report: Report) -> str:
     """Return the report as one SARIF run with at most 25,000 violations, the worst first."""
     violations = worst_first(report)
     kept = violations[:MAX_RESULTS]
-    rules = {name: index for index, name in enumerate(dict.fromkeys(each.policy for _, each in kept))}
+    rules = {
+        name: index for index, name in enumerate(dict.fromkeys(each.policy for _, each in kept))
+    }
     seen: dict[str, int] = {}
     run = {
         "tool": {
@@ -43,7 +45,9 @@ def render(report: Report) -> str:
         "invocations": [
             {
                 "executionSuccessful": not report.problems,
-                "toolExecutionNotifications": list(_notifications(report, len(violations) - len(kept))),
+                "toolExecutionNotifications": list(
+                    _notifications(report, len(violations) - len(kept))
+                ),
             }
         ],
         "results": [_result(result, each, rules[each.policy], seen) for result, each in kept],
@@ -79,7 +83,9 @@ def _result(result: Result, each: Reported, rule: int, seen: dict[str, int]) -> 
                     "artifactLocation": {"uri": _uri(each.place.file or f"cluster/{result.title}")},
                     "region": {"startLine": each.place.line, "startColumn": each.place.column},
                 },
-                "logicalLocations": [{"fullyQualifiedName": f"{result.title}: {each.path}", "kind": "member"}],
+                "logicalLocations": [
+                    {"fullyQualifiedName": f"{result.title}: {each.path}", "kind": "member"}
+                ],
             }
         ],
         "partialFingerprints": {FINGERPRINT: fingerprint},

@@ -26,11 +26,15 @@ def _lines(report: Report, width: int | None, *, colours: bool) -> Iterator[str]
         yield colour(first[:column], style) + first[column:]
         yield from rest
         for each in result.violations:
-            yield from wrapped(f"{INDENT}{_where(result, each)}{_marked(each)}: {each.message}", width, INDENT * 2)
+            yield from wrapped(
+                f"{INDENT}{_where(result, each)}{_marked(each)}: {each.message}", width, INDENT * 2
+            )
         for operation in result.operations:
             value = orjson.dumps(operation["value"]).decode() if "value" in operation else ""
             text = f"{INDENT}{operation['op']} {operation['path']} {value}".rstrip()
-            yield from (colour(line, "cyan" if colours else "") for line in wrapped(text, width, INDENT * 2))
+            yield from (
+                colour(line, "cyan" if colours else "") for line in wrapped(text, width, INDENT * 2)
+            )
     yield summary(report)
 
 

@@ -21,7 +21,11 @@ RUN = {
     "rounds": 3,
     "reviews": 1000,
     "starts": {"gatewright": 0.9},
-    "memory": {"before": {"gatewright": 60.0}, "most": {"gatewright": 99.0}, "after": {"gatewright": 70.0}},
+    "memory": {
+        "before": {"gatewright": 60.0},
+        "most": {"gatewright": 99.0},
+        "after": {"gatewright": 70.0},
+    },
 }
 
 
@@ -29,7 +33,9 @@ RUN = {
 def engine(tmp_path_factory):
     """Load the largest set of policies that look at the bodies."""
     directory = write(tmp_path_factory.mktemp("sets") / "policies", matching=True)
-    documents = (document for path in sorted(directory.iterdir()) for document in read_documents(path))
+    documents = (
+        document for path in sorted(directory.iterdir()) for document in read_documents(path)
+    )
     return Engine(load(documents, catalogue()))
 
 
@@ -37,7 +43,9 @@ def engine(tmp_path_factory):
 def test_each_body_gets_the_verdict_that_is_measured(engine, name):
     """The violations and patches are the expected ones, with twenty more policies that match beside the four."""
     body = BODIES[name]
-    request = review.read(body.review).with_looked_up({NAMESPACE_LABELS: {"environment": "production"}})
+    request = review.read(body.review).with_looked_up(
+        {NAMESPACE_LABELS: {"environment": "production"}}
+    )
     verdict = engine.mutate(request) if body.path == "/mutate" else engine.validate(request)
     response = verdicts.response_of(review.answer(request, verdict))
     assert verdicts.fault(response, body) == ""
@@ -61,7 +69,8 @@ def test_the_page_keeps_what_is_around_the_tables():
 
 
 @pytest.mark.parametrize(
-    "module", ["controller", "passes", "reviews.__main__", "reviews.layers", "reviews.profile", "writes"]
+    "module",
+    ["controller", "passes", "reviews.__main__", "reviews.layers", "reviews.profile", "writes"],
 )
 def test_each_benchmark_can_be_imported(module):
     """What a benchmark uses of the product is still there."""

@@ -4,11 +4,25 @@ import ssl
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from certs import CertificateError, KeyPair, check, expires, issue_ca, issue_serving, join, renewal_due
+from certs import (
+    CertificateError,
+    KeyPair,
+    check,
+    expires,
+    issue_ca,
+    issue_serving,
+    join,
+    renewal_due,
+)
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 NAME = "gatewright-webhook.gatewright-system.svc"
@@ -28,18 +42,48 @@ def test_a_good_pair_passes(bundle, name):
 @pytest.mark.parametrize(
     ("pair", "bundle", "name", "now", "text"),
     [
-        (KeyPair(PAIR.certificate, STRANGER.key), None, None, NOW, "does not belong to the certificate"),
-        (PAIR, None, None, NOW + timedelta(days=31), "the certificate expired at 2026-03-31 12:00 UTC"),
+        (
+            KeyPair(PAIR.certificate, STRANGER.key),
+            None,
+            None,
+            NOW,
+            "does not belong to the certificate",
+        ),
+        (
+            PAIR,
+            None,
+            None,
+            NOW + timedelta(days=31),
+            "the certificate expired at 2026-03-31 12:00 UTC",
+        ),
         (PAIR, None, None, NOW - timedelta(hours=2), "not valid before 2026-03-01 11:00 UTC"),
         (PAIR, OTHER.certificate, None, NOW, "not verified by the CA bundle"),
         (PAIR, OTHER.certificate, NAME, NOW, "not verified by the CA bundle"),
-        (PAIR, None, "elsewhere.svc", NOW, rf"the certificate is for {NAME}, .*127.0.0.1, not for elsewhere.svc"),
+        (
+            PAIR,
+            None,
+            "elsewhere.svc",
+            NOW,
+            rf"the certificate is for {NAME}, .*127.0.0.1, not for elsewhere.svc",
+        ),
         (PAIR, None, "a.b.example.com", NOW, "not for a.b.example.com"),
         (PAIR, CA.certificate, "127.0.0.2", NOW, "not for 127.0.0.2"),
         (PAIR, b"", NAME, NOW, "the CA bundle is not valid PEM"),
         (KeyPair(b"", PAIR.key), None, None, NOW, "the certificate is not valid PEM"),
-        (KeyPair(PAIR.certificate[:200], PAIR.key), None, None, NOW, "the certificate is not valid PEM"),
-        (KeyPair(PAIR.certificate, PAIR.key[:100]), None, None, NOW, "the private key is not valid"),
+        (
+            KeyPair(PAIR.certificate[:200], PAIR.key),
+            None,
+            None,
+            NOW,
+            "the certificate is not valid PEM",
+        ),
+        (
+            KeyPair(PAIR.certificate, PAIR.key[:100]),
+            None,
+            None,
+            NOW,
+            "the private key is not valid",
+        ),
         (CA, CA.certificate, None, NOW, "the certificate has no name"),
     ],
 )
@@ -53,7 +97,12 @@ def test_a_bad_pair_is_rejected_with_its_reason(pair, bundle, name, now, text):
 def test_keys_of_other_tools_are_read(form):
     """SEC1 and PKCS#8 keys, with either line ending, are accepted."""
     key = load_pem_private_key(PAIR.key, None).private_bytes(Encoding.PEM, form, NoEncryption())
-    check(KeyPair(PAIR.certificate.replace(b"\n", b"\r\n"), key.replace(b"\n", b"\r\n")), CA.certificate, NAME, NOW)
+    check(
+        KeyPair(PAIR.certificate.replace(b"\n", b"\r\n"), key.replace(b"\n", b"\r\n")),
+        CA.certificate,
+        NAME,
+        NOW,
+    )
 
 
 @settings(max_examples=25, deadline=None)

@@ -24,7 +24,9 @@ def read(pair: KeyPair) -> x509.Certificate:
 def test_an_authority_signs_certificates_and_no_further_authority():
     """The CA certificate may sign leaves only."""
     extensions = read(CA).extensions
-    assert extensions.get_extension_for_class(x509.BasicConstraints).value == x509.BasicConstraints(True, 0)
+    assert extensions.get_extension_for_class(x509.BasicConstraints).value == x509.BasicConstraints(
+        True, 0
+    )
     assert extensions.get_extension_for_class(x509.KeyUsage).value.key_cert_sign
 
 
@@ -34,7 +36,10 @@ def test_a_serving_certificate_is_for_servers_of_its_names_only():
     names = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     usage = leaf.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
     assert names.get_values_for_type(x509.DNSName) == NAMES
-    assert [str(address) for address in names.get_values_for_type(x509.IPAddress)] == ["127.0.0.1", "::1"]
+    assert [str(address) for address in names.get_values_for_type(x509.IPAddress)] == [
+        "127.0.0.1",
+        "::1",
+    ]
     assert list(usage) == [ExtendedKeyUsageOID.SERVER_AUTH]
     assert not leaf.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
 
@@ -59,7 +64,10 @@ def test_a_leaf_points_at_its_authority():
     """The authority key identifier of the leaf is the subject key identifier of the CA."""
     leaf = read(issue_serving(CA, NAMES, [], NOW)).extensions
     authority = read(CA).extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
-    assert leaf.get_extension_for_class(x509.AuthorityKeyIdentifier).value.key_identifier == authority.digest
+    assert (
+        leaf.get_extension_for_class(x509.AuthorityKeyIdentifier).value.key_identifier
+        == authority.digest
+    )
 
 
 def test_certificates_are_backdated_an_hour():
@@ -95,10 +103,22 @@ OTHER_CA = issue_ca("other", NOW)
         (CA, [], [], NOW, "a serving certificate needs at least one name"),
         (CA, [], ["127.0.0"], NOW, "not a valid name in a certificate"),
         (CA, ["bücher.example"], [], NOW, "not a valid name in a certificate"),
-        (KeyPair(CA.certificate, OTHER_CA.key), NAMES, [], NOW, "the authority's key does not belong"),
+        (
+            KeyPair(CA.certificate, OTHER_CA.key),
+            NAMES,
+            [],
+            NOW,
+            "the authority's key does not belong",
+        ),
         (KeyPair(CA.certificate, b""), NAMES, [], NOW, "the private key is not valid"),
         (KeyPair(b"", CA.key), NAMES, [], NOW, "the certificate is not valid PEM"),
-        (issue_serving(CA, NAMES, [], NOW), NAMES, [], NOW, "the authority's certificate may not sign others"),
+        (
+            issue_serving(CA, NAMES, [], NOW),
+            NAMES,
+            [],
+            NOW,
+            "the authority's certificate may not sign others",
+        ),
     ],
 )
 def test_invalid_input_is_an_error(ca, dns_names, ip_addresses, now, text):
@@ -110,7 +130,9 @@ def test_invalid_input_is_an_error(ca, dns_names, ip_addresses, now, text):
 def test_a_long_name_is_still_a_valid_subject():
     """The subject is cut to X.509's limit; the alternative names have the whole name."""
     name = "gatewright-webhook." + "a" * 60 + ".svc"
-    names = read(issue_serving(CA, [name], [], NOW)).extensions.get_extension_for_class(x509.SubjectAlternativeName)
+    names = read(issue_serving(CA, [name], [], NOW)).extensions.get_extension_for_class(
+        x509.SubjectAlternativeName
+    )
     assert names.value.get_values_for_type(x509.DNSName) == [name]
 
 

@@ -24,7 +24,15 @@ def template(helm: Path) -> Callable[..., Result]:
         namespace: str = NAMESPACE,
         hooks: bool = False,
     ) -> Result:
-        command = [helm, "template", release, CHART, "--namespace", namespace, *(() if hooks else ("--no-hooks",))]
+        command = [
+            helm,
+            "template",
+            release,
+            CHART,
+            "--namespace",
+            namespace,
+            *(() if hooks else ("--no-hooks",)),
+        ]
         command += [f"--values={file}" for file in files] + [f"--set={each}" for each in sets]
         return subprocess.run(command, capture_output=True, text=True, timeout=60)
 

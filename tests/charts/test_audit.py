@@ -16,8 +16,21 @@ pytestmark = pytest.mark.controlplane  # helm is built as the control plane is
 
 CONTROLLER = "gatewright-controller-manager"
 WITHIN = 60.0  # seconds
-AUDIT = ("audit.enabled=true", "audit.reports=wgpolicyk8s", "audit.qps=200", "audit.interval=1h", "kinds={none}")
-INSTALLED = ("CustomResourceDefinition", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
+AUDIT = (
+    "audit.enabled=true",
+    "audit.reports=wgpolicyk8s",
+    "audit.qps=200",
+    "audit.interval=1h",
+    "kinds={none}",
+)
+INSTALLED = (
+    "CustomResourceDefinition",
+    "ServiceAccount",
+    "ClusterRole",
+    "ClusterRoleBinding",
+    "Role",
+    "RoleBinding",
+)
 
 
 def test_values_become_arguments(render: Callable[..., Rendered]):
@@ -38,7 +51,9 @@ def test_an_audit_needs_no_webhook(render: Callable[..., Rendered]):
     arguments = objects.arguments(CONTROLLER)
     assert {"--audit", "--policies=/etc/gatewright/policies"} <= set(arguments)
     assert not [each for each in arguments if each.startswith("--webhook")]
-    assert objects.pod(CONTROLLER)["volumes"] == [{"name": "policies", "configMap": {"name": "gatewright-policies"}}]
+    assert objects.pod(CONTROLLER)["volumes"] == [
+        {"name": "policies", "configMap": {"name": "gatewright-policies"}}
+    ]
     assert ("ClusterRole", "gatewright-audit") in objects
 
 
@@ -67,7 +82,11 @@ def test_the_chart_gives_the_audit_its_rights(
     with Gatewright(plane, tmp_path, "controller", *options, kubeconfig=account) as controller:
         controller.start()
         deadline = time.monotonic() + WITHIN
-        while not (found := json.loads(plane.kubectl("get", "policyreports", "-A", "-o", "json").stdout)["items"]):
+        while not (
+            found := json.loads(plane.kubectl("get", "policyreports", "-A", "-o", "json").stdout)[
+                "items"
+            ]
+        ):
             assert time.monotonic() < deadline, controller.process.tail()
             time.sleep(0.5)
     (report,) = found

@@ -16,7 +16,9 @@ ROOT = Path(__file__).parents[2]
 def planned(*arguments: str) -> list[str]:
     """Return the words of the commands that make would run."""
     command = ["make", "--dry-run", "--no-print-directory", *arguments]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=30, check=True).stdout.split()
+    return subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, timeout=30, check=True
+    ).stdout.split()
 
 
 def tags(*arguments: str) -> list[str]:
@@ -53,7 +55,11 @@ def test_an_image_may_have_another_name():
     [
         ("gatewright:v1", "gatewright", "v1"),
         ("localhost:5001/gatewright:2026", "localhost:5001/gatewright", "2026"),
-        ("registry.example.com:443/team/gatewright:v1", "registry.example.com:443/team/gatewright", "v1"),
+        (
+            "registry.example.com:443/team/gatewright:v1",
+            "registry.example.com:443/team/gatewright",
+            "v1",
+        ),
     ],
 )
 def test_the_registry_may_have_a_port(image, repository, tag):
@@ -73,9 +79,13 @@ def test_the_packaged_chart_names_the_published_image(helm: Path):
     package = ROOT / f"dist/gatewright-{__version__}.tgz"
 
     def shown(what: str) -> dict[str, object]:
-        text = subprocess.run([helm, "show", what, package], capture_output=True, text=True, timeout=60, check=True)
+        text = subprocess.run(
+            [helm, "show", what, package], capture_output=True, text=True, timeout=60, check=True
+        )
         return dict(yaml.safe_load(text.stdout))
 
     assert (shown("chart")["home"], shown("chart")["sources"]) == (url, [url])
     assert shown("values")["image"]["repository"] == "registry.example.com/team/gatewright"
-    assert shown("values")["prometheusRule"]["runbook"] == f"{url}/blob/v{__version__}/docs/running.md"
+    assert (
+        shown("values")["prometheusRule"]["runbook"] == f"{url}/blob/v{__version__}/docs/running.md"
+    )

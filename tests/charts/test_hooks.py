@@ -15,13 +15,18 @@ from tests.controlplane.plane import ControlPlane
 from tests.gatewright.processes import Gatewright, once
 
 CRD = "crd/voteconfigs.voting.schoolofdevops.com"
-CONFIGURATIONS = ("validatingwebhookconfiguration/gatewright", "mutatingwebhookconfiguration/gatewright")
+CONFIGURATIONS = (
+    "validatingwebhookconfiguration/gatewright",
+    "mutatingwebhookconfiguration/gatewright",
+)
 LEFT = ("secret/gatewright-ca", "secret/gatewright-webhook-tls", "lease/gatewright-controller-lock")
 TO_NOWHERE = {
     "strategy": "Webhook",
     "webhook": {
         "conversionReviewVersions": ["v1"],
-        "clientConfig": {"service": {"name": "gatewright-webhook", "namespace": NAMESPACE, "path": "/convert"}},
+        "clientConfig": {
+            "service": {"name": "gatewright-webhook", "namespace": NAMESPACE, "path": "/convert"}
+        },
     },
 }
 
@@ -38,16 +43,30 @@ def test_the_uninstall_hook_removes_everything_that_calls_the_webhook(
     hooks = [everything[key] for key in everything.keys() - plain.keys()]
     (job,) = (each for each in hooks if each["kind"] == "Job")
     rights = [each for each in hooks if each["kind"] not in ("Job", "Pod")]
-    assert {each["metadata"]["annotations"]["helm.sh/hook"] for each in (job, *rights)} == {"pre-delete,post-delete"}
+    assert {each["metadata"]["annotations"]["helm.sh/hook"] for each in (job, *rights)} == {
+        "pre-delete,post-delete"
+    }
     configurations = [plain[key] for key in plain if key[0].endswith("WebhookConfiguration")]
-    plane.kubectl("apply", "-f-", input={"apiVersion": "v1", "kind": "List", "items": [*rights, *configurations]})
+    plane.kubectl(
+        "apply",
+        "-f-",
+        input={"apiVersion": "v1", "kind": "List", "items": [*rights, *configurations]},
+    )
     for secret in LEFT[:2]:
         plane.kubectl("create", "secret", "generic", secret.partition("/")[2], "-n", NAMESPACE)
-    lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": LEFT[2].partition("/")[2]}}
+    lease = {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {"name": LEFT[2].partition("/")[2]},
+    }
     plane.kubectl("apply", "-n", NAMESPACE, "-f-", input=lease)
-    plane.kubectl("patch", CRD, "--type=merge", "-p", json.dumps({"spec": {"conversion": TO_NOWHERE}}))
+    plane.kubectl(
+        "patch", CRD, "--type=merge", "-p", json.dumps({"spec": {"conversion": TO_NOWHERE}})
+    )
 
-    kubeconfig = plane.service_account_kubeconfig(NAMESPACE, job["spec"]["template"]["spec"]["serviceAccountName"])
+    kubeconfig = plane.service_account_kubeconfig(
+        NAMESPACE, job["spec"]["template"]["spec"]["serviceAccountName"]
+    )
     (container,) = job["spec"]["template"]["spec"]["containers"]
     for said in (
         len(CONFIGURATIONS) + 1 + len(LEFT),
@@ -57,23 +76,32 @@ def test_the_uninstall_hook_removes_everything_that_calls_the_webhook(
         assert (ended.returncode, ended.stderr.count("done")) == (0, said), ended.stderr
     for each in (*CONFIGURATIONS, *LEFT):
         assert "NotFound" in plane.kubectl("get", each, "-n", NAMESPACE, check=False).stderr
-    assert plane.kubectl("get", CRD, "-o=jsonpath={.spec.conversion}").stdout == '{"strategy":"None"}'
+    assert (
+        plane.kubectl("get", CRD, "-o=jsonpath={.spec.conversion}").stdout == '{"strategy":"None"}'
+    )
 
 
 @pytest.mark.controlplane
-def test_missing_rights_of_the_hook_are_an_error(own_control_plane: Callable[..., ControlPlane]) -> None:
+def test_missing_rights_of_the_hook_are_an_error(
+    own_control_plane: Callable[..., ControlPlane],
+) -> None:
     """An account without rights changes nothing, and the Job fails with a line for each step."""
     plane = own_control_plane(parts=("etcd", "kube-apiserver"), audit=False)
     plane.create_namespace(NAMESPACE)
     plane.kubectl("create", "serviceaccount", "nobody", "-n", NAMESPACE)
-    ended = once("unregister", "--kubeconfig", str(plane.service_account_kubeconfig(NAMESPACE, "nobody")))
+    ended = once(
+        "unregister", "--kubeconfig", str(plane.service_account_kubeconfig(NAMESPACE, "nobody"))
+    )
     assert (ended.returncode, ended.stderr.count("403 Forbidden")) == (1, 6), ended.stderr
 
 
 @pytest.mark.controlplane
 def test_without_the_hook_nothing_runs_at_uninstall(render) -> None:
     """Only the test pod remains."""
-    hooks = render("uninstallHook.enabled=false", hooks=True).keys() - render("uninstallHook.enabled=false").keys()
+    hooks = (
+        render("uninstallHook.enabled=false", hooks=True).keys()
+        - render("uninstallHook.enabled=false").keys()
+    )
     assert hooks == {("Pod", "gatewright-test")}
 
 
@@ -84,7 +112,9 @@ def test_the_test_pod_calls_the_installed_services(render) -> None:
     metrics = f"http://gatewright-controller-manager-metrics.{NAMESPACE}.svc:8080/metrics"
 
     def urls(*sets: str, files: tuple[Path, ...] = ()) -> list[str]:
-        (container,) = render(*sets, files=files, hooks=True)["Pod", "gatewright-test"]["spec"]["containers"]
+        (container,) = render(*sets, files=files, hooks=True)["Pod", "gatewright-test"]["spec"][
+            "containers"
+        ]
         assert container["command"][:2] == ["python", "-c"]
         assert container["command"][2].strip() == (CHART / "static/answers.py").read_text().strip()
         return container["command"][3:]
@@ -103,13 +133,27 @@ def test_the_test_pod_detects_a_missing_webhook(tmp_path: Path) -> None:
     pair = ("--tls-cert", str(tmp_path / "tls.crt"), "--tls-key", str(tmp_path / "tls.key"))
     (tmp_path / "policies.yaml").write_text(yaml.safe_dump_all([]))
     webhook = Gatewright(
-        None, tmp_path, "webhook", "--no-cluster", "--policies", str(tmp_path / "policies.yaml"), *pair
+        None,
+        tmp_path,
+        "webhook",
+        "--no-cluster",
+        "--policies",
+        str(tmp_path / "policies.yaml"),
+        *pair,
     )
-    script = [sys.executable, str(CHART / "static/answers.py"), f"{webhook.url}/validate", webhook.metrics_url]
+    script = [
+        sys.executable,
+        str(CHART / "static/answers.py"),
+        f"{webhook.url}/validate",
+        webhook.metrics_url,
+    ]
     try:
         webhook.start()
         well = subprocess.run(script, capture_output=True, text=True, timeout=30)
-        assert (well.returncode, well.stdout.splitlines()) == (0, [f"{url}: 200" for url in script[2:]]), well.stderr
+        assert (well.returncode, well.stdout.splitlines()) == (
+            0,
+            [f"{url}: 200" for url in script[2:]],
+        ), well.stderr
     finally:
         webhook.close()
     assert subprocess.run(script, capture_output=True, timeout=30).returncode == 1

@@ -35,8 +35,14 @@ def notes(helm: Path, control_plane: ControlPlane, namespace: str) -> Callable[.
             ("policies.preset=production",),
             "The policy set production is in force (Deny) as soon as the webhook answers.",
         ),
-        (("policies.preset=baseline", "policies.action=Warn"), "The policy set baseline is in force (Warn)"),
-        (("policies.preset=production", "webhook.enabled=false"), "The webhook is disabled, so nothing is denied."),
+        (
+            ("policies.preset=baseline", "policies.action=Warn"),
+            "The policy set baseline is in force (Warn)",
+        ),
+        (
+            ("policies.preset=production", "webhook.enabled=false"),
+            "The webhook is disabled, so nothing is denied.",
+        ),
         (("webhook.enabled=false",), "The webhook is disabled."),
     ],
 )
@@ -54,13 +60,19 @@ def test_the_notes_say_which_rights_come_with_which_kind(notes):
         "  webapp: services, deployments, webapps",
         "To narrow them, name the kinds you use: --set 'kinds={WebApp}'; for policies only: --set 'kinds={none}'.",
     ]
-    every = [line.split(":")[0].strip() for line in notes().splitlines() if line.startswith("  ") and ": " in line]
+    every = [
+        line.split(":")[0].strip()
+        for line in notes().splitlines()
+        if line.startswith("  ") and ": " in line
+    ]
     assert every == sorted(kind.resource.kind.lower() for kind in own_kinds())
 
 
 def test_without_kinds_there_are_no_rights(notes):
     """Only policies are installed."""
-    assert notes("--set=kinds={none}").endswith("The controller reconciles no kind, and has no rights for any.\n")
+    assert notes("--set=kinds={none}").endswith(
+        "The controller reconciles no kind, and has no rights for any.\n"
+    )
 
 
 def test_own_policies_count_as_a_policy_set(notes):

@@ -8,7 +8,13 @@ from tests.charts.rendered import CHART
 
 pytestmark = pytest.mark.controlplane  # helm is built as the control plane is
 
-PER_PROCESS = ("ClusterRole", "ClusterRoleBinding", "Deployment", "PodDisruptionBudget", "ServiceAccount")
+PER_PROCESS = (
+    "ClusterRole",
+    "ClusterRoleBinding",
+    "Deployment",
+    "PodDisruptionBudget",
+    "ServiceAccount",
+)
 
 
 def test_names_are_the_published_ones(render):
@@ -39,7 +45,11 @@ def test_everything_is_labelled(render, files):
     for object in render(files=files).values():
         labels = object["metadata"]["labels"]
         assert labels["app.kubernetes.io/name"] == "gatewright"
-        assert {"app.kubernetes.io/instance", "app.kubernetes.io/component", "app.kubernetes.io/version"} <= set(labels)
+        assert {
+            "app.kubernetes.io/instance",
+            "app.kubernetes.io/component",
+            "app.kubernetes.io/version",
+        } <= set(labels)
 
 
 @pytest.mark.parametrize("name", ["gatewright-controller-manager", "gatewright-webhook"])
@@ -73,15 +83,22 @@ def test_the_webhook_mounts_its_own_pair_and_nothing_else(render):
     """The Secret may be created after the pod; the CA's key is mounted nowhere."""
     volumes = render().pod("gatewright-webhook")["volumes"]
     secrets = [volume["secret"] for volume in volumes if "secret" in volume]
-    assert [(secret["secretName"], secret["optional"]) for secret in secrets] == [("gatewright-webhook-tls", True)]
-    assert not any("secret" in volume for volume in render().pod("gatewright-controller-manager")["volumes"])
+    assert [(secret["secretName"], secret["optional"]) for secret in secrets] == [
+        ("gatewright-webhook-tls", True)
+    ]
+    assert not any(
+        "secret" in volume for volume in render().pod("gatewright-controller-manager")["volumes"]
+    )
 
 
 def test_a_drain_evicts_one_pod_at_a_time(render):
     """Unhealthy pods never block a drain."""
     for name in ("gatewright-controller-manager", "gatewright-webhook"):
         budget = render()["PodDisruptionBudget", name]["spec"]
-        assert (budget["maxUnavailable"], budget["unhealthyPodEvictionPolicy"]) == (1, "AlwaysAllow")
+        assert (budget["maxUnavailable"], budget["unhealthyPodEvictionPolicy"]) == (
+            1,
+            "AlwaysAllow",
+        )
 
 
 def test_configurations_are_rendered_empty(render):
@@ -102,7 +119,11 @@ def test_monitoring(render):
     (endpoint,) = objects["ServiceMonitor", "gatewright"]["spec"]["endpoints"]
     assert (endpoint["port"], endpoint["honorLabels"]) == ("metrics", True)
     group, election, backups, _ = objects["PrometheusRule", "gatewright"]["spec"]["groups"]
-    assert (group["name"], election["name"], backups["name"]) == ("webapp-operator", "leader-election", "backups")
+    assert (group["name"], election["name"], backups["name"]) == (
+        "webapp-operator",
+        "leader-election",
+        "backups",
+    )
     (down, errors), (leader,), (overdue,) = group["rules"], election["rules"], backups["rules"]
     assert (leader["alert"], leader["expr"], leader["for"]) == (
         "NoSingleLeader",
@@ -110,7 +131,11 @@ def test_monitoring(render):
         "2m",
     )
     job = 'up{job="gatewright-controller-manager-metrics"}'
-    assert (down["alert"], down["expr"], down["for"]) == ("WebAppOperatorDown", f"{job} == 0 or absent({job})", "5m")
+    assert (down["alert"], down["expr"], down["for"]) == (
+        "WebAppOperatorDown",
+        f"{job} == 0 or absent({job})",
+        "5m",
+    )
     assert (errors["alert"], errors["expr"], errors["for"]) == (
         "WebAppReconcileErrors",
         "rate(webapp_errors_total[5m]) > 0.1",
@@ -122,16 +147,23 @@ def test_monitoring(render):
         "5m",
     )
     rules = (down, errors, leader, overdue)
-    assert [rule["labels"]["severity"] for rule in rules] == ["critical", "warning", "critical", "critical"]
+    assert [rule["labels"]["severity"] for rule in rules] == [
+        "critical",
+        "warning",
+        "critical",
+        "critical",
+    ]
 
 
 def test_every_alert_has_a_runbook(render):
     """Its heading in docs/running.md matches the anchor; no heading is for a removed alert."""
-    groups = render("prometheusRule.enabled=true", "audit.enabled=true")["PrometheusRule", "gatewright"]["spec"][
-        "groups"
-    ]
+    groups = render("prometheusRule.enabled=true", "audit.enabled=true")[
+        "PrometheusRule", "gatewright"
+    ]["spec"]["groups"]
     rules = [rule for group in groups for rule in group["rules"]]
-    assert all(rule["annotations"].keys() == {"summary", "description", "runbook_url"} for rule in rules)
+    assert all(
+        rule["annotations"].keys() == {"summary", "description", "runbook_url"} for rule in rules
+    )
     assert [rule["annotations"]["runbook_url"] for rule in rules] == [
         f"docs/running.md#{rule['alert'].lower()}" for rule in rules
     ]
@@ -142,7 +174,9 @@ def test_every_alert_has_a_runbook(render):
 
 def test_the_runbook_url_is_a_value(render):
     """`prometheusRule.runbook` is the URL of the page."""
-    groups = render("prometheusRule.enabled=true", "prometheusRule.runbook=https://example.com/running")
+    groups = render(
+        "prometheusRule.enabled=true", "prometheusRule.runbook=https://example.com/running"
+    )
     (down, *_) = groups["PrometheusRule", "gatewright"]["spec"]["groups"][0]["rules"]
     assert down["annotations"]["runbook_url"] == "https://example.com/running#webappoperatordown"
 
@@ -172,12 +206,14 @@ def exported():
 def queries(render):
     """Each query of the dashboard and the alerts, with the text that shows its labels."""
     objects = render("dashboard.enabled=true", "prometheusRule.enabled=true", "audit.enabled=true")
-    panels = json.loads(objects["ConfigMap", "gatewright-dashboard"]["data"]["gatewright.json"])["panels"]
+    panels = json.loads(objects["ConfigMap", "gatewright-dashboard"]["data"]["gatewright.json"])[
+        "panels"
+    ]
     groups = objects["PrometheusRule", "gatewright"]["spec"]["groups"]
     rules = [rule for group in groups for rule in group["rules"]]
-    return [(each["expr"], each["legendFormat"]) for panel in panels for each in panel["targets"]] + [
-        (rule["expr"], rule["annotations"]["description"]) for rule in rules
-    ]
+    return [
+        (each["expr"], each["legendFormat"]) for panel in panels for each in panel["targets"]
+    ] + [(rule["expr"], rule["annotations"]["description"]) for rule in rules]
 
 
 def test_queries_use_existing_metrics_and_labels(render):
@@ -185,15 +221,28 @@ def test_queries_use_existing_metrics_and_labels(render):
     known = exported()
     asked = set()
     for query, shown in queries(render):
-        by = {label for labels in re.findall(r"\bby \(([^)]*)\)", query) for label in re.findall(r"\w+", labels)}
-        selected = {label for labels in re.findall(r"{([^}]*)}", query) for label in re.findall(r"(\w+)=", labels)}
+        by = {
+            label
+            for labels in re.findall(r"\bby \(([^)]*)\)", query)
+            for label in re.findall(r"\w+", labels)
+        }
+        selected = {
+            label
+            for labels in re.findall(r"{([^}]*)}", query)
+            for label in re.findall(r"(\w+)=", labels)
+        }
         plain = re.sub(r"\bby \([^)]*\)|{[^}]*}|\[[^]]*\]", "", query)
         series = set(re.findall(r"[a-z]\w*(?![\w(]|\s*\()", plain)) - {"or", "time"}
         assert series <= known.keys(), query
         for each in series:
             assert by | selected <= known[each], query
         kept = by or set().union(*(known[each] for each in series))
-        labels = {label for found in re.findall(r"{{(\w+)}}|\$labels\.(\w+)", shown) for label in found if label}
+        labels = {
+            label
+            for found in re.findall(r"{{(\w+)}}|\$labels\.(\w+)", shown)
+            for label in found
+            if label
+        }
         assert labels <= kept, query
         asked |= series
     assert len(asked) == 18
@@ -201,7 +250,11 @@ def test_queries_use_existing_metrics_and_labels(render):
 
 def test_without_leader_election_there_is_no_leader_alert(render):
     """The alert is rendered only with leader election."""
-    sets = ("prometheusRule.enabled=true", "leaderElection.enabled=false", "controller.replicaCount=1")
+    sets = (
+        "prometheusRule.enabled=true",
+        "leaderElection.enabled=false",
+        "controller.replicaCount=1",
+    )
     groups = render(*sets)["PrometheusRule", "gatewright"]["spec"]["groups"]
     assert [group["name"] for group in groups] == ["webapp-operator", "backups", "admission"]
 
@@ -221,8 +274,14 @@ def test_alerts_on_admission(render):
 
 def test_without_a_webhook_there_are_no_admission_alerts(render):
     """The alerts' job is a value, as the controller's is."""
-    groups = render("prometheusRule.enabled=true", "webhook.enabled=false")["PrometheusRule", "gatewright"]["spec"]
-    assert [group["name"] for group in groups["groups"]] == ["webapp-operator", "leader-election", "backups"]
+    groups = render("prometheusRule.enabled=true", "webhook.enabled=false")[
+        "PrometheusRule", "gatewright"
+    ]["spec"]
+    assert [group["name"] for group in groups["groups"]] == [
+        "webapp-operator",
+        "leader-election",
+        "backups",
+    ]
     *_, admission = render("prometheusRule.enabled=true", "prometheusRule.webhookJob=gate")[
         "PrometheusRule", "gatewright"
     ]["spec"]["groups"]

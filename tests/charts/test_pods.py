@@ -13,7 +13,9 @@ CONTROLLER, WEBHOOK = DEPLOYMENTS = ("gatewright-controller-manager", "gatewrigh
 EXTRA = {
     "logLevel": "warning",
     "extraArgs": ["--object-metrics"],
-    "extraEnv": [{"name": "HTTPS_PROXY", "valueFrom": {"secretKeyRef": {"name": "proxy", "key": "url"}}}],
+    "extraEnv": [
+        {"name": "HTTPS_PROXY", "valueFrom": {"secretKeyRef": {"name": "proxy", "key": "url"}}}
+    ],
     "extraVolumes": [{"name": "ca", "configMap": {"name": "ca"}}],
     "extraVolumeMounts": [{"name": "ca", "mountPath": "/etc/ssl/extra"}],
     "revisionHistoryLimit": 2,
@@ -46,14 +48,19 @@ def test_extra_arguments_variables_and_volumes(render, tmp_path: Path):
 def test_a_controller_without_webhook_may_have_volumes(render, tmp_path: Path):
     """It has only those of the values."""
     (tmp_path / "values.yaml").write_text(yaml.safe_dump({**EXTRA, "webhook": {"enabled": False}}))
-    assert render(files=(tmp_path / "values.yaml",)).pod(CONTROLLER)["volumes"] == EXTRA["extraVolumes"]
+    assert (
+        render(files=(tmp_path / "values.yaml",)).pod(CONTROLLER)["volumes"]
+        == EXTRA["extraVolumes"]
+    )
 
 
 def test_the_webhook_has_no_cpu_limit_by_default(render):
     """A throttled webhook delays every request; the controller keeps the published limit."""
     limits = [render().pod(name)["containers"][0]["resources"]["limits"] for name in DEPLOYMENTS]
     assert limits == [{"cpu": "500m", "memory": "512Mi"}, {"memory": "512Mi"}]
-    given = render("webhook.resources.limits.cpu=2").pod(WEBHOOK)["containers"][0]["resources"]["limits"]
+    given = render("webhook.resources.limits.cpu=2").pod(WEBHOOK)["containers"][0]["resources"][
+        "limits"
+    ]
     assert given == {"cpu": 2, "memory": "512Mi"}
 
 
@@ -81,27 +88,40 @@ def test_the_processes_never_share_an_account(template):
     """The webhook would get the controller's rights."""
     result = template("controller.serviceAccount.name=a", "webhook.serviceAccount.name=a")
     assert result.returncode != 0
-    assert "controller.serviceAccount.name and webhook.serviceAccount.name must differ" in result.stderr
+    assert (
+        "controller.serviceAccount.name and webhook.serviceAccount.name must differ"
+        in result.stderr
+    )
 
 
 def test_budgets_may_be_changed_or_disabled(render):
     """For one Deployment or both."""
-    objects = render("webhook.podDisruptionBudget.maxUnavailable=25%", "controller.podDisruptionBudget.enabled=false")
+    objects = render(
+        "webhook.podDisruptionBudget.maxUnavailable=25%",
+        "controller.podDisruptionBudget.enabled=false",
+    )
     assert objects["PodDisruptionBudget", WEBHOOK]["spec"]["maxUnavailable"] == "25%"
     assert ("PodDisruptionBudget", CONTROLLER) not in objects
 
 
 def test_false_overrides_true(render):
     """It applies to one Deployment."""
-    objects = render("controller.podSecurityContext.runAsNonRoot=false", "controller.serviceAccount.create=false")
-    assert [objects.pod(name)["securityContext"]["runAsNonRoot"] for name in DEPLOYMENTS] == [False, True]
+    objects = render(
+        "controller.podSecurityContext.runAsNonRoot=false", "controller.serviceAccount.create=false"
+    )
+    assert [objects.pod(name)["securityContext"]["runAsNonRoot"] for name in DEPLOYMENTS] == [
+        False,
+        True,
+    ]
     assert [name for kind, name in objects if kind == "ServiceAccount"] == [WEBHOOK]
 
 
 def test_services_may_have_a_type_and_annotations(render):
     """The webhook's Service and the metrics Services, which Prometheus may find by annotation."""
     objects = render(
-        "webhook.service.type=NodePort", "webhook.service.annotations.a=b", "metricsService.annotations.scrape=yes"
+        "webhook.service.type=NodePort",
+        "webhook.service.annotations.a=b",
+        "metricsService.annotations.scrape=yes",
     )
     assert objects["Service", WEBHOOK]["spec"]["type"] == "NodePort"
     assert objects["Service", WEBHOOK]["metadata"]["annotations"] == {"a": "b"}
@@ -136,6 +156,10 @@ def test_a_rollout_with_host_network_does_not_hang(render):
 
 def test_common_annotations_are_on_everything(render):
     """Annotations of an object are kept."""
-    objects = render("commonAnnotations.owner=platform", "certManager.enabled=true", "dashboard.enabled=true")
+    objects = render(
+        "commonAnnotations.owner=platform", "certManager.enabled=true", "dashboard.enabled=true"
+    )
     assert {each["metadata"]["annotations"]["owner"] for each in objects.values()} == {"platform"}
-    assert len(objects["ValidatingWebhookConfiguration", "gatewright"]["metadata"]["annotations"]) == 2
+    assert (
+        len(objects["ValidatingWebhookConfiguration", "gatewright"]["metadata"]["annotations"]) == 2
+    )

@@ -13,7 +13,9 @@ PRESETS = sorted((Path(__file__).parents[2] / "config/policies").glob("*.yaml"))
 
 def mounted(objects):
     """Return the policy objects that the webhook mounts."""
-    return list(yaml.safe_load_all(objects["ConfigMap", "gatewright-policies"]["data"]["preset.yaml"]))
+    return list(
+        yaml.safe_load_all(objects["ConfigMap", "gatewright-policies"]["data"]["preset.yaml"])
+    )
 
 
 @pytest.mark.parametrize("action", ["Deny", "Warn", "Audit"])
@@ -30,7 +32,9 @@ def test_a_preset_carries_the_shipped_policies(render, preset, action):
             policy["spec"]["failurePolicy"] = "Ignore"
         ClusterAdmissionPolicy.model_validate(policy)
         expected.append(policy)
-    assert mounted(render(f"policies.preset={preset.stem}", f"policies.action={action}")) == expected
+    assert (
+        mounted(render(f"policies.preset={preset.stem}", f"policies.action={action}")) == expected
+    )
 
 
 def test_the_server_takes_every_preset(render, own_control_plane):
@@ -38,18 +42,31 @@ def test_the_server_takes_every_preset(render, own_control_plane):
     plane = own_control_plane(parts=("etcd", "kube-apiserver"), audit=False)
     plane.kubectl("apply", "--server-side", "-f", str(CHART.parents[1] / "config/crd/bases"))
     plane.create_namespace(NAMESPACE)
-    options = ["--server-side", "--force-conflicts", "--dry-run=server", "--validate=strict", "-f", "-"]
+    options = [
+        "--server-side",
+        "--force-conflicts",
+        "--dry-run=server",
+        "--validate=strict",
+        "-f",
+        "-",
+    ]
     for preset in PRESETS:
         objects = render(f"policies.preset={preset.stem}", "policies.action=Warn")
         items = [*objects.values(), *yaml.safe_load_all(preset.read_text())]
-        applied = plane.kubectl("apply", *options, input={"apiVersion": "v1", "kind": "List", "items": items})
+        applied = plane.kubectl(
+            "apply", *options, input={"apiVersion": "v1", "kind": "List", "items": items}
+        )
         assert (applied.stderr, len(applied.stdout.splitlines())) == ("", len(items))
 
 
 def test_registries_are_those_of_the_values(render):
     """The registries of a preset's policy can be replaced."""
-    objects = render("policies.preset=production", "policies.registries={a.example.com,b.example.com/x}")
-    (registries,) = (each for each in mounted(objects) if each["spec"]["policy"] == "image-registries")
+    objects = render(
+        "policies.preset=production", "policies.registries={a.example.com,b.example.com/x}"
+    )
+    (registries,) = (
+        each for each in mounted(objects) if each["spec"]["policy"] == "image-registries"
+    )
     assert registries["spec"]["params"] == {"registries": ["a.example.com", "b.example.com/x"]}
 
 
@@ -67,14 +84,18 @@ def test_registries_without_their_policy_are_an_error(template, preset):
 def test_a_preset_can_be_narrowed(render):
     """`policies.match` sets the scope of all its policies."""
     objects = render("policies.preset=baseline", "policies.match.any[0].namespaces={shop-*}")
-    assert [each["spec"]["match"] for each in mounted(objects)] == [{"any": [{"namespaces": ["shop-*"]}]}]
+    assert [each["spec"]["match"] for each in mounted(objects)] == [
+        {"any": [{"namespaces": ["shop-*"]}]}
+    ]
 
 
 def test_a_preset_excludes_the_controller_by_its_account(render):
     """The account has the release's names and namespace, which may differ from the defaults."""
     objects = render("policies.preset=best-practices", "fullnameOverride=gate", namespace="policy")
     mounted = yaml.safe_load_all(objects["ConfigMap", "gate-policies"]["data"]["preset.yaml"])
-    accounts = {name for each in mounted for name in each["spec"]["match"]["exclude"]["serviceAccounts"]}
+    accounts = {
+        name for each in mounted for name in each["spec"]["match"]["exclude"]["serviceAccounts"]
+    }
     assert accounts == {"kube-system/*", "policy/gate-controller-manager"}
 
 
@@ -89,14 +110,26 @@ def test_the_action_applies_to_own_policies(render, tmp_path):
                 {
                     **about,
                     "metadata": {"name": "ports"},
-                    "spec": {"policy": "host-ports", "validationActions": ["Audit"], "failurePolicy": "Fail"},
+                    "spec": {
+                        "policy": "host-ports",
+                        "validationActions": ["Audit"],
+                        "failurePolicy": "Fail",
+                    },
                 },
-                {**about, "kind": "PolicyException", "metadata": {"name": "sale"}, "spec": {"reason": "a sale"}},
+                {
+                    **about,
+                    "kind": "PolicyException",
+                    "metadata": {"name": "sale"},
+                    "spec": {"reason": "a sale"},
+                },
             ],
         }
     }
     (tmp_path / "values.yaml").write_text(yaml.safe_dump(values))
-    specs = {each["metadata"]["name"]: each["spec"] for each in mounted(render(files=(tmp_path / "values.yaml",)))}
+    specs = {
+        each["metadata"]["name"]: each["spec"]
+        for each in mounted(render(files=(tmp_path / "values.yaml",)))
+    }
     assert specs == {
         "tags": {"policy": "image-tags", "validationActions": ["Warn"], "failurePolicy": "Ignore"},
         "ports": {"policy": "host-ports", "validationActions": ["Audit"], "failurePolicy": "Fail"},
@@ -110,7 +143,11 @@ def test_the_action_applies_to_own_policies(render, tmp_path):
 )
 def test_the_failure_policy_can_be_chosen(render, action, chosen, expected):
     """The behaviour during an outage is separate from the action."""
-    objects = render("policies.preset=production", f"policies.action={action}", f"policies.failurePolicy={chosen}")
+    objects = render(
+        "policies.preset=production",
+        f"policies.action={action}",
+        f"policies.failurePolicy={chosen}",
+    )
     assert [policy["spec"].get("failurePolicy") for policy in mounted(objects)] == [expected] * 4
 
 

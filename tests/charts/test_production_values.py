@@ -15,7 +15,9 @@ PAIRS = ("gatewright-ca", "gatewright-webhook")
 def test_cert_managers_authority_keeps_its_key(render):
     """A renewed CA certificate then still verifies pods that serve the old pair."""
     objects = render("certManager.enabled=true")
-    rotation = {name: objects["Certificate", name]["spec"]["privateKey"]["rotationPolicy"] for name in PAIRS}
+    rotation = {
+        name: objects["Certificate", name]["spec"]["privateKey"]["rotationPolicy"] for name in PAIRS
+    }
     assert rotation == {"gatewright-ca": "Never", "gatewright-webhook": "Always"}
 
 
@@ -40,7 +42,12 @@ def test_common_labels_are_on_everything(render):
 def test_specific_labels_override_common_ones(render):
     """Each label appears once: the pod's or the monitor's, else the common one; selectors are unchanged."""
     common = "commonLabels.team=platform,commonLabels.app\\.kubernetes\\.io/name=other"
-    objects = render(common, "podLabels.team=gate", "serviceMonitor.enabled=true", "serviceMonitor.labels.team=metrics")
+    objects = render(
+        common,
+        "podLabels.team=gate",
+        "serviceMonitor.enabled=true",
+        "serviceMonitor.labels.team=metrics",
+    )
     labels = objects["Deployment", DEPLOYMENTS[0]]["spec"]["template"]["metadata"]["labels"]
     assert (labels["team"], labels["app.kubernetes.io/name"]) == ("gate", "gatewright")
     assert objects["ServiceMonitor", "gatewright"]["metadata"]["labels"]["team"] == "metrics"
@@ -49,7 +56,9 @@ def test_specific_labels_override_common_ones(render):
 
 def test_the_cluster_may_choose_the_ids(render):
     """OpenShift assigns ids to namespaces, and rejects pods with others."""
-    objects = render(*(f"podSecurityContext.{key}=null" for key in ("runAsUser", "runAsGroup", "fsGroup")))
+    objects = render(
+        *(f"podSecurityContext.{key}=null" for key in ("runAsUser", "runAsGroup", "fsGroup"))
+    )
     for name in DEPLOYMENTS:
         assert objects.pod(name)["securityContext"] == {
             "runAsNonRoot": True,
@@ -77,7 +86,11 @@ def test_the_controller_has_the_rights_of_its_kinds(render, chosen, extra, argum
     """Unselected kinds give no rights; a package brings those of its own kinds."""
     objects = render(f"kinds={{{chosen}}}", *([f"extraKinds={{{extra}}}"] if extra else []))
     rules = rbac.controller([kind for kind in own_kinds() if kind.resource.kind in kinds])
-    expected = {(each["apiGroups"][0], each["resources"][0], verb) for each in rules for verb in each["verbs"]}
+    expected = {
+        (each["apiGroups"][0], each["resources"][0], verb)
+        for each in rules
+        for verb in each["verbs"]
+    }
     registering = {"admissionregistration.k8s.io", "apiextensions.k8s.io"}
     granted = {each for each in objects.rights(DEPLOYMENTS[0]) if each[0] not in registering}
     assert granted == expected
@@ -93,7 +106,9 @@ def test_all_kinds_are_the_sum_of_each(render):
 def test_namespaces_can_be_excluded_from_the_webhook(render):
     """The controller gets them as an argument, since it registers the webhook."""
     given = "--excluded-namespaces=calico-system,cert-manager"
-    assert given in render("webhook.excludedNamespaces={calico-system,cert-manager}").arguments(DEPLOYMENTS[0])
+    assert given in render("webhook.excludedNamespaces={calico-system,cert-manager}").arguments(
+        DEPLOYMENTS[0]
+    )
 
 
 def test_network_policies(render):
@@ -104,10 +119,18 @@ def test_network_policies(render):
         pods = objects["Deployment", name]["spec"]["template"]["metadata"]["labels"]
         assert spec["podSelector"]["matchLabels"].items() <= pods.items()
         assert spec["policyTypes"] == ["Ingress", "Egress"]
-    monitoring = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}
+    monitoring = {
+        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}
+    }
     scraped = {"ports": [{"port": "metrics"}], "from": [monitoring]}
-    assert (controller["ingress"], webhook["ingress"]) == ([scraped], [scraped, {"ports": [{"port": "https"}]}])
-    out = [{"ports": [{"port": 443}, {"port": 6443}]}, {"ports": [{"port": 53, "protocol": "UDP"}, {"port": 53}]}]
+    assert (controller["ingress"], webhook["ingress"]) == (
+        [scraped],
+        [scraped, {"ports": [{"port": "https"}]}],
+    )
+    out = [
+        {"ports": [{"port": 443}, {"port": 6443}]},
+        {"ports": [{"port": 53, "protocol": "UDP"}, {"port": 53}]},
+    ]
     answers = {"ports": [{"port": "https"}], "to": [{"podSelector": webhook["podSelector"]}]}
     assert (controller["egress"], webhook["egress"]) == ([*out, answers], out)
 

@@ -10,7 +10,10 @@ from tests.charts.conftest import Result
 from tests.charts.rendered import CHART, MODES, NAMESPACE, Object
 from tests.controlplane.plane import ControlPlane
 
-OPERATORS = ("cert-manager.io", "monitoring.coreos.com")  # groups that a bare cluster does not serve
+OPERATORS = (
+    "cert-manager.io",
+    "monitoring.coreos.com",
+)  # groups that a bare cluster does not serve
 
 CONFIGURATION = ("validatingwebhookconfiguration", "gatewright")
 FILLED = {
@@ -21,10 +24,21 @@ FILLED = {
         {
             "name": "validate.gatewright.io",
             "admissionReviewVersions": ["v1"],
-            "clientConfig": {"service": {"name": "gatewright-webhook", "namespace": NAMESPACE, "path": "/validate"}},
+            "clientConfig": {
+                "service": {
+                    "name": "gatewright-webhook",
+                    "namespace": NAMESPACE,
+                    "path": "/validate",
+                }
+            },
             "sideEffects": "None",
             "rules": [
-                {"apiGroups": ["none.example.com"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*"]}
+                {
+                    "apiGroups": ["none.example.com"],
+                    "apiVersions": ["*"],
+                    "operations": ["*"],
+                    "resources": ["*"],
+                }
             ],
         }
     ],
@@ -38,28 +52,43 @@ CONVERSION = {
 
 
 @pytest.mark.controlplane
-def test_the_server_takes_every_mode(template: Callable[..., Result], control_plane: ControlPlane, namespace: str):
+def test_the_server_takes_every_mode(
+    template: Callable[..., Result], control_plane: ControlPlane, namespace: str
+):
     """The API server accepts every rendered object of a group that it serves, strictly and without a warning."""
     objects: list[Object] = []
     for mode in MODES:
         rendered = template(files=(mode,) if mode else (), release="dry-run", namespace=namespace)
         assert rendered.returncode == 0, rendered.stderr
         for document in parse_documents(rendered.stdout.encode(), f"as rendered for {mode}"):
-            if not document.value["apiVersion"].startswith(OPERATORS) and document.value not in objects:
+            if (
+                not document.value["apiVersion"].startswith(OPERATORS)
+                and document.value not in objects
+            ):
                 objects.append(document.value)
-    # Server-side, because other tests may have made some of these objects: a client-side apply would warn of that.
-    options = ["--server-side", "--force-conflicts", "--dry-run=server", "--validate=strict", "-f", "-"]
+    # Server-side, because other tests may have made some of these objects: a client-side apply
+    # would warn of that.
+    options = [
+        "--server-side",
+        "--force-conflicts",
+        "--dry-run=server",
+        "--validate=strict",
+        "-f",
+        "-",
+    ]
     manifest = {"apiVersion": "v1", "kind": "List", "items": objects}
     applied = control_plane.kubectl("apply", *options, input=manifest)
     assert (applied.stderr, len(applied.stdout.splitlines())) == ("", len(objects))
 
 
 @pytest.mark.controlplane("kube-controller-manager", "kube-scheduler", "hollow-kubelet")
-def test_a_release_lives_and_ends(own_control_plane: Callable[..., ControlPlane], helm: Path, tmp_path: Path):
+def test_a_release_lives_and_ends(
+    own_control_plane: Callable[..., ControlPlane], helm: Path, tmp_path: Path
+):
     """An upgrade keeps what the controller filled in and restores what is gone; definitions outlive an uninstall.
 
-    They were there before, as `make install` brings them, and become the chart's. The hooks of the test and of the
-    uninstall end (simulated nodes run nothing) and leave nothing behind.
+    They were there before, as `make install` brings them, and become the chart's. The hooks of the
+    test and of the uninstall end (simulated nodes run nothing) and leave nothing behind.
     """
     plane = own_control_plane(audit=False)
     environment = {"KUBECONFIG": str(plane.kubeconfig), "HOME": str(tmp_path)}
@@ -80,9 +109,17 @@ def test_a_release_lives_and_ends(own_control_plane: Callable[..., ControlPlane]
     plane.kubectl("apply", "-f", str(CHART.parents[1] / "config/crd/bases"))
     run("install", str(CHART), "--create-namespace", "--take-ownership")
     assert webhooks() == ""
-    plane.kubectl("apply", "--server-side", "--field-manager=gatewright-controller", "-f", "-", input=FILLED)
+    plane.kubectl(
+        "apply", "--server-side", "--field-manager=gatewright-controller", "-f", "-", input=FILLED
+    )
     conversion = json.dumps({"spec": {"conversion": CONVERSION}})
-    plane.kubectl("patch", *CRD, "--type=merge", "--field-manager=gatewright-controller", f"--patch={conversion}")
+    plane.kubectl(
+        "patch",
+        *CRD,
+        "--type=merge",
+        "--field-manager=gatewright-controller",
+        f"--patch={conversion}",
+    )
     run("upgrade", str(CHART), "--set=policies.preset=production")
     assert webhooks() == "validate.gatewright.io"
     assert plane.kubectl("get", *CRD, "-o=jsonpath={.spec.conversion.strategy}").stdout == "Webhook"
@@ -94,7 +131,9 @@ def test_a_release_lives_and_ends(own_control_plane: Callable[..., ControlPlane]
     run("test")
     run("uninstall")
     hooks = "jobs,pods,serviceaccounts,roles,rolebindings,clusterroles,clusterrolebindings"
-    left = plane.kubectl("get", hooks, "-A", "-l=app.kubernetes.io/name=gatewright", "-o=name").stdout
+    left = plane.kubectl(
+        "get", hooks, "-A", "-l=app.kubernetes.io/name=gatewright", "-o=name"
+    ).stdout
     assert [each for each in left.split() if "uninstall" in each or "test" in each] == []
     assert plane.kubectl("get", *CONFIGURATION, check=False).returncode != 0
     plane.kubectl("get", "crd", "webapps.example.com")

@@ -53,16 +53,26 @@ def test_the_commands_accept_their_arguments(render, mode: Path | None):
             command = gatewright.get_command(click.Context(gatewright), verb)
             context = command.make_context(name, arguments, help_option_names=["-h", "--help"])
             source = context.get_parameter_source
-            given = {key: context.params[key] for key in context.params if source(key) is ParameterSource.COMMANDLINE}
+            given = {
+                key: context.params[key]
+                for key in context.params
+                if source(key) is ParameterSource.COMMANDLINE
+            }
             load_settings(given, environment={})
 
 
 def test_every_setting_can_be_set(render, tmp_path: Path):
     """A setting without a chart key is an environment variable of one or both processes."""
-    values = {"env": {"GATEWRIGHT_POD_KINDS": "a/v1/B=spec"}, "controller": {"env": {"GATEWRIGHT_WORKERS": "10"}}}
+    values = {
+        "env": {"GATEWRIGHT_POD_KINDS": "a/v1/B=spec"},
+        "controller": {"env": {"GATEWRIGHT_WORKERS": "10"}},
+    }
     (tmp_path / "values.yaml").write_text(yaml.safe_dump(values))
     found = {
-        name: {each["name"]: each["value"] for each in object["spec"]["template"]["spec"]["containers"][0]["env"]}
+        name: {
+            each["name"]: each["value"]
+            for each in object["spec"]["template"]["spec"]["containers"][0]["env"]
+        }
         for (kind, name), object in render(files=(tmp_path / "values.yaml",)).items()
         if kind == "Deployment"
     }
@@ -83,17 +93,30 @@ def test_the_published_values_are_the_defaults(render, tmp_path: Path):
     objects, default = render(files=(tmp_path / "values.yaml",)), render()
     for name in DEPLOYMENTS:
         ((by_name,), (_, by_component)) = (kept_apart(each, name) for each in (objects, default))
-        assert by_name == {"key": "app.kubernetes.io/name", "operator": "In", "values": ["gatewright"]}
+        assert by_name == {
+            "key": "app.kubernetes.io/name",
+            "operator": "In",
+            "values": ["gatewright"],
+        }
         component = name.removeprefix("gatewright-")
-        assert by_component == {"key": "app.kubernetes.io/component", "operator": "In", "values": [component]}
+        assert by_component == {
+            "key": "app.kubernetes.io/component",
+            "operator": "In",
+            "values": [component],
+        }
         del objects.pod(name)["affinity"], default.pod(name)["affinity"]
     assert objects == default
 
 
 def kept_apart(objects, name):
     """Return the expressions that say which pods a Deployment's pods keep away from."""
-    (term,) = objects.pod(name)["affinity"]["podAntiAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"]
-    assert (term["weight"], term["podAffinityTerm"]["topologyKey"]) == (100, "kubernetes.io/hostname")
+    (term,) = objects.pod(name)["affinity"]["podAntiAffinity"][
+        "preferredDuringSchedulingIgnoredDuringExecution"
+    ]
+    assert (term["weight"], term["podAffinityTerm"]["topologyKey"]) == (
+        100,
+        "kubernetes.io/hostname",
+    )
     return term["podAffinityTerm"]["labelSelector"]["matchExpressions"]
 
 
@@ -159,10 +182,16 @@ def test_without_leader_election_there_is_no_lease(render, replicas):
 def test_the_lease_is_the_controllers_to_configure(render):
     """Name and times reach the controller, and the name its rights."""
     objects = render("leaderElection.id=lock", "leaderElection.leaseDuration=30s")
-    assert {"--lease-name=lock", "--lease-duration=30s", "--renew-deadline=10s", "--retry-period=2s"} <= set(
-        objects.arguments("gatewright-controller-manager")
-    )
-    assert [rule.get("resourceNames") for rule in objects.rules("Role", "gatewright-controller-manager", "leases")] == [
+    assert {
+        "--lease-name=lock",
+        "--lease-duration=30s",
+        "--renew-deadline=10s",
+        "--retry-period=2s",
+    } <= set(objects.arguments("gatewright-controller-manager"))
+    assert [
+        rule.get("resourceNames")
+        for rule in objects.rules("Role", "gatewright-controller-manager", "leases")
+    ] == [
         None,
         ["lock"],
     ]
@@ -174,7 +203,9 @@ def test_full_name_override_renames_everything(render):
     assert ("Deployment", "webapp-operator-controller-manager") in objects
     assert ("ValidatingWebhookConfiguration", "webapp-operator") in objects
     assert not [name for _, name in objects if name.startswith("gatewright")]
-    assert "--lease-name=webapp-operator-controller-lock" in objects.arguments("webapp-operator-controller-manager")
+    assert "--lease-name=webapp-operator-controller-lock" in objects.arguments(
+        "webapp-operator-controller-manager"
+    )
 
 
 def test_the_webhook_judges_children_as_the_controller_makes_them(render):
@@ -202,7 +233,9 @@ def test_name_override_reaches_the_affinity(render):
 def test_a_setting_for_one_deployment_leaves_the_other_alone(render):
     """Under `controller` or `webhook`, image and resources change key by key, other settings as a whole."""
     objects = render(files=(CHART / "ci/names-values.yaml",))
-    controller, webhook = (objects.pod(f"webapp-operator-{name}") for name in ("controller-manager", "webhook"))
+    controller, webhook = (
+        objects.pod(f"webapp-operator-{name}") for name in ("controller-manager", "webhook")
+    )
     assert controller["containers"][0]["resources"]["limits"] == {"cpu": "500m", "memory": "1Gi"}
     assert webhook["containers"][0]["resources"]["limits"] == {"memory": "512Mi"}
     assert "affinity" in controller
@@ -217,7 +250,11 @@ def test_a_setting_for_one_deployment_leaves_the_other_alone(render):
 def test_without_the_webhook_only_the_controller_is_left(render):
     """A controller alone has no rights on webhook configurations or Secrets."""
     objects = render("webhook.enabled=false")
-    assert not [name for kind, name in objects if "webhook" in name or "Webhook" in kind or kind == "ConfigMap"]
+    assert not [
+        name
+        for kind, name in objects
+        if "webhook" in name or "Webhook" in kind or kind == "ConfigMap"
+    ]
     assert not objects.rules("Role", "gatewright-controller-manager", "secrets")
     assert "volumes" not in objects.pod("gatewright-controller-manager")
 
@@ -231,13 +268,19 @@ def test_cert_manager_takes_over(render, key):
     assert "gatewright-webhook.gatewright-system.svc" in certificate["dnsNames"]
     for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"):
         annotations = objects[kind, "gatewright"]["metadata"]["annotations"]
-        assert annotations == {"cert-manager.io/inject-ca-from": "gatewright-system/gatewright-webhook"}
+        assert annotations == {
+            "cert-manager.io/inject-ca-from": "gatewright-system/gatewright-webhook"
+        }
     assert not objects.rules("Role", "gatewright-controller-manager", "secrets")
 
 
 def policy(name):
     """Return a values file with one policy object of one's own."""
-    about = {"apiVersion": "gatewright.io/v1alpha1", "kind": "ClusterAdmissionPolicy", "metadata": {"name": "mine"}}
+    about = {
+        "apiVersion": "gatewright.io/v1alpha1",
+        "kind": "ClusterAdmissionPolicy",
+        "metadata": {"name": "mine"},
+    }
     return {"objects": [{**about, "spec": {"policy": name}}]}
 
 
@@ -247,7 +290,9 @@ def test_an_unknown_policy_fails(template, tmp_path: Path):
     for more in ({}, {"modules": {"image_tag.py": ""}}, {"extraNames": ["image-tag"]}):
         file.write_text(yaml.safe_dump({"policies": {**policy("image-tag"), **more}}))
         result = template(files=(file,))
-        assert ("at '/policies/objects/0/spec/policy': value must be one of" in result.stderr) == (not more)
+        assert ("at '/policies/objects/0/spec/policy': value must be one of" in result.stderr) == (
+            not more
+        )
         assert (result.returncode == 0) == bool(more)
 
 
@@ -256,7 +301,10 @@ def test_an_unknown_kind_of_policy_object_fails(template, tmp_path: Path):
     values = policy("image-tags")
     values["objects"][0]["kind"] = "ClusterPolicy"
     (tmp_path / "values.yaml").write_text(yaml.safe_dump({"policies": values}))
-    assert "at '/policies/objects/0/kind': value must be one of" in template(files=(tmp_path / "values.yaml",)).stderr
+    assert (
+        "at '/policies/objects/0/kind': value must be one of"
+        in template(files=(tmp_path / "values.yaml",)).stderr
+    )
 
 
 @pytest.mark.parametrize("lines", [len((CHART / "values.yaml").read_text().splitlines())])

@@ -40,7 +40,12 @@ def page(text: str, rights: Mapping[str, Sequence[Mapping[str, list[str]]]]) -> 
     cells = ((f"`{path}`", _default(value), meaning) for path, value, meaning in rows(text))
     lines = (" | ".join(each.replace("|", "\\|") for each in row) for row in cells)
     values = "".join(f"| {line} |\n" for line in lines)
-    return PAGE.format(about=about) + values + RIGHTS + "".join(_row(kind, rules) for kind, rules in rights.items())
+    return (
+        PAGE.format(about=about)
+        + values
+        + RIGHTS
+        + "".join(_row(kind, rules) for kind, rules in rights.items())
+    )
 
 
 def _row(kind: str, rules: Sequence[Mapping[str, list[str]]]) -> str:
@@ -79,5 +84,9 @@ def _at(value: Any, path: list[str]) -> Any:
 
 
 def _default(value: Any) -> str:
-    written = yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=1000).removesuffix("...\n").strip()
+    written = (
+        yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=1000)
+        .removesuffix("...\n")
+        .strip()
+    )
     return f"`{written}`" if len(written) <= LONG else "[values.yaml](values.yaml)"

@@ -13,7 +13,9 @@ CONFIG = Path(__file__).parents[2] / "config"
 @pytest.fixture(scope="package")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     """The plain manifests applied in their order, each without a word of warning."""
-    with ControlPlane.start(tmp_path_factory.mktemp("controlplane") / "installed", audit=False) as plane:
+    with ControlPlane.start(
+        tmp_path_factory.mktemp("controlplane") / "installed", audit=False
+    ) as plane:
         for directory in ("crd/bases", "rbac", "manager"):
             assert plane.kubectl("apply", "-f", str(CONFIG / directory)).stderr == ""
         plane.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=20s")

@@ -23,7 +23,11 @@ def custom(group: str, plural: str, kind: str) -> Object:
 
 def workload(kind: str, name: str, **spec: Any) -> Object:
     """A workload that uses the ConfigMap of the sample AppConfig."""
-    container = {"name": "app", "image": IMAGE, "envFrom": [{"configMapRef": {"name": "shop-config"}}]}
+    container = {
+        "name": "app",
+        "image": IMAGE,
+        "envFrom": [{"configMapRef": {"name": "shop-config"}}],
+    }
     labels = {"app": name}
     template = {"metadata": {"labels": labels}, "spec": {"containers": [container]}}
     return {
@@ -63,7 +67,10 @@ MORE = [
     {
         "apiVersion": "example.com/v1",
         "kind": "WebApp",
-        "metadata": {"name": "of-an-earlier-operator", "finalizers": ["webapp.example.com/finalizer"]},
+        "metadata": {
+            "name": "of-an-earlier-operator",
+            "finalizers": ["webapp.example.com/finalizer"],
+        },
         "spec": {"replicas": 1, "image": IMAGE},
     },
     {
@@ -82,7 +89,11 @@ MORE = [
         "apiVersion": "gatewright.io/v1alpha1",
         "kind": "PolicyException",
         "metadata": {"name": "black-friday"},
-        "spec": {"reason": "traffic", "expires": "2126-12-01T00:00:00Z", "exceptions": [{"policy": "replica-limits"}]},
+        "spec": {
+            "reason": "traffic",
+            "expires": "2126-12-01T00:00:00Z",
+            "exceptions": [{"policy": "replica-limits"}],
+        },
     },
     {
         "apiVersion": "app.example.com/v1",
@@ -91,7 +102,8 @@ MORE = [
         "spec": {"database": {"type": "mysql", "backup": {"enabled": True}}},
     },
 ]
-# What people change, in this order: object, merge patch, and what then shows that the controller saw to it.
+# What people change, in this order: object, merge patch, and what then shows that the controller
+# saw to it.
 CHANGES: list[tuple[str, Object, tuple[str, ...]]] = [
     (
         "ecommerceplatform/production-store",
@@ -120,7 +132,11 @@ CHANGES: list[tuple[str, Object, tuple[str, ...]]] = [
         {"spec": {"database": {"backup": {"retention": "7d"}}}},
         (),
     ),
-    ("appstack/mysql-stack", {"spec": {"database": {"backup": {"enabled": False}}}}, ("backup/mysql-stack-db-backup",)),
+    (
+        "appstack/mysql-stack",
+        {"spec": {"database": {"backup": {"enabled": False}}}},
+        ("backup/mysql-stack-db-backup",),
+    ),
     ("appstack/mysql-stack", {"spec": {"database": None}}, ("statefulset/mysql-stack-db",)),
     ("postgresql/test-db", {"spec": {"users": [{"name": "one"}]}}, ()),
     ("appconfig/shop", {"spec": {"config": {"LOG_LEVEL": "debug"}}}, ()),

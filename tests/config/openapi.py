@@ -22,7 +22,9 @@ def published(plane: ControlPlane) -> dict[str, Any]:
     schemas: dict[str, Any] = {}
     kinds: dict[str, str] = {}
     wanted = {kind for _, kind in KINDS} | {"Scale", "LimitRange"}
-    for group_version in sorted({each for kind in KINDS.values() for each in _served(kind.group, index)}):
+    for group_version in sorted(
+        {each for kind in KINDS.values() for each in _served(kind.group, index)}
+    ):
         found = _get(plane, index[group_version]["serverRelativeURL"])["components"]["schemas"]
         schemas |= found
         for name, schema in found.items():
@@ -78,15 +80,21 @@ def _type(schema: dict[str, Any], schemas: dict[str, Any], types: dict[str, dict
 
 def _get(plane: ControlPlane, path: str) -> Any:
     command = [find_binaries()["kubectl"], "--kubeconfig", plane.kubeconfig, "get", "--raw", path]
-    return json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True, timeout=60).stdout)
+    return json.loads(
+        subprocess.run(command, stdout=subprocess.PIPE, check=True, timeout=60).stdout
+    )
 
 
 def text(plane: ControlPlane) -> str:
     """The file as it is committed: a type a line."""
     found = published(plane)
-    types = ",\n".join(f"  {json.dumps(name)}: {json.dumps(fields)}" for name, fields in found["types"].items())
+    types = ",\n".join(
+        f"  {json.dumps(name)}: {json.dumps(fields)}" for name, fields in found["types"].items()
+    )
     kinds = json.dumps(found["kinds"], indent=1)
-    return f'{{"kubernetes": "{found["kubernetes"]}",\n"kinds": {kinds},\n"types": {{\n{types}\n}}}}\n'
+    return (
+        f'{{"kubernetes": "{found["kubernetes"]}",\n"kinds": {kinds},\n"types": {{\n{types}\n}}}}\n'
+    )
 
 
 if __name__ == "__main__":

@@ -44,13 +44,25 @@ def from_types() -> dict[str, str]:
 
 def presets() -> dict[str, str]:
     """The policy sets that the chart offers, by file name."""
-    return {path.name: path.read_text() for path in sorted((ROOT / "config/policies").glob("*.yaml"))}
+    return {
+        path.name: path.read_text() for path in sorted((ROOT / "config/policies").glob("*.yaml"))
+    }
 
 
 def from_chart(helm: Path) -> dict[str, str]:
     """The files made from the chart, which reads those of `from_types`."""
-    command = [helm, "template", "gatewright", ROOT / CHART, "--namespace", "gatewright-system", "--no-hooks"]
-    return plain(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, timeout=60).stdout)
+    command = [
+        helm,
+        "template",
+        "gatewright",
+        ROOT / CHART,
+        "--namespace",
+        "gatewright-system",
+        "--no-hooks",
+    ]
+    return plain(
+        subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, timeout=60).stdout
+    )
 
 
 def from_values() -> dict[str, str]:
@@ -79,9 +91,12 @@ def with_names(schema: str) -> str:
 def from_policies() -> dict[str, str]:
     """The pages of the policies, made from their modules and cases."""
     policies = catalogue()
-    written = {f"{name}.md": pages.page(policy, examples(name)) for name, policy in policies.items()}
+    written = {
+        f"{name}.md": pages.page(policy, examples(name)) for name, policy in policies.items()
+    }
     return {
-        f"docs/policies/{name}": text for name, text in {"README.md": pages.index(policies.values()), **written}.items()
+        f"docs/policies/{name}": text
+        for name, text in {"README.md": pages.index(policies.values()), **written}.items()
     }
 
 
@@ -89,9 +104,14 @@ def from_code() -> dict[str, str]:
     """The reference, made from types, kinds, settings and collectors; and the list of the pages of kinds."""
     return {
         "docs/kinds/README.md": reference.kinds_index(own_kinds()),
-        "docs/reference/api.md": reference.api(crds.kinds(), {kind.type: kind for kind in own_kinds()}),
+        "docs/reference/api.md": reference.api(
+            crds.kinds(), {kind.type: kind for kind in own_kinds()}
+        ),
         "docs/reference/report.schema.json": json_output.schema(),
-        **{f"docs/reference/{name}": text for name, text in editor_schemas.render(catalogue().values()).items()},
+        **{
+            f"docs/reference/{name}": text
+            for name, text in editor_schemas.render(catalogue().values()).items()
+        },
         "docs/reference/settings.md": reference.settings(taken()),
         "docs/reference/metrics.md": reference.metrics(collectors()),
     }
@@ -99,9 +119,16 @@ def from_code() -> dict[str, str]:
 
 def taken() -> dict[str, list[str]]:
     """The commands that take each setting."""
-    options = {name: importlib.import_module(f"gatewright.commands.{name}").command.params for name in COMMANDS}
+    options = {
+        name: importlib.import_module(f"gatewright.commands.{name}").command.params
+        for name in COMMANDS
+    }
     return {
-        setting: [name for name, given in options.items() if any(_sets(each, setting, field) for each in given)]
+        setting: [
+            name
+            for name, given in options.items()
+            if any(_sets(each, setting, field) for each in given)
+        ]
         for setting, field in Settings.model_fields.items()
     }
 
@@ -142,7 +169,11 @@ def examples(name: str) -> Iterator[pages.Example]:
 
 
 def _allowed(trial: Trial) -> str | None:
-    return "is allowed." if trial.expect == "allowed" and trial.admission.operation in ("CREATE", "CONNECT") else None
+    return (
+        "is allowed."
+        if trial.expect == "allowed" and trial.admission.operation in ("CREATE", "CONNECT")
+        else None
+    )
 
 
 def _denied(trial: Trial) -> str | None:

@@ -105,7 +105,9 @@ def test_a_description_has_the_default():
 class Gadget(CustomResource):
     """A minimal kind."""
 
-    definition = Definition("test.example.com", "v1", "Gadget", "gadgets", columns=(Column("Size", ".spec.size"),))
+    definition = Definition(
+        "test.example.com", "v1", "Gadget", "gadgets", columns=(Column("Size", ".spec.size"),)
+    )
     spec: Part
 
 
@@ -145,7 +147,10 @@ def test_several_versions_are_one_definition():
         ("v1", True, False),
         ("v2", True, True),
     ]
-    assert "always" in spec["versions"][1]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+    assert (
+        "always"
+        in spec["versions"][1]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+    )
     assert "conversion" not in spec
     assert crds.of_several_versions() == ["voteconfigs.voting.schoolofdevops.com"]
 
@@ -161,9 +166,15 @@ def test_only_our_own_kinds_are_rendered():
 class TestInstalled:
     def test_the_crd_is_established(self, installed: ControlPlane):
         """S1: discovery lists the kind with its short name and categories."""
-        assert "webapps.example.com" in installed.kubectl("get", "crd", "webapps.example.com").stdout
-        lines = installed.kubectl("api-resources", "--api-group=example.com", "--no-headers").stdout.splitlines()
-        assert ["webapps", "wa", "example.com/v1", "true", "WebApp"] in [line.split() for line in lines]
+        assert (
+            "webapps.example.com" in installed.kubectl("get", "crd", "webapps.example.com").stdout
+        )
+        lines = installed.kubectl(
+            "api-resources", "--api-group=example.com", "--no-headers"
+        ).stdout.splitlines()
+        assert ["webapps", "wa", "example.com/v1", "true", "WebApp"] in [
+            line.split() for line in lines
+        ]
         assert "webapps" in installed.kubectl("api-resources", "--categories=gatewright").stdout
 
     def test_the_sample_is_accepted(self, installed: ControlPlane):
@@ -173,12 +184,17 @@ class TestInstalled:
         assert shown[0].split() == ["NAME", "PHASE", "DESIRED", "READY", "IMAGE", "AGE"]
         assert shown[1].split()[:3] == ["my-webapp", "3", "nginx:1.21"]
         assert "Cpu:     500m" in installed.kubectl("describe", "webapp", "my-webapp").stdout
-        found = installed.kubectl("get", "wa", "--field-selector=spec.image=nginx:1.21", "-o", "name").stdout
+        found = installed.kubectl(
+            "get", "wa", "--field-selector=spec.image=nginx:1.21", "-o", "name"
+        ).stdout
         assert found == "webapp.example.com/my-webapp\n"
 
     def test_a_field_is_explained(self, installed: ControlPlane):
         """`kubectl explain` describes it."""
-        assert "Port of the container, and of the Service" in installed.kubectl("explain", "webapp.spec.port").stdout
+        assert (
+            "Port of the container, and of the Service"
+            in installed.kubectl("explain", "webapp.spec.port").stdout
+        )
 
     def test_no_version_loses_the_others_fields(self, installed: ControlPlane):
         """While no webhook converts, each version keeps the other's fields through any update."""
@@ -189,9 +205,13 @@ class TestInstalled:
         installed.kubectl("label", f"voteconfigs.v1alpha1.{group}/new", "seen=yes")
         old = {"question": "Which?", "options": [{"id": "a", "label": "Cats"}]}
         about = {"kind": "VoteConfig", "metadata": {"name": "old"}}
-        installed.kubectl("apply", "-f-", input={"apiVersion": f"{group}/v1alpha1", **about, "spec": old})
+        installed.kubectl(
+            "apply", "-f-", input={"apiVersion": f"{group}/v1alpha1", **about, "spec": old}
+        )
         installed.kubectl("label", f"voteconfigs.v1.{group}/old", "seen=yes")
-        stored = json.loads(installed.kubectl("get", "voteconfigs", "-l=seen", "-o=json").stdout)["items"]
+        stored = json.loads(installed.kubectl("get", "voteconfigs", "-l=seen", "-o=json").stdout)[
+            "items"
+        ]
         assert [each["spec"] for each in stored] == [new, old]
 
     @pytest.mark.parametrize(
@@ -202,7 +222,9 @@ class TestInstalled:
             ("my-widget", "widget/my-widget", 1000, None),
         ],
     )
-    def test_it_scales(self, installed: ControlPlane, sample: str, object: str, most: int, beyond: str | None):
+    def test_it_scales(
+        self, installed: ControlPlane, sample: str, object: str, most: int, beyond: str | None
+    ):
         """`kubectl scale` works within the schema's bounds only."""
         installed.kubectl("apply", "-f", f"config/samples/{sample}.yaml")
         installed.kubectl("scale", object, f"--replicas={most}")
@@ -213,8 +235,18 @@ class TestInstalled:
         ("spec", "message"),
         [
             ({"replicas": 1, "image": "shop:1", "port": None, "resources": None}, None),
-            ({"replicas": 1, "image": "shop:1", "resources": {"limits": {"cpu": 1, "memory": "1.5Gi"}}}, None),
-            ({"replicas": 1, "image": "shop:1", "resources": {"limits": {"cpu": "much"}}}, "spec.resources.limits.cpu"),
+            (
+                {
+                    "replicas": 1,
+                    "image": "shop:1",
+                    "resources": {"limits": {"cpu": 1, "memory": "1.5Gi"}},
+                },
+                None,
+            ),
+            (
+                {"replicas": 1, "image": "shop:1", "resources": {"limits": {"cpu": "much"}}},
+                "spec.resources.limits.cpu",
+            ),
             (
                 {"replicas": 1, "image": "shop:1", "securityContext": {"runAsUser": "me"}},
                 "spec.securityContext.runAsUser",
@@ -227,7 +259,14 @@ class TestInstalled:
     )
     def test_the_schema_validates(self, installed: ControlPlane, spec, message):
         """Valid values are accepted without a warning, invalid ones rejected with the field's path."""
-        object = {"apiVersion": "example.com/v1", "kind": "WebApp", "metadata": {"name": "tried"}, "spec": spec}
-        answer = installed.kubectl("create", "--dry-run=server", "-f", "-", input=object, check=False)
+        object = {
+            "apiVersion": "example.com/v1",
+            "kind": "WebApp",
+            "metadata": {"name": "tried"},
+            "spec": spec,
+        }
+        answer = installed.kubectl(
+            "create", "--dry-run=server", "-f", "-", input=object, check=False
+        )
         assert (message or "") in answer.stderr
         assert bool(answer.stderr) == (message is not None)

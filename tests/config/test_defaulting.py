@@ -7,18 +7,29 @@ import pytest
 from config.api.webapp import WebApp
 from config.defaulting import defaulted, defaulted_as
 
-RESOURCES = {"limits": {"cpu": "500m", "memory": "512Mi"}, "requests": {"cpu": "100m", "memory": "128Mi"}}
+RESOURCES = {
+    "limits": {"cpu": "500m", "memory": "512Mi"},
+    "requests": {"cpu": "100m", "memory": "128Mi"},
+}
 
 
 def webapp(**spec):
     """A WebApp with a spec."""
-    return {"apiVersion": "example.com/v1", "kind": "WebApp", "metadata": {"name": "shop"}, "spec": spec}
+    return {
+        "apiVersion": "example.com/v1",
+        "kind": "WebApp",
+        "metadata": {"name": "shop"},
+        "spec": spec,
+    }
 
 
 @pytest.mark.parametrize(
     ("spec", "filled"),
     [
-        ({"replicas": 1, "image": "x"}, {"replicas": 1, "image": "x", "port": 8080, "resources": RESOURCES}),
+        (
+            {"replicas": 1, "image": "x"},
+            {"replicas": 1, "image": "x", "port": 8080, "resources": RESOURCES},
+        ),
         ({"port": None, "resources": None}, {"port": 8080, "resources": RESOURCES}),
         ({"port": 80, "resources": {}}, {"port": 80, "resources": {}}),
         (

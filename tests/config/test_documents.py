@@ -74,7 +74,10 @@ def test_a_list_is_its_items():
     """A List, as kubectl prints it, is parsed as its items, each with its line."""
     text = b"apiVersion: v1\nkind: List\nitems:\n- kind: A\n- kind: B\n  metadata:\n    name: b\n"
     documents = list(parse_documents(text, "x.yaml"))
-    assert [(document.value["kind"], document.line(), document.line("metadata.name")) for document in documents] == [
+    assert [
+        (document.value["kind"], document.line(), document.line("metadata.name"))
+        for document in documents
+    ] == [
         ("A", 4, 4),
         ("B", 5, 7),
     ]
@@ -99,7 +102,11 @@ def test_lists_of_one_kind_and_lists_in_lists_are_parsed_as_their_items():
 
 def test_the_items_of_a_list_may_come_from_an_anchor():
     """They have the line of the list then."""
-    documents = list(parse_documents(b"a: &a\n  items: [{kind: A}]\n---\n<<: {items: [{kind: B}]}\nkind: List\n", "x"))
+    documents = list(
+        parse_documents(
+            b"a: &a\n  items: [{kind: A}]\n---\n<<: {items: [{kind: B}]}\nkind: List\n", "x"
+        )
+    )
     assert [(each.value, each.line()) for each in documents][1:] == [({"kind": "B"}, 4)]
 
 
@@ -162,16 +169,32 @@ BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
     ("text", "told"),
     [
         pytest.param("a: 1\nb: 2\na: 3\n", "x.yaml:3: duplicate key 'a'", id="duplicate"),
-        pytest.param("a:\n- {b: 1}\n- b: 1\n  c: 2\n  b: 3\n", "x.yaml:5: duplicate key 'b'", id="deep duplicate"),
+        pytest.param(
+            "a:\n- {b: 1}\n- b: 1\n  c: 2\n  b: 3\n",
+            "x.yaml:5: duplicate key 'b'",
+            id="deep duplicate",
+        ),
         pytest.param("1: a\n'1': b\n", "x.yaml:2: duplicate key '1'", id="duplicate number"),
         pytest.param(
-            "a: b\n\tc: d\n", "x.yaml:2: not YAML: found character '\\t' that cannot start any token", id="tab"
+            "a: b\n\tc: d\n",
+            "x.yaml:2: not YAML: found character '\\t' that cannot start any token",
+            id="tab",
         ),
-        pytest.param("a: [1, 2\nb: 3\n", "x.yaml:2: not YAML: expected ',' or ']', but got ':'", id="not closed"),
-        pytest.param("a: b: c\n", "x.yaml:1: not YAML: mapping values are not allowed here", id="two colons"),
-        pytest.param("a: *b\n", "x.yaml:1: not YAML: found undefined alias 'b'", id="undefined alias"),
         pytest.param(
-            "a: !foo b\n", "x.yaml:1: not YAML: could not determine a constructor for the tag '!foo'", id="a tag"
+            "a: [1, 2\nb: 3\n",
+            "x.yaml:2: not YAML: expected ',' or ']', but got ':'",
+            id="not closed",
+        ),
+        pytest.param(
+            "a: b: c\n", "x.yaml:1: not YAML: mapping values are not allowed here", id="two colons"
+        ),
+        pytest.param(
+            "a: *b\n", "x.yaml:1: not YAML: found undefined alias 'b'", id="undefined alias"
+        ),
+        pytest.param(
+            "a: !foo b\n",
+            "x.yaml:1: not YAML: could not determine a constructor for the tag '!foo'",
+            id="a tag",
         ),
         pytest.param(
             "a: !!python/object/apply:os.system [x]\n",
@@ -179,19 +202,39 @@ BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
             "'tag:yaml.org,2002:python/object/apply:os.system'",
             id="a tag that would run code",
         ),
-        pytest.param("a: 1\n---\nb: !!set {c}\n", "x.yaml:3: not JSON: Type is not JSON serializable: set", id="a set"),
-        pytest.param("? [a, b]\n: c\n", "x.yaml:1: not YAML: found unhashable key", id="a list as a key"),
-        pytest.param("a: 1e400\n", "x.yaml:1: not YAML: number is too large", id="1e400"),
-        pytest.param("\na: 99999999999999999999\n", "x.yaml:2: not JSON: Integer exceeds 64-bit range", id="65 bits"),
         pytest.param(
-            'a: "\\ud800"\n', "x.yaml:1: not JSON: str is not valid UTF-8: surrogates not allowed", id="surrogate"
+            "a: 1\n---\nb: !!set {c}\n",
+            "x.yaml:3: not JSON: Type is not JSON serializable: set",
+            id="a set",
+        ),
+        pytest.param(
+            "? [a, b]\n: c\n", "x.yaml:1: not YAML: found unhashable key", id="a list as a key"
+        ),
+        pytest.param("a: 1e400\n", "x.yaml:1: not YAML: number is too large", id="1e400"),
+        pytest.param(
+            "\na: 99999999999999999999\n",
+            "x.yaml:2: not JSON: Integer exceeds 64-bit range",
+            id="65 bits",
+        ),
+        pytest.param(
+            'a: "\\ud800"\n',
+            "x.yaml:1: not JSON: str is not valid UTF-8: surrogates not allowed",
+            id="surrogate",
         ),
         pytest.param("a: \x00\n", "x.yaml: not YAML: a control character at position 3", id="NUL"),
-        pytest.param("a: &a [*a]\n", "x.yaml: not YAML: nested too deeply", id="an alias within itself"),
+        pytest.param(
+            "a: &a [*a]\n", "x.yaml: not YAML: nested too deeply", id="an alias within itself"
+        ),
         pytest.param("[" * 800, "x.yaml: not YAML: nested too deeply", id="nested too deeply"),
         pytest.param(BOMB, "x.yaml:1: larger than 1000000 values", id="aliases that explode"),
-        pytest.param(b"a: \xff\n", "x.yaml: not UTF-8 text: invalid start byte at byte 3", id="not UTF-8"),
-        pytest.param("a: b\n".encode("utf-16"), "x.yaml: not UTF-8 text: invalid start byte at byte 0", id="UTF-16"),
+        pytest.param(
+            b"a: \xff\n", "x.yaml: not UTF-8 text: invalid start byte at byte 3", id="not UTF-8"
+        ),
+        pytest.param(
+            "a: b\n".encode("utf-16"),
+            "x.yaml: not UTF-8 text: invalid start byte at byte 0",
+            id="UTF-16",
+        ),
     ],
 )
 def test_what_is_not_usable_is_told_in_one_line(text, told):
@@ -220,7 +263,15 @@ def test_files_are_told_by_their_path(tmp_path):
 
 def test_a_directory_is_its_files(tmp_path):
     """YAML and JSON files below it, sorted, but for what is hidden, as a mounted ConfigMap's ..data is."""
-    for name in ("b.yaml", "a.yml", "c.json", "README.md", ".hidden.yaml", "sub/d.yaml", "..data/e.yaml"):
+    for name in (
+        "b.yaml",
+        "a.yml",
+        "c.json",
+        "README.md",
+        ".hidden.yaml",
+        "sub/d.yaml",
+        "..data/e.yaml",
+    ):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("a: 1\n")
     names = [str(file.relative_to(tmp_path)) for file in yaml_files(tmp_path)]

@@ -25,17 +25,31 @@ def edited(text, path, new, source="x.yaml"):
     [
         pytest.param("a: 1 # one\nb: 2\n", ("a",), 5, "a: 5 # one\nb: 2\n", id="a number"),
         pytest.param("a: 'x'\n", ("a",), "Always", "a: Always\n", id="a quoted string"),
-        pytest.param("a: x\n", ("a",), "yes", 'a: "yes"\n', id="a string that looks like a boolean"),
+        pytest.param(
+            "a: x\n", ("a",), "yes", 'a: "yes"\n', id="a string that looks like a boolean"
+        ),
         pytest.param("a: x\n", ("a",), "1.5", 'a: "1.5"\n', id="a string that looks like a number"),
         pytest.param("a:\nb: 1\n", ("a",), True, "a: true\nb: 1\n", id="nothing"),
-        pytest.param("a:\nb: 1\n", ("a", "c", "d"), 1, "a: {c: {d: 1}}\nb: 1\n", id="below nothing"),
-        pytest.param("a:\n- x # why\n- y\nb: 1\n", ("a",), ["z"], "a: [z]\nb: 1\n", id="a block list"),
-        pytest.param("a: [x, y]\n", ("a",), ["z"], "a: [z]\n", id="a flow list"),
         pytest.param(
-            "a:\n  b: 1 # one\n\n# end\nc: 2\n", ("a", "d"), 2, "a:\n  b: 1 # one\n  d: 2\n\n# end\nc: 2\n", id="add"
+            "a:\nb: 1\n", ("a", "c", "d"), 1, "a: {c: {d: 1}}\nb: 1\n", id="below nothing"
         ),
         pytest.param(
-            "a:\n  b: 1", ("a", "d"), {"e": {"f": [1]}}, "a:\n  b: 1\n  d:\n    e:\n      f: [1]", id="add objects"
+            "a:\n- x # why\n- y\nb: 1\n", ("a",), ["z"], "a: [z]\nb: 1\n", id="a block list"
+        ),
+        pytest.param("a: [x, y]\n", ("a",), ["z"], "a: [z]\n", id="a flow list"),
+        pytest.param(
+            "a:\n  b: 1 # one\n\n# end\nc: 2\n",
+            ("a", "d"),
+            2,
+            "a:\n  b: 1 # one\n  d: 2\n\n# end\nc: 2\n",
+            id="add",
+        ),
+        pytest.param(
+            "a:\n  b: 1",
+            ("a", "d"),
+            {"e": {"f": [1]}},
+            "a:\n  b: 1\n  d:\n    e:\n      f: [1]",
+            id="add objects",
         ),
         pytest.param(
             "a:\n  b: |\n    x\n    y\n\nc: 1\n",
@@ -44,19 +58,51 @@ def edited(text, path, new, source="x.yaml"):
             "a:\n  b: |\n    x\n    y\n  d: 2\n\nc: 1\n",
             id="add after text",
         ),
-        pytest.param("a:\r\n  b: 1\r\nc: 2\r\n", ("a", "d"), 2, "a:\r\n  b: 1\r\n  d: 2\r\nc: 2\r\n", id="line ends"),
-        pytest.param("a: {b: 1}\n", ("a", "d"), {"e": 2}, "a: {b: 1, d: {e: 2}}\n", id="add in flow"),
+        pytest.param(
+            "a:\r\n  b: 1\r\nc: 2\r\n",
+            ("a", "d"),
+            2,
+            "a:\r\n  b: 1\r\n  d: 2\r\nc: 2\r\n",
+            id="line ends",
+        ),
+        pytest.param(
+            "a: {b: 1}\n", ("a", "d"), {"e": 2}, "a: {b: 1, d: {e: 2}}\n", id="add in flow"
+        ),
         pytest.param("a: {}\n", ("a", "d"), 2, "a: {d: 2}\n", id="add in an empty object"),
         pytest.param(
-            "- a: 1\n  # two\n- a: 2\n", (1, "b"), 3, "- a: 1\n  # two\n- a: 2\n  b: 3\n", id="add in an item"
+            "- a: 1\n  # two\n- a: 2\n",
+            (1, "b"),
+            3,
+            "- a: 1\n  # two\n- a: 2\n  b: 3\n",
+            id="add in an item",
         ),
-        pytest.param("a: 1\nb: 2 # two\n# three\nc: 3\n", ("b",), None, "a: 1\n# three\nc: 3\n", id="remove"),
-        pytest.param("- b: 2\n  c: 3\n", (0, "b"), None, "- c: 3\n", id="remove the first of an item"),
+        pytest.param(
+            "a: 1\nb: 2 # two\n# three\nc: 3\n", ("b",), None, "a: 1\n# three\nc: 3\n", id="remove"
+        ),
+        pytest.param(
+            "- b: 2\n  c: 3\n", (0, "b"), None, "- c: 3\n", id="remove the first of an item"
+        ),
         pytest.param("- b: 2\n", (0, "b"), None, "- {}\n", id="remove the only one of an item"),
-        pytest.param("a:\n  b:\n    c: 1\nd: 2\n", ("a", "b", "c"), None, "d: 2\n", id="remove what would be empty"),
-        pytest.param("a: {b: 1, c: 2}\n", ("a", "b"), None, "a: {c: 2}\n", id="remove the first in flow"),
-        pytest.param("a: {b: 1, c: 2}\n", ("a", "c"), None, "a: {b: 1}\n", id="remove the last in flow"),
-        pytest.param("a: ü # ö\nb: {ä: 1}\n", ("b", "c"), 1, "a: ü # ö\nb: {ä: 1, c: 1}\n", id="other letters"),
+        pytest.param(
+            "a:\n  b:\n    c: 1\nd: 2\n",
+            ("a", "b", "c"),
+            None,
+            "d: 2\n",
+            id="remove what would be empty",
+        ),
+        pytest.param(
+            "a: {b: 1, c: 2}\n", ("a", "b"), None, "a: {c: 2}\n", id="remove the first in flow"
+        ),
+        pytest.param(
+            "a: {b: 1, c: 2}\n", ("a", "c"), None, "a: {b: 1}\n", id="remove the last in flow"
+        ),
+        pytest.param(
+            "a: ü # ö\nb: {ä: 1}\n",
+            ("b", "c"),
+            1,
+            "a: ü # ö\nb: {ä: 1, c: 1}\n",
+            id="other letters",
+        ),
     ],
 )
 def test_a_field_is_changed(text, path, new, result):
@@ -89,7 +135,10 @@ def test_what_cannot_be_changed_is_an_error(text, path, new):
 
 KEYS = st.sampled_from(["a", "b", "true", "1", "x y"])
 VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers(-9, 9) | st.sampled_from(["", "x", "yes", "a: b", "# c", "\n", "é"]),
+    st.none()
+    | st.booleans()
+    | st.integers(-9, 9)
+    | st.sampled_from(["", "x", "yes", "a: b", "# c", "\n", "é"]),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3),
     max_leaves=8,
 )

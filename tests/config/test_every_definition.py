@@ -11,7 +11,9 @@ from config.crds import Schema, definition
 from controller.reconcilers import planned_kinds
 
 KINDS = [kind.type for kind in planned_kinds()]
-REQUIRED = {"WebApp": {"spec", "spec.replicas", "spec.image"}}  # published; nothing else may be added, anywhere
+REQUIRED = {
+    "WebApp": {"spec", "spec.replicas", "spec.image"}
+}  # published; nothing else may be added, anywhere
 
 
 @pytest.fixture(params=KINDS, ids=lambda kind: kind.definition.kind)
@@ -50,8 +52,15 @@ def test_kubectl_knows_it(kind: type[CustomResource]) -> None:
 def test_a_phase_that_is_shown_may_be_failed() -> None:
     """The runtime says Failed of what it cannot plan, knowing no kind."""
     shown = [kind for kind in planned_kinds() if kind.shows_phase]
-    phases = [schema(kind.type)["properties"]["status"]["properties"]["phase"]["enum"] for kind in shown]
-    assert [kind.resource.kind for kind in shown] == ["AppStack", "EcommercePlatform", "PostgreSQL", "WebApp"]
+    phases = [
+        schema(kind.type)["properties"]["status"]["properties"]["phase"]["enum"] for kind in shown
+    ]
+    assert [kind.resource.kind for kind in shown] == [
+        "AppStack",
+        "EcommercePlatform",
+        "PostgreSQL",
+        "WebApp",
+    ]
     assert all("Failed" in each for each in phases)
 
 
@@ -65,18 +74,32 @@ def test_its_status_is_one(kind: type[CustomResource]) -> None:
     """A subresource of its own, with the generation it speaks of and conditions that are merged by type."""
     assert version(kind)["subresources"]["status"] == {}
     status = schema(kind)["properties"]["status"]["properties"]
-    assert status["observedGeneration"] == {**status["observedGeneration"], "type": "integer", "format": "int64"}
+    assert status["observedGeneration"] == {
+        **status["observedGeneration"],
+        "type": "integer",
+        "format": "int64",
+    }
     conditions = status["conditions"]
-    assert (conditions["x-kubernetes-list-type"], conditions["x-kubernetes-list-map-keys"]) == ("map", ["type"])
-    assert {"type", "status", "reason", "message", "lastTransitionTime", "observedGeneration"} <= set(
-        conditions["items"]["properties"]
+    assert (conditions["x-kubernetes-list-type"], conditions["x-kubernetes-list-map-keys"]) == (
+        "map",
+        ["type"],
     )
+    assert {
+        "type",
+        "status",
+        "reason",
+        "message",
+        "lastTransitionTime",
+        "observedGeneration",
+    } <= set(conditions["items"]["properties"])
 
 
 def test_no_more_is_required_than_is_published(kind: type[CustomResource]) -> None:
     """Of the spec only what was published; beside it the keys of lists' items, and what core/v1 asks for."""
     top = schema(kind)
-    found = {"spec"} & set(top.get("required", ())) | set(required(top["properties"]["spec"], "spec"))
+    found = {"spec"} & set(top.get("required", ())) | set(
+        required(top["properties"]["spec"], "spec")
+    )
     assert found == REQUIRED.get(kind.definition.kind, set())
 
 
@@ -84,7 +107,11 @@ def test_what_is_left_out_is_shown_by_its_default(kind: type[CustomResource]) ->
     """An object without a spec has one of defaults where any field has one: columns show it."""
     spec = schema(kind)["properties"]["spec"]
     defaults = {name for name, each in spec["properties"].items() if "default" in each}
-    assert not defaults or "spec" in schema(kind).get("required", ()) or defaults <= spec["default"].keys()
+    assert (
+        not defaults
+        or "spec" in schema(kind).get("required", ())
+        or defaults <= spec["default"].keys()
+    )
 
 
 OF_CORE = ("securityContext", "env", "seccompProfile", "appArmorProfile")

@@ -48,13 +48,19 @@ class Outer(BaseModel, strict=True):
         ({"title": "x", "maxSize": 3}, [("maxSize", "3: three is too many")]),
         (
             {"title": "x", "inner": {"sise": 1}},
-            [("inner.size", "missing; it is required"), ("inner.sise", 'unknown field; did you mean "size"?')],
+            [
+                ("inner.size", "missing; it is required"),
+                ("inner.sise", 'unknown field; did you mean "size"?'),
+            ],
         ),
         (
             {"title": "x", "several": [{"size": 1}, {"size": 1, "kind": "c"}]},
             [("several[1].kind", "\"c\" is not one of 'a' or 'b'")],
         ),
-        ({"title": "x", "several": [{"size": 1, "zzz": 1}]}, [("several[0].zzz", "unknown field; known: kind, size")]),
+        (
+            {"title": "x", "several": [{"size": 1, "zzz": 1}]},
+            [("several[0].zzz", "unknown field; known: kind, size")],
+        ),
         ({"title": "x", "labels": {"a/b": 1}}, [("labels.a/b", "1: should be a valid string")]),
         (
             {"title": "x", "either": {"size": 1, "knd": "a"}},
@@ -80,7 +86,9 @@ def test_errors_have_a_path_and_a_text(data, faults):
     with pytest.raises(FaultsError) as error:
         parse(Outer, data)
     assert list(error.value.faults) == faults
-    assert str(error.value) == "\n".join(f"{path}: {text}" if path else text for path, text in faults)
+    assert str(error.value) == "\n".join(
+        f"{path}: {text}" if path else text for path, text in faults
+    )
 
 
 def test_valid_input_is_the_model():

@@ -21,8 +21,8 @@ CONTROLLER = f"system:serviceaccount:{OURS}:gatewright-controller-manager"
 ACCOUNTS = ("controller-manager", "webhook")
 Right = tuple[str, str, str]  # group, resource, verb
 
-# Asked for by the admission plugin OwnerReferencesPermissionEnforcement, where it is on, and so in no audit log: who
-# blocks the deletion of an owner must be allowed to update its finalizers.
+# Asked for by the admission plugin OwnerReferencesPermissionEnforcement, where it is on, and so in
+# no audit log: who blocks the deletion of an owner must be allowed to update its finalizers.
 BLOCKING = "finalizers"
 
 
@@ -40,7 +40,9 @@ def test_every_write_right_is_used_and_none_is_missing(
             ending.callback(process.close)
             ending.callback(process.process.kill)
         controller.process.start()
-        plane.kubectl("wait", "--for=create", "secret/gatewright-webhook-tls", "-n", OURS, "--timeout=30s")
+        plane.kubectl(
+            "wait", "--for=create", "secret/gatewright-webhook-tls", "-n", OURS, "--timeout=30s"
+        )
         mount_pair(plane, tmp_path)
         webhook.start()
         controller.until("registered", lambda: registered(plane) == {"validate", "mutate"})
@@ -51,7 +53,9 @@ def test_every_write_right_is_used_and_none_is_missing(
         made = [each for each in ours() if each != "webapp/taken"]
         plane.kubectl("wait", "--for=condition=Ready", *made, "--timeout=120s")
         for what, patch, gone in CHANGES:
-            for each in gone:  # those of optional kinds come when the kind is discovered, and are no part of Ready
+            for each in (
+                gone
+            ):  # those of optional kinds come when the kind is discovered, and are no part of Ready
                 plane.kubectl("wait", "--for=create", each, "--timeout=30s")
             plane.kubectl("patch", what, "--type=merge", "-p", json.dumps(patch))
             if gone:
@@ -64,7 +68,9 @@ def test_every_write_right_is_used_and_none_is_missing(
 
 def granted() -> set[Right]:
     """Return the role's verbs other than reading."""
-    rules = yaml.safe_load((CONFIG.parent / "charts/gatewright/files/rbac.yaml").read_text())["controller"]
+    rules = yaml.safe_load((CONFIG.parent / "charts/gatewright/files/rbac.yaml").read_text())[
+        "controller"
+    ]
     return {
         (rule["apiGroups"][0], resource, verb)
         for rule in rules
@@ -77,11 +83,17 @@ def granted() -> set[Right]:
 def used(plane: ControlPlane) -> set[Right]:
     """Return the controller's writes; an apply that creates needs the create verb too."""
     return {
-        (about.get("apiGroup", ""), "/".join(filter(None, (about["resource"], about.get("subresource")))), verb)
+        (
+            about.get("apiGroup", ""),
+            "/".join(filter(None, (about["resource"], about.get("subresource")))),
+            verb,
+        )
         for event in plane.audit_events()
         if event["user"]["username"] == CONTROLLER and event["verb"] in WRITES
         for about in [event["objectRef"]]
-        for verb in ([event["verb"], "create"] if event["responseStatus"]["code"] == 201 else [event["verb"]])
+        for verb in (
+            [event["verb"], "create"] if event["responseStatus"]["code"] == 201 else [event["verb"]]
+        )
     }
 
 
@@ -92,7 +104,11 @@ def apply(plane: ControlPlane, objects: list[Object]) -> None:
 
 def ours() -> Iterator[str]:
     """Return the custom objects of the samples and of this test, as kubectl names them."""
-    samples = [each for path in (CONFIG / "samples").glob("*.yaml") for each in yaml.safe_load_all(path.read_text())]
+    samples = [
+        each
+        for path in (CONFIG / "samples").glob("*.yaml")
+        for each in yaml.safe_load_all(path.read_text())
+    ]
     for each in (*samples, *MORE):
         if each["kind"] in {kind.resource.kind for kind in planned_kinds()}:
             yield f"{each['kind'].lower()}/{each['metadata']['name']}"
@@ -100,10 +116,14 @@ def ours() -> Iterator[str]:
 
 def prepared(plane: ControlPlane, directory: Path) -> tuple[Gatewright, Gatewright]:
     """Start both processes, each with its ServiceAccount's kubeconfig and the files its pod would mount."""
-    accounts = {name: plane.service_account_kubeconfig(OURS, f"gatewright-{name}") for name in ACCOUNTS}
+    accounts = {
+        name: plane.service_account_kubeconfig(OURS, f"gatewright-{name}") for name in ACCOUNTS
+    }
     policies = ("--policies", str(CONFIG / "policies/production.yaml"))
     pair = ("--tls-cert", str(directory / "tls.crt"), "--tls-key", str(directory / "tls.key"))
-    webhook = Gatewright(plane, directory, "webhook", *policies, *pair, kubeconfig=accounts["webhook"])
+    webhook = Gatewright(
+        plane, directory, "webhook", *policies, *pair, kubeconfig=accounts["webhook"]
+    )
     at = ("--webhook-url", webhook.url.replace("127.0.0.1", "localhost"))
     return webhook, Gatewright(
         plane, directory, "controller", *policies, *at, kubeconfig=accounts["controller-manager"]
@@ -112,7 +132,9 @@ def prepared(plane: ControlPlane, directory: Path) -> tuple[Gatewright, Gatewrig
 
 def mount_pair(plane: ControlPlane, directory: Path) -> None:
     """Act as the kubelet: write the webhook's Secret to its mount."""
-    secret = json.loads(plane.kubectl("get", "secret", "gatewright-webhook-tls", "-n", OURS, "-o", "json").stdout)
+    secret = json.loads(
+        plane.kubectl("get", "secret", "gatewright-webhook-tls", "-n", OURS, "-o", "json").stdout
+    )
     for name, value in secret["data"].items():
         (directory / name).write_bytes(base64.b64decode(value))
 

@@ -14,13 +14,17 @@ def test_the_charts_generated_files_are_current():
     expected = from_types()
     assert expected == {path: (ROOT / path).read_text() for path in expected}
     for directory in ("config/crd/bases", "charts/gatewright/files"):
-        there = {str(path.relative_to(ROOT)) for path in (ROOT / directory).rglob("*") if path.is_file()}
+        there = {
+            str(path.relative_to(ROOT)) for path in (ROOT / directory).rglob("*") if path.is_file()
+        }
         assert there == {path for path in expected if path.startswith(directory)}
 
 
 def test_the_charts_readme_is_current():
     """Each value has a description, from which the README is generated."""
-    assert [name for name, _, meaning in rows((ROOT / CHART / "values.yaml").read_text()) if not meaning] == []
+    assert [
+        name for name, _, meaning in rows((ROOT / CHART / "values.yaml").read_text()) if not meaning
+    ] == []
     assert from_values() == {path: (ROOT / path).read_text() for path in from_values()}
 
 
@@ -34,7 +38,10 @@ def test_rbac_begins_with_the_namespace():
     """The Namespace comes first, workloads are in another file, and CRDs are not repeated."""
     kinds = ["Deployment", "Role", "CustomResourceDefinition", "ServiceAccount", "Service"]
     sorted_out = plain(yaml.safe_dump_all({"kind": kind} for kind in kinds))
-    assert {path: [each["kind"] for each in yaml.safe_load_all(text)] for path, text in sorted_out.items()} == {
+    assert {
+        path: [each["kind"] for each in yaml.safe_load_all(text)]
+        for path, text in sorted_out.items()
+    } == {
         "config/rbac/rbac.yaml": ["Namespace", "Role", "ServiceAccount"],
         "config/manager/manager.yaml": ["Deployment", "Service"],
     }

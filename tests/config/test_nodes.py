@@ -8,7 +8,11 @@ import yaml
 from config import nodes
 
 ROOT = Path(__file__).parents[2]
-FILES = ["config/samples/production-store.yaml", "tests/policies/image_tags.yaml", "config/policies/production.yaml"]
+FILES = [
+    "config/samples/production-store.yaml",
+    "tests/policies/image_tags.yaml",
+    "config/policies/production.yaml",
+]
 TRICKY = """\
 %YAML 1.1
 ---
@@ -46,7 +50,9 @@ def lines(node: yaml.Node) -> object:
 
 
 @pytest.mark.skipif(not yaml.__with_libyaml__, reason="PyYAML was built without libyaml")
-@pytest.mark.parametrize("text", [TRICKY, *((ROOT / file).read_text() for file in FILES)], ids=["tricky", *FILES])
+@pytest.mark.parametrize(
+    "text", [TRICKY, *((ROOT / file).read_text() for file in FILES)], ids=["tricky", *FILES]
+)
 def test_both_parsers_agree(text, monkeypatch):
     """Tags, values and lines are equal, except lines of empty nodes."""
     quick = [lines(each) for each in nodes.compose(text)]
@@ -57,4 +63,7 @@ def test_both_parsers_agree(text, monkeypatch):
 def test_parsing_works_without_libyaml(monkeypatch):
     """PyYAML without it is slower and gives the same result."""
     monkeypatch.setattr(nodes, "_quick", nodes._Plain)
-    assert [nodes.construct(each) for each in nodes.compose("a: 1.0\n---\n1: b\n")] == [{"a": 1}, {"1": "b"}]
+    assert [nodes.construct(each) for each in nodes.compose("a: 1.0\n---\n1: b\n")] == [
+        {"a": 1},
+        {"1": "b"},
+    ]

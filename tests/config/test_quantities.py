@@ -99,12 +99,30 @@ def test_an_invalid_quantity_is_rejected(text):
         parse_quantity(text)
 
 
-UNITS = {"n": "1e-9", "u": "1e-6", "m": "1e-3", "": "1", "k": "1e3", "M": "1e6", "G": "1e9", "T": "1e12"}
-UNITS |= {"P": "1e15", "E": "1e18", "Ki": str(2**10), "Mi": str(2**20), "Gi": str(2**30), "Ti": str(TEBI)}
+UNITS = {
+    "n": "1e-9",
+    "u": "1e-6",
+    "m": "1e-3",
+    "": "1",
+    "k": "1e3",
+    "M": "1e6",
+    "G": "1e9",
+    "T": "1e12",
+}
+UNITS |= {
+    "P": "1e15",
+    "E": "1e18",
+    "Ki": str(2**10),
+    "Mi": str(2**20),
+    "Gi": str(2**30),
+    "Ti": str(TEBI),
+}
 UNITS |= {"Pi": str(2**50), "Ei": str(2**60)}
 EXACT = Context(prec=200)
 DIGITS = st.text("0123456789", min_size=1, max_size=25)
-NUMBERS = DIGITS | st.builds("{}.{}".format, DIGITS | st.just(""), DIGITS) | DIGITS.map("{}.".format)
+NUMBERS = (
+    DIGITS | st.builds("{}.{}".format, DIGITS | st.just(""), DIGITS) | DIGITS.map("{}.".format)
+)
 EXPONENTS = st.builds("{}{}".format, st.sampled_from("eE"), st.integers(-30, 30) | st.just("+2"))
 SIGNS = st.sampled_from(["", "+", "-"])
 
@@ -125,7 +143,9 @@ def test_units_are_exact(sign, number, unit):
 @given(SIGNS, NUMBERS, EXPONENTS)
 def test_exponents_are_exact(sign, number, exponent):
     """Every number with an exponent does too."""
-    assert parse_quantity(f"{sign}{number}{exponent}").millis == reference(sign, number, f"1{exponent}")
+    assert parse_quantity(f"{sign}{number}{exponent}").millis == reference(
+        sign, number, f"1{exponent}"
+    )
 
 
 @pytest.mark.parametrize(
@@ -151,7 +171,10 @@ def test_formatting_is_exact(thousandths):
     assert written(thousandths).millis == thousandths
 
 
-@given(st.text(alphabet="0123456789.+-eEinumkKMGTP \u0661", max_size=12) | st.text(CHARACTERS, max_size=8))
+@given(
+    st.text(alphabet="0123456789.+-eEinumkKMGTP \u0661", max_size=12)
+    | st.text(CHARACTERS, max_size=8)
+)
 def test_any_text_is_parsed_or_rejected(text):
     """The result is a number within limits, or a QuantityError."""
     try:
@@ -161,7 +184,9 @@ def test_any_text_is_parsed_or_rejected(text):
     assert abs(millis) <= LARGEST * 1000
 
 
-@pytest.mark.parametrize(("value", "text"), [("2", "2"), (2, "2"), (0.5, "0.5"), (1e-05, "1e-05"), (1e22, "1e+22")])
+@pytest.mark.parametrize(
+    ("value", "text"), [("2", "2"), (2, "2"), (0.5, "0.5"), (1e-05, "1e-05"), (1e22, "1e+22")]
+)
 def test_a_field_may_be_text_or_number(value, text):
     """The API server accepts both."""
     assert str(Fields({"a": {"cpu": value}}).quantity("a.cpu")) == text

@@ -29,7 +29,9 @@ def kind(**says) -> SimpleNamespace:
 
 def verbs(rules: list[rbac.Rule], group: str, resource: str) -> set[str]:
     """Return the verbs of the only rule for a resource."""
-    (rule,) = [rule for rule in rules if rule["apiGroups"] == [group] and resource in rule["resources"]]
+    (rule,) = [
+        rule for rule in rules if rule["apiGroups"] == [group] and resource in rule["resources"]
+    ]
     return set(rule["verbs"])
 
 
@@ -37,11 +39,26 @@ def verbs(rules: list[rbac.Rule], group: str, resource: str) -> set[str]:
     ("says", "group", "resource", "expected"),
     [
         ({}, "example.com", "webapps", {"get", "list", "watch"}),
-        ({"finalizer": "example.com/done"}, "example.com", "webapps", {"get", "list", "watch", "patch"}),
+        (
+            {"finalizer": "example.com/done"},
+            "example.com",
+            "webapps",
+            {"get", "list", "watch", "patch"},
+        ),
         ({}, "example.com", "webapps/status", {"patch"}),
         ({}, "example.com", "webapps/finalizers", {"update"}),
-        ({"owns": [DEPLOYMENTS]}, "apps", "deployments", {"get", "list", "watch", "create", "patch"}),
-        ({"owns": [NODES], "creates_only": [NODES]}, "", "nodes", {"get", "list", "watch", "create"}),
+        (
+            {"owns": [DEPLOYMENTS]},
+            "apps",
+            "deployments",
+            {"get", "list", "watch", "create", "patch"},
+        ),
+        (
+            {"owns": [NODES], "creates_only": [NODES]},
+            "",
+            "nodes",
+            {"get", "list", "watch", "create"},
+        ),
         ({"reads": [NODES]}, "", "nodes", {"get", "list", "watch"}),
         (
             {"owns": [DEPLOYMENTS], "reads": [DEPLOYMENTS]},
@@ -79,7 +96,11 @@ def test_undeclared_rights_are_not_granted():
 
 def test_the_webhook_writes_nothing():
     """The process that parses users' requests has read rights only."""
-    assert {verb for rule in rbac.webhook([DEPLOYMENTS]) for verb in rule["verbs"]} == {"get", "list", "watch"}
+    assert {verb for rule in rbac.webhook([DEPLOYMENTS]) for verb in rule["verbs"]} == {
+        "get",
+        "list",
+        "watch",
+    }
 
 
 @pytest.mark.parametrize(
@@ -87,7 +108,10 @@ def test_the_webhook_writes_nothing():
     [
         ("view", {"get", "list", "watch"}),
         ("edit", {"get", "list", "watch", "create", "delete", "patch", "update"}),
-        ("admin", {"get", "list", "watch", "create", "delete", "patch", "update", "deletecollection"}),
+        (
+            "admin",
+            {"get", "list", "watch", "create", "delete", "patch", "update", "deletecollection"},
+        ),
     ],
 )
 def test_people_get_the_rights_of_their_role(role, expected):
@@ -131,14 +155,20 @@ OURS = "-n=gatewright-system"
 def test_the_api_server_grants_these_rights(installed: ControlPlane, account, question, expected):
     """The API server's access reviews for Gatewright's ServiceAccounts agree."""
     user = f"--as=system:serviceaccount:gatewright-system:{account}"
-    assert installed.kubectl("auth", "can-i", *question, user, check=False).stdout.strip() == expected
+    assert (
+        installed.kubectl("auth", "can-i", *question, user, check=False).stdout.strip() == expected
+    )
 
 
 @pytest.mark.controlplane
 def test_the_built_in_roles_include_gatewrights_kinds(installed: ControlPlane):
     """The roles edit and admin include writing WebApps; view includes reading only."""
     for role, expected in (("edit", "yes"), ("view", "no")):
-        installed.kubectl("create", "rolebinding", role, f"--clusterrole={role}", f"--user={role}er")
+        installed.kubectl(
+            "create", "rolebinding", role, f"--clusterrole={role}", f"--user={role}er"
+        )
         installed.kubectl("auth", "can-i", "list", "webapps", f"--as={role}er")
-        asked = installed.kubectl("auth", "can-i", "create", "webapps", f"--as={role}er", check=False)
+        asked = installed.kubectl(
+            "auth", "can-i", "create", "webapps", f"--as={role}er", check=False
+        )
         assert asked.stdout.strip() == expected

@@ -10,7 +10,10 @@ def test_thousands_of_names_are_judged_quickly():
     users = [f"u{number}" for number in range(10_000)]
     databases = [(f"d{number}", f"u{number}") for number in range(10_000)]
     started = time.process_time()
-    found = [(fault.path, fault.found) for fault in faults([*users, "u7"], [*databases, ("d7", "nobody")])]
+    found = [
+        (fault.path, fault.found)
+        for fault in faults([*users, "u7"], [*databases, ("d7", "nobody")])
+    ]
     assert time.process_time() - started < 2.0
     assert found == [
         ("spec.users[10000].name", '"u7"'),

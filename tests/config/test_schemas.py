@@ -18,16 +18,30 @@ def test_all_unknown_fields_are_found():
         "apiVersion": "apps/v1",
         "kind": "Deployment",
         "metadata": {"labels": {"any": "x"}, "lables": {}},
-        "spec": {"template": {"spec": {"containers": [{"resources": {"limits": {"any": 1}, "limit": {}}}]}}},
+        "spec": {
+            "template": {
+                "spec": {"containers": [{"resources": {"limits": {"any": 1}, "limit": {}}}]}
+            }
+        },
     }
     assert list(unknown_fields(shop)) == [
         ("metadata.lables", 'unknown field; did you mean "labels"?'),
-        ("spec.template.spec.containers[0].resources.limit", 'unknown field; did you mean "limits"?'),
+        (
+            "spec.template.spec.containers[0].resources.limit",
+            'unknown field; did you mean "limits"?',
+        ),
     ]
-    backup = {"apiVersion": "backup.example.com/v1", "kind": "Backup", "spec": {"source": {"connection": {"any": 1}}}}
+    backup = {
+        "apiVersion": "backup.example.com/v1",
+        "kind": "Backup",
+        "spec": {"source": {"connection": {"any": 1}}},
+    }
     assert list(unknown_fields(backup)) == []
 
 
 def test_an_unknown_kind_may_have_any_field():
     """Its schema is not here."""
-    assert list(unknown_fields({"apiVersion": "example.org/v1", "kind": "Gadget", "spec": {"any": 1}})) == []
+    assert (
+        list(unknown_fields({"apiVersion": "example.org/v1", "kind": "Gadget", "spec": {"any": 1}}))
+        == []
+    )

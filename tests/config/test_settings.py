@@ -18,7 +18,9 @@ def file(tmp_path):
 
 def test_flags_override_environment_file_and_defaults(file):
     """Each setting has the value with the highest precedence."""
-    file.write_text("workers: 2\nlease-name: from-file\nwebhook_service: from-file\ncontext: from-file\n")
+    file.write_text(
+        "workers: 2\nlease-name: from-file\nwebhook_service: from-file\ncontext: from-file\n"
+    )
     environment = {
         "GATEWRIGHT_LEASE_NAME": "from-environment",
         "GATEWRIGHT_CONTEXT": "from-environment",
@@ -33,7 +35,11 @@ def test_flags_override_environment_file_and_defaults(file):
         "ca_secret": "from-environment",
         "context": "from-flag",
     }
-    assert (settings.tls_secret, settings.listen, settings.cluster) == ("gatewright-webhook-tls", (None, 9443), True)
+    assert (settings.tls_secret, settings.listen, settings.cluster) == (
+        "gatewright-webhook-tls",
+        (None, 9443),
+        True,
+    )
 
 
 def test_the_environment_is_a_parameter(monkeypatch):
@@ -89,12 +95,32 @@ def test_a_repeated_flag_is_a_list():
         ("lease_duration", "15 s", '"15 s": must be a duration such as 15s or 1m30s'),
         ("lease_duration", "-1s", '"-1s": must be a duration such as 15s or 1m30s'),
         ("lease_duration", "", '"": must be a duration such as 15s or 1m30s'),
-        ("listen", "9443", '"9443": must be an address of the form HOST:PORT, or :PORT for every interface'),
-        ("listen", ":", '":": must be an address of the form HOST:PORT, or :PORT for every interface'),
-        ("listen", ":65536", '":65536": must be an address of the form HOST:PORT, or :PORT for every interface'),
-        ("listen", ":-1", '":-1": must be an address of the form HOST:PORT, or :PORT for every interface'),
+        (
+            "listen",
+            "9443",
+            '"9443": must be an address of the form HOST:PORT, or :PORT for every interface',
+        ),
+        (
+            "listen",
+            ":",
+            '":": must be an address of the form HOST:PORT, or :PORT for every interface',
+        ),
+        (
+            "listen",
+            ":65536",
+            '":65536": must be an address of the form HOST:PORT, or :PORT for every interface',
+        ),
+        (
+            "listen",
+            ":-1",
+            '":-1": must be an address of the form HOST:PORT, or :PORT for every interface',
+        ),
         ("workers", "0", '"0": should be greater than or equal to 1'),
-        ("workers", "many", '"many": should be a valid integer, unable to parse string as an integer'),
+        (
+            "workers",
+            "many",
+            '"many": should be a valid integer, unable to parse string as an integer',
+        ),
         ("cluster", "maybe", '"maybe": should be a valid boolean, unable to interpret input'),
         ("tls_minimum", "1.1", "\"1.1\" is not one of '1.2' or '1.3'"),
     ],

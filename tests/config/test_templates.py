@@ -34,7 +34,10 @@ ONLY = "is not allowed; use only variables, and filters with text arguments"
 @pytest.mark.parametrize(
     ("template", "fault"),
     [
-        ("\n{{ secret }}", 'line 2: undefined variable "secret"; known variables: application, environment, namespace'),
+        (
+            "\n{{ secret }}",
+            'line 2: undefined variable "secret"; known variables: application, environment, namespace',
+        ),
         ("{{ 'a'*300000000 }}", f"line 1: Mul {ONLY}"),
         ("{{ application.__class__ }}", f"line 1: Getattr {ONLY}"),
         ("{{ application() }}", f"line 1: Call {ONLY}"),
@@ -58,7 +61,10 @@ ONLY = "is not allowed; use only variables, and filters with text arguments"
             "{{ application" + "|replace('', 'xxxxxxxxxxxxxxxxxxxx')" * 9 + " }}",
             "line 1: its filters produce more than 4096 characters",
         ),
-        ("{{ application | trim('" + "x" * 257 + "') }}", "line 1: an argument has more than 256 characters"),
+        (
+            "{{ application | trim('" + "x" * 257 + "') }}",
+            "line 1: an argument has more than 256 characters",
+        ),
     ],
 )
 def test_other_syntax_is_an_error(template, fault):
@@ -71,7 +77,9 @@ def test_all_templates_share_one_limit():
     values = {str(number): "{{ application }}" for number in range(MAX_TOKENS)} | {"plain": "text"}
     done, faults = rendered(values, VARIABLES)
     assert len(done) == MAX_TOKENS // 5 + 1
-    assert {text for _, text in faults} == {"all templates together have more than 4000 tokens; use fewer"}
+    assert {text for _, text in faults} == {
+        "all templates together have more than 4000 tokens; use fewer"
+    }
 
 
 def test_errors_name_their_key():

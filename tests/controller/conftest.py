@@ -48,7 +48,9 @@ async def client(webapps_installed: ControlPlane) -> AsyncIterator[Client]:
 @pytest.fixture
 async def observer(client: Client, namespace: str) -> AsyncIterator[Observer]:
     """Sees what happens in the test's namespace."""
-    async with observing(client, namespace, [WEBAPP.resource, DEPLOYMENT, SERVICE, EVENT, LEASE]) as observer:
+    async with observing(
+        client, namespace, [WEBAPP.resource, DEPLOYMENT, SERVICE, EVENT, LEASE]
+    ) as observer:
         yield observer
 
 
@@ -79,12 +81,19 @@ class Process(logging.Handler):
 
 
 @asynccontextmanager
-async def running(plane: ControlPlane, namespace: str, *, lease: LeaseSettings | None = None) -> AsyncIterator[Process]:
+async def running(
+    plane: ControlPlane, namespace: str, *, lease: LeaseSettings | None = None
+) -> AsyncIterator[Process]:
     """Run a controller that sees one namespace only; end it as SIGTERM would."""
     agent = f"controller-{uuid.uuid4()}"
     endpoint = await credentials.load(plane.kubeconfig, environment={})
     manager = Manager(
-        endpoint, CollectorRegistry(), identity=agent, lease=lease, namespaces=[namespace], user_agent=agent
+        endpoint,
+        CollectorRegistry(),
+        identity=agent,
+        lease=lease,
+        namespaces=[namespace],
+        user_agent=agent,
     )
     manager.add_kind(WEBAPP)
     process = Process(manager, agent)

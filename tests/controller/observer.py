@@ -42,16 +42,22 @@ class Observer:
         found: list[Object] = []
 
         def observed() -> bool:
-            found[:] = [each for each in [self.get(resource, name)] if each is not None and holds(each)]
+            found[:] = [
+                each for each in [self.get(resource, name)] if each is not None and holds(each)
+            ]
             return bool(found)
 
-        await self._until(observed, lambda: f"{resource.kind} {name}: {self.get(resource, name)}", within)
+        await self._until(
+            observed, lambda: f"{resource.kind} {name}: {self.get(resource, name)}", within
+        )
         return found[0]
 
     async def until_gone(self, resource: Resource, name: str) -> None:
         """Wait until an object exists no more."""
         await self._until(
-            lambda: self.get(resource, name) is None, lambda: f"{resource.kind} {name} is there", COLLECTED_WITHIN
+            lambda: self.get(resource, name) is None,
+            lambda: f"{resource.kind} {name} is there",
+            COLLECTED_WITHIN,
         )
 
     async def until_any(self, resource: Resource, holds: Callable[[Object], bool]) -> Object:
@@ -65,7 +71,9 @@ class Observer:
         await self._until(observed, lambda: f"none of {len(list(cache))} {resource.plural}")
         return found[0]
 
-    async def _until(self, observed: Callable[[], bool], otherwise: Callable[[], str], within: float = WITHIN) -> None:
+    async def _until(
+        self, observed: Callable[[], bool], otherwise: Callable[[], str], within: float = WITHIN
+    ) -> None:
         try:
             async with asyncio.timeout(within):
                 while not observed():
@@ -83,11 +91,17 @@ class Observer:
 
 
 @asynccontextmanager
-async def observing(client: Client, namespace: str, resources: Sequence[Resource]) -> AsyncIterator[Observer]:
+async def observing(
+    client: Client, namespace: str, resources: Sequence[Resource]
+) -> AsyncIterator[Observer]:
     """Observe some resources of a namespace."""
     observer = Observer(client, namespace, resources)
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(watch.run()) for cache in observer.caches.values() for watch in cache.watches]
+        tasks = [
+            group.create_task(watch.run())
+            for cache in observer.caches.values()
+            for watch in cache.watches
+        ]
         for cache in observer.caches.values():
             await cache.synced()
         try:

@@ -36,4 +36,6 @@ async def test_a_leader_that_hears_nothing_steps_down_in_time(
         await lead_until_frozen()
     assert time.monotonic() - frozen < lease.duration
     assert raised.group_contains(LeadershipLostError, match="not renewed in time")
-    await asyncio.to_thread(plane.kill, "kube-apiserver")  # ends the connections that wait for its farewell
+    await asyncio.to_thread(
+        plane.kill, "kube-apiserver"
+    )  # ends the connections that wait for its farewell

@@ -40,7 +40,11 @@ def times_of_writes(plane: ControlPlane, since: int, agent: str) -> list[str]:
 
 
 async def test_a_standby_writes_nothing_and_takes_over_at_once_when_the_leader_ends(
-    client: Client, observer: Observer, controller: Start, lease: LeaseSettings, webapps_installed: ControlPlane
+    client: Client,
+    observer: Observer,
+    controller: Start,
+    lease: LeaseSettings,
+    webapps_installed: ControlPlane,
 ) -> None:
     """A leader that ends releases the lease; what came in the meantime is not lost."""
     mark = await asyncio.to_thread(webapps_installed.audit_mark)
@@ -79,11 +83,15 @@ async def test_a_standby_takes_over_when_the_leader_dies(
     assert lease.renew_deadline < waited < lease.duration + 3 * lease.retry_period
 
 
-async def test_the_released_lease_has_no_holder(observer: Observer, controller: Start, lease: LeaseSettings) -> None:
+async def test_the_released_lease_has_no_holder(
+    observer: Observer, controller: Start, lease: LeaseSettings
+) -> None:
     """A process that ends releases the lease."""
     async with controller(lease=lease) as process:
         await until_leading(process)
-    released = await observer.until(LEASE, "the-lock", lambda each: not each["spec"].get("holderIdentity"))
+    released = await observer.until(
+        LEASE, "the-lock", lambda each: not each["spec"].get("holderIdentity")
+    )
     assert released["spec"]["leaseDurationSeconds"] == 1
 
 

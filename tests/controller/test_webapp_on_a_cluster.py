@@ -46,7 +46,9 @@ def writes(plane: ControlPlane, since: int, agent: str) -> list[str]:
     ]
 
 
-async def test_a_webapp_becomes_ready(client: Client, observer: Observer, controller: Start) -> None:
+async def test_a_webapp_becomes_ready(
+    client: Client, observer: Observer, controller: Start
+) -> None:
     """A Deployment and a Service, a status, and nothing written more than needed."""
     async with controller():
         await client.create(WEBAPPS, webapp(observer.namespace, replicas=3))
@@ -65,14 +67,18 @@ async def test_a_webapp_becomes_ready(client: Client, observer: Observer, contro
         )
 
 
-async def test_hand_edits_are_put_back(client: Client, observer: Observer, controller: Start) -> None:
+async def test_hand_edits_are_put_back(
+    client: Client, observer: Observer, controller: Start
+) -> None:
     """An edited field that the controller owns in a child is restored."""
     async with controller():
         await client.create(WEBAPPS, webapp(observer.namespace))
         await observer.until(WEBAPPS, "shop", is_running)
         await client.patch(DEPLOYMENT, "shop", {"spec": {"replicas": 5}}, observer.namespace)
         await observer.until(DEPLOYMENT, "shop", lambda each: bool(each["spec"]["replicas"] == 1))
-        edited = await client.patch(SERVICE, "shop", {"spec": {"selector": {"hand": "made"}}}, observer.namespace)
+        edited = await client.patch(
+            SERVICE, "shop", {"spec": {"selector": {"hand": "made"}}}, observer.namespace
+        )
         assert edited["spec"]["selector"] == {"app": "shop", "hand": "made"}
         edit = version(edited)
         mended = await observer.until(SERVICE, "shop", lambda each: version(each) > edit)
@@ -92,13 +98,19 @@ async def test_a_deleted_child_is_recreated(
         await observer.until(resource, "shop", lambda each: bool(each["metadata"]["uid"] != uid))
 
 
-async def test_a_foreign_deployment_is_never_changed(client: Client, observer: Observer, controller: Start) -> None:
+async def test_a_foreign_deployment_is_never_changed(
+    client: Client, observer: Observer, controller: Start
+) -> None:
     """NameTaken in the condition and as an event; once the name is free, the WebApp is made."""
-    foreign = deployment(application_of(WEBAPP.type.model_validate(webapp(observer.namespace, image="theirs"))))
+    foreign = deployment(
+        application_of(WEBAPP.type.model_validate(webapp(observer.namespace, image="theirs")))
+    )
     stored = await client.create(DEPLOYMENT, foreign)
     async with controller():
         await client.create(WEBAPPS, webapp(observer.namespace))
-        refused = await observer.until(WEBAPPS, "shop", lambda each: ready_in(each.get("status", {})) is not None)
+        refused = await observer.until(
+            WEBAPPS, "shop", lambda each: ready_in(each.get("status", {})) is not None
+        )
         event = await observer.until_any(EVENT, lambda each: bool(each["reason"] == "NameTaken"))
         now = await client.get(DEPLOYMENT, "shop", observer.namespace)
         ready = ready_in(refused["status"])
@@ -130,7 +142,11 @@ async def test_webapps_cost_no_more_writes_than_promised(
         for number in range(count):
             await observer.until(WEBAPPS, f"shop-{number}", is_running)
     written = await asyncio.to_thread(writes, webapps_installed, mark, process.agent)
-    assert Counter(written) == {"patch deployments": count, "patch services": count, "patch webapps/status": 2 * count}
+    assert Counter(written) == {
+        "patch deployments": count,
+        "patch services": count,
+        "patch webapps/status": 2 * count,
+    }
     for number in range(count):
         named = {"name": f"shop-{number}", "namespace": observer.namespace}
         theirs = {"metadata": named, "status": {"conditions": [said]}}
@@ -149,7 +165,9 @@ async def test_a_changed_spec_costs_one_write_of_each_kind(
         await observer.until(WEBAPPS, "shop", is_running)
         mark = await asyncio.to_thread(webapps_installed.audit_mark)
         await client.patch(WEBAPPS, "shop", {"spec": {"port": 81}}, observer.namespace)
-        await observer.until(WEBAPPS, "shop", lambda each: bool(each["status"]["observedGeneration"] == 2))
+        await observer.until(
+            WEBAPPS, "shop", lambda each: bool(each["status"]["observedGeneration"] == 2)
+        )
     written = await asyncio.to_thread(writes, webapps_installed, mark, process.agent)
     assert sorted(written)[:2] == ["patch deployments", "patch services"]
 
@@ -164,15 +182,23 @@ async def test_what_was_changed_while_no_controller_ran_is_put_right(
         await observer.until(WEBAPPS, "edited", is_running)
         await observer.until(WEBAPPS, "respecified", is_running)
     await client.create(WEBAPPS, webapp(observer.namespace, "new"))
-    await client.patch(SERVICE, "edited", {"spec": {"selector": {"hand": "made"}}}, observer.namespace)
+    await client.patch(
+        SERVICE, "edited", {"spec": {"selector": {"hand": "made"}}}, observer.namespace
+    )
     await client.patch(WEBAPPS, "respecified", {"spec": {"replicas": 2}}, observer.namespace)
     async with controller():
         await observer.until(WEBAPPS, "new", is_running)
-        await observer.until(DEPLOYMENT, "respecified", lambda each: bool(each["spec"]["replicas"] == 2))
-        await observer.until(SERVICE, "edited", lambda each: bool(each["spec"]["selector"] == {"app": "edited"}))
+        await observer.until(
+            DEPLOYMENT, "respecified", lambda each: bool(each["spec"]["replicas"] == 2)
+        )
+        await observer.until(
+            SERVICE, "edited", lambda each: bool(each["spec"]["selector"] == {"app": "edited"})
+        )
 
 
-async def test_a_deleted_webapp_takes_its_children_along(client: Client, observer: Observer, controller: Start) -> None:
+async def test_a_deleted_webapp_takes_its_children_along(
+    client: Client, observer: Observer, controller: Start
+) -> None:
     """The garbage collector removes the children; the controller does not make them again."""
     async with controller():
         await client.create(WEBAPPS, webapp(observer.namespace))
@@ -195,22 +221,32 @@ async def test_an_owner_that_was_made_anew_gets_children_of_its_own(
         assert new["metadata"]["uid"] != old["metadata"]["uid"]
 
         def is_of_the_new(child: dict[str, Any]) -> bool:
-            return [each["uid"] for each in child["metadata"]["ownerReferences"]] == [new["metadata"]["uid"]]
+            return [each["uid"] for each in child["metadata"]["ownerReferences"]] == [
+                new["metadata"]["uid"]
+            ]
 
         for resource in (DEPLOYMENT, SERVICE):
             child = await observer.until(resource, "shop", is_of_the_new, COLLECTED_WITHIN)
-            kept = [each.new for kind, each in observer.history if kind == resource.kind and each.new is not None]
+            kept = [
+                each.new
+                for kind, each in observer.history
+                if kind == resource.kind and each.new is not None
+            ]
             uids = {each.uid: each.owner.uid for each in kept if each.owner}
             assert set(uids.values()) == {old["metadata"]["uid"], new["metadata"]["uid"]}
             assert uids[child["metadata"]["uid"]] == new["metadata"]["uid"]
 
 
-async def test_a_refused_child_is_a_permanent_error(client: Client, observer: Observer, controller: Start) -> None:
+async def test_a_refused_child_is_a_permanent_error(
+    client: Client, observer: Observer, controller: Start
+) -> None:
     """What validation refuses shows as Failed, in the condition and as an event, and mends with the spec."""
     async with controller():
         security = {"allowPrivilegeEscalation": False, "privileged": True}
         await client.create(WEBAPPS, webapp(observer.namespace, securityContext=security))
-        failed = await observer.until(WEBAPPS, "shop", lambda each: each.get("status", {}).get("phase") == "Failed")
+        failed = await observer.until(
+            WEBAPPS, "shop", lambda each: each.get("status", {}).get("phase") == "Failed"
+        )
         await observer.until_any(EVENT, lambda each: bool(each["reason"] == "ReconcileFailed"))
         ready = ready_in(failed["status"])
         assert ready is not None
@@ -221,7 +257,9 @@ async def test_a_refused_child_is_a_permanent_error(client: Client, observer: Ob
         await observer.until(WEBAPPS, "shop", is_running)
 
 
-async def test_an_object_that_the_caches_do_not_know_is_never_touched(client: Client, namespace: str) -> None:
+async def test_an_object_that_the_caches_do_not_know_is_never_touched(
+    client: Client, namespace: str
+) -> None:
     """A Deployment that agrees with ours in every field, made after we looked, stays exactly as it is."""
     stored = await client.create(WEBAPPS, webapp(namespace))
     desired = deployment(application_of(WEBAPP.type.model_validate(stored)))

@@ -19,7 +19,9 @@ class Api:
         tls = urllib.request.HTTPSHandler(context=ssl.create_default_context(cafile=ca))
         self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), tls)
 
-    def request(self, method: str, path: str, body: dict[str, Any] | None = None) -> tuple[int, bytes]:
+    def request(
+        self, method: str, path: str, body: dict[str, Any] | None = None
+    ) -> tuple[int, bytes]:
         """Return status code and body; code 0 if the server does not answer."""
         request = urllib.request.Request(
             self.url + path,

@@ -8,7 +8,8 @@ from typing import Any
 
 WRITES = ("create", "update", "patch", "delete", "deletecollection")
 
-# Who asked what, without bodies. Not logged: probes, the hollow kubelet, and what the control plane reads for itself.
+# Who asked what, without bodies. Not logged: probes, the hollow kubelet, and what the control plane
+# reads for itself.
 POLICY = """\
 apiVersion: audit.k8s.io/v1
 kind: Policy
@@ -56,7 +57,9 @@ class AuditLog:
                 if not line.endswith(b"\n"):
                     return
                 event = json.loads(line)
-                if event["stage"] == ("ResponseStarted" if event["verb"] == "watch" else "ResponseComplete"):
+                if event["stage"] == (
+                    "ResponseStarted" if event["verb"] == "watch" else "ResponseComplete"
+                ):
                     yield event
 
 

@@ -1,7 +1,8 @@
 """Where the programs come from: envtest's variables first, else built from the Go modules beside this file.
 
-The variables and their order are envtest's: `TEST_ASSET_ETCD`, `TEST_ASSET_KUBE_APISERVER`, `TEST_ASSET_KUBECTL`, then
-`KUBEBUILDER_ASSETS` (a directory). A set of binaries may lack the parts that envtest knows nothing of.
+The variables and their order are envtest's: `TEST_ASSET_ETCD`, `TEST_ASSET_KUBE_APISERVER`,
+`TEST_ASSET_KUBECTL`, then `KUBEBUILDER_ASSETS` (a directory). A set of binaries may lack the parts
+that envtest knows nothing of.
 """
 
 import functools
@@ -23,14 +24,18 @@ DEFAULT_ASSETS = Path("/usr/local/kubebuilder/bin")
 @functools.cache
 def find_binaries() -> Mapping[str, Path]:
     """Name every program of the control plane that this machine has, after building it if need be."""
-    if "KUBEBUILDER_ASSETS" in os.environ or any(_variable(name) in os.environ for name in PROGRAMS):
+    if "KUBEBUILDER_ASSETS" in os.environ or any(
+        _variable(name) in os.environ for name in PROGRAMS
+    ):
         return _assets(Path(os.environ.get("KUBEBUILDER_ASSETS", DEFAULT_ASSETS)))
     try:
         return _built()
     except MissingToolError as reason:
         if DEFAULT_ASSETS.is_dir():
             return _assets(DEFAULT_ASSETS)
-        raise MissingToolError(f"no control plane: KUBEBUILDER_ASSETS is not set, and {reason}") from None
+        raise MissingToolError(
+            f"no control plane: KUBEBUILDER_ASSETS is not set, and {reason}"
+        ) from None
 
 
 @functools.cache
@@ -49,12 +54,17 @@ def _variable(name: str) -> str:
 
 
 def _assets(directory: Path) -> Mapping[str, Path]:
-    candidates = {name: Path(os.environ.get(_variable(name), directory / name)).absolute() for name in PROGRAMS}
+    candidates = {
+        name: Path(os.environ.get(_variable(name), directory / name)).absolute()
+        for name in PROGRAMS
+    }
     found = {name: path for name, path in candidates.items() if path.is_file()}
     for name in NEEDED:
         if name not in found:
             variables = f"KUBEBUILDER_ASSETS, {_variable(name)}"
-            raise MissingToolError(f"no control plane: {name} is not at {candidates[name]} ({variables})")
+            raise MissingToolError(
+                f"no control plane: {name} is not at {candidates[name]} ({variables})"
+            )
     return found
 
 
@@ -62,9 +72,21 @@ def _built() -> Mapping[str, Path]:
     """One program under several names, so that the cache directory serves as KUBEBUILDER_ASSETS too."""
     version = re.search(r"k8s\.io/kubernetes v(\d+)\.(\d+)\.(\d+)", (MODULE / "go.mod").read_text())
     major, minor, patch = version.groups()
-    facts = {"gitVersion": f"v{major}.{minor}.{patch}", "gitMajor": major, "gitMinor": minor, "gitTreeState": "clean"}
-    ldflags = " ".join(["-s -w", *(f"-X k8s.io/component-base/version.{name}={fact}" for name, fact in facts.items())])
-    program = build(MODULE, ".", "controlplane", ldflags=ldflags, takes="5 to 10 minutes with 2 cores")
+    facts = {
+        "gitVersion": f"v{major}.{minor}.{patch}",
+        "gitMajor": major,
+        "gitMinor": minor,
+        "gitTreeState": "clean",
+    }
+    ldflags = " ".join(
+        [
+            "-s -w",
+            *(f"-X k8s.io/component-base/version.{name}={fact}" for name, fact in facts.items()),
+        ]
+    )
+    program = build(
+        MODULE, ".", "controlplane", ldflags=ldflags, takes="5 to 10 minutes with 2 cores"
+    )
     links = {name: program.with_name(name) for name in PROGRAMS}
     for link in links.values():
         if not link.is_symlink():
@@ -75,7 +97,13 @@ def _built() -> Mapping[str, Path]:
 def _built_helm() -> Path:
     version = re.search(r"helm\.sh/helm/v4 (\S+)", (MODULE / "helm" / "go.mod").read_text())[1]
     ldflags = f"-s -w -X helm.sh/helm/v4/internal/version.version={version}"
-    return build(MODULE / "helm", "helm.sh/helm/v4/cmd/helm", "helm", ldflags=ldflags, takes="4 minutes with 2 cores")
+    return build(
+        MODULE / "helm",
+        "helm.sh/helm/v4/cmd/helm",
+        "helm",
+        ldflags=ldflags,
+        takes="4 minutes with 2 cores",
+    )
 
 
 def _link(link: Path, program: Path) -> None:

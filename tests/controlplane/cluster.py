@@ -30,28 +30,46 @@ PATH = """
 
 def main() -> None:
     """Start everything, say how to reach it, and wait."""
-    parser = argparse.ArgumentParser(description="A control plane with Gatewright at work in it, until Ctrl-C.")
+    parser = argparse.ArgumentParser(
+        description="A control plane with Gatewright at work in it, until Ctrl-C."
+    )
     parser.add_argument("kubeconfig", type=Path, help="where to write its kubeconfig")
     kubeconfig: Path = parser.parse_args().kubeconfig.absolute()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        with tempfile.TemporaryDirectory() as directory, ControlPlane.start(Path(directory)) as plane:
+        with (
+            tempfile.TemporaryDirectory() as directory,
+            ControlPlane.start(Path(directory)) as plane,
+        ):
             plane.kubectl("apply", "-f", "-", input=crds())
             plane.create_namespace("production")
             plane.create_namespace(HOME)
-            registry = ("--registry", "registry.company.com")  # where production's images come from, ours too
+            registry = (
+                "--registry",
+                "registry.company.com",
+            )  # where production's images come from, ours too
             policies = ROOT / "config/policies/production.yaml"
             options = (*registry, "--namespace", HOME)
             with Gatewright.run(plane, Path(directory), *options, policies=policies) as gatewright:
                 kubeconfig.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(plane.kubeconfig, kubeconfig)
-                path = "" if shutil.which("kubectl") else PATH.format(directory=plane.binaries["kubectl"].parent)
+                path = (
+                    ""
+                    if shutil.which("kubectl")
+                    else PATH.format(directory=plane.binaries["kubectl"].parent)
+                )
                 print(READY.format(kubeconfig=kubeconfig, path=path), flush=True)
                 gatewright.process.wait()
                 sys.exit(f"gatewright ended\n{gatewright.process.tail()}")
     except KeyboardInterrupt:
         print("Stopped.", file=sys.stderr)
-    except (MissingToolError, BuildError, ControlPlaneError, GatewrightError, KubectlError) as error:
+    except (
+        MissingToolError,
+        BuildError,
+        ControlPlaneError,
+        GatewrightError,
+        KubectlError,
+    ) as error:
         sys.exit(str(error))
     finally:
         kubeconfig.unlink(missing_ok=True)

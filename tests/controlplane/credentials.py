@@ -10,7 +10,8 @@ import yaml
 
 from tests.controlplane.pki import CertificateAuthority, signing_pair
 
-# Who may log in with a token, and the group each is in. The last two have no rights until a test gives them some.
+# Who may log in with a token, and the group each is in. The last two have no rights until a test
+# gives them some.
 USERS = {
     "admin": "system:masters",
     "hollow-kubelet": "system:masters",
@@ -65,7 +66,9 @@ def certificate_user(certificate: bytes, key: bytes) -> dict[str, str]:
     return {"client-certificate-data": _base64(certificate), "client-key-data": _base64(key)}
 
 
-def write_kubeconfig(path: Path, *, url: str, ca: Path, name: str, user: dict[str, str], namespace: str) -> Path:
+def write_kubeconfig(
+    path: Path, *, url: str, ca: Path, name: str, user: dict[str, str], namespace: str
+) -> Path:
     """Write a kubeconfig of one context that needs no other file and is readable by its owner only."""
     cluster = {"server": url, "certificate-authority-data": _base64(ca.read_bytes())}
     context = {"cluster": "controlplane", "user": name, "namespace": namespace}

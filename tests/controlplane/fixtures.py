@@ -27,7 +27,9 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 @pytest.fixture(scope="session")
-def control_plane(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+def control_plane(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ControlPlane]:
     """The control plane that all tests share: stay in your namespace, and hurt none of its parts."""
     available(request.config, find_binaries)
     with ControlPlane.start(tmp_path_factory.mktemp("controlplane") / "shared") as plane:
@@ -36,7 +38,9 @@ def control_plane(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempP
 
 
 @pytest.fixture
-def own_control_plane(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[..., ControlPlane]]:
+def own_control_plane(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> Iterator[Callable[..., ControlPlane]]:
     """Starts control planes for one test to break: `own_control_plane(parts=("etcd", "kube-apiserver"))`."""
     available(request.config, find_binaries)
     started: list[ControlPlane] = []

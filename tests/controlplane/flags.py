@@ -19,15 +19,25 @@ def etcd(data: Path, client_port: int, peer_port: int) -> list[str]:
 
 
 def kube_apiserver(
-    credentials: Credentials, etcd_port: int, port: int, *, audit: tuple[Path, Path] | None, service_accounts: bool
+    credentials: Credentials,
+    etcd_port: int,
+    port: int,
+    *,
+    audit: tuple[Path, Path] | None,
+    service_accounts: bool,
 ) -> list[str]:
     """Return a server's flags; `audit` is its policy and log; without `service_accounts`, pods need none."""
-    # TaintNodesByCondition would keep new nodes unschedulable until a node lifecycle controller has seen them.
+    # TaintNodesByCondition would keep new nodes unschedulable until a node lifecycle controller has
+    # seen them.
     disabled = ["TaintNodesByCondition"] + ([] if service_accounts else ["ServiceAccount"])
     audited = ()
     if audit:
         policy, log = audit
-        audited = (f"--audit-policy-file={policy}", f"--audit-log-path={log}", "--audit-log-maxsize=100000")
+        audited = (
+            f"--audit-policy-file={policy}",
+            f"--audit-log-path={log}",
+            "--audit-log-maxsize=100000",
+        )
     return [
         f"--etcd-servers=http://127.0.0.1:{etcd_port}",
         "--bind-address=127.0.0.1",

@@ -24,9 +24,21 @@ class BuildError(Exception):
     """`go build` failed."""
 
 
-def build(module: Path, package: str, name: str, *, ldflags: str = "-s -w", takes: str = "a moment") -> Path:
+def build(
+    module: Path, package: str, name: str, *, ldflags: str = "-s -w", takes: str = "a moment"
+) -> Path:
     """Return the program that `package` of the Go module in `module` makes, built only if that was not done before."""
-    command = ["go", "build", "-v", "-mod=readonly", "-trimpath", "-buildvcs=false", "-ldflags", ldflags, package]
+    command = [
+        "go",
+        "build",
+        "-v",
+        "-mod=readonly",
+        "-trimpath",
+        "-buildvcs=false",
+        "-ldflags",
+        ldflags,
+        package,
+    ]
     directory = cache_directory() / name / _content_hash(module, command)
     program = directory / name
     if program.exists():
@@ -57,7 +69,9 @@ def _toolchain(module: Path) -> str:
     if not shutil.which("go"):
         raise MissingToolError(f"there is no Go (1.{wanted[1]} or newer is needed)")
     asked = ["go", "env", "GOVERSION", "GOOS", "GOARCH"]
-    answer = subprocess.run(asked, cwd="/", env=_environment(), capture_output=True, text=True, check=True, timeout=60)
+    answer = subprocess.run(
+        asked, cwd="/", env=_environment(), capture_output=True, text=True, check=True, timeout=60
+    )
     found = answer.stdout.split()
     if _version(found[0]) < wanted:
         raise MissingToolError(f"Go is too old ({found[0]}; 1.{wanted[1]} or newer is needed)")
@@ -80,7 +94,9 @@ def _run(command: list[str], module: Path, program: Path, title: str) -> None:
         command = [*command[:2], "-o", str(output), *command[2:]]
         began = time.monotonic()
         with log.open("wb") as sink:
-            process = subprocess.Popen(command, cwd=module, env=_environment(), stdout=sink, stderr=sink)
+            process = subprocess.Popen(
+                command, cwd=module, env=_environment(), stdout=sink, stderr=sink
+            )
         try:
             while process.poll() is None:
                 _say(f"{title}: {time.monotonic() - began:.0f} s, {_progress(log)}")
@@ -106,7 +122,9 @@ def _progress(log: Path) -> str:
 
 def _complaints(log: Path) -> str:
     """The end of the log without the names of compiled packages."""
-    return "\n".join([line for line in log.read_text(errors="replace").splitlines() if " " in line][-20:])
+    return "\n".join(
+        [line for line in log.read_text(errors="replace").splitlines() if " " in line][-20:]
+    )
 
 
 @contextmanager

@@ -15,7 +15,9 @@ class KubectlError(Exception):
 class Kubectl:
     """Call it as a shell would: `kubectl("get", "pods", "-n", namespace).stdout`."""
 
-    def __init__(self, binary: Path, directory: Path, kubeconfig: Path, on_failure: Callable[[], None]) -> None:
+    def __init__(
+        self, binary: Path, directory: Path, kubeconfig: Path, on_failure: Callable[[], None]
+    ) -> None:
         self._binary = binary
         self._on_failure = on_failure
         self.environment = {

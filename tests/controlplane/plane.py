@@ -11,7 +11,12 @@ from tests.controlplane import flags
 from tests.controlplane.api import Api
 from tests.controlplane.audit import POLICY, AuditLog, matches
 from tests.controlplane.binaries import PARTS, find_binaries
-from tests.controlplane.credentials import certificate_user, make_credentials, token_user, write_kubeconfig
+from tests.controlplane.credentials import (
+    certificate_user,
+    make_credentials,
+    token_user,
+    write_kubeconfig,
+)
 from tests.controlplane.gobuild import MissingToolError
 from tests.controlplane.kubectl import Kubectl
 from tests.controlplane.processes import Process, Reaper, free_ports
@@ -39,7 +44,9 @@ class ControlPlane:
         self.binaries = find_binaries()
         self.parts = tuple(parts or (part for part in PARTS if part in self.binaries))
         if missing := [part for part in self.parts if part not in self.binaries]:
-            raise MissingToolError(f"the control plane has no {', '.join(missing)} (KUBEBUILDER_ASSETS)")
+            raise MissingToolError(
+                f"the control plane has no {', '.join(missing)} (KUBEBUILDER_ASSETS)"
+            )
         directory.mkdir(parents=True, exist_ok=True)
         controllers = "kube-controller-manager" in self.parts
         self._service_accounts = controllers if service_accounts is None else service_accounts
@@ -51,13 +58,18 @@ class ControlPlane:
         self.tokens = self._credentials.tokens
         self.token = self.tokens["admin"]
         self.kubeconfig = self.kubeconfig_for("admin")
-        self.kubectl = Kubectl(self.binaries["kubectl"], self.directory, self.kubeconfig, self._check_alive)
+        self.kubectl = Kubectl(
+            self.binaries["kubectl"], self.directory, self.kubeconfig, self._check_alive
+        )
         self._api = Api(self.url, self.ca_file, self.token)
         self.audit_log = AuditLog(self.directory / "audit.log") if audit else None
         self._reaper = Reaper()
         self._processes = {
             part: Process(
-                part, [str(self.binaries[part]), *self._flags(part)], self.directory / f"{part}.log", self._reaper
+                part,
+                [str(self.binaries[part]), *self._flags(part)],
+                self.directory / f"{part}.log",
+                self._reaper,
             )
             for part in self.parts
         }
@@ -73,13 +85,18 @@ class ControlPlane:
     ) -> Self:
         """Start `parts` (default: all that this machine has) in a new `directory`, and wait until they are ready.
 
-        Pods need a ServiceAccount if `service_accounts`; by default, if there is a controller that makes one.
+        Pods need a ServiceAccount if `service_accounts`; by default, if there is a controller that
+        makes one.
         """
         plane = cls(directory, parts, audit=audit, service_accounts=service_accounts)
         try:
             for part in ("etcd", "kube-apiserver"):
                 plane.restart(part)
-            others = [process for part, process in plane._processes.items() if part not in ("etcd", "kube-apiserver")]
+            others = [
+                process
+                for part, process in plane._processes.items()
+                if part not in ("etcd", "kube-apiserver")
+            ]
             for process in others:
                 process.start()
             for process in others:
@@ -135,12 +152,18 @@ class ControlPlane:
     def certificate_kubeconfig(self, user: str, *groups: str, namespace: str = "default") -> Path:
         """Write a kubeconfig with a client certificate for any user and groups."""
         certificate, key = self._credentials.authority.client_certificate(user, *groups)
-        return self._write_kubeconfig(f"{user}-certificate", certificate_user(certificate, key), namespace)
+        return self._write_kubeconfig(
+            f"{user}-certificate", certificate_user(certificate, key), namespace
+        )
 
     def service_account_kubeconfig(self, namespace: str, name: str) -> Path:
         """Write a kubeconfig with a fresh token of a ServiceAccount."""
-        token = self.kubectl("create", "token", name, "--namespace", namespace, "--duration=24h").stdout.strip()
-        return self._write_kubeconfig(f"system:serviceaccount:{namespace}:{name}", token_user(token), namespace)
+        token = self.kubectl(
+            "create", "token", name, "--namespace", namespace, "--duration=24h"
+        ).stdout.strip()
+        return self._write_kubeconfig(
+            f"system:serviceaccount:{namespace}:{name}", token_user(token), namespace
+        )
 
     def create_namespace(self, name: str) -> None:
         """Create a namespace and wait until pods can be made in it."""
@@ -148,7 +171,9 @@ class ControlPlane:
         if code != 201:
             raise ControlPlaneError(f"creating namespace {name}: {code} {answer.decode()}")
         if "kube-controller-manager" in self.parts:
-            self._wait(f"ServiceAccount of {name}", lambda: self._api.found(_default_service_account(name)))
+            self._wait(
+                f"ServiceAccount of {name}", lambda: self._api.found(_default_service_account(name))
+            )
 
     def delete_namespace(self, name: str) -> None:
         """Begin to delete a namespace."""
@@ -183,7 +208,9 @@ class ControlPlane:
             raise ControlPlaneError("this control plane was started without an audit log")
         log, begin, barrier = self.audit_log, self.audit_log.size(), uuid.uuid4().hex
         self._wait("API server", lambda: self._api.found(f"/version?barrier={barrier}"))
-        self._wait("audit log", lambda: any(barrier in event["requestURI"] for event in log.events(begin)))
+        self._wait(
+            "audit log", lambda: any(barrier in event["requestURI"] for event in log.events(begin))
+        )
         return log, log.size()
 
     # Starting
@@ -200,9 +227,13 @@ class ControlPlane:
                     policy.write_text(POLICY)
                     audit = (policy, self.audit_log.path)
                 accounts = self._service_accounts
-                return flags.kube_apiserver(self._credentials, etcd_port, port, audit=audit, service_accounts=accounts)
+                return flags.kube_apiserver(
+                    self._credentials, etcd_port, port, audit=audit, service_accounts=accounts
+                )
             case "kube-controller-manager":
-                return flags.kube_controller_manager(self._credentials, self.kubeconfig_for(f"system:{part}"))
+                return flags.kube_controller_manager(
+                    self._credentials, self.kubeconfig_for(f"system:{part}")
+                )
             case "kube-scheduler":
                 return flags.kube_scheduler(self.kubeconfig_for(f"system:{part}"))
             case "hollow-kubelet":
@@ -212,7 +243,9 @@ class ControlPlane:
 
     def _write_kubeconfig(self, name: str, user: dict[str, str], namespace: str) -> Path:
         path = self.directory / "kubeconfigs" / f"{name}.{namespace}".replace(":", "-")
-        return write_kubeconfig(path, url=self.url, ca=self.ca_file, name=name, user=user, namespace=namespace)
+        return write_kubeconfig(
+            path, url=self.url, ca=self.ca_file, name=name, user=user, namespace=namespace
+        )
 
     def _wait_ready(self, part: str) -> None:
         etcd = Api(f"http://127.0.0.1:{self._ports[1]}", self.ca_file, "")
@@ -220,7 +253,9 @@ class ControlPlane:
             "etcd": lambda: etcd.found("/health"),
             "kube-apiserver": lambda: self._api.found("/readyz"),
             "kube-controller-manager": lambda: self._api.found(_default_service_account("default")),
-            "hollow-kubelet": lambda: all(self._api.found(f"/api/v1/nodes/{node}") for node in NODES),
+            "hollow-kubelet": lambda: all(
+                self._api.found(f"/api/v1/nodes/{node}") for node in NODES
+            ),
         }
         if part in signs:
             self._wait(part, signs[part])

@@ -7,8 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-# Reads "+PID" and "-PID"; when its input closes, because the writer ended, it kills the remaining ones.
-# (PR_SET_PDEATHSIG would do for a main thread; it also fires when a worker thread that started the process ends.)
+# Reads "+PID" and "-PID"; when its input closes, because the writer ended, it kills the remaining
+# ones. (PR_SET_PDEATHSIG would do for a main thread; it also fires when a worker thread that
+# started the process ends.)
 REAPER = """
 import os, signal, sys
 left = set()
@@ -27,7 +28,9 @@ class Reaper:
 
     def __init__(self) -> None:
         command = [sys.executable, "-I", "-S", "-c", REAPER]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, text=True, bufsize=1, start_new_session=True)
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, text=True, bufsize=1, start_new_session=True
+        )
 
     @property
     def pid(self) -> int:
@@ -121,8 +124,8 @@ class Process:
 def free_ports(count: int) -> list[int]:
     """Free ports, below the range of outgoing connections.
 
-    A client that tries again and again to reach a killed part could otherwise be given the part's own port, connect to
-    itself, and keep the part from coming back.
+    A client that tries again and again to reach a killed part could otherwise be given the part's
+    own port, connect to itself, and keep the part from coming back.
     """
     ports: list[int] = []
     while len(ports) < count:

@@ -14,7 +14,10 @@ from tests.controlplane.gobuild import BuildError, MissingToolError, build
 
 HELLO = 'package main\n\nfunc main() {\n\tprint("hello")\n}\n'
 needs_go = pytest.mark.skipif(not shutil.which("go"), reason="there is no Go")
-ENVTEST = ("KUBEBUILDER_ASSETS", *("TEST_ASSET_" + name.upper().replace("-", "_") for name in PROGRAMS))
+ENVTEST = (
+    "KUBEBUILDER_ASSETS",
+    *("TEST_ASSET_" + name.upper().replace("-", "_") for name in PROGRAMS),
+)
 
 
 @pytest.fixture(autouse=True)
@@ -27,7 +30,9 @@ def _nothing_set(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def module(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A Go module that builds in a moment, and an empty cache of built programs."""
-    gocache = subprocess.run(["go", "env", "GOCACHE"], capture_output=True, text=True, check=True).stdout.strip()
+    gocache = subprocess.run(
+        ["go", "env", "GOCACHE"], capture_output=True, text=True, check=True
+    ).stdout.strip()
     monkeypatch.setenv("GOCACHE", gocache)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     directory = tmp_path / "module"
@@ -45,7 +50,9 @@ def _programs(directory: Path, *names: str) -> Path:
     return directory
 
 
-def test_the_variables_of_envtest_come_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_variables_of_envtest_come_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """KUBEBUILDER_ASSETS is a directory of programs, and TEST_ASSET_… names one program in particular."""
     assets = _programs(tmp_path / "assets", "etcd", "kube-apiserver", "kubectl")
     other = _programs(tmp_path / "other", "etcd")
@@ -61,7 +68,9 @@ def test_the_variables_of_envtest_come_first(tmp_path: Path, monkeypatch: pytest
 def test_an_incomplete_set_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without one of the three that envtest has, the error says which and where it was looked for."""
     monkeypatch.setenv("KUBEBUILDER_ASSETS", str(_programs(tmp_path / "assets", "etcd")))
-    with pytest.raises(MissingToolError, match=r"kube-apiserver is not at .*/assets/kube-apiserver"):
+    with pytest.raises(
+        MissingToolError, match=r"kube-apiserver is not at .*/assets/kube-apiserver"
+    ):
         find_binaries.__wrapped__()
 
 
@@ -69,7 +78,9 @@ def test_without_go_the_way_out_is_named(tmp_path: Path, monkeypatch: pytest.Mon
     """With neither Go nor binaries the error names both."""
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr("tests.controlplane.binaries.DEFAULT_ASSETS", tmp_path / "none")
-    with pytest.raises(MissingToolError, match=r"KUBEBUILDER_ASSETS is not set, and there is no Go \(1.26 or newer"):
+    with pytest.raises(
+        MissingToolError, match=r"KUBEBUILDER_ASSETS is not set, and there is no Go \(1.26 or newer"
+    ):
         find_binaries.__wrapped__()
 
 
@@ -91,7 +102,9 @@ def test_a_program_is_built_once(module: Path, capfd: pytest.CaptureFixture[str]
 
 
 @needs_go
-def test_two_builds_at_once_make_one_program(module: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_two_builds_at_once_make_one_program(
+    module: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     """Who comes second waits for the first and builds nothing."""
     with ThreadPoolExecutor(2) as threads:
         first, second = [threads.submit(build, module, ".", "hello") for _ in range(2)]
@@ -107,7 +120,9 @@ def test_a_failed_build_shows_what_the_compiler_said(module: Path) -> None:
         build(module, ".", "hello")
 
 
-@pytest.mark.parametrize(("ci", "outcome"), [("false", pytest.skip.Exception), ("true", pytest.fail.Exception)])
+@pytest.mark.parametrize(
+    ("ci", "outcome"), [("false", pytest.skip.Exception), ("true", pytest.fail.Exception)]
+)
 def test_without_a_control_plane_tests_skip_or_fail(
     request: pytest.FixtureRequest,
     tmp_path: Path,
@@ -122,4 +137,7 @@ def test_without_a_control_plane_tests_skip_or_fail(
     request.node.add_marker("controlplane")
     with pytest.raises(outcome) as told:
         fixtures.pytest_runtest_setup(request.node)
-    assert str(told.value) == f"no control plane: etcd is not at {tmp_path}/etcd (KUBEBUILDER_ASSETS, TEST_ASSET_ETCD)"
+    assert (
+        str(told.value)
+        == f"no control plane: etcd is not at {tmp_path}/etcd (KUBEBUILDER_ASSETS, TEST_ASSET_ETCD)"
+    )

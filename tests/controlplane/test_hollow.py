@@ -13,24 +13,35 @@ MESSAGE = "hollow.gatewright.io/termination-message"
 CRASH_LOOP = "jsonpath={.status.containerStatuses[0].state.waiting.reason}=CrashLoopBackOff"
 
 
-def test_pods_of_a_deployment_run_on_nodes_of_their_own(control_plane: ControlPlane, namespace: str) -> None:
+def test_pods_of_a_deployment_run_on_nodes_of_their_own(
+    control_plane: ControlPlane, namespace: str
+) -> None:
     """There are three nodes, so three pods that must be apart find room."""
-    apart = {"labelSelector": {"matchLabels": {"app": "web"}}, "topologyKey": "kubernetes.io/hostname"}
+    apart = {
+        "labelSelector": {"matchLabels": {"app": "web"}},
+        "topologyKey": "kubernetes.io/hostname",
+    }
     affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}}
     template = _pod("nginx", affinity=affinity)
     spec = {"replicas": 3, "selector": {"matchLabels": {"app": "web"}}, "template": template}
     _apply(control_plane, namespace, "apps/v1", "Deployment", "web", spec)
     _wait(control_plane, namespace, "deployment/web", "condition=Available")
-    nodes = control_plane.kubectl("get", "pods", "-n", namespace, "-o=jsonpath={.items[*].spec.nodeName}").stdout
+    nodes = control_plane.kubectl(
+        "get", "pods", "-n", namespace, "-o=jsonpath={.items[*].spec.nodeName}"
+    ).stdout
     assert sorted(nodes.split()) == list(NODES)
 
 
-def test_a_job_completes_and_leaves_its_message(control_plane: ControlPlane, namespace: str) -> None:
+def test_a_job_completes_and_leaves_its_message(
+    control_plane: ControlPlane, namespace: str
+) -> None:
     """A pod that is not to be restarted succeeds; what it says at the end is an annotation of its template."""
     template = _pod("busybox", annotations={MESSAGE: '{"bytes": 42}'}, restartPolicy="Never")
     _apply(control_plane, namespace, "batch/v1", "Job", "once", {"template": template})
     _wait(control_plane, namespace, "job/once", "condition=Complete")
-    status = control_plane.kubectl("get", "pods", "-n", namespace, "-o=jsonpath={.items[0].status}").stdout
+    status = control_plane.kubectl(
+        "get", "pods", "-n", namespace, "-o=jsonpath={.items[0].status}"
+    ).stdout
     ended = json.loads(status)["containerStatuses"][0]["state"]["terminated"]
     assert (ended["exitCode"], ended["message"]) == (0, '{"bytes": 42}')
 
@@ -48,13 +59,22 @@ def test_an_image_may_fail_or_never_be_ready(control_plane: ControlPlane, namesp
     control_plane.kubectl("run", "over", "--image=web:fails", "--restart=Never", "-n", namespace)
     control_plane.kubectl("run", "slow", "--image=web:never-ready", "-n", namespace)
     template = _pod("web:fails", restartPolicy="OnFailure")
-    _apply(control_plane, namespace, "batch/v1", "Job", "retried", {"backoffLimit": 2, "template": template})
+    _apply(
+        control_plane,
+        namespace,
+        "batch/v1",
+        "Job",
+        "retried",
+        {"backoffLimit": 2, "template": template},
+    )
     _wait(control_plane, namespace, "pod/again", CRASH_LOOP)
     _wait(control_plane, namespace, "pod/over", "jsonpath={.status.phase}=Failed")
     _wait(control_plane, namespace, "pod/slow", "jsonpath={.status.phase}=Running")
     _wait(control_plane, namespace, "pod/slow", "condition=Ready=false")
     _wait(control_plane, namespace, "job/retried", "condition=Failed")
-    failed = control_plane.kubectl("get", "job/retried", "-n", namespace, "-o=jsonpath={.status.conditions[*].reason}")
+    failed = control_plane.kubectl(
+        "get", "job/retried", "-n", namespace, "-o=jsonpath={.status.conditions[*].reason}"
+    )
     assert set(failed.stdout.split()) == {"BackoffLimitExceeded"}
 
 
@@ -83,12 +103,18 @@ def test_a_stateful_set_has_volumes_that_grow(control_plane: ControlPlane, names
     patch = '{"spec": {"resources": {"requests": {"storage": "2Gi"}}}}'
     control_plane.kubectl("patch", "pvc/data-db-0", "--type=merge", f"-p={patch}", "-n", namespace)
     _wait(control_plane, namespace, "pvc/data-db-0", "jsonpath={.status.capacity.storage}=2Gi")
-    claims = json.loads(control_plane.kubectl("get", "pvc", "-n", namespace, "-o=json").stdout)["items"]
+    claims = json.loads(control_plane.kubectl("get", "pvc", "-n", namespace, "-o=json").stdout)[
+        "items"
+    ]
     volumes = [f"pv/{claim['spec']['volumeName']}" for claim in claims]
-    sizes = control_plane.kubectl("get", *volumes, "-o=jsonpath={.items[*].spec.capacity.storage}").stdout
+    sizes = control_plane.kubectl(
+        "get", *volumes, "-o=jsonpath={.items[*].spec.capacity.storage}"
+    ).stdout
     assert sizes == "2Gi 1Gi"
     assert [claim["status"].get("conditions") for claim in claims] == [None, None]
-    control_plane.kubectl("delete", "statefulset/db", "pvc/data-db-0", "pvc/data-db-1", "-n", namespace)
+    control_plane.kubectl(
+        "delete", "statefulset/db", "pvc/data-db-0", "pvc/data-db-1", "-n", namespace
+    )
     for volume in volumes:
         _wait(control_plane, namespace, volume, "delete")
 
@@ -96,12 +122,21 @@ def test_a_stateful_set_has_volumes_that_grow(control_plane: ControlPlane, names
 def _pod(image: str, *, annotations: dict[str, str] | None = None, **spec: Any) -> dict[str, Any]:
     """Return a pod template."""
     metadata = {"labels": {"app": "web"}, "annotations": annotations or {}}
-    return {"metadata": metadata, "spec": {"containers": [{"name": "main", "image": image}], **spec}}
+    return {
+        "metadata": metadata,
+        "spec": {"containers": [{"name": "main", "image": image}], **spec},
+    }
 
 
-def _apply(plane: ControlPlane, namespace: str, version: str, kind: str, name: str, spec: dict[str, Any]) -> None:
+def _apply(
+    plane: ControlPlane, namespace: str, version: str, kind: str, name: str, spec: dict[str, Any]
+) -> None:
     metadata = {"name": name, "namespace": namespace}
-    plane.kubectl("apply", "-f-", input={"apiVersion": version, "kind": kind, "metadata": metadata, "spec": spec})
+    plane.kubectl(
+        "apply",
+        "-f-",
+        input={"apiVersion": version, "kind": kind, "metadata": metadata, "spec": spec},
+    )
 
 
 def _wait(plane: ControlPlane, namespace: str, what: str, condition: str) -> None:

@@ -22,34 +22,50 @@ SERVER_ONLY = ("etcd", "kube-apiserver")
 def test_what_is_owned_is_collected(control_plane: ControlPlane, namespace: str) -> None:
     """A ConfigMap goes when its owner has gone."""
     control_plane.kubectl("create", "configmap", "owner", "-n", namespace)
-    uid = control_plane.kubectl("get", "configmap/owner", "-o=jsonpath={.metadata.uid}", "-n", namespace).stdout
+    uid = control_plane.kubectl(
+        "get", "configmap/owner", "-o=jsonpath={.metadata.uid}", "-n", namespace
+    ).stdout
     reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": uid}
     owned = {"name": "owned", "namespace": namespace, "ownerReferences": [reference]}
-    control_plane.kubectl("create", "-f-", input={"apiVersion": "v1", "kind": "ConfigMap", "metadata": owned})
+    control_plane.kubectl(
+        "create", "-f-", input={"apiVersion": "v1", "kind": "ConfigMap", "metadata": owned}
+    )
     control_plane.kubectl("delete", "configmap/owner", "-n", namespace)
-    control_plane.kubectl("wait", "configmap/owned", "--for=delete", "--timeout=90s", "-n", namespace)
+    control_plane.kubectl(
+        "wait", "configmap/owned", "--for=delete", "--timeout=90s", "-n", namespace
+    )
 
 
 @pytest.mark.controlplane
-def test_requests_are_counted_by_user_verb_and_resource(control_plane: ControlPlane, namespace: str) -> None:
+def test_requests_are_counted_by_user_verb_and_resource(
+    control_plane: ControlPlane, namespace: str
+) -> None:
     """The audit log tells one user's writes from the reads and from everybody else's."""
     mark = control_plane.audit_mark()
     control_plane.kubectl("create", "configmap", "one", "-n", namespace)
     control_plane.kubectl("get", "configmap/one", "-n", namespace)
     control_plane.kubectl("delete", "configmap/one", "-n", namespace)
-    found = control_plane.audit_events(mark, user="admin", verb=WRITES, resource="configmaps", namespace=namespace)
+    found = control_plane.audit_events(
+        mark, user="admin", verb=WRITES, resource="configmaps", namespace=namespace
+    )
     assert [event["verb"] for event in found] == ["create", "delete"]
     assert control_plane.audit_events(mark, user="alice") == []
 
 
 @pytest.mark.controlplane
-def test_users_have_the_rights_that_a_test_gives_them(control_plane: ControlPlane, namespace: str) -> None:
+def test_users_have_the_rights_that_a_test_gives_them(
+    control_plane: ControlPlane, namespace: str
+) -> None:
     """Role-based access control holds for the limited users."""
     alice = control_plane.kubeconfig_for("alice", namespace=namespace)
     with pytest.raises(KubectlError, match='User "alice" cannot list resource "pods"'):
         control_plane.kubectl("get", "pods", kubeconfig=alice)
-    control_plane.kubectl("create", "role", "look", "--verb=list", "--resource=pods", "-n", namespace)
-    control_plane.kubectl("create", "rolebinding", "look", "--role=look", "--group=developers", "-n", namespace)
+    control_plane.kubectl(
+        "create", "role", "look", "--verb=list", "--resource=pods", "-n", namespace
+    )
+    control_plane.kubectl(
+        "create", "rolebinding", "look", "--role=look", "--group=developers", "-n", namespace
+    )
     assert "No resources found" in control_plane.kubectl("get", "pods", kubeconfig=alice).stderr
 
 
@@ -58,7 +74,9 @@ def test_a_service_account_can_log_in(control_plane: ControlPlane, namespace: st
     """A kubeconfig of a ServiceAccount is that ServiceAccount."""
     control_plane.kubectl("create", "serviceaccount", "product", "-n", namespace)
     kubeconfig = control_plane.service_account_kubeconfig(namespace, "product")
-    answer = control_plane.kubectl("auth", "whoami", "-o=jsonpath={.status.userInfo.username}", kubeconfig=kubeconfig)
+    answer = control_plane.kubectl(
+        "auth", "whoami", "-o=jsonpath={.status.userInfo.username}", kubeconfig=kubeconfig
+    )
     assert answer.stdout == f"system:serviceaccount:{namespace}:product"
 
 
@@ -66,13 +84,17 @@ def test_a_service_account_can_log_in(control_plane: ControlPlane, namespace: st
 def test_a_client_certificate_can_log_in(control_plane: ControlPlane) -> None:
     """A client certificate names its user and groups."""
     kubeconfig = control_plane.certificate_kubeconfig("carol", "system:masters")
-    answer = control_plane.kubectl("auth", "whoami", "-o=jsonpath={.status.userInfo}", kubeconfig=kubeconfig)
+    answer = control_plane.kubectl(
+        "auth", "whoami", "-o=jsonpath={.status.userInfo}", kubeconfig=kubeconfig
+    )
     assert '"username":"carol"' in answer.stdout
     assert "system:masters" in answer.stdout
 
 
 @pytest.mark.controlplane
-def test_kubectl_reads_nothing_of_the_person(control_plane: ControlPlane, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kubectl_reads_nothing_of_the_person(
+    control_plane: ControlPlane, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The person's HOME, KUBECONFIG and proxies do not reach kubectl."""
     for name in ("HOME", "KUBECONFIG", "HTTPS_PROXY"):
         monkeypatch.setenv(name, "http://nowhere.invalid:1")
@@ -80,7 +102,9 @@ def test_kubectl_reads_nothing_of_the_person(control_plane: ControlPlane, monkey
 
 
 @pytest.mark.controlplane
-def test_a_killed_api_server_comes_back_with_its_data(own_control_plane: Callable[..., ControlPlane]) -> None:
+def test_a_killed_api_server_comes_back_with_its_data(
+    own_control_plane: Callable[..., ControlPlane],
+) -> None:
     """A restart keeps port and objects; meanwhile requests fail, and the audit log is continued."""
     plane = own_control_plane(parts=SERVER_ONLY)
     plane.kubectl("create", "configmap", "kept")
@@ -93,7 +117,9 @@ def test_a_killed_api_server_comes_back_with_its_data(own_control_plane: Callabl
 
 
 @pytest.mark.controlplane
-async def test_a_frozen_api_server_answers_later(own_control_plane: Callable[..., ControlPlane]) -> None:
+async def test_a_frozen_api_server_answers_later(
+    own_control_plane: Callable[..., ControlPlane],
+) -> None:
     """What is asked while the API server is stopped is answered when it goes on."""
     plane = own_control_plane(parts=SERVER_ONLY)
     plane.stop("kube-apiserver")

@@ -53,7 +53,9 @@ class BackupPod:
     def container(self) -> Object:
         """The container that is planned."""
         plan = BACKUP.plan(self.backup, Observed(), datetime.now(UTC))
-        (cronjob,) = [write.object for step in plan.steps for write in step.writes if isinstance(write, Apply)]
+        (cronjob,) = [
+            write.object for step in plan.steps for write in step.writes if isinstance(write, Apply)
+        ]
         return dict(cronjob["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"][0])
 
     def environment(self) -> dict[str, str]:
@@ -101,7 +103,12 @@ def pod(
     spec = {
         "source": {
             "type": type,
-            "connection": {"host": "127.0.0.1", "port": port, "secretRef": {"name": "login"}, **connection},
+            "connection": {
+                "host": "127.0.0.1",
+                "port": port,
+                "secretRef": {"name": "login"},
+                **connection,
+            },
         },
         "destination": {
             "type": "s3",
@@ -112,7 +119,9 @@ def pod(
         },
         "retention": retention,
     }
-    backup = Backup.model_validate({"metadata": {"name": "nightly", "namespace": "shop"}, "spec": spec})
+    backup = Backup.model_validate(
+        {"metadata": {"name": "nightly", "namespace": "shop"}, "spec": spec}
+    )
     return BackupPod(backup, {**SECRETS, "login": login}, scratch)
 
 

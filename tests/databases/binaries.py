@@ -1,7 +1,8 @@
 """The programs of real databases, from the machine's packages: tests without theirs are skipped, and fail in CI.
 
-`@pytest.mark.databases("postgresql", "rclone")` names the packages that a test needs. They are looked for before any
-fixture starts, so a machine with some of them runs the tests that these suffice for.
+`@pytest.mark.databases("postgresql", "rclone")` names the packages that a test needs. They are
+looked for before any fixture starts, so a machine with some of them runs the tests that these
+suffice for.
 """
 
 import functools
@@ -17,7 +18,14 @@ CLIENTS = "/usr/local/bin:/usr/bin:/bin"  # where the scripts of images look for
 SERVERS = f"{CLIENTS}:/usr/sbin"
 PACKAGES = {
     "postgresql": ("psql", "pg_dump", "pg_dumpall", "pg_restore"),
-    "mariadb-server": ("mariadb", "mariadb-dump", "mysql", "mysqldump", "mariadb-install-db", "mariadbd"),
+    "mariadb-server": (
+        "mariadb",
+        "mariadb-dump",
+        "mysql",
+        "mysqldump",
+        "mariadb-install-db",
+        "mariadbd",
+    ),
     "rclone": ("rclone",),
 }
 

@@ -21,8 +21,12 @@ PASSWORDS = {"password": "it's a \\secret: 1", "replication-password": "also' \\
 
 def planned(name: str, **spec: Any) -> dict[tuple[str, str], Object]:
     """Return all that is made of a PostgreSQL, by kind and name."""
-    object = PostgreSQL.model_validate({"metadata": {"name": name, "namespace": "default", "uid": "1"}, "spec": spec})
-    writes = [write for step in POSTGRESQL.plan(object, Observed(), NOW).steps for write in step.writes]
+    object = PostgreSQL.model_validate(
+        {"metadata": {"name": name, "namespace": "default", "uid": "1"}, "spec": spec}
+    )
+    writes = [
+        write for step in POSTGRESQL.plan(object, Observed(), NOW).steps for write in step.writes
+    ]
     made = [write.object for write in writes if isinstance(write, Apply | CreateOnly)]
     return {(each["kind"], each["metadata"]["name"]): each for each in made}
 
@@ -39,7 +43,9 @@ class Database:
         """Plan it, and give its hosts addresses and its Secrets passwords."""
         self.plan(**self.spec)
         for ordinal in range(5):
-            self.machine.names[f"{self.name}-{ordinal}.{self.name}-headless"] = self.address(ordinal)
+            self.machine.names[f"{self.name}-{ordinal}.{self.name}-headless"] = self.address(
+                ordinal
+            )
         self.machine.names[self.name] = self.address(0)
         self.machine.names["5432"] = str(free_port())
         self.machine.secrets[f"{self.name}-credentials"] = {"username": "postgres", **PASSWORDS}
@@ -81,7 +87,10 @@ class Database:
     def crash(self, pod: Pod) -> None:
         """End an instance as a node that fails: a server that `pg_ctl` started is no child of the pod here."""
         pod.kill()
-        place, deadline = self.data(int(pod.name.rpartition("-")[2])) / "postmaster.pid", time.monotonic() + SECONDS
+        place, deadline = (
+            self.data(int(pod.name.rpartition("-")[2])) / "postmaster.pid",
+            time.monotonic() + SECONDS,
+        )
         if place.exists():
             server = int(place.read_text().split()[0])
             with suppress(ProcessLookupError):
@@ -93,12 +102,20 @@ class Database:
     def job(self, kind: str, name: str, **secrets: str) -> Pod:
         """Return the pod of a Job or CronJob; `secrets` are users' passwords."""
         for user, password in secrets.items():
-            self.machine.secrets[f"{self.name}-user-{user.replace('_', '-')}"] = {"password": password}
+            self.machine.secrets[f"{self.name}-user-{user.replace('_', '-')}"] = {
+                "password": password
+            }
         (spec,) = (
-            each["spec"] for (its, called), each in self.objects.items() if its == kind and called.startswith(name)
+            each["spec"]
+            for (its, called), each in self.objects.items()
+            if its == kind and called.startswith(name)
         )
-        template = spec["jobTemplate"]["spec"]["template"] if kind == "CronJob" else spec["template"]
-        return Pod(self.machine, name, template, {f"{self.name}-backup": self.machine.volume("backup")})
+        template = (
+            spec["jobTemplate"]["spec"]["template"] if kind == "CronJob" else spec["template"]
+        )
+        return Pod(
+            self.machine, name, template, {f"{self.name}-backup": self.machine.volume("backup")}
+        )
 
 
 def psql(pod: Pod, sql: str, database: str = "postgres") -> str:

@@ -16,13 +16,24 @@ class MariaDB(Server):
     def prepare(self) -> None:
         """Make its data, start it, and set the password."""
         data, socket = self.directory / "data", self.directory / "socket"
-        install = [program("mariadb-install-db"), "--no-defaults", f"--datadir={data}", "--skip-test-db"]
+        install = [
+            program("mariadb-install-db"),
+            "--no-defaults",
+            f"--datadir={data}",
+            "--skip-test-db",
+        ]
         self.run(*install, "--auth-root-authentication-method=normal")
         place = ["--no-defaults", f"--datadir={data}", f"--socket={socket}", f"--port={self.port}"]
-        options = ["--bind-address=127.0.0.1", "--skip-name-resolve", "--innodb-flush-log-at-trx-commit=0"]
+        options = [
+            "--bind-address=127.0.0.1",
+            "--skip-name-resolve",
+            "--innodb-flush-log-at-trx-commit=0",
+        ]
         self.start(program("mariadbd"), *place, *options)
         escaped = PASSWORD.replace("\\", "\\\\").replace("'", "\\'")
-        self.query(f"CREATE USER keeper@'127.0.0.1' IDENTIFIED BY '{escaped}'; GRANT ALL ON *.* TO keeper@'127.0.0.1'")
+        self.query(
+            f"CREATE USER keeper@'127.0.0.1' IDENTIFIED BY '{escaped}'; GRANT ALL ON *.* TO keeper@'127.0.0.1'"
+        )
 
     def answers(self) -> bool:
         """Whether it answers a query."""
@@ -34,4 +45,12 @@ class MariaDB(Server):
 
     def _client(self, database: str) -> list[str | Path]:
         socket = f"--socket={self.directory / 'socket'}"
-        return [program("mariadb"), "--no-defaults", socket, "--user=root", "--batch", "--skip-column-names", database]
+        return [
+            program("mariadb"),
+            "--no-defaults",
+            socket,
+            "--user=root",
+            "--batch",
+            "--skip-column-names",
+            database,
+        ]

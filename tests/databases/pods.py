@@ -1,7 +1,8 @@
 """Runs planned pods on this machine, without containers: what is mounted becomes a directory of its own.
 
-A pod's paths, and the host names in it, are replaced wherever they stand: in commands, environment and mounted files.
-Everything else is as planned. As root the pods run as another user, as they would in a cluster.
+A pod's paths, and the host names in it, are replaced wherever they stand: in commands, environment
+and mounted files. Everything else is as planned. As root the pods run as another user, as they
+would in a cluster.
 """
 
 import os
@@ -51,14 +52,19 @@ class Machine:
 class Pod:
     """One pod: its volumes as directories, its containers as processes."""
 
-    def __init__(self, machine: Machine, name: str, template: Object, claims: Mapping[str, Path]) -> None:
+    def __init__(
+        self, machine: Machine, name: str, template: Object, claims: Mapping[str, Path]
+    ) -> None:
         """Lay out the volumes of a pod made from a template; `claims` are what its claims are bound to."""
         self.machine = machine
         self.name = name
         self.spec = template["spec"]
         self._running: dict[str, subprocess.Popen[bytes]] = {}
         directory = machine.volume(f"pod-{name}")
-        self.volumes = {each["name"]: self._volume(each, directory, claims) for each in self.spec.get("volumes", ())}
+        self.volumes = {
+            each["name"]: self._volume(each, directory, claims)
+            for each in self.spec.get("volumes", ())
+        }
         self.volumes |= {claim: path for claim, path in claims.items() if claim not in self.volumes}
         self.log = directory / "log"
         for volume in self.spec.get("volumes", ()):
@@ -76,7 +82,8 @@ class Pod:
         files: dict[str, str] = {}
         if "configMap" in volume:
             files = {
-                key: self.here(text) for key, text in self.machine.config_maps[volume["configMap"]["name"]].items()
+                key: self.here(text)
+                for key, text in self.machine.config_maps[volume["configMap"]["name"]].items()
             }
         for source in volume.get("projected", {}).get("sources", ()):
             values = self.machine.secrets[source["secret"]["name"]]
@@ -89,11 +96,19 @@ class Pod:
     def here(self, text: str) -> str:
         """Write a text of the pod as it is on this machine."""
         containers = [*self.spec.get("initContainers", ()), *self.spec["containers"]]
-        mounts = {each["mountPath"]: each["name"] for container in containers for each in container["volumeMounts"]}
-        places = {path: str(self.volumes[volume]) for path, volume in mounts.items()} | self.machine.names
+        mounts = {
+            each["mountPath"]: each["name"]
+            for container in containers
+            for each in container["volumeMounts"]
+        }
+        places = {
+            path: str(self.volumes[volume]) for path, volume in mounts.items()
+        } | self.machine.names
         longest = sorted(places, key=len, reverse=True)
         return re.sub(
-            rf"(?<![\w./-])({'|'.join(map(re.escape, longest))})(?![\w.-])", lambda found: places[found[0]], text
+            rf"(?<![\w./-])({'|'.join(map(re.escape, longest))})(?![\w.-])",
+            lambda found: places[found[0]],
+            text,
         )
 
     def environment(self, container: Object) -> dict[str, str]:
@@ -132,7 +147,9 @@ class Pod:
         """Run a container to its end and return its exit code."""
         return self.start(container).wait(SECONDS)
 
-    def exec(self, container: str, *command: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    def exec(
+        self, container: str, *command: str, **environment: str
+    ) -> subprocess.CompletedProcess[str]:
         """Run a command in a container, as `kubectl exec` does."""
         about = self._container(container)
         return subprocess.run(

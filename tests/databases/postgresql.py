@@ -15,11 +15,29 @@ class PostgreSQL(Server):
 
     def prepare(self) -> None:
         """Make its data and start it."""
-        programs, data, password = postgresql(), self.directory / "data", self.directory / "password"
+        programs, data, password = (
+            postgresql(),
+            self.directory / "data",
+            self.directory / "password",
+        )
         password.write_text(PASSWORD)
-        login = ["--username=postgres", f"--pwfile={password}", "--auth-host=scram-sha-256", "--auth-local=trust"]
+        login = [
+            "--username=postgres",
+            f"--pwfile={password}",
+            "--auth-host=scram-sha-256",
+            "--auth-local=trust",
+        ]
         self.run(programs / "initdb", f"--pgdata={data}", *login, "--no-sync")
-        place = ["-D", data, "-k", self.directory, "-p", str(self.port), "-c", "listen_addresses=127.0.0.1"]
+        place = [
+            "-D",
+            data,
+            "-k",
+            self.directory,
+            "-p",
+            str(self.port),
+            "-c",
+            "listen_addresses=127.0.0.1",
+        ]
         self.start(programs / "postgres", *place, "-c", "fsync=off")
 
     def answers(self) -> bool:

@@ -41,7 +41,9 @@ class ObjectStore(Server):
     def request(self, method: str, path: str, body: bytes | None = None) -> bytes:
         """Ask it something, and return its answer."""
         headers = {"Content-Type": "application/xml", "Authorization": "AWS somebody:whoever"}
-        request = urllib.request.Request(f"{self.url}/{path}", data=body, method=method, headers=headers)
+        request = urllib.request.Request(
+            f"{self.url}/{path}", data=body, method=method, headers=headers
+        )
         with urllib.request.urlopen(request, timeout=10) as answer:
             return bytes(answer.read())
 
@@ -55,7 +57,9 @@ class ObjectStore(Server):
 
     def names(self, prefix: str = "") -> list[str]:
         """Return the names of all objects that begin so, without that."""
-        listed = self.request("GET", f"{BUCKET}?list-type=2&prefix={urllib.parse.quote(prefix)}").decode()
+        listed = self.request(
+            "GET", f"{BUCKET}?list-type=2&prefix={urllib.parse.quote(prefix)}"
+        ).decode()
         return [name.removeprefix(prefix) for name in re.findall(r"<Key>([^<]*)</Key>", listed)]
 
     def look_at_credentials(self, *, really: bool) -> None:

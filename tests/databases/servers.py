@@ -37,10 +37,20 @@ class Server(ABC):
 
     def command(self, *command: str | Path) -> list[str]:
         """Return a command as the server's user runs it."""
-        ids = ["setpriv", "--reuid", USER, "--regid", str(pwd.getpwnam(USER).pw_gid), "--clear-groups", "--"]
+        ids = [
+            "setpriv",
+            "--reuid",
+            USER,
+            "--regid",
+            str(pwd.getpwnam(USER).pw_gid),
+            "--clear-groups",
+            "--",
+        ]
         return [*(ids if self._steps_down else ()), *map(str, command)]
 
-    def run(self, *command: str | Path, input: str | None = None, env: Mapping[str, str] | None = None) -> str:
+    def run(
+        self, *command: str | Path, input: str | None = None, env: Mapping[str, str] | None = None
+    ) -> str:
         """Run a command to its end, and return what it prints."""
         done = self.attempt(*command, input=input, env=env)
         assert done.returncode == 0, f"{command[0]}: {done.stderr}{done.stdout}"
@@ -62,12 +72,16 @@ class Server(ABC):
 
     def start(self, *command: str | Path) -> None:
         """Start it, and wait until it answers a query: a listening socket is not enough."""
-        self._process = Process(self.name, self.command(*command), self.directory / "log", self._reaper)
+        self._process = Process(
+            self.name, self.command(*command), self.directory / "log", self._reaper
+        )
         self._process.start()
         end = time.monotonic() + READY_WITHIN
         while not self.answers():
             assert not self._process.died, self._process.tail()
-            assert time.monotonic() < end, f"not ready within {READY_WITHIN:g} s\n{self._process.tail()}"
+            assert time.monotonic() < end, (
+                f"not ready within {READY_WITHIN:g} s\n{self._process.tail()}"
+            )
             time.sleep(0.05)
 
     @abstractmethod

@@ -42,10 +42,18 @@ def store() -> Iterator[ObjectStore]:
 @pytest.fixture
 def nightly(server: MariaDB, store: ObjectStore, tmp_path: Path) -> BackupPod:
     """The pod of a Backup of the whole server."""
-    return pod(store, tmp_path, type="mysql", port=server.port, login={"username": "keeper", "password": PASSWORD})
+    return pod(
+        store,
+        tmp_path,
+        type="mysql",
+        port=server.port,
+        login={"username": "keeper", "password": PASSWORD},
+    )
 
 
-def test_what_is_restored_has_the_same_rows(server: MariaDB, store: ObjectStore, nightly: BackupPod) -> None:
+def test_what_is_restored_has_the_same_rows(
+    server: MariaDB, store: ObjectStore, nightly: BackupPod
+) -> None:
     """All databases of a server, with what is not tables; no secret is shown."""
     record = nightly.scratch / "arguments"
     programs = ["rclone", "mariadb", "mariadb-dump"]
@@ -63,14 +71,21 @@ def test_what_is_restored_has_the_same_rows(server: MariaDB, store: ObjectStore,
     assert (restored.code, json.loads(restored.word)) == (0, {"restored": name}), restored.printed
     assert server.query(GOODS, "shop") == rows
     server.query("CALL sale(); INSERT INTO goods VALUES (0, 'rebate', -0.5, NULL)", "shop")
-    assert server.query("SELECT id, price FROM cheap WHERE id IN (0, 7) ORDER BY id", "shop") == "0\t0.50\n7\t0.50\n"
+    assert (
+        server.query("SELECT id, price FROM cheap WHERE id IN (0, 7) ORDER BY id", "shop")
+        == "0\t0.50\n7\t0.50\n"
+    )
     told = record.read_text() + made.printed + restored.printed + made.word
     assert [secret for secret in (PASSWORD, KEY) if secret in told] == []
 
 
-def test_a_dump_without_its_end_is_no_backup(nightly: BackupPod, store: ObjectStore, tmp_path: Path) -> None:
+def test_a_dump_without_its_end_is_no_backup(
+    nightly: BackupPod, store: ObjectStore, tmp_path: Path
+) -> None:
     """What mariadb-dump did not finish is found by its last line, even where its exit code says that all is well."""
-    nightly.path = instead(tmp_path / "short", "mariadb-dump", '$REAL "$@" | sed "/Dump completed/d"')
+    nightly.path = instead(
+        tmp_path / "short", "mariadb-dump", '$REAL "$@" | sed "/Dump completed/d"'
+    )
     short = nightly.make()
     assert (short.code, short.word) == (
         1,

@@ -56,7 +56,9 @@ def folder(age: timedelta, pod: str = "x") -> str:
     return f"{datetime.now(UTC) - age:%Y%m%dT%H%M%SZ}-{pod}"
 
 
-def test_what_is_restored_has_the_same_rows(server: PostgreSQL, store: ObjectStore, nightly: BackupPod) -> None:
+def test_what_is_restored_has_the_same_rows(
+    server: PostgreSQL, store: ObjectStore, nightly: BackupPod
+) -> None:
     """A whole server, one database of it lost and one table emptied: both are back, with owner; no secret is shown."""
     record = nightly.scratch / "arguments"
     programs = nightly.scratch / "programs"
@@ -65,25 +67,40 @@ def test_what_is_restored_has_the_same_rows(server: PostgreSQL, store: ObjectSto
 
     made = nightly.make()
     word = json.loads(made.word)
-    assert (made.code, word["backup"][-6:], word["bytes"] > 100_000) == (0, "-x7k2p", True), made.printed
+    assert (made.code, word["backup"][-6:], word["bytes"] > 100_000) == (0, "-x7k2p", True), (
+        made.printed
+    )
     files = ["SHA256SUMS", "globals.sql", "postgres.dump", "shop.dump", "we'ird \\ name.dump"]
     assert store.names(nightly.folder) == [f"{word['backup']}/{file}" for file in files]
-    assert made.printed == f"backup {word['backup']} is complete and verified: {word['bytes']} bytes\n"
+    assert (
+        made.printed == f"backup {word['backup']} is complete and verified: {word['bytes']} bytes\n"
+    )
 
     server.query("DELETE FROM goods WHERE id > 10", "shop")
     server.query('DROP DATABASE "we\'ird \\ name"')
     restored = nightly.restore()
-    assert (restored.code, json.loads(restored.word)) == (0, {"restored": word["backup"]}), restored.printed
+    assert (restored.code, json.loads(restored.word)) == (0, {"restored": word["backup"]}), (
+        restored.printed
+    )
     assert server.query(GOODS, "shop") == rows
-    assert server.query("SELECT tableowner FROM pg_tables WHERE tablename = 'goods'", "shop") == "keeper\n"
+    assert (
+        server.query("SELECT tableowner FROM pg_tables WHERE tablename = 'goods'", "shop")
+        == "keeper\n"
+    )
     assert server.query("SELECT 1", "we'ird \\ name") == "1\n"
 
     told = record.read_text() + made.printed + made.word + restored.printed + restored.word
     assert [secret for secret in (PASSWORD, KEY) if secret in told] == []
-    assert sorted(path.name for path in nightly.scratch.iterdir()) == ["arguments", "programs", "termination-log"]
+    assert sorted(path.name for path in nightly.scratch.iterdir()) == [
+        "arguments",
+        "programs",
+        "termination-log",
+    ]
 
 
-def test_one_database_is_restored_under_another_name(server: PostgreSQL, nightly_shop: BackupPod) -> None:
+def test_one_database_is_restored_under_another_name(
+    server: PostgreSQL, nightly_shop: BackupPod
+) -> None:
     """Beside the one it was dumped from, which stays as it is; what is not in the backup is refused by name."""
     made = json.loads(nightly_shop.make().word)["backup"]
     restored = nightly_shop.restore(made, "shop", "shop's copy")
@@ -91,7 +108,10 @@ def test_one_database_is_restored_under_another_name(server: PostgreSQL, nightly
     assert server.query(GOODS, "shop's copy") == server.query(GOODS, "shop")
     refused = nightly_shop.restore("latest", "till")
     assert refused.code == 1
-    assert refused.word == f"failed while reading what is in {made}: there is no database till in {made}\n"
+    assert (
+        refused.word
+        == f"failed while reading what is in {made}: there is no database till in {made}\n"
+    )
     unknown = nightly_shop.restore("20200101T000000Z-x")
     assert "there is no complete backup 20200101T000000Z-x in backups/" in unknown.word
 
@@ -154,11 +174,17 @@ def test_only_what_is_older_than_the_retention_goes(
     made = nightly_shop.make()
     name = json.loads(made.word)["backup"]
     assert made.code == 0, made.printed
-    assert set(store.names(nightly_shop.folder)) == {*stays, f"{name}/SHA256SUMS", f"{name}/shop.dump"}
+    assert set(store.names(nightly_shop.folder)) == {
+        *stays,
+        f"{name}/SHA256SUMS",
+        f"{name}/shop.dump",
+    }
     assert store.names(neighbour) == [""]
 
 
-def test_another_attempt_of_a_pod_goes_on_under_the_same_name(store: ObjectStore, nightly_shop: BackupPod) -> None:
+def test_another_attempt_of_a_pod_goes_on_under_the_same_name(
+    store: ObjectStore, nightly_shop: BackupPod
+) -> None:
     """A container that was killed leaves its name; a backup that is complete is not made again."""
     (nightly_shop.scratch / "begun").write_text("20260102T030405Z-x7k2p\n")
     store.put(f"{nightly_shop.folder}20260102T030405Z-x7k2p/shop.dump", b"cut sho")
@@ -169,12 +195,16 @@ def test_another_attempt_of_a_pod_goes_on_under_the_same_name(store: ObjectStore
     assert again.printed.startswith("20260102T030405Z-x7k2p was complete before\n")
 
 
-def test_wrong_credentials_are_told_without_the_secret(store: ObjectStore, nightly_shop: BackupPod) -> None:
+def test_wrong_credentials_are_told_without_the_secret(
+    store: ObjectStore, nightly_shop: BackupPod
+) -> None:
     """Of the database and of the store: who was refused, by whom, and nothing else."""
     nightly_shop.secrets["login"] = {"username": "postgres", "password": "n0t-it"}
     refused = nightly_shop.make()
     assert refused.code == 2
-    assert refused.word.startswith("failed while connecting to the database: psql: error: connection to server at")
+    assert refused.word.startswith(
+        "failed while connecting to the database: psql: error: connection to server at"
+    )
     assert refused.word.endswith('FATAL:  password authentication failed for user "postgres"\n')
     store.look_at_credentials(really=True)
     try:

@@ -19,7 +19,9 @@ def machine(directory: Path, *packages: str) -> str:
     return str(directory)
 
 
-@pytest.mark.parametrize("there", [(), ("postgresql",), ("mariadb-server", "rclone"), tuple(PACKAGES)])
+@pytest.mark.parametrize(
+    "there", [(), ("postgresql",), ("mariadb-server", "rclone"), tuple(PACKAGES)]
+)
 def test_each_package_is_looked_for_by_itself(tmp_path: Path, there: tuple[str, ...]) -> None:
     """A machine with some of them lacks the others."""
     assert set(without(machine(tmp_path, *there), [])) == set(PACKAGES) - set(there)
@@ -54,7 +56,9 @@ def test_a_machine_without_servers_skips_with_one_line(tmp_path: Path) -> None:
 
     def ran(ci: str) -> subprocess.CompletedProcess[str]:
         environment = {**os.environ, "GATEWRIGHT_TEST_PATH": str(tmp_path), "CI": ci}
-        return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120)
+        return subprocess.run(
+            command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120
+        )
 
     skipped = ran("")
     lines = [line for line in skipped.stdout.splitlines() if line.startswith("SKIPPED")]

@@ -22,7 +22,9 @@ def script(text: str, directory: Path, **variables: str) -> None:
     """Run one of the scripts in a temporary directory instead of the image's."""
     text = re.sub("/(var/lib/mysql|tmp|backup)/", rf"{directory}/\1/", text)
     environment = {"PATH": f"{directory}:/usr/bin:/bin", **variables}
-    subprocess.run(["bash", "-c", text], env=environment, check=True, stdout=subprocess.DEVNULL, timeout=60)
+    subprocess.run(
+        ["bash", "-c", text], env=environment, check=True, stdout=subprocess.DEVNULL, timeout=60
+    )
 
 
 def test_passwords_are_those_of_the_secret_and_a_dump_can_be_restored(tmp_path: Path) -> None:
@@ -34,15 +36,29 @@ def test_passwords_are_those_of_the_secret_and_a_dump_can_be_restored(tmp_path: 
     (tmp_path / "mysql").symlink_to(program("mariadb"))
     with MariaDB() as server:
         server.query("DROP USER IF EXISTS root@'127.0.0.1'")  # MySQL's image makes no such account
-        server.query("CREATE USER root@'%' IDENTIFIED BY 'lost'; GRANT ALL ON *.* TO root@'%' WITH GRANT OPTION")
-        server.query("CREATE USER app@'%' IDENTIFIED BY 'lost'; CREATE DATABASE app; GRANT ALL ON app.* TO app@'%'")
+        server.query(
+            "CREATE USER root@'%' IDENTIFIED BY 'lost'; GRANT ALL ON *.* TO root@'%' WITH GRANT OPTION"
+        )
+        server.query(
+            "CREATE USER app@'%' IDENTIFIED BY 'lost'; CREATE DATABASE app; GRANT ALL ON app.* TO app@'%'"
+        )
         server.query("CREATE TABLE goods AS SELECT seq, md5(seq) FROM seq_1_to_1000", "app")
 
         script(START, tmp_path, MYSQL_ROOT_PASSWORD=ROOT, MYSQL_USER="app", MYSQL_PASSWORD=APP)
-        server.query((tmp_path / "tmp/passwords.sql").read_text().replace("'root'@'localhost'", "'nobody'@'localhost'"))
+        server.query(
+            (tmp_path / "tmp/passwords.sql")
+            .read_text()
+            .replace("'root'@'localhost'", "'nobody'@'localhost'")
+        )
 
         address = {"SERVER": "127.0.0.1", "MYSQL_TCP_PORT": str(server.port)}
-        login = ["--no-defaults", "--host=127.0.0.1", f"--port={server.port}", "--user=app", f"--password={APP}"]
+        login = [
+            "--no-defaults",
+            "--host=127.0.0.1",
+            f"--port={server.port}",
+            "--user=app",
+            f"--password={APP}",
+        ]
         server.run(program("mariadb"), *login, "app", "--execute=SELECT 1 FROM goods")
         script(DUMP, tmp_path, RETENTION="30d", MYSQL_PWD=ROOT, **address)
         server.query("DROP DATABASE app")

@@ -59,7 +59,9 @@ def database(machine: Machine) -> Database:
     """The sample test-db, with everything that it can have."""
     users, databases = [{"name": "app"}, {"name": "read_only"}], [{"name": "shop", "owner": "app"}]
     backup = {"enabled": True, "retention": "2d"}
-    return Database(machine, "test-db", {**TEST_DB, "users": users, "databases": databases, "backup": backup})
+    return Database(
+        machine, "test-db", {**TEST_DB, "users": users, "databases": databases, "backup": backup}
+    )
 
 
 @pytest.fixture
@@ -73,17 +75,23 @@ def primary(database: Database, stack: ExitStack, initialized: Path) -> Pod:
 def connect(pod: Pod, database: Database, user: str, password: str, name: str = "postgres") -> str:
     """Return what the server says to somebody who comes over the network."""
     host = f"host={database.address(0)} user={user} dbname={name}"
-    said = pod.exec("postgres", "psql", "-XAtw", host, "-c", "SELECT current_user", PGPASSWORD=password)
+    said = pod.exec(
+        "postgres", "psql", "-XAtw", host, "-c", "SELECT current_user", PGPASSWORD=password
+    )
     return said.stdout.strip() or said.stderr.strip()
 
 
-def test_s4_the_primary_answers_without_a_password_inside_the_pod(primary: Pod, database: Database) -> None:
+def test_s4_the_primary_answers_without_a_password_inside_the_pod(
+    primary: Pod, database: Database
+) -> None:
     """S4: `psql -U postgres -c "SELECT version();"` in test-db-0; from outside the Secret's password is needed."""
     said = primary.exec("postgres", "psql", "-U", "postgres", "-c", "SELECT version();")
     assert said.returncode == 0
     assert " PostgreSQL 1" in said.stdout
     assert connect(primary, database, "postgres", PASSWORDS["password"]) == "postgres"
-    assert 'password authentication failed for user "postgres"' in connect(primary, database, "postgres", "guessed")
+    assert 'password authentication failed for user "postgres"' in connect(
+        primary, database, "postgres", "guessed"
+    )
     assert "no password supplied" in connect(primary, database, "postgres", "")
     assert 'pg_hba.conf rejects connection for host "127.0.0.1"' in connect(
         primary, database, "replicator", PASSWORDS["replication-password"]
@@ -114,7 +122,9 @@ def test_a_restart_keeps_the_data_and_takes_the_passwords_of_the_secret(
     assert connect(third, database, "postgres", "changed") == "postgres"
 
 
-def test_a_standby_follows_and_is_a_standby_again(primary: Pod, database: Database, stack: ExitStack) -> None:
+def test_a_standby_follows_and_is_a_standby_again(
+    primary: Pod, database: Database, stack: ExitStack
+) -> None:
     """It copies the primary, streams, refuses writes, and goes on after both were killed."""
     psql(primary, "CREATE TABLE rows AS SELECT 1 AS one")
     standby = database.serve(stack.enter_context(database.instance(1)))
@@ -122,7 +132,10 @@ def test_a_standby_follows_and_is_a_standby_again(primary: Pod, database: Databa
     follow(primary, standby)
     refused = standby.exec("postgres", "psql", "-c", "INSERT INTO rows VALUES (0)")
     assert "cannot execute INSERT in a read-only transaction" in refused.stderr
-    assert psql(primary, "SELECT application_name, state FROM pg_stat_replication") == "test-db-1|streaming"
+    assert (
+        psql(primary, "SELECT application_name, state FROM pg_stat_replication")
+        == "test-db-1|streaming"
+    )
     standby.kill()
     primary.kill()
     primary = database.serve(stack.enter_context(database.instance(0)))
@@ -141,7 +154,9 @@ def follow(primary: Pod, standby: Pod) -> None:
     assert psql(standby, "SELECT count(*) FROM rows") == psql(primary, "SELECT count(*) FROM rows")
 
 
-def test_a_copy_that_was_killed_half_way_is_made_anew(primary: Pod, database: Database, stack: ExitStack) -> None:
+def test_a_copy_that_was_killed_half_way_is_made_anew(
+    primary: Pod, database: Database, stack: ExitStack
+) -> None:
     """What a crash amid pg_basebackup or initdb left behind is removed, and never taken for a database."""
     psql(primary, "CREATE TABLE rows AS SELECT 1 AS one")
     half = Path(f"{database.data(1)}.new")
@@ -183,7 +198,9 @@ def test_a_standby_waits_for_its_primary(database: Database, stack: ExitStack) -
     assert psql(primary, "SELECT pg_is_in_recovery()") == "f"
 
 
-def test_a_primary_that_lost_its_volume_does_not_begin_anew(primary: Pod, database: Database, stack: ExitStack) -> None:
+def test_a_primary_that_lost_its_volume_does_not_begin_anew(
+    primary: Pod, database: Database, stack: ExitStack
+) -> None:
     """While a standby has the data, an empty primary refuses to start; a standby refuses another database."""
     standby = database.serve(stack.enter_context(database.instance(1)))
     primary.kill()
@@ -193,7 +210,9 @@ def test_a_primary_that_lost_its_volume_does_not_begin_anew(primary: Pod, databa
     assert "the primary's volume is empty, but 127.0.0.11 has data" in empty.logged()
     assert not database.data(0).exists()
     standby.signal("postgres", signal.SIGQUIT)
-    other = database.serve(stack.enter_context(database.instance(0)))  # no server was left to answer
+    other = database.serve(
+        stack.enter_context(database.instance(0))
+    )  # no server was left to answer
     stranger = stack.enter_context(database.instance(1))
     assert stranger.run("prepare") == 1
     assert "this volume is of another database than the primary's" in stranger.logged()
@@ -218,7 +237,9 @@ def test_data_of_another_version_is_left_alone(database: Database, stack: ExitSt
     assert [path.name for path in data.iterdir()] == ["PG_VERSION"]
 
 
-def test_users_and_databases_are_made_as_often_as_asked(primary: Pod, database: Database, stack: ExitStack) -> None:
+def test_users_and_databases_are_made_as_often_as_asked(
+    primary: Pod, database: Database, stack: ExitStack
+) -> None:
     """The Job makes them, works a second time, and takes a changed password; names and passwords need no care."""
     passwords = {"app": "'; DROP ROLE app; --\\", "read_only": "$(id) `id`"}
     for these in (passwords, passwords, {**passwords, "app": "changed"}):
@@ -227,11 +248,16 @@ def test_users_and_databases_are_made_as_often_as_asked(primary: Pod, database: 
         assert connect(primary, database, "app", these["app"], "shop") == "app"
         assert connect(primary, database, "read_only", these["read_only"]) == "read_only"
         assert these["app"] not in job.logged() + primary.logged()
-    assert psql(primary, "SELECT pg_get_userbyid(datdba) FROM pg_database WHERE datname = 'shop'") == "app"
+    assert (
+        psql(primary, "SELECT pg_get_userbyid(datdba) FROM pg_database WHERE datname = 'shop'")
+        == "app"
+    )
     assert psql(primary, "SELECT rolsuper FROM pg_roles WHERE rolname = 'app'") == "f"
 
 
-def test_a_backup_is_dumped_verified_and_restored(primary: Pod, database: Database, stack: ExitStack) -> None:
+def test_a_backup_is_dumped_verified_and_restored(
+    primary: Pod, database: Database, stack: ExitStack
+) -> None:
     """All databases, whatever they are called; older backups go by the retention, and rows come back by restore.sh."""
     odd = "odd/name ' = 1"
     psql(primary, f'CREATE DATABASE "{odd}"')
@@ -261,7 +287,9 @@ def test_a_backup_is_dumped_verified_and_restored(primary: Pod, database: Databa
     assert connect(primary, database, "postgres", PASSWORDS["password"]) == "postgres"
 
 
-def test_a_backup_that_fails_leaves_the_good_ones(primary: Pod, database: Database, stack: ExitStack) -> None:
+def test_a_backup_that_fails_leaves_the_good_ones(
+    primary: Pod, database: Database, stack: ExitStack
+) -> None:
     """A dump that breaks off, a dump that cannot be read back: nothing is left of it, and nothing is pruned."""
     psql(primary, "CREATE TABLE rows AS SELECT 1 AS one")
     volume = database.machine.volume("backup")
@@ -270,8 +298,14 @@ def test_a_backup_that_fails_leaves_the_good_ones(primary: Pod, database: Databa
     machine = database.machine
     for program, script in (
         ("pg_dump", 'echo half; echo "connection lost" >&2; exit 1'),
-        ("pg_dump", 'for each; do case "$each" in --file=*) echo half >"${each#--file=}" ;; esac; done'),
-        ("pg_dumpall", 'for each; do case "$each" in --file=*) echo half >"${each#--file=}" ;; esac; done'),
+        (
+            "pg_dump",
+            'for each; do case "$each" in --file=*) echo half >"${each#--file=}" ;; esac; done',
+        ),
+        (
+            "pg_dumpall",
+            'for each; do case "$each" in --file=*) echo half >"${each#--file=}" ;; esac; done',
+        ),
     ):
         instead = broken / program
         instead.write_text(f"#!/bin/bash\n{script}\n")

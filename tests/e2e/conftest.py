@@ -53,12 +53,21 @@ class Cluster:
     def running(self, namespace: str, *names: str) -> None:
         """Wait until WebApps run."""
         webapps = [f"webapp/{name}" for name in names]
-        self.kubectl("wait", *webapps, "--for=jsonpath={.status.phase}=Running", "-n", namespace, "--timeout=30s")
+        self.kubectl(
+            "wait",
+            *webapps,
+            "--for=jsonpath={.status.phase}=Running",
+            "-n",
+            namespace,
+            "--timeout=30s",
+        )
 
     def create_namespace(self, **labels: str) -> str:
         """Create a fresh namespace."""
         name = f"e2e-{secrets.token_hex(4)}"
-        code, answer = self.api.request("POST", "/api/v1/namespaces", manifests.namespace(name, **labels))
+        code, answer = self.api.request(
+            "POST", "/api/v1/namespaces", manifests.namespace(name, **labels)
+        )
         assert code == 201, answer
         return name
 
@@ -80,16 +89,22 @@ def laptop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laptop]:
     shutil.copy(CONFIG / "policies/production.yaml", policies)
     with ControlPlane.start(directory / "controlplane") as plane:
         plane.kubectl("apply", "-f", str(CONFIG / "crd/bases"))
-        plane.restart("kube-controller-manager")  # its garbage collector looks for new kinds only every 30 s
+        plane.restart(
+            "kube-controller-manager"
+        )  # its garbage collector looks for new kinds only every 30 s
         plane.create_namespace("production")
         mine = plane.certificate_kubeconfig(MAKER, "system:masters")
         options = ["--registry", REGISTRY]
-        with Gatewright.run(plane, directory, *options, policies=policies, kubeconfig=mine) as gatewright:
+        with Gatewright.run(
+            plane, directory, *options, policies=policies, kubeconfig=mine
+        ) as gatewright:
             yield Laptop(plane, gatewright, policies)
             assert gatewright.end() == 0
             assert gatewright.tracebacks() == []
             assert registered(plane) == set()
-            converts = plane.kubectl("get", "crds", "-o=jsonpath={.items[*].spec.conversion.strategy}").stdout
+            converts = plane.kubectl(
+                "get", "crds", "-o=jsonpath={.items[*].spec.conversion.strategy}"
+            ).stdout
             assert set(converts.split()) == {"None"}
     shutil.rmtree(plane.directory / "etcd")
 

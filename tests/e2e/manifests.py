@@ -42,7 +42,10 @@ def deployment(name: str = "shop", *, replicas: int = 2, **fields: Any) -> Objec
         "spec": {
             "replicas": replicas,
             "selector": {"matchLabels": {"app": name}},
-            "template": {"metadata": {"labels": {"app": name}}, "spec": {"containers": [container(**fields)]}},
+            "template": {
+                "metadata": {"labels": {"app": name}},
+                "spec": {"containers": [container(**fields)]},
+            },
         },
     }
 

@@ -49,7 +49,9 @@ def test_a_backup_from_its_secrets_to_its_last_run(laptop: Laptop, namespace: st
     *secrets, backup = SAMPLE
     kubectl("apply", "-f-", input=backup)
     kubectl("wait", "--for=condition=Ready=false", "backup/nightly-backup")
-    assert condition("Ready") == ("False Progressing: waiting for Secret backup-store, Secret shop-db-login, cronjob")
+    assert condition("Ready") == (
+        "False Progressing: waiting for Secret backup-store, Secret shop-db-login, cronjob"
+    )
     for secret in secrets:
         kubectl("apply", "-f-", input=secret)
     kubectl("wait", "--for=condition=Ready", "backup/nightly-backup", "--timeout=30s")
@@ -59,12 +61,20 @@ def test_a_backup_from_its_secrets_to_its_last_run(laptop: Laptop, namespace: st
     assert condition("BackedUp") == "False NoneYet: no backup was made yet"
 
     run_now(laptop, namespace, "by-hand", '{"backup":"20261121T020000Z-x7k2p","bytes":42}')
-    kubectl("wait", "--for=jsonpath={.status.lastSize}=42", "backup/nightly-backup", "--timeout=30s")
+    kubectl(
+        "wait", "--for=jsonpath={.status.lastSize}=42", "backup/nightly-backup", "--timeout=30s"
+    )
     status = laptop.get("backup/nightly-backup", namespace)["status"]
     completed = laptop.get("job/by-hand", namespace)["status"]["completionTime"]
-    assert (status["lastSuccessfulTime"], status["lastBackup"]) == (completed, "20261121T020000Z-x7k2p")
+    assert (status["lastSuccessfulTime"], status["lastBackup"]) == (
+        completed,
+        "20261121T020000Z-x7k2p",
+    )
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT02:00:00Z", status["nextTime"])
-    assert condition("BackedUp") == "True Succeeded: Job by-hand: backup 20261121T020000Z-x7k2p, 42 bytes"
+    assert (
+        condition("BackedUp")
+        == "True Succeeded: Job by-hand: backup 20261121T020000Z-x7k2p, 42 bytes"
+    )
     with urllib.request.urlopen(laptop.gatewright.metrics_url) as answer:
         series = f'gatewright_backup_last_success_timestamp_seconds{{name="nightly-backup",namespace="{namespace}"}} 1.'
         assert series in answer.read().decode()

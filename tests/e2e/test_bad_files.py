@@ -65,14 +65,24 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Gatewright]]:
             ("run", "--listen", "9443"),
             'Error: --listen: "9443": must be an address of the form HOST:PORT, or :PORT for every interface\n',
         ),
-        (("controller", "--kinds", "WebAp"), 'Error: --kinds: no kind "WebAp"; did you mean "WebApp"?\n'),
+        (
+            ("controller", "--kinds", "WebAp"),
+            'Error: --kinds: no kind "WebAp"; did you mean "WebApp"?\n',
+        ),
         (
             ("controller", "--lease-duration", "9s"),
             "Error: leader election: leaseDuration (9 s) must exceed renewDeadline (10 s), "
             "and that retryPeriod (2 s)\n",
         ),
     ],
-    ids=["no certificate", "unknown option", "unknown command", "no address", "unknown kind", "impossible lease"],
+    ids=[
+        "no certificate",
+        "unknown option",
+        "unknown command",
+        "no address",
+        "unknown kind",
+        "impossible lease",
+    ],
 )
 def test_a_usage_error_is_one_line(arguments: tuple[str, ...], said: str, tmp_path: Path) -> None:
     """The exit code is 2, with the usage and the error."""
@@ -97,8 +107,18 @@ def test_a_typo_in_a_policy_file_has_its_line(verb: str, tmp_path: Path) -> None
     """No process starts with an invalid policy set."""
     file = tmp_path / "policies.yaml"
     file.write_text(TYPO)
-    options = {"webhook": ("--tls-cert", "x", "--tls-key", "x"), "controller": ("--webhook-url", "https://x")}
-    ended = once(verb, "--policies", str(file), *options.get(verb, ()), "--kubeconfig", str(_kubeconfig(tmp_path)))
+    options = {
+        "webhook": ("--tls-cert", "x", "--tls-key", "x"),
+        "controller": ("--webhook-url", "https://x"),
+    }
+    ended = once(
+        verb,
+        "--policies",
+        str(file),
+        *options.get(verb, ()),
+        "--kubeconfig",
+        str(_kubeconfig(tmp_path)),
+    )
     assert (ended.returncode, ended.stdout, ended.stderr) == (
         3,
         "",
@@ -111,7 +131,10 @@ def test_a_typo_in_a_policy_file_has_its_line(verb: str, tmp_path: Path) -> None
     ("content", "said"),
     [
         (None, "{file}: no such file or directory\n"),
-        ("clusters: [", "{file}:1: not YAML: expected the node content, but found '<stream end>'\n"),
+        (
+            "clusters: [",
+            "{file}:1: not YAML: expected the node content, but found '<stream end>'\n",
+        ),
         ("kind: Config", "{file}: no current-context is set; choose one with --context\n"),
         (
             yaml.safe_dump(NOWHERE | {"users": []}),
@@ -131,7 +154,9 @@ def test_an_unusable_kubeconfig_is_named(content: str | None, said: str, tmp_pat
 
 
 @pytest.mark.parametrize("verb", ["controller", "run"])
-def test_an_unreachable_api_server_is_retried(start: Callable[..., Gatewright], verb: str, tmp_path: Path) -> None:
+def test_an_unreachable_api_server_is_retried(
+    start: Callable[..., Gatewright], verb: str, tmp_path: Path
+) -> None:
     """The process logs the address and the error, is not ready, keeps running, and ends with 0."""
     process = start(verb, *(POLICIES if verb == "run" else ()), kubeconfig=_kubeconfig(tmp_path))
     reason = "cannot reach the API server at https://127.0.0.1:1: connection refused"
@@ -145,14 +170,18 @@ def test_an_unreachable_api_server_is_retried(start: Callable[..., Gatewright], 
     assert process.tracebacks() == []
 
 
-def test_an_unusable_pair_is_reported_until_it_is_replaced(start: Callable[..., Gatewright], tmp_path: Path) -> None:
+def test_an_unusable_pair_is_reported_until_it_is_replaced(
+    start: Callable[..., Gatewright], tmp_path: Path
+) -> None:
     """With an invalid certificate, then a key of another pair, it is not ready; afterwards ready without a restart."""
     certificate, key = tmp_path / "tls.crt", tmp_path / "tls.key"
     for name in ("one", "two"):
         assert once("certs", str(tmp_path / name)).returncode == 0
     key.write_bytes((tmp_path / "two/tls.key").read_bytes())
     certificate.write_text("no certificate\n")
-    webhook = start("webhook", *POLICIES, "--no-cluster", "--tls-cert", str(certificate), "--tls-key", str(key))
+    webhook = start(
+        "webhook", *POLICIES, "--no-cluster", "--tls-cert", str(certificate), "--tls-key", str(key)
+    )
     _told(webhook, "certificate: the certificate is not valid PEM")
     certificate.write_bytes((tmp_path / "one/tls.crt").read_bytes())
     _told(webhook, "certificate: the private key does not belong to the certificate")
@@ -171,12 +200,20 @@ def _told(process: Gatewright, problem: str) -> None:
     ("option", "others"),
     [("--listen", "--listen"), ("--health-listen", "--metrics-listen or --health-listen")],
 )
-def test_a_port_in_use_ends_the_process_with_one_line(verb: str, option: str, others: str, tmp_path: Path) -> None:
+def test_a_port_in_use_ends_the_process_with_one_line(
+    verb: str, option: str, others: str, tmp_path: Path
+) -> None:
     """The exit code is 1; the line has the address, the reason and the option that changes it."""
     assert once("certs", str(tmp_path)).returncode == 0
     (tmp_path / "nowhere").write_text(yaml.safe_dump(NOWHERE))
     of_verb = {
-        "webhook": ("--no-cluster", "--tls-cert", str(tmp_path / "tls.crt"), "--tls-key", str(tmp_path / "tls.key")),
+        "webhook": (
+            "--no-cluster",
+            "--tls-cert",
+            str(tmp_path / "tls.crt"),
+            "--tls-key",
+            str(tmp_path / "tls.key"),
+        ),
         "run": ("--kubeconfig", str(tmp_path / "nowhere")),
     }
     free = dict.fromkeys(("--listen", "--health-listen", "--metrics-listen"), "127.0.0.1:0")
@@ -185,7 +222,9 @@ def test_a_port_in_use_ends_the_process_with_one_line(verb: str, option: str, ot
         listen = [part for each in (free | {option: address}).items() for part in each]
         ended = once(verb, *POLICIES, *of_verb[verb], *listen)
     assert ended.returncode == 1
-    critical = [json.loads(line) for line in ended.stderr.splitlines() if '"level":"critical"' in line]
+    critical = [
+        json.loads(line) for line in ended.stderr.splitlines() if '"level":"critical"' in line
+    ]
     assert [line["message"].partition(" failed: ")[2] or line["message"] for line in critical] == [
         f"cannot listen on {address}: address already in use; choose another address with {others}"
     ]

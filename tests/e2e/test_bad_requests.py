@@ -51,12 +51,16 @@ def wire(laptop: Laptop) -> Wire:
     """A client of the laptop's webhook."""
     registered = laptop.get("validatingwebhookconfiguration/gatewright", "default")
     bundle = base64.b64decode(registered["webhooks"][0]["clientConfig"]["caBundle"]).decode()
-    return Wire(laptop.gatewright.url.removeprefix("https://"), ssl.create_default_context(cadata=bundle))
+    return Wire(
+        laptop.gatewright.url.removeprefix("https://"), ssl.create_default_context(cadata=bundle)
+    )
 
 
 def review(object: Any, kind: str = "Deployment") -> bytes:
     """Return the review of a creation in namespace production."""
-    group, resource = {"Deployment": ("apps", "deployments"), "WebApp": ("example.com", "webapps")}[kind]
+    group, resource = {"Deployment": ("apps", "deployments"), "WebApp": ("example.com", "webapps")}[
+        kind
+    ]
     request = {
         "uid": "3a6e5b0c-0000-4000-8000-000000000000",
         "kind": {"group": group, "version": "v1", "kind": kind},
@@ -67,7 +71,9 @@ def review(object: Any, kind: str = "Deployment") -> bytes:
         "userInfo": {"username": "jane"},
         "object": object,
     }
-    return json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}).encode()
+    return json.dumps(
+        {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
+    ).encode()
 
 
 GOOD = review(manifests.deployment())
@@ -86,13 +92,19 @@ DEEP = b'{"a":' * 5_000 + b"1" + b"}" * 5_000
             400,
             "the body is 'admission.k8s.io/v1beta1 ",
         ),
-        (b'{"apiVersion": "v1", "kind": "Pod"}', 400, "the body is 'v1 Pod'; only admission.k8s.io/v1 "),
+        (
+            b'{"apiVersion": "v1", "kind": "Pod"}',
+            400,
+            "the body is 'v1 Pod'; only admission.k8s.io/v1 ",
+        ),
         (GOOD.replace(b'"replicas": 2', b'"replicas": ' + DEEP), 400, "the body is not JSON: "),
         (b"[]", 400, "the body: Expected `object`, got `array`\n"),
     ],
     ids=["truncated", "empty", "9 MiB", "v1beta1", "no review", "5,000 deep", "a list"],
 )
-def test_a_body_that_is_no_review_is_an_http_error(wire: Wire, path: str, body: bytes, status: int, text: str) -> None:
+def test_a_body_that_is_no_review_is_an_http_error(
+    wire: Wire, path: str, body: bytes, status: int, text: str
+) -> None:
     """The response is an HTTP status and a line of text, and the webhook keeps serving."""
     code, said = wire.post(path, body)
     assert (code, said[: len(text)]) == (status, text)
@@ -110,17 +122,39 @@ CONTAINERS = "spec.template.spec.containers"
 @pytest.mark.parametrize(
     ("object", "path", "wanted"),
     [
-        (manifests.deployment() | {"kind": "Secret"}, "request.object.kind", "is 'Secret', but the request is about"),
+        (
+            manifests.deployment() | {"kind": "Secret"},
+            "request.object.kind",
+            "is 'Secret', but the request is about",
+        ),
         (_with_container("nginx"), CONTAINERS, "it must be a list"),
         (_with_container({"name": "app"}), CONTAINERS, "it must be a list"),
         (_with_container([None]), f"{CONTAINERS}[0]", "it must be an object"),
-        (_with_container([{"name": "app", "image": 7}]), f"{CONTAINERS}[name=app].image", "it must be a string"),
-        (manifests.deployment() | {"spec": {"replicas": "11"}}, "spec.replicas", "it must be an integer"),
+        (
+            _with_container([{"name": "app", "image": 7}]),
+            f"{CONTAINERS}[name=app].image",
+            "it must be a string",
+        ),
+        (
+            manifests.deployment() | {"spec": {"replicas": "11"}},
+            "spec.replicas",
+            "it must be an integer",
+        ),
         (manifests.deployment() | {"spec": []}, "spec", "it must be an object"),
         ("a Deployment", "request.object", "must be an object"),
         (None, "request.object", "missing; CREATE needs it"),
     ],
-    ids=["kind", "text", "object", "null", "number", "quoted number", "list", "no object", "nothing"],
+    ids=[
+        "kind",
+        "text",
+        "object",
+        "null",
+        "number",
+        "quoted number",
+        "list",
+        "no object",
+        "nothing",
+    ],
 )
 def test_a_malformed_object_is_denied(wire: Wire, object: Any, path: str, wanted: str) -> None:
     """The denial has code 400, the field and the expected type."""
@@ -135,7 +169,10 @@ def test_a_malformed_object_is_denied(wire: Wire, object: Any, path: str, wanted
     ("change", "path"),
     [
         ({"spec": []}, "spec"),
-        ({"spec": {"replicas": 1, "image": "nginx", "securityContext": "none"}}, "spec.securityContext"),
+        (
+            {"spec": {"replicas": 1, "image": "nginx", "securityContext": "none"}},
+            "spec.securityContext",
+        ),
         ({"metadata": {"name": "shop", "labels": ["web"]}}, "metadata.labels"),
     ],
 )
@@ -152,7 +189,9 @@ def test_null_containers_hide_nothing(wire: Wire) -> None:
     """Null is absent: other violations are found, and the API server itself rejects a pod without containers."""
     manifest = _with_container(None)
     manifest["spec"]["replicas"] = 11
-    manifest["spec"]["template"]["spec"]["initContainers"] = [{"name": "app", "image": "nginx:1.21"}]
+    manifest["spec"]["template"]["spec"]["initContainers"] = [
+        {"name": "app", "image": "nginx:1.21"}
+    ]
     response = wire.review("/validate", review(manifest))
     assert [cause["reason"] for cause in response["status"]["details"]["causes"]] == [
         "image-registries",
@@ -161,7 +200,9 @@ def test_null_containers_hide_nothing(wire: Wire) -> None:
     ]
 
 
-def test_a_thousand_bad_containers_are_denied_by_kubectl_too(laptop: Laptop, wire: Wire, production: str) -> None:
+def test_a_thousand_bad_containers_are_denied_by_kubectl_too(
+    laptop: Laptop, wire: Wire, production: str
+) -> None:
     """All violations that fit are listed in time, and the API server passes the denial on."""
     manifest = manifests.deployment()
     names = [f"app-{number}" for number in range(1000)]
@@ -175,7 +216,10 @@ def test_a_thousand_bad_containers_are_denied_by_kubectl_too(laptop: Laptop, wir
     assert message.startswith(f"more than {listed} violations\n")
     assert message.endswith("\n- and more, which are not listed.")
     said = laptop.refusal("create", "-n", production, "-f-", input=manifest)
-    assert f'admission webhook "validate.gatewright.io" denied the request: more than {listed} violations\n' in said
+    assert (
+        f'admission webhook "validate.gatewright.io" denied the request: more than {listed} violations\n'
+        in said
+    )
     assert all(f"[name={name}].image" in said for name in names[:listed])
 
 
@@ -183,7 +227,10 @@ def test_a_thousand_bad_containers_are_denied_by_kubectl_too(laptop: Laptop, wir
     ("change", "said"),
     [
         ({"containers": None}, "spec.template.spec.containers: Required value"),
-        ({"containers": "nginx"}, "cannot unmarshal string into Go struct field PodSpec.spec.template.spec.containers"),
+        (
+            {"containers": "nginx"},
+            "cannot unmarshal string into Go struct field PodSpec.spec.template.spec.containers",
+        ),
     ],
 )
 def test_the_api_server_rejects_a_pod_without_containers(
@@ -192,4 +239,6 @@ def test_the_api_server_rejects_a_pod_without_containers(
     """Objects that policies leave to the API server's validation are rejected by it."""
     manifest = manifests.deployment()
     manifest["spec"]["template"]["spec"] |= change
-    assert said in laptop.refusal("create", "--validate=false", "-n", production, "-f-", input=manifest)
+    assert said in laptop.refusal(
+        "create", "--validate=false", "-n", production, "-f-", input=manifest
+    )

@@ -29,7 +29,11 @@ def policy(name: str, namespace: str, *, params: Object | None = None, **match: 
         "apiVersion": "gatewright.io/v1alpha1",
         "kind": "ClusterAdmissionPolicy",
         "metadata": {"name": f"{name}-{namespace}"},
-        "spec": {"policy": name, "params": params or {}, "match": {"any": [{"namespaces": [namespace], **match}]}},
+        "spec": {
+            "policy": name,
+            "params": params or {},
+            "match": {"any": [{"namespaces": [namespace], **match}]},
+        },
     }
 
 
@@ -42,7 +46,9 @@ def judged(laptop: Laptop) -> Iterator[str]:
     policies = [
         policy("replica-limits", namespace, params={"maximum": 2}, kinds=["Deployment"]),
         policy("resource-ratios", namespace, params={"maximum": {"cpu": 5}}, kinds=["Deployment"]),
-        policy("required-labels", namespace, params={"labels": {"app": "shop*"}}, kinds=["Service"]),
+        policy(
+            "required-labels", namespace, params={"labels": {"app": "shop*"}}, kinds=["Service"]
+        ),
         ignored,
     ]
     laptop.kubectl("apply", "-f-", input={"apiVersion": "v1", "kind": "List", "items": policies})
@@ -59,7 +65,9 @@ def judged(laptop: Laptop) -> Iterator[str]:
 RATIO: Object = {"requests": {"cpu": "100m"}, "limits": {"cpu": "1"}}
 
 
-def told(laptop: Laptop, namespace: str, manifests: list[Object], *options: str) -> set[tuple[str, str]]:
+def told(
+    laptop: Laptop, namespace: str, manifests: list[Object], *options: str
+) -> set[tuple[str, str]]:
     """Return policy and rule of each denial."""
     objects = {"apiVersion": "v1", "kind": "List", "items": manifests}
     said = laptop.plane.kubectl(
@@ -98,7 +106,9 @@ def test_parent_and_children_have_one_verdict_on_a_cluster(laptop: Laptop, judge
         sample("test-db"),
         sample("production-store"),
     ):
-        expected = told(laptop, judged, made_of(parent, judged), f"--as={MAKER}", "--as-group=system:masters")
+        expected = told(
+            laptop, judged, made_of(parent, judged), f"--as={MAKER}", "--as-group=system:masters"
+        )
         assert told(laptop, judged, [parent]) == expected
         denied += [parent["metadata"]["name"]] * bool(expected)
     assert denied == ["toys", "shop-3", "my-widget", "test-db", "production-store"]
@@ -141,7 +151,9 @@ def test_a_plan_prints_the_changes(laptop: Laptop, judged: str, tmp_path: Path) 
         if not changed:
             laptop.kubectl("apply", "-n", judged, "-f", str(file))
             laptop.wait("service/shop-4", "create", judged)
-        said = once("plan", "--diff", "--kubeconfig", str(laptop.plane.kubeconfig), "-n", judged, str(file))
+        said = once(
+            "plan", "--diff", "--kubeconfig", str(laptop.plane.kubeconfig), "-n", judged, str(file)
+        )
         assert (said.returncode, said.stderr) == (0, "")
         assert [line for line in said.stdout.splitlines()[2:] if line[0] in "+-"] == changed
 
@@ -150,7 +162,9 @@ def test_a_plan_rejected_by_the_api_server_fails(laptop: Laptop, tmp_path: Path)
     """The exit code is 1, as for a denial; the reason is printed above the object."""
     file = tmp_path / "webapp.json"
     file.write_text(json.dumps(manifests.webapp()))
-    said = once("plan", "--diff", "--kubeconfig", str(laptop.plane.kubeconfig), "-n", "nowhere", str(file))
+    said = once(
+        "plan", "--diff", "--kubeconfig", str(laptop.plane.kubeconfig), "-n", "nowhere", str(file)
+    )
     assert (said.returncode, said.stderr) == (1, "")
     assert said.stdout.splitlines()[0] == (
         '# apps/v1 Deployment nowhere/shop: rejected by the API server: 404 NotFound: namespaces "nowhere" not found'

@@ -19,7 +19,12 @@ DOGS = {"id": "b", "label": "Dogs"}
 
 def vote(version: str, **spec: Any) -> dict[str, Any]:
     """A VoteConfig."""
-    return {"apiVersion": f"{GROUP}/{version}", "kind": "VoteConfig", "metadata": {"name": "pets"}, "spec": spec}
+    return {
+        "apiVersion": f"{GROUP}/{version}",
+        "kind": "VoteConfig",
+        "metadata": {"name": "pets"},
+        "spec": spec,
+    }
 
 
 def test_s6_a_voteconfig_through_its_life(laptop: Laptop, namespace: str) -> None:
@@ -41,12 +46,16 @@ def test_s6_a_voteconfig_through_its_life(laptop: Laptop, namespace: str) -> Non
     assert stored["metadata"]["finalizers"] == [f"{GROUP}/finalizer"]
 
     described = {**DOGS, "label": "Hounds", "description": "Bark."}
-    kubectl("apply", "-f-", input=vote("v1", poll={"question": "Which?"}, options=[CATS, described]))
+    kubectl(
+        "apply", "-f-", input=vote("v1", poll={"question": "Which?"}, options=[CATS, described])
+    )
     shows("OPTION_B", "Hounds")
     old = json.loads(kubectl("get", f"voteconfigs.v1alpha1.{GROUP}", "pets", "-o=json"))
     assert old["spec"] == {"question": "Which?", "options": [CATS, {**DOGS, "label": "Hounds"}]}
     change = {"spec": {"question": "Who?"}}
-    kubectl("patch", f"voteconfigs.v1alpha1.{GROUP}", "pets", "--type=merge", f"-p={json.dumps(change)}")
+    kubectl(
+        "patch", f"voteconfigs.v1alpha1.{GROUP}", "pets", "--type=merge", f"-p={json.dumps(change)}"
+    )
     shows("question", "Who?")
     assert laptop.get("voteconfig/pets", namespace)["spec"]["options"] == [CATS, described]
 
@@ -63,12 +72,26 @@ def test_s6_a_voteconfig_through_its_life(laptop: Laptop, namespace: str) -> Non
 
 def test_an_invalid_object_is_denied(laptop: Laptop, namespace: str) -> None:
     """Admission sees v1alpha1 as v1, and the API server rejects an object that cannot be converted."""
-    twice = laptop.refusal("apply", "-n", namespace, "-f-", input=vote("v1alpha1", question="?", options=[CATS, CATS]))
-    assert "spec.options[1].id: cannot build the ConfigMap; another option has the key OPTION_A too" in twice
+    twice = laptop.refusal(
+        "apply", "-n", namespace, "-f-", input=vote("v1alpha1", question="?", options=[CATS, CATS])
+    )
+    assert (
+        "spec.options[1].id: cannot build the ConfigMap; another option has the key OPTION_A too"
+        in twice
+    )
     level = {"LOG_LEVEL": "{{ level }}"}
-    config = {"apiVersion": "config.example.com/v1", "kind": "AppConfig", "metadata": {"name": "shop"}}
-    undefined = laptop.refusal("apply", "-n", namespace, "-f-", input=config | {"spec": {"config": level}})
-    assert 'spec.config[LOG_LEVEL]: cannot build the ConfigMap; line 1: undefined variable "level"' in undefined
+    config = {
+        "apiVersion": "config.example.com/v1",
+        "kind": "AppConfig",
+        "metadata": {"name": "shop"},
+    }
+    undefined = laptop.refusal(
+        "apply", "-n", namespace, "-f-", input=config | {"spec": {"config": level}}
+    )
+    assert (
+        'spec.config[LOG_LEVEL]: cannot build the ConfigMap; line 1: undefined variable "level"'
+        in undefined
+    )
     bad = vote("v1alpha1", question="?", options=[CATS])
     bad["metadata"]["annotations"] = {f"{GROUP}/v1": "{"}
     refused = laptop.refusal("apply", "-n", namespace, "-f-", input=bad)
@@ -77,7 +100,9 @@ def test_an_invalid_object_is_denied(laptop: Laptop, namespace: str) -> None:
 
 def test_applying_the_crd_again_keeps_the_conversion(laptop: Laptop) -> None:
     """The API server reports no change, for any client; a manual edit is reverted."""
-    laptop.kubectl("wait", "--for=jsonpath={.spec.conversion.strategy}=Webhook", CRD, "--timeout=30s")
+    laptop.kubectl(
+        "wait", "--for=jsonpath={.spec.conversion.strategy}=Webhook", CRD, "--timeout=30s"
+    )
     before = json.loads(laptop.kubectl("get", CRD, "-o=json"))["spec"]["conversion"]
     assert before["webhook"]["clientConfig"]["url"] == f"{laptop.gatewright.url}/convert"
     bases = str(CONFIG / f"crd/bases/{GROUP}_voteconfigs.yaml")
@@ -96,7 +121,9 @@ def test_a_change_restarts_its_users_once(laptop: Laptop, namespace: str) -> Non
         """Count the ReplicaSets of each Deployment, once some have been observed in this generation."""
         sign = f"--for=jsonpath={{.status.observedGeneration}}={generation}"
         kubectl("wait", *(f"deployment/{name}" for name in names), sign, "--timeout=30s")
-        return Counter(kubectl("get", "replicasets", "-o=jsonpath={.items[*].metadata.labels.app}").split())
+        return Counter(
+            kubectl("get", "replicasets", "-o=jsonpath={.items[*].metadata.labels.app}").split()
+        )
 
     uses = {"envFrom": [{"configMapRef": {"name": "shop-config"}}]}
     kubectl("apply", "-f-", input=manifests.deployment("before", replicas=1, **uses))
@@ -107,7 +134,10 @@ def test_a_change_restarts_its_users_once(laptop: Laptop, namespace: str) -> Non
         "DATABASE_HOST": f"shop-db.{namespace}.svc",
         "FEATURE_PREFIX": "SHOP_STAGING_",
     }
-    more = [manifests.deployment("after", replicas=1, **uses), manifests.deployment("without", replicas=1)]
+    more = [
+        manifests.deployment("after", replicas=1, **uses),
+        manifests.deployment("without", replicas=1),
+    ]
     kubectl("apply", "-f-", input={"apiVersion": "v1", "kind": "List", "items": more})
     kubectl("annotate", "appconfig/shop", "look=again")
     assert replica_sets(1, "before", "after", "without") == {"before": 1, "after": 1, "without": 1}
@@ -120,4 +150,7 @@ def test_a_change_restarts_its_users_once(laptop: Laptop, namespace: str) -> Non
     for name in ("before", "after"):
         template = laptop.get(f"deployment/{name}", namespace)["spec"]["template"]["metadata"]
         assert template["annotations"] == {"checksum.gatewright.io/shop-config": checksum}
-    assert laptop.get("configmap/shop-config", namespace)["data"].keys() == {"LOG_LEVEL", "DATABASE_HOST"}
+    assert laptop.get("configmap/shop-config", namespace)["data"].keys() == {
+        "LOG_LEVEL",
+        "DATABASE_HOST",
+    }

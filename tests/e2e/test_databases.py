@@ -27,7 +27,9 @@ SHOP: dict[str, Any] = {
 
 def looked_at(laptop: Laptop, name: str) -> int:
     """Return how often a database was reconciled."""
-    lines = ((each.get("message"), each.get("postgresql.name")) for each in laptop.gatewright.logged())
+    lines = (
+        (each.get("message"), each.get("postgresql.name")) for each in laptop.gatewright.logged()
+    )
     return sum(line == ("Reconciliation completed", name) for line in lines)
 
 
@@ -38,7 +40,11 @@ def written(laptop: Laptop, since: int, namespace: str) -> list[str]:
         for event in laptop.plane.audit_events(since, verb=WRITES, namespace=namespace)
         if event["userAgent"].startswith("gatewright")
     )
-    return [f"{verb} {it['resource']}/{it.get('name')}" for verb, it in references if "subresource" not in it]
+    return [
+        f"{verb} {it['resource']}/{it.get('name')}"
+        for verb, it in references
+        if "subresource" not in it
+    ]
 
 
 def ready(laptop: Laptop, namespace: str) -> str:
@@ -56,9 +62,13 @@ def test_s4_test_db_becomes_ready(laptop: Laptop, namespace: str) -> None:
     mark = laptop.plane.audit_mark()
     kubectl("apply", "-f", str(CONFIG / "samples/test-db.yaml"))
     kubectl("wait", "--for=condition=Ready", "postgresql/test-db", "--timeout=30s")
-    container = kubectl("get", "pod/test-db-0", "-o=jsonpath={.spec.containers[0].name} {.spec.containers[0].image}")
+    container = kubectl(
+        "get", "pod/test-db-0", "-o=jsonpath={.spec.containers[0].name} {.spec.containers[0].image}"
+    )
     assert container == "postgres registry.company.com/postgres:14"
-    names = kubectl("get", "all,secrets,pvc", "-l", "app.kubernetes.io/instance=test-db", "-o=name").split()
+    names = kubectl(
+        "get", "all,secrets,pvc", "-l", "app.kubernetes.io/instance=test-db", "-o=name"
+    ).split()
     assert sorted(names) == [
         "persistentvolumeclaim/data-test-db-0",
         "pod/test-db-0",
@@ -130,7 +140,9 @@ def test_a_database_grows_and_keeps_its_data(laptop: Laptop, namespace: str) -> 
 
     change(storage="2Gi", replicas=2)
     kubectl("wait", "pvc/data-shop-1", "--for=create", "--timeout=30s")
-    claims = [f"persistentvolumeclaim/{name}" for name in ("data-shop-0", "data-shop-1", "shop-backup")]
+    claims = [
+        f"persistentvolumeclaim/{name}" for name in ("data-shop-0", "data-shop-1", "shop-backup")
+    ]
     kubectl("wait", *claims, "--for=jsonpath={.status.capacity.storage}=2Gi", "--timeout=30s")
     kubectl("wait", "postgresql/shop", "--for=condition=Ready", "--timeout=30s")
 
@@ -146,14 +158,22 @@ def test_a_database_grows_and_keeps_its_data(laptop: Laptop, namespace: str) -> 
         "16, or move a dump to a new database; spec.storage: 1Gi; volumes of 2Gi cannot shrink. Set it to 2Gi or more"
     )
     assert (
-        kubectl("get", "statefulset/shop", "-o=jsonpath={..containers[0].image}") == "registry.company.com/postgres:16"
+        kubectl("get", "statefulset/shop", "-o=jsonpath={..containers[0].image}")
+        == "registry.company.com/postgres:16"
     )
     change(storage="2Gi", version="16", users=[{"name": "app_user"}, {"name": "reader"}])
     kubectl("wait", job, "--for=delete", "--timeout=30s")
     kubectl("wait", "postgresql/shop", "--for=condition=Ready", "--timeout=30s")
 
     kubectl("delete", "postgresql/shop", "--timeout=30s")
-    kubectl("wait", "statefulset,cronjob,service,secret,job", "--for=delete", "-l", "platform=store", "--timeout=60s")
+    kubectl(
+        "wait",
+        "statefulset,cronjob,service,secret,job",
+        "--for=delete",
+        "-l",
+        "platform=store",
+        "--timeout=60s",
+    )
     assert kubectl("get", "pvc", "-o=name").split() == claims
 
     again = {**SHOP, "spec": {**SHOP["spec"], "storage": "2Gi", "deletionPolicy": "Delete"}}
@@ -173,12 +193,22 @@ def test_a_missing_storage_class_is_reported(laptop: Laptop, namespace: str) -> 
     for kind, condition, message in (
         ("postgresql/shop-db", "Ready", told),
         ("postgresql/shop-db", "PrimaryAvailable", told),
-        ("appstack/shop", "DatabaseReady", f"Database deployment failed: PostgreSQL shop-db: {told}"),
+        (
+            "appstack/shop",
+            "DatabaseReady",
+            f"Database deployment failed: PostgreSQL shop-db: {told}",
+        ),
     ):
-        laptop.wait(kind, f'jsonpath={{.status.conditions[?(@.type=="{condition}")].message}}={message}', namespace)
+        laptop.wait(
+            kind,
+            f'jsonpath={{.status.conditions[?(@.type=="{condition}")].message}}={message}',
+            namespace,
+        )
     made = {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": name}}
     try:
-        laptop.kubectl("create", "-f-", input={**made, "provisioner": "hollow.gatewright.io/volumes"})
+        laptop.kubectl(
+            "create", "-f-", input={**made, "provisioner": "hollow.gatewright.io/volumes"}
+        )
         laptop.wait("appstack/shop", "condition=Ready", namespace)
     finally:
         laptop.kubectl("delete", "storageclass", name, "--ignore-not-found")
@@ -189,20 +219,29 @@ def test_a_stack_changes_its_database_and_back(laptop: Laptop, namespace: str) -
 
     def database(spec: dict[str, Any] | None) -> None:
         patch = {"spec": {"database": spec}}
-        laptop.kubectl("patch", "appstack/shop", "--type=merge", "-p", json.dumps(patch), "-n", namespace)
+        laptop.kubectl(
+            "patch", "appstack/shop", "--type=merge", "-p", json.dumps(patch), "-n", namespace
+        )
 
     def become(type: str) -> dict[str, str]:
         """Set a database of this type, wait for it, and return its claims with their uids."""
         database({"type": type, "storage": "1Gi", "backup": {"enabled": True}})
         port = {"postgresql": 5432, "mysql": 3306}[type]
         endpoint = f"{type}://shop-db.{namespace}.svc:{port}"
-        laptop.wait("appstack/shop", f"jsonpath={{.status.endpoints.database}}={endpoint}", namespace)
+        laptop.wait(
+            "appstack/shop", f"jsonpath={{.status.endpoints.database}}={endpoint}", namespace
+        )
         laptop.wait("appstack/shop", "condition=Ready", namespace)
         labelled = ("pvc", "-l", f"app.kubernetes.io/name={type}", "-n", namespace)
         items = json.loads(laptop.kubectl("get", *labelled, "-o=json"))["items"]
         return {each["metadata"]["name"]: each["metadata"]["uid"] for each in items}
 
-    stack = {"apiVersion": "app.example.com/v1", "kind": "AppStack", "metadata": {"name": "shop"}, "spec": {}}
+    stack = {
+        "apiVersion": "app.example.com/v1",
+        "kind": "AppStack",
+        "metadata": {"name": "shop"},
+        "spec": {},
+    }
     laptop.kubectl("apply", "-n", namespace, "-f-", input=stack)
     first = become("postgresql")
     assert sorted(first) == ["data-shop-db-0", "shop-db-backup"]
@@ -211,4 +250,6 @@ def test_a_stack_changes_its_database_and_back(laptop: Laptop, namespace: str) -
     database(None)
     assert become("postgresql") == first
     secrets = laptop.kubectl("get", "secrets", "-n", namespace, "-o=name").split()
-    assert secrets == [f"secret/shop-db-{each}" for each in ("credentials", "mysql-credentials", "user-app")]
+    assert secrets == [
+        f"secret/shop-db-{each}" for each in ("credentials", "mysql-credentials", "user-app")
+    ]

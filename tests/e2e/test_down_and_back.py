@@ -68,7 +68,8 @@ class Installation(Cluster):
         events = self.plane.audit_events(since, user=CONTROLLER, verb=WRITES)
         about = [(event["verb"], event["objectRef"]) for event in events]
         return Counter(
-            f"{verb} {each['resource']}" + (f"/{each['subresource']}" if "subresource" in each else "")
+            f"{verb} {each['resource']}"
+            + (f"/{each['subresource']}" if "subresource" in each else "")
             for verb, each in about
             if each["resource"] != "leases"
         )
@@ -95,16 +96,26 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation
             name: plane.service_account_kubeconfig(OURS, f"gatewright-{name}")
             for name in ("webhook", "controller-manager")
         }
-        webhook = Gatewright(plane, directory, "webhook", *POLICIES, *pair, kubeconfig=users["webhook"])
+        webhook = Gatewright(
+            plane, directory, "webhook", *POLICIES, *pair, kubeconfig=users["webhook"]
+        )
         options = (*POLICIES, *SHORT_LEASE, "--webhook-url", webhook.url)
-        controller = Gatewright(plane, directory, "controller", *options, kubeconfig=users["controller-manager"])
+        controller = Gatewright(
+            plane, directory, "controller", *options, kubeconfig=users["controller-manager"]
+        )
         with webhook, controller:
             yield Installation(plane, webhook, controller, mounted)
             installed_logs = webhook.tracebacks() + controller.tracebacks()
             webhook.kill()  # a graceful end would wait for the API server's connections
         assert installed_logs == []
-        forbidden = [event for event in plane.audit_events() if event["responseStatus"]["code"] == 403]
-        ours = [event["requestURI"] for event in forbidden if event["user"]["username"].startswith(CONTROLLER[:39])]
+        forbidden = [
+            event for event in plane.audit_events() if event["responseStatus"]["code"] == 403
+        ]
+        ours = [
+            event["requestURI"]
+            for event in forbidden
+            if event["user"]["username"].startswith(CONTROLLER[:39])
+        ]
         assert ours == []
     shutil.rmtree(plane.directory / "etcd")
 
@@ -118,7 +129,9 @@ def running(installed: Installation) -> Installation:
     if not (installed.mounted / "tls.crt").exists():
         installed.mount_secret()
     installed.webhook.until("ready", installed.webhook.is_ready)
-    installed.controller.until("ready", installed.controller.is_ready).until("registered", installed.is_registered)
+    installed.controller.until("ready", installed.controller.is_ready).until(
+        "registered", installed.is_registered
+    )
     return installed
 
 
@@ -131,14 +144,17 @@ def test_s8_the_first_start_blocks_no_request(installed: Installation) -> None:
     installed.controller.start()
     warned = "not registered yet: no webhook answers"
     installed.controller.until(
-        "waiting for the webhook", lambda: any(line["message"] == warned for line in installed.controller.logged())
+        "waiting for the webhook",
+        lambda: any(line["message"] == warned for line in installed.controller.logged()),
     )
     assert registered(installed.plane) == set()
     installed.create("production", manifests.deployment("early", image="nginx:1.21"))
     installed.mount_secret()
     installed.webhook.until("ready", installed.webhook.is_ready)
     installed.controller.until("registered", installed.is_registered)
-    said = installed.refusal("create", "-n", "production", "-f-", input=manifests.deployment(image="nginx:1.21"))
+    said = installed.refusal(
+        "create", "-n", "production", "-f-", input=manifests.deployment(image="nginx:1.21")
+    )
     assert 'admission webhook "validate.gatewright.io" denied the request: 1 violation\n' in said
 
 
@@ -146,27 +162,43 @@ def test_the_number_of_writes_is_minimal(running: Installation) -> None:
     """N WebApps of one replica cost 2N writes of children and 2N of statuses, then none, also after restarts."""
     namespace = running.create_namespace()
     names = [f"shop-{number}" for number in range(10)]
-    manifest = {"apiVersion": "v1", "kind": "List", "items": [manifests.webapp(name) for name in names]}
+    manifest = {
+        "apiVersion": "v1",
+        "kind": "List",
+        "items": [manifests.webapp(name) for name in names],
+    }
     mark = running.plane.audit_mark()
     running.kubectl("apply", "-n", namespace, "-f-", input=manifest)
     running.running(namespace, *names)
-    assert running.writes(mark) == {"patch deployments": 10, "patch services": 10, "patch webapps/status": 20}
+    assert running.writes(mark) == {
+        "patch deployments": 10,
+        "patch services": 10,
+        "patch webapps/status": 20,
+    }
 
     mark = running.plane.audit_mark()
-    assert running.kubectl("apply", "-n", namespace, "-f-", input=manifest).count(" unchanged\n") == 10
+    assert (
+        running.kubectl("apply", "-n", namespace, "-f-", input=manifest).count(" unchanged\n") == 10
+    )
     before = running.reconciled()
     running.kubectl("annotate", "webapps", "--all", "seen=yes", "-n", namespace)
-    running.controller.until("looked at", lambda: all(running.reconciled()[name] > before[name] for name in names))
+    running.controller.until(
+        "looked at", lambda: all(running.reconciled()[name] > before[name] for name in names)
+    )
     assert running.writes(mark) == {}
 
     assert running.controller.end() == 0
     mark, before = running.plane.audit_mark(), running.reconciled()
     running.controller.start()
-    running.controller.until("looked at", lambda: all(running.reconciled()[name] > before[name] for name in names))
+    running.controller.until(
+        "looked at", lambda: all(running.reconciled()[name] > before[name] for name in names)
+    )
     assert running.writes(mark) == {}
 
 
-def test_s8_webapps_created_while_the_controller_is_down_are_reconciled(running: Installation) -> None:
+def test_s8_webapps_created_while_the_controller_is_down_are_reconciled(
+    running: Installation,
+) -> None:
     """S8: the running webhook judges them, and the restarted controller creates their children."""
     namespace = running.create_namespace()
     running.create(namespace, manifests.webapp("changed", image="nginx:1.21"))
@@ -203,7 +235,9 @@ def test_s8_while_both_are_down_nothing_is_admitted_unjudged(running: Installati
 
     for where in ("production", namespace):
         create = ("create", "-n", where, "-f-")
-        assert running.refusal(*create, input=manifests.webapp("late")) == _failed_calling(running, "mutate", 1)
+        assert running.refusal(*create, input=manifests.webapp("late")) == _failed_calling(
+            running, "mutate", 1
+        )
         running.kubectl("create", "configmap", "notes", "-n", where)
     late = running.refusal("create", "-n", "production", "-f-", input=manifests.deployment("late"))
     assert late == _failed_calling(running, "validate", 3)
@@ -224,6 +258,8 @@ def test_s8_while_both_are_down_nothing_is_admitted_unjudged(running: Installati
     running.running(namespace, "childless")
     running.wait("deployment/doomed", "delete", namespace)
     running.wait("service/doomed", "delete", namespace)
-    left = running.kubectl("get", "webapps,deployments,services", "-n", namespace, "-o=name").split()
+    left = running.kubectl(
+        "get", "webapps,deployments,services", "-n", namespace, "-o=name"
+    ).split()
     assert [each.rpartition("/")[2] for each in left] == ["childless", "kept", "late"] * 3
     assert running.get("deployment/kept", namespace)["metadata"]["uid"] == before

@@ -35,10 +35,17 @@ def labelled(object: Object, **labels: str) -> Object:
 def objects(**labels: str) -> list[Object]:
     """Return objects whose children are a StatefulSet, a Deployment, a CronJob and a ConfigMap."""
     store = yaml.safe_load((CONFIG / "samples/production-store.yaml").read_text())
-    mysql = {**store, "spec": {**store["spec"], "database": {"type": "mysql", "backup": {"enabled": True}}}}
+    mysql = {
+        **store,
+        "spec": {**store["spec"], "database": {"type": "mysql", "backup": {"enabled": True}}},
+    }
     database = yaml.safe_load((CONFIG / "samples/test-db.yaml").read_text())
     poll = {"poll": {"question": "Which?"}, "options": [{"id": "a"}]}
-    vote = {"apiVersion": "voting.schoolofdevops.com/v1", "kind": "VoteConfig", "metadata": {"name": "vote"}}
+    vote = {
+        "apiVersion": "voting.schoolofdevops.com/v1",
+        "kind": "VoteConfig",
+        "metadata": {"name": "vote"},
+    }
     found = [mysql, database, {**vote, "spec": poll}, manifests.webapp("shop")]
     return [labelled(each, **labels) for each in found]
 
@@ -52,11 +59,18 @@ def made_of_them(laptop: Laptop, namespace: str) -> list[Object]:
 def test_children_inherit_label_changes(laptop: Laptop, namespace: str) -> None:
     """All children get the label, except create-only ones; immutable fields do not block it.
 
-    Taken off, it goes everywhere but from volume claims, which have people's data and labels: they are only added to.
+    Taken off, it goes everywhere but from volume claims, which have people's data and labels: they
+    are only added to.
     """
     for team in ("red", "blue"):
         made = objects(team=team)
-        laptop.kubectl("apply", "-n", namespace, "-f-", input={"apiVersion": "v1", "kind": "List", "items": made})
+        laptop.kubectl(
+            "apply",
+            "-n",
+            namespace,
+            "-f-",
+            input={"apiVersion": "v1", "kind": "List", "items": made},
+        )
         for what in MADE if team == "red" else ():
             laptop.wait(what, "create", namespace)
         label = f"--for=jsonpath={{.metadata.labels.team}}={team}"
@@ -72,11 +86,23 @@ def test_children_inherit_label_changes(laptop: Laptop, namespace: str) -> None:
     ]
     assert {each["team"] for each in pods} == {"blue"}
 
-    laptop.kubectl("apply", "-n", namespace, "-f-", input={"apiVersion": "v1", "kind": "List", "items": objects()})
+    laptop.kubectl(
+        "apply",
+        "-n",
+        namespace,
+        "-f-",
+        input={"apiVersion": "v1", "kind": "List", "items": objects()},
+    )
 
     def still_labelled() -> set[str]:
-        return {each["kind"] for each in made_of_them(laptop, namespace) if "team" in each["metadata"]["labels"]}
+        return {
+            each["kind"]
+            for each in made_of_them(laptop, namespace)
+            if "team" in each["metadata"]["labels"]
+        }
 
     laptop.gatewright.until("taken off", lambda: still_labelled() == {KEPT, ADDED_TO})
     events = json.loads(laptop.kubectl("get", "events", "-n", namespace, "-o=json"))["items"]
-    assert [each["message"] for each in events if each["reason"] in ("ReconcileFailed", "Contested")] == []
+    assert [
+        each["message"] for each in events if each["reason"] in ("ReconcileFailed", "Contested")
+    ] == []

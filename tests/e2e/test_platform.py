@@ -18,13 +18,18 @@ MADE = "all,ingresses,poddisruptionbudgets,configmaps,secrets"
 def shown(laptop: Laptop) -> list[str]:
     """Return what `kubectl get all` shows of the platform, without pods and ReplicaSets."""
     names = laptop.kubectl("get", "all", "-l", OURS, "-n", NAMESPACE, "-o=name").splitlines()
-    return [each for each in names if not each.startswith(("pod/", "replicaset.apps/", "job.batch/"))]
+    return [
+        each for each in names if not each.startswith(("pod/", "replicaset.apps/", "job.batch/"))
+    ]
 
 
 def looked_at(laptop: Laptop) -> int:
     """Return how often the platform was reconciled."""
     fields = ("Reconciliation completed", "production-store")
-    lines = ((each.get("message"), each.get("ecommerceplatform.name")) for each in laptop.gatewright.logged())
+    lines = (
+        (each.get("message"), each.get("ecommerceplatform.name"))
+        for each in laptop.gatewright.logged()
+    )
     return sum(line == fields for line in lines)
 
 
@@ -54,15 +59,36 @@ def test_s5_a_platform_through_its_life(laptop: Laptop) -> None:
     running = [each["metadata"]["name"] for each in pods if each["status"]["phase"] == "Running"]
     assert len(running) == 3 + 1 + 3 + 5
     everything = f"{MADE},persistentvolumeclaims,networkpolicies"
-    strangers = kubectl("get", everything, "-l", f"!platform,{OURS.replace('=', '!=')}", "-o=name").splitlines()
-    assert sorted(strangers) == ["configmap/kube-root-ca.crt", STORE.replace("/", ".platform.example.com/")]
+    strangers = kubectl(
+        "get", everything, "-l", f"!platform,{OURS.replace('=', '!=')}", "-o=name"
+    ).splitlines()
+    assert sorted(strangers) == [
+        "configmap/kube-root-ca.crt",
+        STORE.replace("/", ".platform.example.com/"),
+    ]
     stored = laptop.get(STORE, NAMESPACE)["status"]
-    assert (stored["phase"], stored["endpoints"]["ingress"]) == ("Running", "http://shop.example.com/")
+    assert (stored["phase"], stored["endpoints"]["ingress"]) == (
+        "Running",
+        "http://shop.example.com/",
+    )
     assert {each["type"]: each["status"] for each in stored["conditions"]} == dict.fromkeys(
-        [f"{each}Ready" for each in ("Database", "Cache", "Backend", "Frontend", "Monitoring", "Ingress", "")], "True"
+        [
+            f"{each}Ready"
+            for each in ("Database", "Cache", "Backend", "Frontend", "Monitoring", "Ingress", "")
+        ],
+        "True",
     )
     head, row = kubectl("get", "ecp").splitlines()
-    assert head.split() == ["NAME", "ENVIRONMENT", "PHASE", "DATABASE", "BACKEND", "FRONTEND", "HOST", "AGE"]
+    assert head.split() == [
+        "NAME",
+        "ENVIRONMENT",
+        "PHASE",
+        "DATABASE",
+        "BACKEND",
+        "FRONTEND",
+        "HOST",
+        "AGE",
+    ]
     assert row.split()[:7] == [
         "production-store",
         "production",
@@ -77,7 +103,9 @@ def test_s5_a_platform_through_its_life(laptop: Laptop) -> None:
     kubectl("annotate", STORE, "looked=at")
     laptop.gatewright.until("reconciled", lambda: looked_at(laptop) > times)
     written = laptop.plane.audit_events(mark, verb=WRITES, namespace=NAMESPACE)
-    assert [each["requestURI"] for each in written if not each["userAgent"].startswith("kubectl")] == []
+    assert [
+        each["requestURI"] for each in written if not each["userAgent"].startswith("kubectl")
+    ] == []
 
     kubectl("delete", STORE, "--timeout=30s")
     kubectl("wait", MADE, "--for=delete", "-l", OURS, "--timeout=60s")
@@ -95,10 +123,14 @@ def test_a_failing_component_does_not_stop_others(laptop: Laptop, namespace: str
     def kubectl(*args: str) -> str:
         return laptop.kubectl("-n", namespace, *args)
 
-    images = {name: {"image": f"registry.company.com/{name}:v1"} for name in ("backend", "frontend")}
+    images = {
+        name: {"image": f"registry.company.com/{name}:v1"} for name in ("backend", "frontend")
+    }
     images["backend"]["image"] = "registry.company.com/backend:never-ready"
     stack = {"apiVersion": "app.example.com/v1", "kind": "AppStack", "metadata": {"name": "shop"}}
-    laptop.kubectl("apply", "-n", namespace, "-f-", input={**stack, "spec": {"cache": {}, **images}})
+    laptop.kubectl(
+        "apply", "-n", namespace, "-f-", input={**stack, "spec": {"cache": {}, **images}}
+    )
     waiting = '{.status.conditions[?(@.type=="BackendReady")].message}=0 of 1 replicas are ready'
     laptop.wait("appstack/shop", f"jsonpath={waiting}", namespace)
     kubectl("delete", "service", "shop-cache")

@@ -84,12 +84,16 @@ def test_an_edited_policy_file_is_in_force_without_a_restart(
         f"the policies cannot be used: {file}:{line}: ClusterAdmissionPolicy strict-replicas: spec.params.maximun: "
         'unknown parameter; did you mean "maximum"?'
     )
-    laptop.gatewright.until("told", lambda: any(each["message"] == fault for each in laptop.gatewright.logged()))
+    laptop.gatewright.until(
+        "told", lambda: any(each["message"] == fault for each in laptop.gatewright.logged())
+    )
     assert laptop.gatewright.is_ready()
     assert _denied(laptop, namespace, 4) is not None
 
 
-def test_a_policy_object_in_the_cluster_is_in_force_immediately(laptop: Laptop, namespace: str) -> None:
+def test_a_policy_object_in_the_cluster_is_in_force_immediately(
+    laptop: Laptop, namespace: str
+) -> None:
     """It denies from its creation to its deletion, like one in a file."""
     policy = STRICT.format(maximum=3, namespace=namespace)
     assert laptop.kubectl("apply", "-f-", input=policy).endswith("/strict-replicas created\n")
@@ -117,7 +121,9 @@ def test_existing_violations_can_be_kept_and_fixed(laptop: Laptop, namespace: st
     assert laptop.plane.kubectl(*scale, "--replicas=11").stderr == (
         f"Warning: replica-limits: spec.replicas: 11; {rule} (Already present before this update; not denied.)\n"
     )
-    assert f"- replica-limits: spec.replicas: 13; {rule}\n" in laptop.refusal(*scale, "--replicas=13")
+    assert f"- replica-limits: spec.replicas: 13; {rule}\n" in laptop.refusal(
+        *scale, "--replicas=13"
+    )
 
 
 def test_a_denied_child_shows_in_the_status_of_its_webapp(laptop: Laptop, namespace: str) -> None:
@@ -141,7 +147,9 @@ def test_a_new_production_namespace_is_judged_immediately(laptop: Laptop) -> Non
     for _ in range(5):
         name = laptop.create_namespace(environment="production")
         code, _ = laptop.api.request(
-            "POST", f"/apis/apps/v1/namespaces/{name}/deployments", manifests.deployment(replicas=11)
+            "POST",
+            f"/apis/apps/v1/namespaces/{name}/deployments",
+            manifests.deployment(replicas=11),
         )
         assert code == 403
         laptop.plane.delete_namespace(name)
@@ -182,7 +190,9 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     shutil.rmtree(plane.directory / "etcd")
 
 
-def test_the_published_registration_works_with_another_client_config(bare: Cluster, tmp_path: Path) -> None:
+def test_the_published_registration_works_with_another_client_config(
+    bare: Cluster, tmp_path: Path
+) -> None:
     """A webhook with a manually created pair answers at /validate-webapp."""
     pair = tmp_path / "pair"
     assert once("certs", str(pair)).returncode == 0
@@ -194,7 +204,10 @@ def test_the_published_registration_works_with_another_client_config(bare: Clust
         client_config = {"url": f"{webhook.url}/validate-webapp", "caBundle": bundle}
         webhooks = [PUBLISHED["webhooks"][0] | {"clientConfig": client_config}]
         bare.kubectl("create", "-f-", input=PUBLISHED | {"webhooks": webhooks})
-        webhook.until("denied", lambda: "denied the request" in _said(bare, manifests.webapp(image="nginx:1.21")))
+        webhook.until(
+            "denied",
+            lambda: "denied the request" in _said(bare, manifests.webapp(image="nginx:1.21")),
+        )
         line = f'image-registries: spec.image: "nginx:1.21" comes from docker.io; {APPROVED}'
         assert _said(bare, manifests.webapp(image="nginx:1.21")) == (
             'Error from server (Forbidden): error when creating "STDIN": admission webhook '
@@ -203,7 +216,10 @@ def test_the_published_registration_works_with_another_client_config(bare: Clust
         assert _said(bare, manifests.webapp()) == "webapp.example.com/shop created\n"
         patch = '--patch={"spec":{"image":"nginx:1.21"}}'
         said = bare.refusal("patch", "webapp/shop", "-n", "production", "--type=merge", patch)
-        assert f'admission webhook "validate.webapp.example.com" denied the request: 1 violation\n- {line}\n' in said
+        assert (
+            f'admission webhook "validate.webapp.example.com" denied the request: 1 violation\n- {line}\n'
+            in said
+        )
         bare.kubectl("delete", "validatingwebhookconfiguration", "webapp-validator")
         webhook.kill()  # a graceful end would wait for the API server's connections
 
@@ -217,15 +233,21 @@ def _said(cluster: Cluster, manifest: manifests.Object) -> str:
 def test_a_graceful_end_leaves_nothing(bare: Cluster, tmp_path: Path) -> None:
     """SIGTERM ends `gatewright run` with 0; registration and process are gone, and creations work."""
     bare.kubectl("apply", "-f-", input=STRICT.format(maximum=3, namespace="elsewhere"))
-    with Gatewright.run(bare.plane, tmp_path, policies=CONFIG / "policies/production.yaml") as gatewright:
+    with Gatewright.run(
+        bare.plane, tmp_path, policies=CONFIG / "policies/production.yaml"
+    ) as gatewright:
         pid = gatewright.process.pid
-        bare.refusal("create", "-n", "production", "-f-", input=manifests.webapp("later", image="nginx:1.21"))
+        bare.refusal(
+            "create", "-n", "production", "-f-", input=manifests.webapp("later", image="nginx:1.21")
+        )
         assert gatewright.end() == 0
     assert registered(bare.plane) == set()
     assert not Path(f"/proc/{pid}").exists()
     configurations = "validatingwebhookconfigurations,mutatingwebhookconfigurations"
     assert bare.kubectl("get", configurations) == ""
-    bare.kubectl("create", "-n", "production", "-f-", input=manifests.webapp("later", image="nginx:1.21"))
+    bare.kubectl(
+        "create", "-n", "production", "-f-", input=manifests.webapp("later", image="nginx:1.21")
+    )
 
 
 def test_run_uses_exceptions_of_its_namespace(bare: Cluster, tmp_path: Path) -> None:
@@ -233,8 +255,12 @@ def test_run_uses_exceptions_of_its_namespace(bare: Cluster, tmp_path: Path) -> 
     bare.plane.create_namespace("gatewright-system")
     bare.kubectl("apply", "-f-", input=STRICT.format(maximum=3, namespace="elsewhere"))
     options = ("--namespace", "gatewright-system")
-    with Gatewright.run(bare.plane, tmp_path, *options, policies=CONFIG / "policies/production.yaml"):
+    with Gatewright.run(
+        bare.plane, tmp_path, *options, policies=CONFIG / "policies/production.yaml"
+    ):
         for namespace, ready in (("gatewright-system", "True"), ("production", "False")):
             bare.kubectl("apply", "-n", namespace, "-f-", input=EXCEPTION)
             condition = f"--for=condition=Ready={ready}"
-            bare.kubectl("wait", "policyexception/moving", "-n", namespace, condition, "--timeout=20s")
+            bare.kubectl(
+                "wait", "policyexception/moving", "-n", namespace, condition, "--timeout=20s"
+            )

@@ -41,10 +41,16 @@ def forbidden(*lines: str) -> str:
 @pytest.fixture(params=["by its name", "by its label"])
 def any_production(request: pytest.FixtureRequest) -> str:
     """Namespace production, and one with the label environment=production."""
-    return "production" if request.param == "by its name" else str(request.getfixturevalue("production"))
+    return (
+        "production"
+        if request.param == "by its name"
+        else str(request.getfixturevalue("production"))
+    )
 
 
-def test_all_violations_are_reported_together(laptop: Laptop, any_production: str, tmp_path: Path) -> None:
+def test_all_violations_are_reported_together(
+    laptop: Laptop, any_production: str, tmp_path: Path
+) -> None:
     """One denial has every field, value, rule and fix."""
     file = tmp_path / "shop.yaml"
     file.write_text(json.dumps(manifests.deployment(**BAD)))
@@ -62,9 +68,15 @@ def test_all_violations_are_reported_together(laptop: Laptop, any_production: st
 
 @pytest.mark.parametrize(
     ("fields", "line"),
-    [({"image": "nginx:1.21"}, IMAGE), ({"replicas": 11}, REPLICAS), ({"resources": {}}, RESOURCES)],
+    [
+        ({"image": "nginx:1.21"}, IMAGE),
+        ({"replicas": 11}, REPLICAS),
+        ({"resources": {}}, RESOURCES),
+    ],
 )
-def test_each_violation_alone_is_denied(laptop: Laptop, production: str, fields: Object, line: str) -> None:
+def test_each_violation_alone_is_denied(
+    laptop: Laptop, production: str, fields: Object, line: str
+) -> None:
     """A foreign image, too many replicas, missing limits."""
     manifest = manifests.deployment(**fields)
     assert laptop.refusal("apply", "-n", production, "-f-", input=manifest) == forbidden(line)
@@ -73,7 +85,10 @@ def test_each_violation_alone_is_denied(laptop: Laptop, production: str, fields:
 def test_a_good_deployment_is_admitted_unchanged(laptop: Laptop, production: str) -> None:
     """It has ten replicas, an approved image and limits."""
     manifest = manifests.deployment(replicas=10)
-    assert laptop.kubectl("apply", "-n", production, "-f-", input=manifest) == "deployment.apps/shop created\n"
+    assert (
+        laptop.kubectl("apply", "-n", production, "-f-", input=manifest)
+        == "deployment.apps/shop created\n"
+    )
     assert laptop.get("deployment/shop", production)["metadata"].get("labels") is None
     laptop.wait("deployment/shop", "condition=Available", production)
 
@@ -90,7 +105,9 @@ def test_the_causes_reach_the_client(laptop: Laptop, production: str) -> None:
         "kind": "Deployment",
         "causes": [
             {"reason": policy, "message": message, "field": message.partition(": ")[0]}
-            for policy, _, message in (line.partition(": ") for line in (IMAGE, REPLICAS, RESOURCES))
+            for policy, _, message in (
+                line.partition(": ") for line in (IMAGE, REPLICAS, RESOURCES)
+            )
         ],
     }
 
@@ -104,8 +121,15 @@ def test_a_good_webapp_gets_labels_and_security_defaults(laptop: Laptop, product
         "replicas": 1,
         "image": "registry.company.com/shop:1.4",
         "port": 8080,
-        "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"cpu": "500m", "memory": "512Mi"}},
-        "securityContext": {"runAsNonRoot": True, "runAsUser": 1000, "allowPrivilegeEscalation": False},
+        "resources": {
+            "requests": {"cpu": "100m", "memory": "128Mi"},
+            "limits": {"cpu": "500m", "memory": "512Mi"},
+        },
+        "securityContext": {
+            "runAsNonRoot": True,
+            "runAsUser": 1000,
+            "allowPrivilegeEscalation": False,
+        },
     }
     laptop.running(production, "shop")
 
@@ -120,7 +144,11 @@ def test_fields_set_by_the_user_are_kept(laptop: Laptop, production: str) -> Non
     )
     laptop.kubectl("create", "-n", production, "-f-", input=manifest)
     stored = laptop.get("webapp/shop", production)
-    assert stored["metadata"]["labels"] == {"managed-by": "webapp-operator", "version": "v7", "team": "web"}
+    assert stored["metadata"]["labels"] == {
+        "managed-by": "webapp-operator",
+        "version": "v7",
+        "team": "web",
+    }
     assert stored["spec"] == {
         "replicas": 1,
         "image": "registry.company.com/shop:1.4",
@@ -143,7 +171,9 @@ def test_outside_production_a_webapp_gets_only_the_labels(laptop: Laptop, namesp
     assert "securityContext" not in stored["spec"]
 
 
-@pytest.mark.parametrize("manifest", [manifests.webapp(), manifests.deployment()], ids=["WebApp", "Deployment"])
+@pytest.mark.parametrize(
+    "manifest", [manifests.webapp(), manifests.deployment()], ids=["WebApp", "Deployment"]
+)
 def test_a_second_apply_changes_nothing(laptop: Laptop, production: str, manifest: Object) -> None:
     """The second kubectl apply prints unchanged, and the resource version is the same."""
     what = f"{manifest['kind'].lower()}/shop"
@@ -151,7 +181,9 @@ def test_a_second_apply_changes_nothing(laptop: Laptop, production: str, manifes
     ready = "condition=Ready" if manifest["kind"] == "WebApp" else "condition=Available"
     laptop.wait(what, ready, production)
     before = laptop.get(what, production)["metadata"]["resourceVersion"]
-    assert laptop.kubectl("apply", "-n", production, "-f-", input=manifest).endswith("/shop unchanged\n")
+    assert laptop.kubectl("apply", "-n", production, "-f-", input=manifest).endswith(
+        "/shop unchanged\n"
+    )
     assert laptop.get(what, production)["metadata"]["resourceVersion"] == before
 
 
@@ -177,7 +209,9 @@ def test_a_second_apply_changes_nothing(laptop: Laptop, production: str, manifes
     ],
     ids=["scale", "set image", "patch", "set resources"],
 )
-def test_a_good_object_cannot_become_bad(laptop: Laptop, production: str, command: tuple[str, ...], said: str) -> None:
+def test_a_good_object_cannot_become_bad(
+    laptop: Laptop, production: str, command: tuple[str, ...], said: str
+) -> None:
     """Updates and the scale subresource are judged like creations, and the object is unchanged."""
     laptop.kubectl("create", "-n", production, "-f-", input=manifests.deployment())
     before = laptop.get("deployment/shop", production)["spec"]
@@ -199,7 +233,10 @@ def _elsewhere(path: str, image: str) -> str:
 
 
 BAD_POD = {"image": "nginx:1.21", "resources": {}}
-POD, CRON_JOB = "spec.containers[name=app]", "spec.jobTemplate.spec.template.spec.containers[name=app]"
+POD, CRON_JOB = (
+    "spec.containers[name=app]",
+    "spec.jobTemplate.spec.template.spec.containers[name=app]",
+)
 
 
 @pytest.mark.parametrize(
@@ -207,18 +244,26 @@ POD, CRON_JOB = "spec.containers[name=app]", "spec.jobTemplate.spec.template.spe
     [
         (
             manifests.pod(**BAD_POD),
-            [_elsewhere(POD, "nginx:1.21"), f"resource-limits: {POD}.resources.limits: {NO_LIMITS}"],
+            [
+                _elsewhere(POD, "nginx:1.21"),
+                f"resource-limits: {POD}.resources.limits: {NO_LIMITS}",
+            ],
         ),
         (
             manifests.cron_job(**BAD_POD),
-            [_elsewhere(CRON_JOB, "nginx:1.21"), f"resource-limits: {CRON_JOB}.resources.limits: {NO_LIMITS}"],
+            [
+                _elsewhere(CRON_JOB, "nginx:1.21"),
+                f"resource-limits: {CRON_JOB}.resources.limits: {NO_LIMITS}",
+            ],
         ),
         (manifests.autoscaler(maximum=11), [f"replica-limits: spec.maxReplicas: 11; {TOO_MANY}"]),
         (manifests.webapp(image="nginx:1.21"), [_elsewhere("spec", "nginx:1.21")]),
     ],
     ids=lambda value: value["kind"] if isinstance(value, dict) else "",
 )
-def test_all_kinds_with_pods_are_judged(laptop: Laptop, production: str, manifest: Object, lines: list[str]) -> None:
+def test_all_kinds_with_pods_are_judged(
+    laptop: Laptop, production: str, manifest: Object, lines: list[str]
+) -> None:
     """Pods, CronJobs and WebApps by their containers, autoscalers by their maximum."""
     assert laptop.refusal("apply", "-n", production, "-f-", input=manifest) == forbidden(*lines)
 
@@ -234,13 +279,19 @@ def test_a_debug_container_is_judged(laptop: Laptop, production: str) -> None:
         + denial(_elsewhere("spec.ephemeralContainers[name=look]", "docker.io/library/busybox"))
     )
     laptop.kubectl(*debug, "--image=registry.company.com/busybox")
-    assert [each["name"] for each in laptop.get("pod/shop", production)["spec"]["ephemeralContainers"]] == ["look"]
+    assert [
+        each["name"] for each in laptop.get("pod/shop", production)["spec"]["ephemeralContainers"]
+    ] == ["look"]
 
 
 def test_a_dry_run_on_the_server_has_the_same_verdict(laptop: Laptop, production: str) -> None:
     """It is denied with the same message, or shows the defaults, and creates nothing."""
     dry_run = ("apply", "-n", production, "-f-", "--dry-run=server")
-    assert laptop.refusal(*dry_run, input=manifests.deployment(**BAD)) == forbidden(IMAGE, REPLICAS, RESOURCES)
-    shown: dict[str, Any] = json.loads(laptop.kubectl(*dry_run, "-o=json", input=manifests.webapp()))
+    assert laptop.refusal(*dry_run, input=manifests.deployment(**BAD)) == forbidden(
+        IMAGE, REPLICAS, RESOURCES
+    )
+    shown: dict[str, Any] = json.loads(
+        laptop.kubectl(*dry_run, "-o=json", input=manifests.webapp())
+    )
     assert shown["spec"]["securityContext"]["runAsUser"] == 1000
     assert laptop.kubectl("get", "webapps,deployments,services", "-n", production) == ""

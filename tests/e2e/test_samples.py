@@ -20,7 +20,9 @@ def moved(value: Any) -> Any:
         return [moved(item) for item in value]
     if not isinstance(value, dict):
         return value
-    return {key: f"{REGISTRY}/{item}" if key == "image" else moved(item) for key, item in value.items()}
+    return {
+        key: f"{REGISTRY}/{item}" if key == "image" else moved(item) for key, item in value.items()
+    }
 
 
 def names(sample: Path) -> Iterator[str]:
@@ -52,10 +54,14 @@ def in_production(laptop: Laptop) -> Iterator[str]:
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.stem)
 def test_a_sample_works_as_written(laptop: Laptop, everywhere: str, sample: Path) -> None:
     """Applied as written, it is admitted and becomes ready."""
-    laptop.kubectl("wait", "-n", everywhere, "--for=condition=Ready", "--timeout=60s", *names(sample))
+    laptop.kubectl(
+        "wait", "-n", everywhere, "--for=condition=Ready", "--timeout=60s", *names(sample)
+    )
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.stem)
 def test_a_sample_works_in_production(laptop: Laptop, in_production: str, sample: Path) -> None:
     """With its images from the approved registry, the production policies admit it and its children."""
-    laptop.kubectl("wait", "-n", in_production, "--for=condition=Ready", "--timeout=60s", *names(sample))
+    laptop.kubectl(
+        "wait", "-n", in_production, "--for=condition=Ready", "--timeout=60s", *names(sample)
+    )

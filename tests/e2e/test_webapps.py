@@ -19,7 +19,10 @@ def test_s3_a_webapp_through_its_life(laptop: Laptop, namespace: str) -> None:
     kubectl("apply", "-f", str(CONFIG / "samples/test-webapp.yaml"))
     kubectl("wait", "--for=condition=Available", "deployment/test-webapp")
     assert kubectl("get", "service", "test-webapp", "-o=jsonpath={.spec.ports[0].port}") == "80"
-    assert kubectl("get", "deployment", "test-webapp", "-o=jsonpath={.status.availableReplicas}") == "2"
+    assert (
+        kubectl("get", "deployment", "test-webapp", "-o=jsonpath={.status.availableReplicas}")
+        == "2"
+    )
     kubectl("patch", "webapp", "test-webapp", "--type=merge", '--patch={"spec":{"replicas":3}}')
     kubectl("wait", "--for=jsonpath={.spec.replicas}=3", "deployment/test-webapp")
     kubectl("delete", "webapp", "test-webapp")
@@ -28,21 +31,28 @@ def test_s3_a_webapp_through_its_life(laptop: Laptop, namespace: str) -> None:
 
 def test_the_columns_show_the_state(laptop: Laptop, namespace: str) -> None:
     """`kubectl get` prints phase, desired and ready replicas and image; -o wide also the error."""
-    laptop.kubectl("create", "-n", namespace, "-f-", input=manifests.webapp(replicas=2, image="nginx:1.21"))
+    laptop.kubectl(
+        "create", "-n", namespace, "-f-", input=manifests.webapp(replicas=2, image="nginx:1.21")
+    )
     laptop.running(namespace, "shop")
     head, row = map(str.split, laptop.kubectl("get", "webapps", "-n", namespace).splitlines())
     assert head == ["NAME", "PHASE", "DESIRED", "READY", "IMAGE", "AGE"]
     assert row[:5] == ["shop", "Running", "2", "2", "nginx:1.21"]
     wide = laptop.kubectl("get", "wa", "-n", namespace, "-o=wide").splitlines()[0]
     assert wide.split()[-1] == "MESSAGE"
-    assert "webapp.example.com/shop" in laptop.kubectl("get", "all", "-n", namespace, "-o=name").splitlines()
+    assert (
+        "webapp.example.com/shop"
+        in laptop.kubectl("get", "all", "-n", namespace, "-o=name").splitlines()
+    )
 
 
 def test_webapps_are_found_by_image(laptop: Laptop, namespace: str) -> None:
     """A field selector on spec.image finds the WebApps with an image."""
     for name, image in (("one", "nginx:1.21"), ("two", "nginx:1.29"), ("three", "nginx:1.21")):
         laptop.kubectl("create", "-n", namespace, "-f-", input=manifests.webapp(name, image=image))
-    found = laptop.kubectl("get", "webapps", "-n", namespace, "--field-selector=spec.image=nginx:1.21", "-o=name")
+    found = laptop.kubectl(
+        "get", "webapps", "-n", namespace, "--field-selector=spec.image=nginx:1.21", "-o=name"
+    )
     assert found.splitlines() == ["webapp.example.com/one", "webapp.example.com/three"]
 
 
@@ -52,9 +62,16 @@ def test_scale_works_as_an_autoscaler_uses_it(laptop: Laptop, namespace: str) ->
     laptop.running(namespace, "shop")
     laptop.kubectl("scale", "webapp/shop", "--replicas=4", "-n", namespace)
     laptop.wait("webapp/shop", "jsonpath={.status.readyReplicas}=4", namespace)
-    scale = json.loads(laptop.kubectl("get", "webapp/shop", "--subresource=scale", "-n", namespace, "-o=json"))
-    assert (scale["spec"], scale["status"]) == ({"replicas": 4}, {"replicas": 4, "selector": "app=shop"})
-    pods = laptop.kubectl("get", "pods", "-n", namespace, "-l", scale["status"]["selector"], "-o=name")
+    scale = json.loads(
+        laptop.kubectl("get", "webapp/shop", "--subresource=scale", "-n", namespace, "-o=json")
+    )
+    assert (scale["spec"], scale["status"]) == (
+        {"replicas": 4},
+        {"replicas": 4, "selector": "app=shop"},
+    )
+    pods = laptop.kubectl(
+        "get", "pods", "-n", namespace, "-l", scale["status"]["selector"], "-o=name"
+    )
     assert len(pods.splitlines()) == 4
 
 
@@ -71,11 +88,25 @@ def test_a_manual_edit_is_reverted(laptop: Laptop, namespace: str) -> None:
     laptop.wait("service/shop", "jsonpath={.spec.selector.app}=shop", namespace)
     laptop.running(namespace, "shop")
     ports = {"spec": {"ports": [{"name": "http", "port": 9999}]}}
-    laptop.kubectl("patch", "service/shop", "--type=merge", "--patch", json.dumps(ports), "-n", namespace)
+    laptop.kubectl(
+        "patch", "service/shop", "--type=merge", "--patch", json.dumps(ports), "-n", namespace
+    )
     laptop.wait("service/shop", "jsonpath={.spec.ports[*].port}=8080", namespace)
-    containers = {"spec": {"template": {"spec": {"containers": [{"name": "theirs", "image": "nginx:1.29"}]}}}}
-    laptop.kubectl("patch", "deployment/shop", "--type=merge", "--patch", json.dumps(containers), "-n", namespace)
-    laptop.wait("deployment/shop", "jsonpath={.spec.template.spec.containers[*].name}=webapp", namespace)
+    containers = {
+        "spec": {"template": {"spec": {"containers": [{"name": "theirs", "image": "nginx:1.29"}]}}}
+    }
+    laptop.kubectl(
+        "patch",
+        "deployment/shop",
+        "--type=merge",
+        "--patch",
+        json.dumps(containers),
+        "-n",
+        namespace,
+    )
+    laptop.wait(
+        "deployment/shop", "jsonpath={.spec.template.spec.containers[*].name}=webapp", namespace
+    )
     laptop.running(namespace, "shop")
 
 
@@ -95,7 +126,9 @@ def test_a_deleted_webapp_deletes_its_children(laptop: Laptop, namespace: str) -
     laptop.kubectl("create", "-n", namespace, "-f-", input=manifests.webapp(replicas=2))
     laptop.running(namespace, "shop")
     laptop.kubectl("delete", "webapp/shop", "-n", namespace)
-    laptop.kubectl("wait", "deployment,service,pod", "-l", "app=shop", "--for=delete", "-n", namespace)
+    laptop.kubectl(
+        "wait", "deployment,service,pod", "-l", "app=shop", "--for=delete", "-n", namespace
+    )
     assert laptop.kubectl("get", "all", "-n", namespace) == ""
 
 
@@ -107,13 +140,16 @@ def test_a_foreign_deployment_is_never_changed(laptop: Laptop, namespace: str) -
     laptop.wait("webapp/shop", "condition=Ready=False", namespace)
     laptop.wait("webapp/shop", "jsonpath={.status.phase}=Failed", namespace)
     ready = laptop.get("webapp/shop", namespace)["status"]["conditions"][0]
-    reason = (
-        "failed to create deployment: Deployment shop exists and was not created by this WebApp; rename one of them"
-    )
+    reason = "failed to create deployment: Deployment shop exists and was not created by this WebApp; rename one of them"  # noqa: E501
     assert (ready["type"], ready["reason"], ready["message"]) == ("Ready", "NameTaken", reason)
-    laptop.kubectl("wait", "events", "--for=create", "--field-selector=reason=NameTaken", "-n", namespace)
+    laptop.kubectl(
+        "wait", "events", "--for=create", "--field-selector=reason=NameTaken", "-n", namespace
+    )
     events = ("get", "events", "--field-selector=reason=NameTaken", "-n", namespace)
-    assert laptop.kubectl(*events, "-o=jsonpath={.items[*].type} {.items[*].message}") == f"Warning {reason}"
+    assert (
+        laptop.kubectl(*events, "-o=jsonpath={.items[*].type} {.items[*].message}")
+        == f"Warning {reason}"
+    )
     after = laptop.get("deployment/shop", namespace)
     assert after["spec"] == before["spec"]
     assert "ownerReferences" not in after["metadata"]

@@ -12,7 +12,8 @@ def blocks() -> dict[str, str]:
     """Return the Python blocks by the first word of their docstrings: Gear, Widgets, Logs; and the tests."""
     found = [match[1] for match in BLOCK.finditer(PAGE.read_text())]
     return {
-        re.split(r"[: ]", text.removeprefix('"""'))[0] if text.startswith('"""') else "tests": text for text in found
+        re.split(r"[: ]", text.removeprefix('"""'))[0] if text.startswith('"""') else "tests": text
+        for text in found
     }
 
 

@@ -22,7 +22,9 @@ COMMAND = Path(sys.executable).with_name("gatewright")
 def once(*arguments: str, path: Path | None = None) -> subprocess.CompletedProcess[str]:
     """Run a `gatewright` command to its end, with the packages at `path` installed."""
     environment = {"HOME": "/nowhere", **({"PYTHONPATH": str(path)} if path else {})}
-    return subprocess.run([str(COMMAND), *arguments], env=environment, capture_output=True, text=True, timeout=120)
+    return subprocess.run(
+        [str(COMMAND), *arguments], env=environment, capture_output=True, text=True, timeout=120
+    )
 
 
 class GatewrightError(Exception):
@@ -33,7 +35,12 @@ class Gatewright:
     """One running Gatewright process: `gatewright run`, `webhook` or `controller`. Its methods block."""
 
     def __init__(
-        self, plane: ControlPlane | None, directory: Path, verb: str, *options: str, kubeconfig: Path | None = None
+        self,
+        plane: ControlPlane | None,
+        directory: Path,
+        verb: str,
+        *options: str,
+        kubeconfig: Path | None = None,
     ):
         """Choose free ports and a log in `directory`; act as admin of `plane`, or with another kubeconfig."""
         listen, metrics, health = free_ports(3)
@@ -48,16 +55,27 @@ class Gatewright:
             *options,
         ]
         self._reaper = Reaper()
-        self.process = Process(verb, command, directory / f"gatewright-{verb}-{listen}.log", self._reaper)
+        self.process = Process(
+            verb, command, directory / f"gatewright-{verb}-{listen}.log", self._reaper
+        )
 
     @classmethod
     def run(
-        cls, plane: ControlPlane, directory: Path, *options: str, policies: Path, kubeconfig: Path | None = None
+        cls,
+        plane: ControlPlane,
+        directory: Path,
+        *options: str,
+        policies: Path,
+        kubeconfig: Path | None = None,
     ) -> Self:
         """Start `gatewright run` and wait until the API server calls it."""
-        started = cls(plane, directory, "run", "--policies", str(policies), *options, kubeconfig=kubeconfig)
+        started = cls(
+            plane, directory, "run", "--policies", str(policies), *options, kubeconfig=kubeconfig
+        )
         try:
-            return started.start().until("registered", lambda: registered(plane) == {"validate", "mutate"})
+            return started.start().until(
+                "registered", lambda: registered(plane) == {"validate", "mutate"}
+            )
         except BaseException:
             started.close()
             raise
@@ -87,20 +105,32 @@ class Gatewright:
 
     def logged(self) -> list[dict[str, Any]]:
         """Return the log lines."""
-        return [json.loads(line) for line in self.process.log.read_text().splitlines() if line.startswith("{")]
+        return [
+            json.loads(line)
+            for line in self.process.log.read_text().splitlines()
+            if line.startswith("{")
+        ]
 
     def tracebacks(self) -> list[str]:
         """Return the log lines with this message, and all lines that are not JSON."""
         lines = self.process.log.read_text().splitlines()
-        return [line for line in lines if not line.startswith("{") or "exception" in json.loads(line)]
+        return [
+            line for line in lines if not line.startswith("{") or "exception" in json.loads(line)
+        ]
 
     def until(self, what: str, sign: Callable[[], bool]) -> Self:
         """Poll until the condition is true, the process ends, or the time is up."""
         deadline = time.monotonic() + READY_WITHIN
         while not sign():
             if self.process.died or time.monotonic() > deadline:
-                wrong = "".join(f"{each}\n" for each in self.get("/readyz")[1].splitlines() if each.startswith("[-]"))
-                raise GatewrightError(f"gatewright {self.process.name}: not {what}\n{wrong}{self.process.tail()}")
+                wrong = "".join(
+                    f"{each}\n"
+                    for each in self.get("/readyz")[1].splitlines()
+                    if each.startswith("[-]")
+                )
+                raise GatewrightError(
+                    f"gatewright {self.process.name}: not {what}\n{wrong}{self.process.tail()}"
+                )
             time.sleep(0.05)
         return self
 
@@ -129,6 +159,10 @@ def registered(plane: ControlPlane) -> set[str]:
     """Return the operations for which the API server calls the webhook."""
     kinds = "validatingwebhookconfigurations,mutatingwebhookconfigurations"
     items = json.loads(plane.kubectl("get", kinds, "-o", "json").stdout)["items"]
-    webhooks = [webhook for item in items for webhook in item.get("webhooks", ()) if webhook.get("rules")]
+    webhooks = [
+        webhook for item in items for webhook in item.get("webhooks", ()) if webhook.get("rules")
+    ]
     names = [webhook["name"] for webhook in webhooks if webhook["name"].endswith(".gatewright.io")]
-    return {re.split("[-.]", name)[0] for name in names}  # validate.gatewright.io, validate-2.gatewright.io …
+    return {
+        re.split("[-.]", name)[0] for name in names
+    }  # validate.gatewright.io, validate-2.gatewright.io …

@@ -18,7 +18,10 @@ cases:
 - {name: many are not, object: {kind: Deployment, spec: {replicas: 30}}, expect: allowed}  # a comment
 """
 MESSAGE = "spec.replicas: 30; production workloads cannot exceed 10 replicas. Set it to 10 or less."
-DIFFERENCES = ["expected allowed, got denied with code 403", f"unexpected violation: replica-limits: {MESSAGE}"]
+DIFFERENCES = [
+    "expected allowed, got denied with code 403",
+    f"unexpected violation: replica-limits: {MESSAGE}",
+]
 
 
 @pytest.fixture(autouse=True)
@@ -63,7 +66,9 @@ def test_json_lists_all_cases(run):
 
 def test_a_bad_file_does_not_hide_the_others(run):
     """The exit code is 3, after the cases of all other files."""
-    Path("bad.yaml").write_text("policy: replica-limit\ncases: [{name: a, object: {kind: Pod}, expect: allowed}]\n")
+    Path("bad.yaml").write_text(
+        "policy: replica-limit\ncases: [{name: a, object: {kind: Pod}, expect: allowed}]\n"
+    )
     code, out, err = run("bad.yaml", "cases.yaml")
     assert (code, out.splitlines()[-1], err) == (
         3,
@@ -80,7 +85,9 @@ def test_an_empty_file_is_an_error(run):
 
 def test_a_directory_may_have_policy_sets_beside_cases(run):
     """They are named as skipped; what is named itself is never skipped, and a directory without cases is an error."""
-    policies = "apiVersion: gatewright.io/v1alpha1\nkind: ClusterAdmissionPolicy\nmetadata: {name: a}\n"
+    policies = (
+        "apiVersion: gatewright.io/v1alpha1\nkind: ClusterAdmissionPolicy\nmetadata: {name: a}\n"
+    )
     Path("mine").mkdir()
     Path("mine/set.yaml").write_text(f"{policies}spec: {{policy: replica-limits}}\n")
     skipped = "mine/set.yaml: skipped: objects, not cases\n"
@@ -142,7 +149,9 @@ def test_surviving_mutants_are_listed(run):
     lines = out.splitlines()
     assert (code, lines[0]) == (0, "2 cases: 2 passed")
     assert "survived  replica-limits: allowExistingViolations reversed" in lines
-    assert not [line for line in lines if ": params.maximum" in line or "Deny changed to Warn" in line]
+    assert not [
+        line for line in lines if ": params.maximum" in line or "Deny changed to Warn" in line
+    ]
 
 
 def test_mutants_of_a_module(run, monkeypatch):
@@ -162,7 +171,9 @@ def test_mutants_of_a_module(run, monkeypatch):
         f"policy: few-ports\ncases:\n- {{name: a, object: {{kind: Service, spec: {{ports: []}}}}, {denied}}}\n"
         "- {name: b, object: {kind: Service}, expect: allowed}\n"
     )
-    lines = run("--policies-dir", str(Path("policies").absolute()), "--mutate", "cases.yaml")[1].splitlines()
+    lines = run("--policies-dir", str(Path("policies").absolute()), "--mutate", "cases.yaml")[
+        1
+    ].splitlines()
     text = "in `if not ports or len(ports) > 2:`"
     assert lines[1:] == [
         "survived  few-ports: allowExistingViolations reversed",
@@ -180,7 +191,9 @@ def test_mutants_of_a_policy_set(run):
         "match: {any: [{namespaces: [shop], kinds: [Deployment]}]}}\n"
     )
     case = "object: {kind: Deployment, spec: {replicas: 7}}, expect: {denied: [{path: spec.replicas, policy: few}]}"
-    Path("cases.yaml").write_text(f"policies: set.yaml\ncases: [{{name: a, namespace: shop, {case}}}]\n")
+    Path("cases.yaml").write_text(
+        f"policies: set.yaml\ncases: [{{name: a, namespace: shop, {case}}}]\n"
+    )
     assert run("--mutate", "cases.yaml")[1].splitlines()[1:] == [
         "survived  few: params.maximum + 1",
         "survived  few: params.maximum - 1",
@@ -204,7 +217,9 @@ def test_mutants_of_rules_in_cel(run):
     )
     one = "object: {kind: Deployment, spec: {replicas: 7}}, expect: {denied: [{path: spec.replicas, policy: few}]}"
     two = "object: {kind: Deployment, spec: {replicas: 5}}, expect: allowed"
-    Path("cases.yaml").write_text(f"policies: rule.yaml\ncases: [{{name: a, {one}}}, {{name: b, {two}}}]\n")
+    Path("cases.yaml").write_text(
+        f"policies: rule.yaml\ncases: [{{name: a, {one}}}, {{name: b, {two}}}]\n"
+    )
     lines = run("--mutate", "cases.yaml")[1].splitlines()
     assert [line for line in lines if "expression" in line] == [
         "survived  few: validations[0].expression:2:27: 5 changed to 6",
@@ -222,10 +237,14 @@ def test_mutants_of_rules_in_cel(run):
 def test_watch_reruns_after_each_change():
     """Each run is a separate process, until an interrupt."""
     command = [sys.executable, "-m", "gatewright", "test", "--watch", "cases.yaml"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
         lines = iter(process.stdout.readline, "")
         try:
-            assert next(line for line in lines if "cases:" in line) == "2 cases: 1 passed, 1 failed\n"
+            assert (
+                next(line for line in lines if "cases:" in line) == "2 cases: 1 passed, 1 failed\n"
+            )
             Path("cases.yaml").write_text(CASES.replace("30", "3"))
             assert next(line for line in lines if "cases:" in line) == "2 cases: 2 passed\n"
             process.send_signal(signal.SIGINT)

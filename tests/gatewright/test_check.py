@@ -31,7 +31,9 @@ kind: WebApp
 metadata: {name: shop, namespace: production}
 spec: {replicas: 3, image: registry.company.com/shop:1}
 """
-VIOLATION = "spec.replicas: 11; production workloads cannot exceed 10 replicas. Set it to 10 or less."
+VIOLATION = (
+    "spec.replicas: 11; production workloads cannot exceed 10 replicas. Set it to 10 or less."
+)
 ON_DEPLOYMENTS = (
     "apiVersion: gatewright.io/v1alpha1\nkind: ClusterAdmissionPolicy\nmetadata:\n  name: replica-limits\n"
     "spec:\n  policy: replica-limits\n  params: {maximum: 3}\n  match: {any: [{kinds: [Deployment]}]}\n"
@@ -82,9 +84,13 @@ spec: {policyName: none, validationActions: [Deny]}
 @pytest.mark.parametrize(("group", "resource"), [("example.test", '"*"'), ('"*"', "gizmos")])
 def test_all_resources_of_a_group_are_those_of_the_manifests_too(check, group, resource):
     """`*` stands for the kinds of a custom group that the files have, without a cluster that serves them."""
-    policy = ALL_OF_A_GROUP.replace("[example.test]", f"[{group}]").replace('["*"]}', f"[{resource}]}}")
+    policy = ALL_OF_A_GROUP.replace("[example.test]", f"[{group}]").replace(
+        '["*"]}', f"[{resource}]}}"
+    )
     Path("none.yaml").write_text(policy)
-    Path("gizmo.yaml").write_text("apiVersion: example.test/v1\nkind: Gizmo\nmetadata: {name: it}\n")
+    Path("gizmo.yaml").write_text(
+        "apiVersion: example.test/v1\nkind: Gizmo\nmetadata: {name: it}\n"
+    )
     assert check("gizmo.yaml", policies="none.yaml")[:2] == (1, ["denied it"])
 
 
@@ -94,7 +100,11 @@ def check(run):
 
     def _check(*arguments, policies=PRODUCTION):
         code, out, err = run("check", "--policies", policies, "-o", "json", *arguments)
-        return code, [f"{each['verdict']} {each['name']}" for each in json.loads(out)["results"]], err
+        return (
+            code,
+            [f"{each['verdict']} {each['name']}" for each in json.loads(out)["results"]],
+            err,
+        )
 
     return _check
 
@@ -211,7 +221,12 @@ def test_children_are_checked_with_their_parent(run):
     code, out, _ = run("check", "--policies", "p.yaml", "-o", "json", "shop.yaml")
     (record,) = json.loads(out)["results"]
     (violation,) = record["violations"]
-    assert (code, record["verdict"], violation["path"], violation["line"]) == (1, "denied", "spec.replicas", 4)
+    assert (code, record["verdict"], violation["path"], violation["line"]) == (
+        1,
+        "denied",
+        "spec.replicas",
+        4,
+    )
 
 
 def test_a_schema_violation_has_a_severity(run):
@@ -219,14 +234,22 @@ def test_a_schema_violation_has_a_severity(run):
     write("shop.yaml", WEBAPP.replace("replicas: 3", "replicas: 11"))
     code, out, _ = run("check", "--policies", PRODUCTION, "-o", "json", "shop.yaml")
     violation = json.loads(out)["results"][0]["violations"][-1]
-    assert (code, violation["policy"], violation["severity"], violation["category"], violation["line"]) == (
+    assert (
+        code,
+        violation["policy"],
+        violation["severity"],
+        violation["category"],
+        violation["line"],
+    ) == (
         1,
         "webapp-schema",
         "high",
         "kinds",
         4,
     )
-    assert violation["message"] == "spec.replicas: 11; should be less than or equal to 10. Correct it."
+    assert (
+        violation["message"] == "spec.replicas: 11; should be less than or equal to 10. Correct it."
+    )
 
 
 def test_check_without_policies_is_an_error(run):
@@ -243,7 +266,10 @@ def test_namespace_labels_come_from_the_option(check):
     """--namespace-labels is used for namespaces without a manifest; a manifest overrides it."""
     write("shop.yaml", BAD.replace("namespace: production", "namespace: shop"))
     assert check("shop.yaml")[0:2] == (3, ["error shop"])
-    assert check("--namespace-labels", "shop=environment=production,team=a", "shop.yaml")[0:2] == (1, ["denied shop"])
+    assert check("--namespace-labels", "shop=environment=production,team=a", "shop.yaml")[0:2] == (
+        1,
+        ["denied shop"],
+    )
     assert check("--namespace-labels", "shop=", "shop.yaml")[0:2] == (0, ["unmatched shop"])
     write("namespace.yaml", "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n")
     both = ("shop.yaml", "namespace.yaml")
@@ -268,7 +294,10 @@ def test_namespace_labels_come_from_the_option(check):
 def test_the_failing_level_is_a_choice(run, action, fail_on, code):
     """Denying violations fail by default, warnings with --fail-on warn, audited ones never."""
     write("policies.yaml", POLICY % action)
-    assert run("check", "--policies", "policies.yaml", "--fail-on", fail_on, write("bad.yaml", BAD))[0] == code
+    assert (
+        run("check", "--policies", "policies.yaml", "--fail-on", fail_on, write("bad.yaml", BAD))[0]
+        == code
+    )
 
 
 def test_audited_violations_are_listed(run):
@@ -332,7 +361,13 @@ def test_files_without_objects_are_skipped(check):
 
 def test_ignore_files_exclude_paths(check):
     """The rules are those of .gitignore; the files are in the working directory and in the given one."""
-    for name in ("app/a.yaml", "app/b.yaml", "app/old/c.yaml", "app/test/d.yaml", "app/test/keep.yaml"):
+    for name in (
+        "app/a.yaml",
+        "app/b.yaml",
+        "app/old/c.yaml",
+        "app/test/d.yaml",
+        "app/test/keep.yaml",
+    ):
         write(name, named(Path(name).stem))
     write(".gatewrightignore", "# not ours\nold/\n")
     write("app/.gatewrightignore", "/b.yaml\ntest/*\n!test/keep.yaml\n")
@@ -361,14 +396,26 @@ def test_a_file_is_judged_once(check):
 def test_exceptions_without_effect_are_reported(run):
     """The exception is expired, in a namespace that does not count, or for a kind the policy does not judge."""
     exception = {"apiVersion": "gatewright.io/v1alpha1", "kind": "PolicyException"}
-    spec = {"reason": "sale", "expires": "2999-01-01T00:00:00Z", "exceptions": [{"policy": "replica-limits"}]}
+    spec = {
+        "reason": "sale",
+        "expires": "2999-01-01T00:00:00Z",
+        "exceptions": [{"policy": "replica-limits"}],
+    }
     texts = [
         {"metadata": {"name": "late"}, "spec": {**spec, "expires": "2020-01-01T00:00:00Z"}},
         {"metadata": {"name": "elsewhere", "namespace": "production"}, "spec": spec},
-        {"metadata": {"name": "odd"}, "spec": {**spec, "exceptions": [{"policy": "replica-limits", "kinds": ["Pod"]}]}},
-        {"metadata": {"name": "good"}, "spec": {**spec, "exceptions": [{"policy": "replica-limits", "names": ["x"]}]}},
+        {
+            "metadata": {"name": "odd"},
+            "spec": {**spec, "exceptions": [{"policy": "replica-limits", "kinds": ["Pod"]}]},
+        },
+        {
+            "metadata": {"name": "good"},
+            "spec": {**spec, "exceptions": [{"policy": "replica-limits", "names": ["x"]}]},
+        },
     ]
-    documents = "\n---\n".join([ON_DEPLOYMENTS, *(json.dumps({**exception, **each}) for each in texts)])
+    documents = "\n---\n".join(
+        [ON_DEPLOYMENTS, *(json.dumps({**exception, **each}) for each in texts)]
+    )
     write("p.yaml", documents)
     code, _, err = run("check", "--policies", "p.yaml", write("bad.yaml", BAD))
     place = "PolicyException %s: has no effect: "
@@ -396,15 +443,24 @@ def test_only_changed_files_are_judged(check):
     namespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop, labels: {environment: production}}\n"
     write("app/namespace.yaml", namespace)
     for name in ("same", "edited", "committed"):
-        write(f"app/{name}.yaml", named(name, BAD.replace("namespace: production", "namespace: shop")))
+        write(
+            f"app/{name}.yaml", named(name, BAD.replace("namespace: production", "namespace: shop"))
+        )
     git("add", ".")
     git("commit", "-qm", "first")
     git("branch", "base")
     for name in ("committed", "edited", "new"):
-        write(f"app/{name}.yaml", named(name, BAD.replace("namespace: production", "namespace: shop")) + "# again\n")
+        write(
+            f"app/{name}.yaml",
+            named(name, BAD.replace("namespace: production", "namespace: shop")) + "# again\n",
+        )
         if name == "committed":
             git("commit", "-qam", "second")
-    assert check("--changed", "base", "app") == (1, ["denied committed", "denied edited", "denied new"], "")
+    assert check("--changed", "base", "app") == (
+        1,
+        ["denied committed", "denied edited", "denied new"],
+        "",
+    )
     git("add", ".")
     git("commit", "-qm", "third")
     assert check("--changed", "HEAD", "app") == (0, [], "")
@@ -426,7 +482,10 @@ def test_an_unknown_revision_is_a_usage_error(run):
 def test_a_kustomization_is_rendered(run):
     """Kustomize or kubectl renders what would be applied; rendered lines have no file."""
     write("app/base/deployment.yaml", BAD)
-    write("app/base/kustomization.yaml", "resources: [deployment.yaml]\nreplicas: [{name: shop, count: 12}]\n")
+    write(
+        "app/base/kustomization.yaml",
+        "resources: [deployment.yaml]\nreplicas: [{name: shop, count: 12}]\n",
+    )
     code, out, err = run("check", "--policies", PRODUCTION, "app")
     assert (code, err) == (1, "")
     assert out.splitlines()[:2] == [
@@ -451,7 +510,10 @@ def test_a_broken_kustomization_hides_no_file(run):
     write("app/deployment.yaml", BAD)
     write("app/kustomization.yaml", "resources: [nowhere.yaml]\n")
     code, out, err = run("check", "--policies", PRODUCTION, "app")
-    assert (code, out.splitlines()[0]) == (3, "denied  Deployment production/shop  (app/deployment.yaml:1)")
+    assert (code, out.splitlines()[0]) == (
+        3,
+        "denied  Deployment production/shop  (app/deployment.yaml:1)",
+    )
     assert "app: kubectl kustomize failed: " in err
 
 
@@ -475,9 +537,7 @@ def test_a_chart_is_skipped_without_helm(check, monkeypatch):
 
 def test_a_chart_is_rendered_by_helm(check, run, tmp_path, monkeypatch):
     """A violation has the template's name; a chart that helm rejects is a problem."""
-    text = (
-        f"---\n# Source: chart/templates/a.yaml\n{named('a', BAD)}---\n# Source: chart/templates/b.yaml\n{named('b')}"
-    )
+    text = f"---\n# Source: chart/templates/a.yaml\n{named('a', BAD)}---\n# Source: chart/templates/b.yaml\n{named('b')}"  # noqa: E501
     write("rendered", text)
     helm = tmp_path / "bin" / "helm"
     refuses = '[ "$5" = shop ] || { echo "Error: no values" >&2; exit 1; }'
@@ -487,7 +547,10 @@ def test_a_chart_is_rendered_by_helm(check, run, tmp_path, monkeypatch):
     write("chart/Chart.yaml", "apiVersion: v2\nname: chart\nversion: 1.0.0\n")
     code, out, _ = run("check", "--policies", PRODUCTION, "-n", "shop", "-o", "json", "chart")
     report = json.loads(out)
-    assert (code, [(each["file"], each["line"], each["verdict"]) for each in report["results"]]) == (
+    assert (
+        code,
+        [(each["file"], each["line"], each["verdict"]) for each in report["results"]],
+    ) == (
         1,
         [("chart/templates/a.yaml", 1, "denied"), ("chart/templates/b.yaml", 1, "allowed")],
     )
@@ -496,7 +559,9 @@ def test_a_chart_is_rendered_by_helm(check, run, tmp_path, monkeypatch):
 
 def test_several_outputs_at_once(run):
     """Files are written beside standard output."""
-    code, out, err = run("check", "--policies", PRODUCTION, "-o", "json=report.json", write("bad.yaml", BAD))
+    code, out, err = run(
+        "check", "--policies", PRODUCTION, "-o", "json=report.json", write("bad.yaml", BAD)
+    )
     assert (code, out.splitlines()[-1], err) == (1, "1 object: 1 denied", "")
     assert json.loads(Path("report.json").read_text())["summary"] == {"denied": 1}
 
@@ -570,20 +635,25 @@ def test_json_has_the_fixes(run):
 def test_fix_skips_text_that_cannot_be_changed_safely(run):
     """Merged YAML is left alone and reported; other documents are fixed."""
     write("p.yaml", STRICT)
-    shared = (
-        "apiVersion: v1\nkind: Pod\nx: &x {hostNetwork: true}\nmetadata: {name: a}\nspec: {<<: *x, containers: []}\n"
-    )
+    shared = "apiVersion: v1\nkind: Pod\nx: &x {hostNetwork: true}\nmetadata: {name: a}\nspec: {<<: *x, containers: []}\n"  # noqa: E501
     write("a.yaml", f"{shared}---\n{FIXABLE}")
     code, _, err = run("check", "--policies", "p.yaml", "--fix", "a.yaml")
-    assert (code, Path("a.yaml").read_text(), err) == (1, f"{shared}---\n{FIXED}", "note: a.yaml: fixed 3 fields\n")
+    assert (code, Path("a.yaml").read_text(), err) == (
+        1,
+        f"{shared}---\n{FIXED}",
+        "note: a.yaml: fixed 3 fields\n",
+    )
 
 
 def test_fix_defaults_writes_defaults(run):
     """Fields that mutating policies set are added to the manifest."""
-    code, _, err = run("check", "--policies", PRODUCTION, "--fix-defaults", write("shop.yaml", WEBAPP))
+    code, _, err = run(
+        "check", "--policies", PRODUCTION, "--fix-defaults", write("shop.yaml", WEBAPP)
+    )
     assert (code, err) == (0, "note: shop.yaml: fixed 2 fields\n")
     assert Path("shop.yaml").read_text() == WEBAPP.replace(
-        "namespace: production}", "namespace: production, labels: {managed-by: webapp-operator, version: v1}}"
+        "namespace: production}",
+        "namespace: production, labels: {managed-by: webapp-operator, version: v1}}",
     ).replace(
         "shop:1}",
         "shop:1, securityContext: {runAsNonRoot: true, runAsUser: 1000, allowPrivilegeEscalation: false}}",

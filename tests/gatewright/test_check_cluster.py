@@ -19,14 +19,19 @@ DEPLOYMENT = Resource("apps", "v1", "deployments", "Deployment")
 REPLICA_SET = Resource("apps", "v1", "replicasets", "ReplicaSet")
 CONFIG_MAP = Resource("", "v1", "configmaps", "ConfigMap")
 POLICY, _, EXCEPTION = RESOURCES
-LIMIT = {"policy": "replica-limits", "match": {"any": [{"namespaceSelector": {"matchLabels": {"tier": "live"}}}]}}
+LIMIT = {
+    "policy": "replica-limits",
+    "match": {"any": [{"namespaceSelector": {"matchLabels": {"tier": "live"}}}]},
+}
 SHOP = """\
 apiVersion: apps/v1
 kind: Deployment
 metadata: {name: new, namespace: shop}
 spec: {replicas: 11}
 """
-VIOLATION = "spec.replicas: 11; production workloads cannot exceed 10 replicas. Set it to 10 or less."
+VIOLATION = (
+    "spec.replicas: 11; production workloads cannot exceed 10 replicas. Set it to 10 or less."
+)
 
 
 @pytest.fixture
@@ -68,7 +73,11 @@ def policy(server, name="replica-limits", **spec):
 def deployment(server, name, namespace="shop", replicas=11, resource=DEPLOYMENT, **metadata):
     """Create a Deployment or a ReplicaSet."""
     return server.create(
-        resource, {"metadata": {"name": name, "namespace": namespace, **metadata}, "spec": {"replicas": replicas}}
+        resource,
+        {
+            "metadata": {"name": name, "namespace": namespace, **metadata},
+            "spec": {"replicas": replicas},
+        },
     )
 
 
@@ -106,7 +115,13 @@ async def test_owned_objects_are_left_out(server, check):
     """A ReplicaSet of a Deployment is skipped; one without an owner is judged."""
     policy(server)
     owner = deployment(server, "big")["metadata"]
-    reference = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "big", "uid": owner["uid"], "controller": True}
+    reference = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "name": "big",
+        "uid": owner["uid"],
+        "controller": True,
+    }
     deployment(server, "big-1", resource=REPLICA_SET, ownerReferences=[reference])
     deployment(server, "alone", resource=REPLICA_SET)
     _, report, _ = await check()
@@ -173,7 +188,12 @@ GIZMOS = {
                 "name": "v1",
                 "served": True,
                 "storage": True,
-                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+                "schema": {
+                    "openAPIV3Schema": {
+                        "type": "object",
+                        "x-kubernetes-preserve-unknown-fields": True,
+                    }
+                },
             }
         ],
     },
@@ -211,13 +231,17 @@ async def test_custom_kinds_are_those_of_the_cluster(server, check, resources):
 
 async def test_a_policy_whose_look_up_is_forbidden_cannot_decide(server, check):
     """What could not be listed is not taken for absent."""
-    policy(server, name="budgets", policy="disruption-budgets", params={"workloads": True}, match={})
+    policy(
+        server, name="budgets", policy="disruption-budgets", params={"workloads": True}, match={}
+    )
     deployment(server, "big")
     server.fail(1, 403, path="/apis/policy/v1/poddisruptionbudgets")
     code, report, err = await check()
     (violation,) = report["results"][0]["violations"]
     assert (code, verdicts(report)) == (3, ["error shop/big"])
-    assert violation["message"] == ("could not be decided, since disruption budgets could not be looked up. Try again.")
+    assert violation["message"] == (
+        "could not be decided, since disruption budgets could not be looked up. Try again."
+    )
     assert err.startswith("poddisruptionbudgets cannot be listed: 403 Forbidden")
 
 
@@ -228,7 +252,9 @@ async def test_a_bad_policy_object_hides_no_verdict(server, check):
     deployment(server, "big")
     code, report, err = await check()
     assert (code, verdicts(report)) == (3, ["denied shop/big"])
-    assert err == ('ClusterAdmissionPolicy odd: spec.params.maximun: unknown parameter; did you mean "maximum"?\n')
+    assert err == (
+        'ClusterAdmissionPolicy odd: spec.params.maximun: unknown parameter; did you mean "maximum"?\n'
+    )
 
 
 async def test_a_policy_object_that_conflicts_hides_no_verdict(server, check):
@@ -236,7 +262,9 @@ async def test_a_policy_object_that_conflicts_hides_no_verdict(server, check):
     policy(server)
     for name, cpu in (("one", "1"), ("two", "2")):
         match = {"any": [{"kinds": ["Pod"]}]}
-        policy(server, name, policy="resource-defaults", params={"limits": {"cpu": cpu}}, match=match)
+        policy(
+            server, name, policy="resource-defaults", params={"limits": {"cpu": cpu}}, match=match
+        )
     deployment(server, "big")
     code, report, _ = await check()
     assert (code, verdicts(report)) == (3, ["denied shop/big"])
@@ -251,7 +279,11 @@ async def test_a_policy_object_that_conflicts_hides_no_verdict(server, check):
 async def test_exceptions_in_the_cluster_are_used(server, check):
     """Those in Gatewright's namespace exempt; others are reported to have no effect."""
     policy(server)
-    spec = {"reason": "sale", "expires": "2999-01-01T00:00:00Z", "exceptions": [{"policy": "replica-limits"}]}
+    spec = {
+        "reason": "sale",
+        "expires": "2999-01-01T00:00:00Z",
+        "exceptions": [{"policy": "replica-limits"}],
+    }
     deployment(server, "big")
     server.create(EXCEPTION, {"metadata": {"name": "sale", "namespace": "lab"}, "spec": spec})
     code, _, err = await check()
@@ -260,16 +292,22 @@ async def test_exceptions_in_the_cluster_are_used(server, check):
         'note: PolicyException lab/sale: has no effect: spec.exceptions[0].policy: "replica-limits" is a cluster '
         "policy; exceptions from it count in namespace gatewright-system only\n",
     )
-    server.create(EXCEPTION, {"metadata": {"name": "sale", "namespace": "gatewright-system"}, "spec": spec})
+    server.create(
+        EXCEPTION, {"metadata": {"name": "sale", "namespace": "gatewright-system"}, "spec": spec}
+    )
     assert (await check())[0] == 0
 
 
 async def test_an_exception_that_ends_soon_is_named_without_a_line(server, check):
     """It is an object of the cluster."""
     policy(server)
-    expires = (datetime.now(UTC) + timedelta(days=9)).isoformat(timespec="seconds").replace("+00:00", "Z")
+    expires = (
+        (datetime.now(UTC) + timedelta(days=9)).isoformat(timespec="seconds").replace("+00:00", "Z")
+    )
     spec = {"reason": "sale", "expires": expires, "exceptions": [{"policy": "replica-limits"}]}
-    server.create(EXCEPTION, {"metadata": {"name": "sale", "namespace": "gatewright-system"}, "spec": spec})
+    server.create(
+        EXCEPTION, {"metadata": {"name": "sale", "namespace": "gatewright-system"}, "spec": spec}
+    )
     deployment(server, "big")
     await check("-o", "html=report.html")
     assert "<td>PolicyException gatewright-system/sale</td>" in read("report.html")
@@ -337,5 +375,7 @@ def test_a_real_cluster_is_judged(control_plane, namespace, tmp_path, capsys):
     with pytest.raises(SystemExit) as ended:
         main(["check", *given, "-o", "json"])
     report = json.loads(capsys.readouterr().out)
-    denied = [(each["kind"], each["name"]) for each in report["results"] if each["verdict"] == "denied"]
+    denied = [
+        (each["kind"], each["name"]) for each in report["results"] if each["verdict"] == "denied"
+    ]
     assert (ended.value.code, denied, report["problems"]) == (1, [("Deployment", "big")], [])

@@ -14,7 +14,11 @@ INSIDE = Endpoint("https://10.0.0.1", namespace="gatewright-system")
 
 @pytest.mark.parametrize(
     ("names", "expected"),
-    [([], {kind.name for kind in planned_kinds()}), (["WebApp", "widget"], {"webapp", "widget"}), (["none"], set())],
+    [
+        ([], {kind.name for kind in planned_kinds()}),
+        (["WebApp", "widget"], {"webapp", "widget"}),
+        (["none"], set()),
+    ],
 )
 def test_which_kinds_are_planned(names, expected):
     """All kinds, the named ones, or none; only their children are judged."""
@@ -29,9 +33,15 @@ def test_which_kinds_are_planned(names, expected):
         ({}, ["gatewright-system"]),
         ({"namespace": "ours"}, ["ours"]),
         ({"excluded_namespaces": ["calico-system"]}, ["gatewright-system", "calico-system"]),
-        ({"namespace": "ours", "excluded_namespaces": ["calico-system"]}, ["ours", "calico-system"]),
+        (
+            {"namespace": "ours", "excluded_namespaces": ["calico-system"]},
+            ["ours", "calico-system"],
+        ),
         ({"webhook_url": "https://127.0.0.1:9443"}, []),
-        ({"webhook_url": "https://127.0.0.1:9443", "excluded_namespaces": ["calico-system"]}, ["calico-system"]),
+        (
+            {"webhook_url": "https://127.0.0.1:9443", "excluded_namespaces": ["calico-system"]},
+            ["calico-system"],
+        ),
     ],
 )
 def test_which_namespaces_are_excluded(settings, expected):

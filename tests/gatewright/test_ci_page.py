@@ -48,7 +48,11 @@ def test_every_option_of_the_page_exists(capsys):
 def test_the_examples_use_existing_names():
     """The inputs of the Action and the ids of the hooks exist."""
     workflow, _, hooks = map(yaml.safe_load, blocks("yaml"))
-    (inputs,) = [step["with"] for step in workflow["jobs"]["policies"]["steps"] if "gatewright@" in step["uses"]]
+    (inputs,) = [
+        step["with"]
+        for step in workflow["jobs"]["policies"]["steps"]
+        if "gatewright@" in step["uses"]
+    ]
     assert inputs.keys() <= ACTION["inputs"].keys()
     assert {each["id"] for each in hooks["repos"][0]["hooks"]} <= {each["id"] for each in HOOKS}
 
@@ -59,9 +63,19 @@ def test_a_hook_runs(hook, tmp_path):
     """It runs as pre-commit calls it: entry, args, then files; files without objects are no failure."""
     (tmp_path / "values.yaml").write_text("a: 1\n")
     (tmp_path / "shop.yaml").write_text(SHOP)
-    command = [COMMAND, *shlex.split(hook["entry"])[1:], "--policies", ROOT / "config/policies/production.yaml"]
+    command = [
+        COMMAND,
+        *shlex.split(hook["entry"])[1:],
+        "--policies",
+        ROOT / "config/policies/production.yaml",
+    ]
     given = {"cwd": tmp_path, "capture_output": True}
-    assert subprocess.run([*command, "-n", "production", "shop.yaml", "values.yaml"], **given).returncode == 1
+    assert (
+        subprocess.run(
+            [*command, "-n", "production", "shop.yaml", "values.yaml"], **given
+        ).returncode
+        == 1
+    )
     assert subprocess.run([*command, "values.yaml"], **given).returncode == 0
 
 
@@ -78,7 +92,10 @@ def step(tmp_path):
 
     def run(**inputs):
         values = {name: each.get("default", "") for name, each in ACTION["inputs"].items()} | inputs
-        environment = {name: values[text[len("${{ inputs.") : -len(" }}")]] for name, text in check["env"].items()}
+        environment = {
+            name: values[text[len("${{ inputs.") : -len(" }}")]]
+            for name, text in check["env"].items()
+        }
         files = {name: str(tmp_path / name) for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
         done = subprocess.run(
             ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", check["run"]],
@@ -96,12 +113,18 @@ def step(tmp_path):
 def test_the_action_annotates_and_writes_reports(step, tmp_path):
     """It writes annotations, job summary, SARIF and HTML; the exit code is an output and the step's result."""
     code, out = step(
-        policies="policies/", manifests="apps/*.yaml", namespace="production", sarif="out.sarif", html="report.html"
+        policies="policies/",
+        manifests="apps/*.yaml",
+        namespace="production",
+        sarif="out.sarif",
+        html="report.html",
     )
     assert code == 1
     assert out.startswith("::error file=apps/shop.yaml,line=19,title=image-registries::")
     assert (tmp_path / "GITHUB_OUTPUT").read_text() == "exit-code=1\n"
-    assert (tmp_path / "GITHUB_STEP_SUMMARY").read_text().startswith("### Gatewright check: failed\n")
+    assert (
+        (tmp_path / "GITHUB_STEP_SUMMARY").read_text().startswith("### Gatewright check: failed\n")
+    )
     assert len(json.loads((tmp_path / "out.sarif").read_text())["runs"][0]["results"]) == 3
     assert (tmp_path / "report.html").read_text().startswith("<!doctype html>")
 
@@ -109,7 +132,11 @@ def test_the_action_annotates_and_writes_reports(step, tmp_path):
 @pytest.mark.long
 def test_the_action_takes_labels_and_a_threshold(step):
     """Lists are separated by whitespace, and inputs are never executed."""
-    labels = {"policies": "policies/ policies/production.yaml", "manifests": "apps", "fail-on": "never"}
+    labels = {
+        "policies": "policies/ policies/production.yaml",
+        "manifests": "apps",
+        "fail-on": "never",
+    }
     assert step(**labels, **{"namespace-labels": "lab= default=environment=production"})[0] == 3
     labels["policies"] = "policies/"
     assert step(**labels, **{"namespace-labels": "lab= default=environment=production"})[0] == 0

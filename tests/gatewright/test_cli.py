@@ -40,7 +40,9 @@ kind: WebApp
 metadata: {name: shop, namespace: production}
 spec: {replicas: 3, image: registry.company.com/shop:1}
 """
-VIOLATION = "spec.replicas: 11; production workloads cannot exceed 10 replicas. Set it to 10 or less."
+VIOLATION = (
+    "spec.replicas: 11; production workloads cannot exceed 10 replicas. Set it to 10 or less."
+)
 
 
 @pytest.fixture(autouse=True)
@@ -72,7 +74,9 @@ def write(name, text):
 
 def test_the_installed_command_runs():
     """The entry point exists in this environment."""
-    found = subprocess.run([Path(sys.executable).parent / "gatewright", "version"], capture_output=True, text=True)
+    found = subprocess.run(
+        [Path(sys.executable).parent / "gatewright", "version"], capture_output=True, text=True
+    )
     assert (found.returncode, found.stdout, found.stderr) == (0, f"gatewright {__version__}\n", "")
 
 
@@ -96,7 +100,11 @@ def test_a_completion_script_is_printed(run, shell):
 def test_the_shell_completes_commands_and_options(words, completed):
     """The test uses click's completion protocol."""
     command = Path(sys.executable).parent / "gatewright"
-    asked = {"_GATEWRIGHT_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+    asked = {
+        "_GATEWRIGHT_COMPLETE": "bash_complete",
+        "COMP_WORDS": words,
+        "COMP_CWORD": str(words.count(" ")),
+    }
     found = subprocess.run([command], env={**os.environ, **asked}, capture_output=True, text=True)
     assert (found.returncode, found.stdout, found.stderr) == (0, completed, "")
 
@@ -124,7 +132,11 @@ def test_every_command_has_a_help(run, command, flag):
     [
         (["chek"], "", 'no command "chek"; did you mean "check"?'),
         (["check"], " check", "Missing argument 'MANIFEST…'."),
-        (["check", "--outptu", "x", "y"], " check", "No such option '--outptu'. Did you mean '--output'?"),
+        (
+            ["check", "--outptu", "x", "y"],
+            " check",
+            "No such option '--outptu'. Did you mean '--output'?",
+        ),
         (
             ["check", "-o", "jsn", "y"],
             " check",
@@ -135,7 +147,11 @@ def test_every_command_has_a_help(run, command, flag):
             " check",
             "Invalid value for '-o' / '--output': only one format can go to standard output, not json and table",
         ),
-        (["check", "-o", "json=", "y"], " check", "Invalid value for '-o' / '--output': an empty file name"),
+        (
+            ["check", "-o", "json=", "y"],
+            " check",
+            "Invalid value for '-o' / '--output': an empty file name",
+        ),
         (
             ["check", "--namespace-labels", "a", "y"],
             " check",
@@ -156,18 +172,34 @@ def test_every_command_has_a_help(run, command, flag):
         ),
         (["version", "now"], " version", "Got unexpected extra argument (now)"),
         (["check", ""], " check", "Invalid value for 'MANIFEST…': an empty name"),
-        (["check", "--policies", "", "y"], " check", "Invalid value for '--policies': an empty name"),
+        (
+            ["check", "--policies", "", "y"],
+            " check",
+            "Invalid value for '--policies': an empty name",
+        ),
         (["test", ""], " test", "Invalid value for 'PATH…': an empty name"),
         (["plan", ""], " plan", "Invalid value for 'FILE…': an empty name"),
-        (["plan", "--kubeconfig", "", "y"], " plan", "Invalid value for '--kubeconfig': an empty name"),
+        (
+            ["plan", "--kubeconfig", "", "y"],
+            " plan",
+            "Invalid value for '--kubeconfig': an empty name",
+        ),
         (["certs", ""], " certs", "Invalid value for 'DIRECTORY': an empty name"),
         (
             ["certs", "--ip", "localhost", "out"],
             " certs",
             'Invalid value for --ip: "localhost" is not a valid IP address',
         ),
-        (["certs", "--dns", "a b", "out"], " certs", 'Invalid value for --dns: "a b" is not a valid DNS name'),
-        (["scaffold", "Gear", "--package", ""], " scaffold", "Invalid value for '--package': an empty name"),
+        (
+            ["certs", "--dns", "a b", "out"],
+            " certs",
+            'Invalid value for --dns: "a b" is not a valid DNS name',
+        ),
+        (
+            ["scaffold", "Gear", "--package", ""],
+            " scaffold",
+            "Invalid value for '--package': an empty name",
+        ),
         (
             ["controller", "--webhook-url", "http://example.com"],
             " controller",
@@ -188,7 +220,9 @@ def test_a_wrong_environment_variable_is_a_usage_error(run, monkeypatch):
     monkeypatch.setenv("GATEWRIGHT_POLICIS", PRODUCTION)
     code, _, err = run("check", write("good.yaml", GOOD))
     assert code == 2
-    assert err.endswith('Error: $GATEWRIGHT_POLICIS: unknown setting; did you mean "GATEWRIGHT_POLICIES"?\n')
+    assert err.endswith(
+        'Error: $GATEWRIGHT_POLICIS: unknown setting; did you mean "GATEWRIGHT_POLICIES"?\n'
+    )
 
 
 POLICY = (
@@ -261,7 +295,9 @@ POLICY = (
             "out: tls.key already exist; --force overwrites them",
             id="certificates that exist",
         ),
-        pytest.param({"a.yaml": ""}, ["plan", "a.yaml"], "a.yaml: no objects", id="nothing to plan"),
+        pytest.param(
+            {"a.yaml": ""}, ["plan", "a.yaml"], "a.yaml: no objects", id="nothing to plan"
+        ),
         pytest.param(
             {"a.yaml": GOOD, "p.yaml": "---\n"},
             ["check", "--policies", "p.yaml", "a.yaml"],
@@ -295,7 +331,10 @@ def test_every_error_is_a_line(run):
     """All errors are reported, each with its place."""
     write("p.yaml", f"{POLICY}---\nkind: X\n")
     code, _, err = run("check", "--policies", "p.yaml", write("a.yaml", GOOD))
-    assert (code, [line.partition(" ")[0] for line in err.splitlines()]) == (3, ["p.yaml:7:", "p.yaml:9:"])
+    assert (code, [line.partition(" ")[0] for line in err.splitlines()]) == (
+        3,
+        ["p.yaml:7:", "p.yaml:9:"],
+    )
 
 
 def test_a_plan_is_yaml(run):
@@ -322,7 +361,10 @@ def test_an_error_in_one_object_does_not_hide_other_plans(run):
     lacking = "apiVersion: voting.schoolofdevops.com/v1\nkind: VoteConfig\nmetadata: {name: x}\n"
     application = "apiVersion: config.example.com/v1\nkind: AppConfig\nmetadata: {name: y}\n"
     code, out, err = run("plan", write("shop.yaml", "---\n".join((lacking, WEBAPP, application))))
-    assert (code, [each["kind"] for each in yaml.safe_load_all(out)]) == (3, ["Deployment", "Service"])
+    assert (code, [each["kind"] for each in yaml.safe_load_all(out)]) == (
+        3,
+        ["Deployment", "Service"],
+    )
     assert [line.partition(":")[0] for line in err.splitlines()] == ["VoteConfig x", "AppConfig y"]
 
 
@@ -363,7 +405,11 @@ def test_the_namespace_of_gatewright_is_an_option(run):
         "apiVersion": "gatewright.io/v1alpha1",
         "kind": "PolicyException",
         "metadata": {"name": "sale", "namespace": "gates"},
-        "spec": {"reason": "sale", "expires": "2999-01-01T00:00:00Z", "exceptions": [{"policy": "replica-limits"}]},
+        "spec": {
+            "reason": "sale",
+            "expires": "2999-01-01T00:00:00Z",
+            "exceptions": [{"policy": "replica-limits"}],
+        },
     }
     write("p.yaml", f"{ON_DEPLOYMENTS}---\n{json.dumps(exception)}\n")
     write("shop.yaml", WEBAPP.replace("replicas: 3", "replicas: 4"))
@@ -375,7 +421,10 @@ def test_a_plan_shows_the_webhooks_verdict(run):
     """The plan is printed; the denial goes to stderr and sets the exit code."""
     write("p.yaml", ON_DEPLOYMENTS)
     code, out, err = run(
-        "plan", "--policies", "p.yaml", write("shop.yaml", WEBAPP.replace("replicas: 3", "replicas: 4"))
+        "plan",
+        "--policies",
+        "p.yaml",
+        write("shop.yaml", WEBAPP.replace("replicas: 3", "replicas: 4")),
     )
     assert (code, len(list(yaml.safe_load_all(out)))) == (1, 2)
     assert err == (
@@ -387,7 +436,10 @@ def test_a_plan_shows_the_webhooks_verdict(run):
 
 def test_a_plan_uses_the_mutated_parent(run):
     """Fields that policies set on the parent appear in its children."""
-    write("p.yaml", POLICY.replace("replica-limits", "webapp-security-defaults").partition("  params")[0])
+    write(
+        "p.yaml",
+        POLICY.replace("replica-limits", "webapp-security-defaults").partition("  params")[0],
+    )
     code, out, _ = run("plan", "--policies", "p.yaml", write("shop.yaml", WEBAPP))
     deployment, _ = yaml.safe_load_all(out)
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
@@ -410,7 +462,11 @@ def test_objects_of_other_groups_are_not_planned(run):
     """A file may contain other objects."""
     both = f"apiVersion: v1\nkind: Namespace\nmetadata: {{name: shop}}\n---\n{WEBAPP}"
     code, out, err = run("plan", write("shop.yaml", both))
-    assert (code, [each["kind"] for each in yaml.safe_load_all(out)], err) == (0, ["Deployment", "Service"], "")
+    assert (code, [each["kind"] for each in yaml.safe_load_all(out)], err) == (
+        0,
+        ["Deployment", "Service"],
+        "",
+    )
 
 
 def test_explain_lists_every_policy(run):
@@ -440,8 +496,14 @@ spec: {policyName: replicas}
 @pytest.mark.parametrize(
     ("written", "shown"),
     [
-        (UNBOUND, "Not in force: no ValidatingAdmissionPolicyBinding beside it names this ValidatingAdmissionPolicy."),
-        (UNBOUND + BINDING, "Rules in CEL, written in the policy object.\n\n- object.spec.replicas <= 3"),
+        (
+            UNBOUND,
+            "Not in force: no ValidatingAdmissionPolicyBinding beside it names this ValidatingAdmissionPolicy.",
+        ),
+        (
+            UNBOUND + BINDING,
+            "Rules in CEL, written in the policy object.\n\n- object.spec.replicas <= 3",
+        ),
     ],
     ids=["without a binding", "bound"],
 )
@@ -469,7 +531,9 @@ def test_crds_are_those_of_the_repository(run):
     """The output is the committed files, one document each."""
     code, out, err = run("crds")
     assert (code, err) == (0, "")
-    committed = [file.read_text() for file in sorted((ROOT / "config" / "crd" / "bases").glob("*.yaml"))]
+    committed = [
+        file.read_text() for file in sorted((ROOT / "config" / "crd" / "bases").glob("*.yaml"))
+    ]
     assert sorted(out.split("---\n")) == sorted(committed)
 
 

@@ -18,14 +18,22 @@ from tests.gatewright.packages import declare
 from tests.gatewright.processes import COMMAND, once
 
 WIDGETS = Path("config/crd/bases/example.com_widgets.yaml")
-COGS = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "cogs"}, "spec": {"replicas": 2}}
+COGS = {
+    "apiVersion": "example.com/v1",
+    "kind": "Widget",
+    "metadata": {"name": "cogs"},
+    "spec": {"replicas": 2},
+}
 
 
 @contextmanager
 def running(log: Path, *command: str, **environment: str) -> Iterator[Process]:
     """Run a process until an interrupt; it must end cleanly."""
     reaper = Reaper()
-    settings = {"GATEWRIGHT_METRICS_LISTEN": "127.0.0.1:0", "GATEWRIGHT_HEALTH_LISTEN": "127.0.0.1:0"}
+    settings = {
+        "GATEWRIGHT_METRICS_LISTEN": "127.0.0.1:0",
+        "GATEWRIGHT_HEALTH_LISTEN": "127.0.0.1:0",
+    }
     variables = [f"{name}={value}" for name, value in {**settings, **environment}.items()]
     process = Process(log.stem, ["/usr/bin/env", *variables, *command], log, reaper)
     process.start()
@@ -48,7 +56,9 @@ def until_logged(process: Process, text: str) -> None:
 @pytest.mark.controlplane("kube-controller-manager", "kube-scheduler", "hollow-kubelet")
 def test_the_examples_run(control_plane: ControlPlane, namespace: str, tmp_path: Path) -> None:
     """`python widgets.py` and `python deployments.py` run side by side, as on the page."""
-    control_plane.kubectl("apply", "--server-side", "-f", str(WIDGETS))  # earlier tests may have left objects
+    control_plane.kubectl(
+        "apply", "--server-side", "-f", str(WIDGETS)
+    )  # earlier tests may have left objects
     control_plane.kubectl("wait", "--for=condition=Established", "crd/widgets.example.com")
     where = {"KUBECONFIG": str(control_plane.kubeconfig), "GATEWRIGHT_NAMESPACES": namespace}
     for name, block in (("widgets", "Widgets"), ("deployments", "Logs")):
@@ -62,7 +72,11 @@ def test_the_examples_run(control_plane: ControlPlane, namespace: str, tmp_path:
         available = "--for=jsonpath={.status.availableReplicas}=2"
         control_plane.kubectl("wait", available, "widget/cogs", "-n", namespace, "--timeout=30s")
         until_logged(deployments, "saw deployment")
-    saw = [line for line in map(json.loads, log.read_text().splitlines()) if line["message"] == "saw deployment"]
+    saw = [
+        line
+        for line in map(json.loads, log.read_text().splitlines())
+        if line["message"] == "saw deployment"
+    ]
     assert {(line["name"], line["replicas"]) for line in saw} == {(f"{namespace}/cogs", 2)}
 
 
@@ -76,17 +90,24 @@ def test_a_controller_that_cannot_run_prints_one_line(tmp_path: Path) -> None:
         ("GATEWRIGHT_KUBECONFIG=/nowhere", "/nowhere: no such file or directory"),
     ):
         done = subprocess.run(
-            ["/usr/bin/env", "-i", variable, sys.executable, str(script)], capture_output=True, text=True, timeout=120
+            ["/usr/bin/env", "-i", variable, sys.executable, str(script)],
+            capture_output=True,
+            text=True,
+            timeout=120,
         )
         assert (done.returncode, done.stdout) == (1, "")
         assert json.loads(done.stderr)["message"].startswith(message)
 
 
 @pytest.mark.controlplane
-def test_a_package_works_with_its_generated_rights(control_plane: ControlPlane, namespace: str, tmp_path: Path) -> None:
+def test_a_package_works_with_its_generated_rights(
+    control_plane: ControlPlane, namespace: str, tmp_path: Path
+) -> None:
     """It is scaffolded, installed, and gets the CRD and RBAC that Gatewright prints; its sample becomes ready."""
     group = f"{namespace}.example.com"  # the CRD and RBAC are cluster-scoped
-    for path, text in in_package(NewKind("Sprocket", group, "v1", "sprockets"), "our-kinds", is_new=True).items():
+    for path, text in in_package(
+        NewKind("Sprocket", group, "v1", "sprockets"), "our-kinds", is_new=True
+    ).items():
         (tmp_path / path).parent.mkdir(exist_ok=True)
         (tmp_path / path).write_text(text)
     declare(tmp_path, sprocket="our_kinds.sprocket:SPROCKET")
@@ -98,14 +119,22 @@ def test_a_package_works_with_its_generated_rights(control_plane: ControlPlane, 
     own = control_plane.service_account_kubeconfig(namespace, "maker")
     options = ("--kubeconfig", str(own), "--kinds", "Sprocket", "--no-leader-elect")
     mark = control_plane.audit_mark()
-    with running(tmp_path / "controller.log", str(COMMAND), "controller", *options, PYTHONPATH=str(tmp_path)):
-        control_plane.kubectl("apply", "-n", namespace, "-f", str(tmp_path / "samples/my-sprocket.yaml"))
+    with running(
+        tmp_path / "controller.log", str(COMMAND), "controller", *options, PYTHONPATH=str(tmp_path)
+    ):
+        control_plane.kubectl(
+            "apply", "-n", namespace, "-f", str(tmp_path / "samples/my-sprocket.yaml")
+        )
         sprocket = f"sprockets.{group}/my-sprocket"
-        control_plane.kubectl("wait", "--for=condition=Ready", sprocket, "-n", namespace, "--timeout=30s")
+        control_plane.kubectl(
+            "wait", "--for=condition=Ready", sprocket, "-n", namespace, "--timeout=30s"
+        )
         message = control_plane.kubectl(
             "get", "configmap", "my-sprocket", "-n", namespace, "-o", "jsonpath={.data.message}"
         )
         assert message.stdout == "hello"
     user = f"system:serviceaccount:{namespace}:maker"
-    answers = [event for event in control_plane.audit_events(mark) if event["user"]["username"] == user]
+    answers = [
+        event for event in control_plane.audit_events(mark) if event["user"]["username"] == user
+    ]
     assert {event["responseStatus"]["code"] for event in answers} == {200, 201}

@@ -53,21 +53,35 @@ async def printed(server, text):
     (document,) = parse_documents(text.encode(), "shop.yaml")
     async with Client(server.endpoint) as client:
         cluster = Cluster(client, {"registry": ""}, TODAY)
-        found = [list(each.lines()) async for each in cluster.differences(parent_of(document, "default"))]
+        found = [
+            list(each.lines()) async for each in cluster.differences(parent_of(document, "default"))
+        ]
     return [lines for lines in found if lines]
 
 
 def owned(server, object, **spec):
     """Return a planned object as a child of the stored WebApp, with other fields in its spec."""
     uid = server.get(WEBAPP.resource, "shop", "shop")["metadata"]["uid"]
-    owner = {"apiVersion": "example.com/v1", "kind": "WebApp", "name": "shop", "uid": uid, "controller": True}
-    return object | {"metadata": object["metadata"] | {"ownerReferences": [owner]}, "spec": object["spec"] | spec}
+    owner = {
+        "apiVersion": "example.com/v1",
+        "kind": "WebApp",
+        "name": "shop",
+        "uid": uid,
+        "controller": True,
+    }
+    return object | {
+        "metadata": object["metadata"] | {"ownerReferences": [owner]},
+        "spec": object["spec"] | spec,
+    }
 
 
 async def test_without_existing_objects_all_are_new(server):
     """Each diff is against nothing, with the object as the API server would store it; nothing is written."""
     deployment, service = await printed(server, SHOP)
-    assert deployment[:2] == ["--- apps/v1 Deployment shop/shop (there)", "+++ apps/v1 Deployment shop/shop (planned)"]
+    assert deployment[:2] == [
+        "--- apps/v1 Deployment shop/shop (there)",
+        "+++ apps/v1 Deployment shop/shop (planned)",
+    ]
     assert "+  replicas: 2" in deployment
     assert service == [
         "--- v1 Service shop/shop (there)",
@@ -101,8 +115,13 @@ async def test_only_differences_from_existing_objects_are_printed(server):
     server.create(DEPLOYMENT, owned(server, deployment, replicas=5))
     server.create(SERVICE, service)
     changed, note = await printed(server, SHOP)
-    assert [line for line in changed[2:] if line[:1] in "+-"] == ["-  replicas: 5", "+  replicas: 2"]
-    assert note == ["# v1 Service shop/shop: exists and is not owned by WebApp shop; it is not changed"]
+    assert [line for line in changed[2:] if line[:1] in "+-"] == [
+        "-  replicas: 5",
+        "+  replicas: 2",
+    ]
+    assert note == [
+        "# v1 Service shop/shop: exists and is not owned by WebApp shop; it is not changed"
+    ]
     server.delete(SERVICE, "shop", "shop")
     server.create(SERVICE, owned(server, service))
     assert len(await printed(server, SHOP)) == 1
@@ -112,9 +131,17 @@ async def test_secrets_are_not_printed(server):
     """Only the keys of a Secret are printed, and whether a value would change."""
     printed_secrets = [lines for lines in await printed(server, DATABASE) if "Secret" in lines[0]]
     assert printed_secrets
-    assert all(line[1:].endswith("(secret)") for lines in printed_secrets for line in lines if "password" in line)
+    assert all(
+        line[1:].endswith("(secret)")
+        for lines in printed_secrets
+        for line in lines
+        if "password" in line
+    )
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "x"}}
-    secrets = [secret | {"data": {"a": "MQ==", "b": "MQ=="}}, secret | {"data": {"a": "MQ==", "b": "Mg=="}}]
+    secrets = [
+        secret | {"data": {"a": "MQ==", "b": "MQ=="}},
+        secret | {"data": {"a": "MQ==", "b": "Mg=="}},
+    ]
     made = SimpleNamespace(object=secret, parent=SHOPS)
     assert list(Difference(made, *secrets).lines())[2:] == [
         "@@ -1,7 +1,7 @@",
@@ -135,22 +162,32 @@ async def test_a_refused_volume_change_is_reported(server):
     about |= {"app.kubernetes.io/instance": "data", "app.kubernetes.io/component": "database"}
     claim = {"metadata": {"name": "data-data-0", "namespace": "shop", "labels": about}}
     server.create(CLAIM, claim | {"spec": {"resources": {"requests": {"storage": "5Gi"}}}})
-    with pytest.raises(DocumentError, match=r"PostgreSQL data: spec\.storage: 1Gi; volumes of 5Gi cannot shrink"):
+    with pytest.raises(
+        DocumentError, match=r"PostgreSQL data: spec\.storage: 1Gi; volumes of 5Gi cannot shrink"
+    ):
         await printed(server, DATABASE)
 
 
 async def test_a_rejection_by_the_api_server_is_reported(server):
     """The planned object is printed with the reason for its rejection."""
-    deployment, service = await printed(server, SHOP.replace("namespace: shop", "namespace: nowhere"))
+    deployment, service = await printed(
+        server, SHOP.replace("namespace: shop", "namespace: nowhere")
+    )
     for lines, kind in ((deployment, "apps/v1 Deployment"), (service, "v1 Service")):
-        assert lines[0].startswith(f"# {kind} nowhere/shop: rejected by the API server: 404 NotFound: ")
+        assert lines[0].startswith(
+            f"# {kind} nowhere/shop: rejected by the API server: 404 NotFound: "
+        )
         assert lines[1] == f"--- {kind} nowhere/shop (there)"
 
 
 def test_a_multi_line_reason_does_not_look_like_a_diff():
     """A denial lists violations with a dash, like removed lines."""
-    made = SimpleNamespace(object={"apiVersion": "v1", "kind": "Service", "metadata": {"name": "shop"}}, parent=SHOPS)
-    denied = Difference(made, None, None, "denied the request: 1 violation\n- service-types: spec.type: NodePort")
+    made = SimpleNamespace(
+        object={"apiVersion": "v1", "kind": "Service", "metadata": {"name": "shop"}}, parent=SHOPS
+    )
+    denied = Difference(
+        made, None, None, "denied the request: 1 violation\n- service-types: spec.type: NodePort"
+    )
     assert list(denied.lines()) == [
         "# v1 Service shop/shop: denied the request: 1 violation",
         "# - service-types: spec.type: NodePort",
@@ -177,7 +214,9 @@ MONITORS = {
         "group": "monitoring.coreos.com",
         "scope": "Namespaced",
         "names": {"plural": "servicemonitors", "kind": "ServiceMonitor"},
-        "versions": [{"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": ANYTHING}}],
+        "versions": [
+            {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": ANYTHING}}
+        ],
     },
 }
 
@@ -189,5 +228,8 @@ async def test_available_apis_decide_the_plan(server):
         if has_api:
             server.define(MONITORS)
         lines = [line for lines in await printed(server, PLATFORM) for line in lines]
-        found[has_api] = ("+kind: ServiceMonitor" in lines, "+    prometheus.io/scrape: 'true'" in lines)
+        found[has_api] = (
+            "+kind: ServiceMonitor" in lines,
+            "+    prometheus.io/scrape: 'true'" in lines,
+        )
     assert found == {False: (False, True), True: (True, False)}

@@ -31,9 +31,13 @@ class Cluster:
 
     def create(self, resource: Resource, name: str, **fields: Any) -> dict[str, Any]:
         """Create an object as a user would."""
-        return self.server.create(resource, {"metadata": {"name": name, "namespace": "default"}, **fields})
+        return self.server.create(
+            resource, {"metadata": {"name": name, "namespace": "default"}, **fields}
+        )
 
-    async def until(self, resource: Resource, name: str, holds: Callable[[Any], bool]) -> dict[str, Any]:
+    async def until(
+        self, resource: Resource, name: str, holds: Callable[[Any], bool]
+    ) -> dict[str, Any]:
         """Wait until an object has the expected fields."""
         while not holds(found := self.server.get(resource, name, "default")):
             self._changed.clear()
@@ -43,7 +47,9 @@ class Cluster:
 
 
 @asynccontextmanager
-async def cluster(setup: Callable[[Manager], object], *definitions: dict[str, Any]) -> AsyncIterator[Cluster]:
+async def cluster(
+    setup: Callable[[Manager], object], *definitions: dict[str, Any]
+) -> AsyncIterator[Cluster]:
     """Run the controllers until the end of the block."""
     stop = asyncio.Event()
     async with FakeApiServer() as server, asyncio.timeout(10), asyncio.TaskGroup() as group:
@@ -62,9 +68,13 @@ async def test_the_planned_kind_creates_a_configmap() -> None:
     """Gear: created, ready, and restored after a manual edit."""
     gear = executed(blocks()["Gear"])
     kind = gear["GEAR"]
-    async with cluster(lambda runtime: runtime.add_kind(kind), crds.definition(gear["Gear"])) as toys:
+    async with cluster(
+        lambda runtime: runtime.add_kind(kind), crds.definition(gear["Gear"])
+    ) as toys:
         toys.create(kind.resource, "small", spec={"teeth": 8})
-        await toys.until(kind.resource, "small", lambda each: "conditions" in each.get("status", {}))
+        await toys.until(
+            kind.resource, "small", lambda each: "conditions" in each.get("status", {})
+        )
         toys.server.change(CONFIGMAP, "small", {"data": {"teeth": "none"}}, "default")
         await toys.until(CONFIGMAP, "small", lambda each: each["data"] == {"teeth": "8"})
 
@@ -77,8 +87,12 @@ async def test_the_hand_written_controller_creates_a_deployment() -> None:
         theirs = toys.create(DEPLOYMENT, "taken", spec={"replicas": 7})
         toys.create(widget, "taken", spec={"replicas": 1})
         toys.create(widget, "cogs", spec={"replicas": 2})
-        await toys.until(widget, "cogs", lambda each: each.get("status") == {"availableReplicas": 0})
-        toys.server.change(DEPLOYMENT, "cogs", {"status": {"availableReplicas": 2}}, "default", "status")
+        await toys.until(
+            widget, "cogs", lambda each: each.get("status") == {"availableReplicas": 0}
+        )
+        toys.server.change(
+            DEPLOYMENT, "cogs", {"status": {"availableReplicas": 2}}, "default", "status"
+        )
         await toys.until(widget, "cogs", lambda each: each["status"] == {"availableReplicas": 2})
         toys.server.change(widget, "cogs", {"spec": {"replicas": 3}}, "default")
         made = await toys.until(DEPLOYMENT, "cogs", lambda each: each["spec"]["replicas"] == 3)
@@ -97,7 +111,11 @@ async def test_the_logger_logs_each_deployment(caplog: pytest.LogCaptureFixture)
     logger["LOG"].addHandler(hears)
     async with cluster(logger["setup"]) as toys:
         toys.create(DEPLOYMENT, "shop", spec={"replicas": 3})
-        assert await said.get() == {"message": "saw deployment", "name": "default/shop", "replicas": 3}
+        assert await said.get() == {
+            "message": "saw deployment",
+            "name": "default/shop",
+            "replicas": 3,
+        }
     logger["LOG"].removeHandler(hears)
 
 

@@ -12,7 +12,9 @@ from gatewright.cli import main
 from webhook.policy_sets.catalogue import catalogue
 
 ROOT = Path(__file__).parents[2]
-SCHEMAS = {name: json.loads(text) for name, text in editor_schemas.render(catalogue().values()).items()}
+SCHEMAS = {
+    name: json.loads(text) for name, text in editor_schemas.render(catalogue().values()).items()
+}
 POLICY = {
     "apiVersion": "gatewright.io/v1alpha1",
     "kind": "ClusterAdmissionPolicy",
@@ -23,19 +25,26 @@ POLICY = {
 
 def documents(pattern):
     """Return every YAML document of some files."""
-    found = [each for file in sorted(ROOT.glob(pattern)) for each in yaml.safe_load_all(file.read_text())]
+    found = [
+        each for file in sorted(ROOT.glob(pattern)) for each in yaml.safe_load_all(file.read_text())
+    ]
     assert found
     return [each for each in found if each is not None]
 
 
 @pytest.mark.parametrize(
     ("schema", "pattern"),
-    [(editor_schemas.CASES, "tests/policies/*.yaml"), (editor_schemas.POLICY_SET, "config/policies/*.yaml")],
+    [
+        (editor_schemas.CASES, "tests/policies/*.yaml"),
+        (editor_schemas.POLICY_SET, "config/policies/*.yaml"),
+    ],
 )
 def test_files_of_this_repository_are_valid(schema, pattern):
     """These are all case files and policy sets."""
     validator = Draft7Validator(SCHEMAS[schema])
-    assert [error.message for each in documents(pattern) for error in validator.iter_errors(each)] == []
+    assert [
+        error.message for each in documents(pattern) for error in validator.iter_errors(each)
+    ] == []
 
 
 @pytest.mark.parametrize(
@@ -48,7 +57,9 @@ def test_files_of_this_repository_are_valid(schema, pattern):
 )
 def test_a_typo_is_an_error(spec, message):
     """Parameters are checked against the named policy."""
-    found = list(Draft7Validator(SCHEMAS[editor_schemas.POLICY_SET]).iter_errors({**POLICY, "spec": spec}))
+    found = list(
+        Draft7Validator(SCHEMAS[editor_schemas.POLICY_SET]).iter_errors({**POLICY, "spec": spec})
+    )
     assert any(message in error.message for error in found)
 
 
@@ -68,7 +79,9 @@ def test_a_scaffolded_policy_passes_its_cases(tmp_path, monkeypatch, capsys):
         "next: gatewright test --policies-dir policies cases\n",
     )
     assert (
-        Path("cases/owner_labels.yaml").read_text().startswith("# yaml-language-server: $schema=./.cases.schema.json\n")
+        Path("cases/owner_labels.yaml")
+        .read_text()
+        .startswith("# yaml-language-server: $schema=./.cases.schema.json\n")
     )
     assert json.loads(Path("cases/.cases.schema.json").read_text()) == SCHEMAS[editor_schemas.CASES]
     assert run("test", "--policies-dir", "policies", "cases", "--coverage", "--mutate") == (

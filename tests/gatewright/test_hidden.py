@@ -3,8 +3,15 @@
 from gatewright.hidden import hidden
 
 CONFIG_MAP = {"kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"a": "b"}}
-APPLIED = {"kubectl.kubernetes.io/last-applied-configuration": '{"data":{"a":"MQ=="}}', "other": "kept"}
-SECRET = {"kind": "Secret", "metadata": {"name": "a", "annotations": APPLIED}, "data": {"a": "MQ=="}}
+APPLIED = {
+    "kubectl.kubernetes.io/last-applied-configuration": '{"data":{"a":"MQ=="}}',
+    "other": "kept",
+}
+SECRET = {
+    "kind": "Secret",
+    "metadata": {"name": "a", "annotations": APPLIED},
+    "data": {"a": "MQ=="},
+}
 
 
 def test_only_secrets_are_hidden():

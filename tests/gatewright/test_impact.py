@@ -83,14 +83,23 @@ def test_another_limit_alone_is_no_change(impact):
 
 def test_markdown_says_what_becomes_denied(impact):
     """In its heading: nothing failed."""
-    heads = [impact(*sets, "shop.yaml", "-o", "markdown")[1].splitlines()[0] for sets in (SETS, SETS[::-1])]
-    assert heads == ["### Gatewright impact: objects become denied", "### Gatewright impact: nothing becomes denied"]
+    heads = [
+        impact(*sets, "shop.yaml", "-o", "markdown")[1].splitlines()[0]
+        for sets in (SETS, SETS[::-1])
+    ]
+    assert heads == [
+        "### Gatewright impact: objects become denied",
+        "### Gatewright impact: nothing becomes denied",
+    ]
 
 
 def test_a_denial_that_becomes_a_warning(impact):
     """Both verdicts are shown."""
     code, out, _ = impact("five.yaml", "warn.yaml", "shop.yaml")
-    assert (code, out.splitlines()[0]) == (0, "no longer denied  Deployment web/shop  (shop.yaml:1)")
+    assert (code, out.splitlines()[0]) == (
+        0,
+        "no longer denied  Deployment web/shop  (shop.yaml:1)",
+    )
     assert impact("twenty.yaml", "warn.yaml", "shop.yaml") == (
         0,
         "newly warned  Deployment web/shop  (shop.yaml:1)\n"
@@ -104,7 +113,9 @@ def test_a_changed_patch_is_listed(impact):
     """The operations of the new policies are shown."""
     Path("none.yaml").write_text(POLICY % (20, "Deny"))
     labels = "apiVersion: gatewright.io/v1alpha1\nkind: ClusterAdmissionPolicy\nmetadata: {name: secure}\n"
-    Path("secure.yaml").write_text(f"{labels}spec: {{policy: security-defaults}}\n---\n{POLICY % (20, 'Deny')}")
+    Path("secure.yaml").write_text(
+        f"{labels}spec: {{policy: security-defaults}}\n---\n{POLICY % (20, 'Deny')}"
+    )
     Path("pod.yaml").write_text(
         "apiVersion: v1\nkind: Pod\nmetadata: {name: one, namespace: web}\n"
         "spec: {containers: [{name: app, image: a.example/app:1}]}\n"
@@ -117,10 +128,15 @@ def test_a_changed_patch_is_listed(impact):
 def test_another_date_expires_exceptions(impact):
     """The same set twice, with --at, lists the objects denied after the exceptions expire."""
     Path("sale.yaml").write_text(POLICY % (5, "Deny") + EXCEPTION)
-    assert impact("sale.yaml", "sale.yaml", "shop.yaml", "--at", "2099-01-31")[:2] == (0, "2 objects: 2 unchanged\n")
+    assert impact("sale.yaml", "sale.yaml", "shop.yaml", "--at", "2099-01-31")[:2] == (
+        0,
+        "2 objects: 2 unchanged\n",
+    )
     code, out, err = impact("sale.yaml", "sale.yaml", "shop.yaml", "--at", "2099-02-01")
     assert (code, out.splitlines()[0]) == (1, "newly denied  Deployment web/shop  (shop.yaml:1)")
-    assert err == ("note: sale.yaml:9: PolicyException sale: has no effect: it expired at 2099-02-01T00:00:00Z\n")
+    assert err == (
+        "note: sale.yaml:9: PolicyException sale: has no effect: it expired at 2099-02-01T00:00:00Z\n"
+    )
 
 
 def review(name, replicas, operation="CREATE", old=None):
@@ -128,7 +144,12 @@ def review(name, replicas, operation="CREATE", old=None):
 
     def deployment(number):
         metadata = {"name": name, "namespace": "web"}
-        return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": {"replicas": number}}
+        return {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": metadata,
+            "spec": {"replicas": number},
+        }
 
     request = {
         "uid": "1",
@@ -168,7 +189,11 @@ def test_recorded_reviews_without_an_object_of_their_own_are_judged(impact):
     }
     bare["request"] |= {"object": None}
     Path("reviews.jsonl").write_text("\n".join(map(json.dumps, (execs, bare))))
-    assert impact("twenty.yaml", "five.yaml", "--reviews", "reviews.jsonl") == (0, "2 objects: 2 unchanged\n", "")
+    assert impact("twenty.yaml", "five.yaml", "--reviews", "reviews.jsonl") == (
+        0,
+        "2 objects: 2 unchanged\n",
+        "",
+    )
 
 
 def test_an_audit_log_of_the_api_server_is_judged(impact):
@@ -181,11 +206,20 @@ def test_an_audit_log_of_the_api_server_is_judged(impact):
         "stage": "ResponseComplete",
         "verb": "create",
         "user": {"username": "alice"},
-        "objectRef": {"apiGroup": "apps", "apiVersion": "v1", "resource": "deployments", "namespace": "web"},
+        "objectRef": {
+            "apiGroup": "apps",
+            "apiVersion": "v1",
+            "resource": "deployments",
+            "namespace": "web",
+        },
         "responseStatus": {"code": 201},
         "responseObject": written,
     }
-    others = [{**event, "verb": "get"}, {**event, "stage": "RequestReceived"}, {**event, "responseObject": None}]
+    others = [
+        {**event, "verb": "get"},
+        {**event, "stage": "RequestReceived"},
+        {**event, "responseObject": None},
+    ]
     Path("audit.log").write_text("\n".join(map(json.dumps, [event, *others])))
     code, out, err = impact("twenty.yaml", "five.yaml", "--reviews", "audit.log")
     assert (code, out.splitlines()[-1], err) == (1, "1 object: 1 newly denied", "")
@@ -193,7 +227,12 @@ def test_an_audit_log_of_the_api_server_is_judged(impact):
 
 def test_an_audit_log_without_objects_is_a_problem(impact):
     """Level Metadata is not enough."""
-    event = {"apiVersion": "audit.k8s.io/v1", "kind": "Event", "stage": "ResponseComplete", "verb": "create"}
+    event = {
+        "apiVersion": "audit.k8s.io/v1",
+        "kind": "Event",
+        "stage": "ResponseComplete",
+        "verb": "create",
+    }
     Path("audit.log").write_text(json.dumps(event))
     assert impact("twenty.yaml", "five.yaml", "--reviews", "audit.log")[::2] == (
         3,

@@ -36,7 +36,9 @@ print(*({"cryptography", "jinja2", "jsonpatch", "kubernetes_asyncio", "webhook.c
 
 def test_a_process_imports_only_what_it_needs():
     """A controller without a webhook to register judges nothing, signs nothing, and builds no types."""
-    found = subprocess.run([sys.executable, "-c", PROGRAM], stdout=subprocess.PIPE, check=True, timeout=60)
+    found = subprocess.run(
+        [sys.executable, "-c", PROGRAM], stdout=subprocess.PIPE, check=True, timeout=60
+    )
     assert json.loads(found.stdout) == {
         "the command line": [],
         "the controller": ["aiohttp", "pydantic"],
@@ -47,5 +49,7 @@ def test_a_process_imports_only_what_it_needs():
 
 def test_a_webhook_verifies_no_signature_and_compiles_no_expression():
     """Its certificate needs no X.509, and policies without rules of their own need no CEL."""
-    found = subprocess.run([sys.executable, "-c", WEBHOOK], stdout=subprocess.PIPE, check=True, timeout=60)
+    found = subprocess.run(
+        [sys.executable, "-c", WEBHOOK], stdout=subprocess.PIPE, check=True, timeout=60
+    )
     assert found.stdout == b"\n"

@@ -26,9 +26,14 @@ async def get(client, address, path) -> tuple[int, str]:
 async def test_readiness_names_each_check(client):
     """Each check has a line, and the status is 503 while one of them fails."""
     wrong: list[str] = ["not loaded"]
-    observed = Observed(ready={"certificate": lambda: None, "policies": lambda: wrong[0] if wrong else None})
+    observed = Observed(
+        ready={"certificate": lambda: None, "policies": lambda: wrong[0] if wrong else None}
+    )
     async with listening(observed, ("127.0.0.1", 0), ("127.0.0.1", 0)) as (_, health):
-        assert await get(client, health, "/readyz") == (503, "[+] certificate\n[-] policies: not loaded\nfailed\n")
+        assert await get(client, health, "/readyz") == (
+            503,
+            "[+] certificate\n[-] policies: not loaded\nfailed\n",
+        )
         wrong.clear()
         assert await get(client, health, "/readyz") == (200, "[+] certificate\n[+] policies\nok\n")
         assert await get(client, health, "/healthz") == (200, "ok\n")

@@ -12,7 +12,9 @@ import pytest
 from gatewright.logs import JsonLines, Text
 
 
-def record(message: str = "denied", *, error: Exception | None = None, **fields) -> logging.LogRecord:
+def record(
+    message: str = "denied", *, error: Exception | None = None, **fields
+) -> logging.LogRecord:
     """Return a record as a logger creates it."""
     exc_info = (type(error), error, None) if error else None
     made = logging.LogRecord("gatewright.webhook", logging.INFO, "x.py", 1, message, None, exc_info)
@@ -94,7 +96,11 @@ def test_exc_info_adds_the_traceback(lines):
         logger.error("failed", exc_info=error)
         logger.error("failed", exc_info=None)
     exceptions = [line.get("exception", "") for line in written()]
-    assert ["test_logs.py" in text and "ValueError: no" in text for text in exceptions] == [True, True, False]
+    assert ["test_logs.py" in text and "ValueError: no" in text for text in exceptions] == [
+        True,
+        True,
+        False,
+    ]
 
 
 WRITES = """
@@ -112,7 +118,9 @@ os._exit(0)
 
 def test_lines_are_written_immediately():
     """A process that exits loses no line; a record that cannot be formatted is reported, and the next is written."""
-    done = subprocess.run([sys.executable, "-c", WRITES], capture_output=True, check=True, timeout=60, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", WRITES], capture_output=True, check=True, timeout=60, text=True
+    )
     lines = done.stderr.splitlines()
     assert json.loads(lines[0])["message"] == "first"
     assert lines[1] == "--- Logging error ---"
@@ -123,5 +131,7 @@ def test_lines_are_written_immediately():
 def test_a_process_outlives_a_full_disk():
     """A line that cannot be written is lost, without any other effect."""
     with Path("/dev/full").open("w") as full:
-        done = subprocess.run([sys.executable, "-c", WRITES], stdout=subprocess.PIPE, stderr=full, timeout=60)
+        done = subprocess.run(
+            [sys.executable, "-c", WRITES], stdout=subprocess.PIPE, stderr=full, timeout=60
+        )
     assert (done.returncode, done.stdout) == (0, b"went on\n")

@@ -6,7 +6,10 @@ import os
 from benchmarks.measured import megabytes
 from gatewright import memory
 
-BODIES, BODY = 500, 100_000  # below the size that glibc takes from the system, and returns to it, by itself
+BODIES, BODY = (
+    500,
+    100_000,
+)  # below the size that glibc takes from the system, and returns to it, by itself
 
 
 async def test_freed_memory_returns_though_some_between_stays_in_use():
@@ -17,7 +20,7 @@ async def test_freed_memory_returns_though_some_between_stays_in_use():
     bodies.clear()
     trimming = asyncio.create_task(memory.trim(0))
     async with asyncio.timeout(10):
-        while megabytes(os.getpid()) > full - 0.8 * BODIES * BODY / 2**20:  # noqa: ASYNC110  the kernel counts without events
+        while megabytes(os.getpid()) > full - 0.8 * BODIES * BODY / 2**20:  # noqa: ASYNC110
             await asyncio.sleep(0)
     trimming.cancel()
     assert len(kept) == BODIES / 10

@@ -45,14 +45,20 @@ def test_only_given_options_are_set():
     assert run("--other", "x", GATEWRIGHT_WORKERS="7") == (0, "{'workers': 7} x\n")
     assert run("--workers", "3", GATEWRIGHT_WORKERS="7") == (0, "{'workers': 3} unset\n")
     assert run("--no-leader-elect") == (0, "{'leader_elect': False} unset\n")
-    assert run("--leader-elect", GATEWRIGHT_LEADER_ELECT="false") == (0, "{'leader_elect': True} unset\n")
+    assert run("--leader-elect", GATEWRIGHT_LEADER_ELECT="false") == (
+        0,
+        "{'leader_elect': True} unset\n",
+    )
 
 
 def test_flags_override_the_file(tmp_path):
     """--config names a settings file."""
     file = tmp_path / "settings.yaml"
     file.write_text("workers: 2\nwebhook-url: https://a\n")
-    assert run("--config", str(file), "--workers", "4") == (0, "{'workers': 4, 'webhook_url': 'https://a'} unset\n")
+    assert run("--config", str(file), "--workers", "4") == (
+        0,
+        "{'workers': 4, 'webhook_url': 'https://a'} unset\n",
+    )
 
 
 @pytest.mark.parametrize(
@@ -65,7 +71,11 @@ def test_flags_override_the_file(tmp_path):
             '--listen: ["9443"]: must be an address of the form HOST:PORT, or :PORT for every interface',
         ),
         ([], {"GATEWRIGHT_WORKERS": "x"}, '$GATEWRIGHT_WORKERS: "x": should be a valid integer'),
-        ([], {"GATEWRIGHT_WORKER": "1"}, '$GATEWRIGHT_WORKER: unknown setting; did you mean "GATEWRIGHT_WORKERS"?'),
+        (
+            [],
+            {"GATEWRIGHT_WORKER": "1"},
+            '$GATEWRIGHT_WORKER: unknown setting; did you mean "GATEWRIGHT_WORKERS"?',
+        ),
     ],
 )
 def test_an_invalid_value_is_a_usage_error(arguments, environment, told):

@@ -24,14 +24,18 @@ def validate(request: Request, params: Some):
     yield from ()
 
 
-SOME = Policy("some", Some, validate=validate, kinds=("Service",), category="network", severity="low")
+SOME = Policy(
+    "some", Some, validate=validate, kinds=("Service",), category="network", severity="low"
+)
 
 
 def test_the_pages_are_current():
     """`make manifests` changes none of the committed pages, and leaves none over."""
     expected = from_policies()
     assert expected == {path: (ROOT / path).read_text() for path in expected}
-    assert {str(path.relative_to(ROOT)) for path in (ROOT / "docs/policies").iterdir()} == expected.keys()
+    assert {
+        str(path.relative_to(ROOT)) for path in (ROOT / "docs/policies").iterdir()
+    } == expected.keys()
 
 
 def test_nested_parameters_are_listed():
@@ -51,7 +55,8 @@ def test_a_page_is_complete():
     """It has the module's documentation, the kinds, the parameters and the examples."""
     text = page(SOME, [Example("Denied", {"must": True}, {"kind": "Service"}, "is denied.")])
     assert (
-        "# some\n\nPolicy pages are current, complete and readable.\n\nDenies; category network, severity low." in text
+        "# some\n\nPolicy pages are current, complete and readable.\n\nDenies; category network, severity low."
+        in text
     )
     assert "Applies to: Service.\n" in text
     assert "| `names` | list of strings | `[a\\|b]` | names, or others |\n" in text
@@ -72,7 +77,12 @@ def test_the_index_has_each_policy_once():
 def test_every_parameter_has_a_description():
     """No description is empty."""
     policies = catalogue().items()
-    assert [(name, each.name) for name, policy in policies for each in parameters(policy) if not each.meaning] == []
+    assert [
+        (name, each.name)
+        for name, policy in policies
+        for each in parameters(policy)
+        if not each.meaning
+    ] == []
 
 
 def test_every_page_has_rule_reason_example_and_fix():

@@ -47,10 +47,17 @@ async def exchanged(address, request: bytes) -> list[str]:
 async def test_each_request_has_one_answer(request_line, status, body):
     """Pages answer GET and HEAD; other requests get an error with a reason."""
     async with served([(LOOPBACK, {"/here": here})]) as (address,):
-        answer = await exchanged(address, f"{request_line}\r\nHost: here\r\naccept: text/*\r\n\r\n".encode())
+        answer = await exchanged(
+            address, f"{request_line}\r\nHost: here\r\naccept: text/*\r\n\r\n".encode()
+        )
     length = len(body) or (15 if status == "200 OK" else 0)
     allow = ["Allow: GET, HEAD"] if status.startswith("405") else []
-    head = [f"HTTP/1.1 {status}", "Content-Type: text/plain; charset=utf-8", f"Content-Length: {length}", *allow]
+    head = [
+        f"HTTP/1.1 {status}",
+        "Content-Type: text/plain; charset=utf-8",
+        f"Content-Length: {length}",
+        *allow,
+    ]
     assert answer == [*head, "Connection: close", "", body]
 
 
@@ -65,7 +72,9 @@ async def test_a_page_may_finish_in_a_thread(caplog):
     pages = {"/long": lambda accept: finished, "/wrong": lambda accept: lambda: 1 / 0}
     async with served([(LOOPBACK, pages)]) as (address,):
         assert (await exchanged(address, b"GET /long HTTP/1.1\r\n\r\n"))[-1] == "done\n"
-        assert (await exchanged(address, b"GET /wrong HTTP/1.1\r\n\r\n"))[0] == "HTTP/1.1 500 Internal Server Error"
+        assert (await exchanged(address, b"GET /wrong HTTP/1.1\r\n\r\n"))[
+            0
+        ] == "HTTP/1.1 500 Internal Server Error"
     assert threading.current_thread() not in threads
     assert [each.message for each in caplog.records] == ["page failed: division by zero"]
 
@@ -106,9 +115,9 @@ async def test_while_the_loop_is_blocked_the_last_answer_is_repeated():
             found.append(answer.read().decode())
         told.set()
 
-    async with served([(LOOPBACK, {"/": lambda _: Answer.line(HTTPStatus.OK, "well")})], page_timeout=0.05) as (
-        address,
-    ):
+    async with served(
+        [(LOOPBACK, {"/": lambda _: Answer.line(HTTPStatus.OK, "well")})], page_timeout=0.05
+    ) as (address,):
         await asyncio.to_thread(ask, address)
         told.clear()
         asking = threading.Thread(target=ask, args=(address,))
@@ -176,7 +185,9 @@ async def test_without_a_host_every_interface_is_listened_on(unused_tcp_port):
     async with served([((None, unused_tcp_port), {"/here": here})]) as (address,):
         assert address == (None, unused_tcp_port)
         for host, _ in families:
-            assert (await exchanged((host, unused_tcp_port), b"GET /here HTTP/1.1\r\n\r\n"))[0] == "HTTP/1.1 200 OK"
+            assert (await exchanged((host, unused_tcp_port), b"GET /here HTTP/1.1\r\n\r\n"))[
+                0
+            ] == "HTTP/1.1 200 OK"
 
 
 async def test_connections_are_closed_at_the_end():

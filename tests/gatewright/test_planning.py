@@ -60,14 +60,22 @@ def found(answer):
 def children(object, namespace):
     """Return the planned children of an object, complete with their namespace."""
     group = object["apiVersion"].partition("/")[0]
-    (about,) = (each for each in PLANNERS if (each.kind.group, each.kind.kind) == (group, object["kind"]))
+    (about,) = (
+        each for each in PLANNERS if (each.kind.group, each.kind.kind) == (group, object["kind"])
+    )
     return [
         each.object
-        for each in about.plan(object | {"metadata": object["metadata"] | {"namespace": namespace}}, TODAY, ()).children
+        for each in about.plan(
+            object | {"metadata": object["metadata"] | {"namespace": namespace}}, TODAY, ()
+        ).children
     ]
 
 
-@given(st.sampled_from(OBJECTS), st.lists(st.sampled_from(POLICIES), unique_by=lambda each: each.name), st.data())
+@given(
+    st.sampled_from(OBJECTS),
+    st.lists(st.sampled_from(POLICIES), unique_by=lambda each: each.name),
+    st.data(),
+)
 def test_parent_and_children_have_one_verdict(parent, policies, data):
     """A parent is denied if and only if it, or one of its children, would be denied alone, for the same reasons."""
     always = [policy for policy in POLICIES if policy.policy.always and policy not in policies]
@@ -103,15 +111,22 @@ def test_children_are_judged_with_the_controllers_settings():
     """Images come from the same registry in both processes, and the account is that of the installation."""
     settings = Settings(registry="registry.company.com", controller_account="maker")
     assert planner_settings(settings) == {"registry": "registry.company.com"}
-    assert planners_of(settings, "gates").controller_user.username == "system:serviceaccount:gates:maker"
-    assert [each.kind.kind for each in planners_of(Settings(kinds=["webapp"]), "gates")] == ["WebApp"]
+    assert (
+        planners_of(settings, "gates").controller_user.username
+        == "system:serviceaccount:gates:maker"
+    )
+    assert [each.kind.kind for each in planners_of(Settings(kinds=["webapp"]), "gates")] == [
+        "WebApp"
+    ]
 
 
 @pytest.mark.parametrize("sample", OBJECTS, ids=lambda each: each["metadata"]["name"])
 def test_every_sample_can_be_planned(sample):
     """Its children have the kinds that its planner declares, and the API server's defaults."""
     group = sample["apiVersion"].partition("/")[0]
-    (about,) = (each for each in PLANNERS if (each.kind.group, each.kind.kind) == (group, sample["kind"]))
+    (about,) = (
+        each for each in PLANNERS if (each.kind.group, each.kind.kind) == (group, sample["kind"])
+    )
     children = about.plan(sample, TODAY, ()).children
     assert all(each.kind in about.makes for each in children)
     assert [each.object for each in children] == [defaulted(each.object) for each in children]
@@ -122,10 +137,16 @@ def test_available_apis_decide_the_plan():
     sample = next(each for each in OBJECTS if each["kind"] == "EcommercePlatform")
     platforms = PLANNERS.of(KINDS["platform.example.com", "EcommercePlatform"])
     monitors = {("monitoring.coreos.com", "servicemonitors")}
-    made = {bool(served): platforms.plan(sample, TODAY, served).children for served in ((), monitors)}
+    made = {
+        bool(served): platforms.plan(sample, TODAY, served).children for served in ((), monitors)
+    }
     kinds = {served: {each.object["kind"] for each in found} for served, found in made.items()}
     annotated = {
-        served: any("annotations" in each.object["metadata"] for each in found if each.object["kind"] == "Service")
+        served: any(
+            "annotations" in each.object["metadata"]
+            for each in found
+            if each.object["kind"] == "Service"
+        )
         for served, found in made.items()
     }
     assert kinds[True] - kinds[False] == {"ServiceMonitor"}
@@ -146,10 +167,14 @@ def test_a_type_error_is_a_violation_of_its_field():
 def polite(request: Request, params: Params) -> Iterator[Violation]:
     """Report an upper-case question."""
     if (question := request.string("data.question")) and question.isupper():
-        yield Violation("data.question", f'"{question}"', "must not shout", "write it in lower case")
+        yield Violation(
+            "data.question", f'"{question}"', "must not shout", "write it in lower case"
+        )
 
 
-@pytest.mark.parametrize(("version", "field"), [("v1", "spec.poll.question"), ("v1alpha1", "spec.question")])
+@pytest.mark.parametrize(
+    ("version", "field"), [("v1", "spec.poll.question"), ("v1alpha1", "spec.question")]
+)
 def test_a_denial_names_the_fields_of_the_request_version(version, field):
     """The API server converts the object before it is judged; message and cause name the sender's field."""
     engine = Engine([in_force(Policy("polite", validate=polite, kinds=("ConfigMap",)))], PLANNERS)
@@ -184,9 +209,14 @@ spec: {policy: storage-classes, params: {allowed: [fast]}}
 def told(parent, *names):
     """Return the verdict of the named policies of RULES, and of those always in force."""
     policies = list(load(parse_documents(RULES.encode(), "rules.yaml"), catalogue()))
-    engine = Engine([each for each in policies if each.name in names or each.policy.always], PLANNERS)
+    engine = Engine(
+        [each for each in policies if each.name in names or each.policy.always], PLANNERS
+    )
     answer = ask(engine, Admission(object=parent, namespace="shop"), LOOKED_UP)
-    return [each["message"] for each in answer.response.get("status", {}).get("details", {}).get("causes", ())]
+    return [
+        each["message"]
+        for each in answer.response.get("status", {}).get("details", {}).get("causes", ())
+    ]
 
 
 def images(object):
@@ -212,11 +242,19 @@ def test_every_image_chosen_by_a_planner_is_known(registry):
             left.append(made.object)
     assert [each for each in sorted(chosen) if not planners.is_chosen(each)] == []
     names = {each.rpartition("/")[2].partition(":")[0] for each in chosen}
-    assert names == {"pause", "postgres", "postgres-exporter", "valkey", "gatewright-backup-postgresql"}
+    assert names == {
+        "pause",
+        "postgres",
+        "postgres-exporter",
+        "valkey",
+        "gatewright-backup-postgresql",
+    }
 
 
 PUSH = "Push it there, or ask for an exception."
-SET = PUSH.replace(",", " and set Gatewright's registry to it (chart value registry, flag --registry),")
+SET = PUSH.replace(
+    ",", " and set Gatewright's registry to it (chart value registry, flag --registry),"
+)
 
 
 def test_a_denied_default_image_names_the_setting():
@@ -224,7 +262,12 @@ def test_a_denied_default_image_names_the_setting():
     engine = Engine([each for each in PRODUCTION if each.name == "image-registries"], PLANNERS)
     cache = {"resources": {"limits": {"memory": "1Gi"}}}
     spec = {"database": {"type": "mysql"}, "cache": cache, "frontend": {"image": "nginx:1.21"}}
-    stack = {"apiVersion": "app.example.com/v1", "kind": "AppStack", "metadata": {"name": "shop"}, "spec": spec}
+    stack = {
+        "apiVersion": "app.example.com/v1",
+        "kind": "AppStack",
+        "metadata": {"name": "shop"},
+        "spec": spec,
+    }
     (deployment,) = (
         each
         for each in children(stack, "production")
@@ -232,7 +275,9 @@ def test_a_denied_default_image_names_the_setting():
     )
 
     def said(object, **user):
-        answer = ask(engine, Admission(object=defaulted(object), namespace="production", **user), LOOKED_UP)
+        answer = ask(
+            engine, Admission(object=defaulted(object), namespace="production", **user), LOOKED_UP
+        )
         return [each["message"] for each in answer.response["status"]["details"]["causes"]]
 
     rule = "comes from docker.io; images must come from approved registry registry.company.com"
@@ -249,7 +294,9 @@ def test_a_denied_default_image_names_the_setting():
 @pytest.mark.parametrize("sample", OBJECTS, ids=lambda each: each["metadata"]["name"])
 def test_a_required_label_is_reported_for_the_parent_only(sample):
     """Without it there is one violation, of the parent's label; with it, all children have it too."""
-    missing = "metadata.labels[team]: missing; the label is required, with a value like team-*. Add it."
+    missing = (
+        "metadata.labels[team]: missing; the label is required, with a value like team-*. Add it."
+    )
     assert told(sample, "required-labels") == [missing]
     labelled = sample | {"metadata": sample["metadata"] | {"labels": {"team": "team-shop"}}}
     assert told(labelled, "required-labels") == []
@@ -258,7 +305,11 @@ def test_a_required_label_is_reported_for_the_parent_only(sample):
 def test_a_label_that_is_not_inherited_is_reported_for_the_child():
     """A prefixed label is missing on the Deployment, even if the WebApp has it."""
     labels = {"team": "team-shop", "company.com/cost": "7"}
-    webapp = {"apiVersion": "example.com/v1", "kind": "WebApp", "metadata": {"name": "shop", "labels": labels}}
+    webapp = {
+        "apiVersion": "example.com/v1",
+        "kind": "WebApp",
+        "metadata": {"name": "shop", "labels": labels},
+    }
     assert told(webapp | {"spec": {"replicas": 1, "image": "nginx"}}, "pods-labels") == [
         "Deployment/shop: spec.template.metadata.labels[company.com/cost]: missing; the label is required, with a "
         "value like *. Add it."
@@ -274,7 +325,11 @@ def test_a_label_that_is_not_inherited_is_reported_for_the_child():
 )
 def test_a_storage_class_is_reported_once(spec, field):
     """One field of the parent sets the class of all claims, so there is one violation."""
-    database = {"apiVersion": "database.example.com/v1", "kind": "PostgreSQL", "metadata": {"name": "db"}}
+    database = {
+        "apiVersion": "database.example.com/v1",
+        "kind": "PostgreSQL",
+        "metadata": {"name": "db"},
+    }
     said = told(database | {"spec": spec}, "storage-classes")
     assert [line.partition(";")[0] for line in said] == [field]
 
@@ -288,7 +343,9 @@ def test_a_planner_that_raises_is_an_error():
     engine = Engine([], Planners([planner(PlannedKind(WebApp, plan=plan), {})]))
     webapp = {"apiVersion": "example.com/v1", "kind": "WebApp", "metadata": {"name": "shop"}}
     answer = ask(
-        engine, Admission(object=webapp | {"spec": {"replicas": 1, "image": "x"}}, namespace="shop"), LOOKED_UP
+        engine,
+        Admission(object=webapp | {"spec": {"replicas": 1, "image": "x"}}, namespace="shop"),
+        LOOKED_UP,
     )
     assert (answer.response["status"]["code"], answer.response["status"]["message"]) == (
         500,

@@ -19,10 +19,18 @@ from webhook.policy_sets.policy_set import load
 
 PRODUCTION = Path(__file__).parents[2] / "config/policies/production.yaml"
 POLICIES = load(parse_documents(PRODUCTION.read_bytes(), "production.yaml"), catalogue())
-ENGINE = Engine(POLICIES, planners_of(Settings(registry="registry.company.com"), "gatewright-system"))
-LOOKED_UP = {NAMESPACE_LABELS: {"environment": "production"}, NOW: datetime(2026, 1, 1, tzinfo=UTC), SERVED: ()}
+ENGINE = Engine(
+    POLICIES, planners_of(Settings(registry="registry.company.com"), "gatewright-system")
+)
+LOOKED_UP = {
+    NAMESPACE_LABELS: {"environment": "production"},
+    NOW: datetime(2026, 1, 1, tzinfo=UTC),
+    SERVED: (),
+}
 LOOKED_UP |= {name: [] for name in LOOK_UPS}
-SHOP: dict[str, Any] = {name: {"image": f"registry.company.com/{name}:v2"} for name in ("backend", "frontend")}
+SHOP: dict[str, Any] = {
+    name: {"image": f"registry.company.com/{name}:v2"} for name in ("backend", "frontend")
+}
 MAJOR = "must be one of '12', '13', '14', '15', '16', '17' or '18'. Correct it."
 
 
@@ -32,11 +40,20 @@ def denied(object: dict[str, Any]) -> list[str]:
     return [] if answer.allowed else answer.response["status"]["message"].splitlines()[1:]
 
 
-@pytest.mark.parametrize("database", [{"type": "postgresql", "version": "14", "storage": "1Ti"}, {"type": "mysql"}])
+@pytest.mark.parametrize(
+    "database", [{"type": "postgresql", "version": "14", "storage": "1Ti"}, {"type": "mysql"}]
+)
 @pytest.mark.parametrize("environment", ["production", "staging", "development"])
-def test_default_choices_pass_the_production_policies(environment: str, database: dict[str, Any]) -> None:
+def test_default_choices_pass_the_production_policies(
+    environment: str, database: dict[str, Any]
+) -> None:
     """With images from the approved registry, no child of a platform is denied."""
-    assert denied(platform(**SHOP, environment=environment, database=database, host="shop.example.com")) == []
+    assert (
+        denied(
+            platform(**SHOP, environment=environment, database=database, host="shop.example.com")
+        )
+        == []
+    )
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,10 @@ class Running:
     def __init__(self, end: str = "pass", port: int = 0) -> None:
         program = PROGRAM.format(end=end, port=port)
         self.process = subprocess.Popen(
-            [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            [sys.executable, "-c", program],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         )
 
     def wait_until_running(self) -> None:
@@ -62,7 +65,11 @@ def test_a_signal_ends_all_parts_cleanly(number):
     running.process.send_signal(number)
     code, printed, logged = running.end()
     assert (code, printed) == (0, "drained\ncancelled\n")
-    assert [line["message"] for line in logged] == ["started", f"{number.name}: stopping", "stopped"]
+    assert [line["message"] for line in logged] == [
+        "started",
+        f"{number.name}: stopping",
+        "stopped",
+    ]
 
 
 def test_a_second_signal_ends_the_process_at_once():
@@ -80,7 +87,11 @@ def test_a_second_signal_ends_the_process_at_once():
     [
         ("1 / 0", "webhook failed: division by zero", True),
         ('raise OSError("the disk is gone")', "webhook failed: the disk is gone", False),
-        ('raise ExceptionGroup("", [OSError("the disk is gone")])', "webhook failed: the disk is gone", False),
+        (
+            'raise ExceptionGroup("", [OSError("the disk is gone")])',
+            "webhook failed: the disk is gone",
+            False,
+        ),
     ],
 )
 def test_a_part_that_fails_ends_the_process(end, message, traceback):
@@ -97,9 +108,14 @@ def test_a_part_that_fails_ends_the_process(end, message, traceback):
 def test_a_part_that_ends_early_is_a_failure():
     """A part may only end after a signal."""
     program = PROGRAM.format(end="pass", port=0).replace("await stop.wait()", "return")
-    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=20)
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=20
+    )
     assert ended.returncode == 1
-    assert json.loads(ended.stderr.splitlines()[-1])["message"] == "webhook failed: webhook ended unexpectedly"
+    assert (
+        json.loads(ended.stderr.splitlines()[-1])["message"]
+        == "webhook failed: webhook ended unexpectedly"
+    )
 
 
 def test_a_port_in_use_is_one_clear_line():

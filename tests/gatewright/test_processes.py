@@ -17,5 +17,8 @@ def test_failed_checks_are_in_the_message(tmp_path: Path, monkeypatch: pytest.Mo
             webhook.until("ready", webhook.is_ready)
         webhook.kill()
     said, _, log = str(raised.value).partition("--- webhook: the end of ")
-    assert said == f"gatewright webhook: not ready\n[-] certificate: {tmp_path}/tls.crt: No such file or directory\n"
+    assert (
+        said
+        == f"gatewright webhook: not ready\n[-] certificate: {tmp_path}/tls.crt: No such file or directory\n"
+    )
     assert log.startswith(str(tmp_path))

@@ -20,7 +20,9 @@ cases:
 def project(pytester, monkeypatch):
     """A project whose pytest runs the case files in `cases`."""
     monkeypatch.setenv("PYTHONPATH", str(PLUGIN))
-    pytester.makeini(f"[pytest]\ngatewright_cases = cases\ngatewright_command = {sys.executable} -m gatewright\n")
+    pytester.makeini(
+        f"[pytest]\ngatewright_cases = cases\ngatewright_command = {sys.executable} -m gatewright\n"
+    )
     (pytester.path / "cases").mkdir()
     (pytester.path / "cases/limits.yaml").write_text(CASES)
     (pytester.path / "other.yaml").write_text("a: b\n")
@@ -29,7 +31,9 @@ def project(pytester, monkeypatch):
 
 def run(project):
     """Run pytest in the project."""
-    return project.runpytest_subprocess("-p", "pytest_gatewright", "-p", "no:cacheprovider", "-p", "no:randomly")
+    return project.runpytest_subprocess(
+        "-p", "pytest_gatewright", "-p", "no:cacheprovider", "-p", "no:randomly"
+    )
 
 
 @pytest.mark.long
@@ -38,17 +42,25 @@ def test_each_case_is_a_test(project):
     result = run(project)
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(
-        ["*cases/limits.yaml:4: many are not", "  expected allowed, got denied with code 403", "*1 failed, 1 passed*"]
+        [
+            "*cases/limits.yaml:4: many are not",
+            "  expected allowed, got denied with code 403",
+            "*1 failed, 1 passed*",
+        ]
     )
 
 
 @pytest.mark.long
 def test_an_invalid_case_file_is_an_error(project):
     """The error has place and message."""
-    (project.path / "cases/limits.yaml").write_text(CASES.replace("replica-limits", "replica-limit"))
+    (project.path / "cases/limits.yaml").write_text(
+        CASES.replace("replica-limits", "replica-limit")
+    )
     result = run(project)
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(['*limits.yaml:1: policy: no policy "replica-limit"; did you mean "replica-limits"?'])
+    result.stdout.fnmatch_lines(
+        ['*limits.yaml:1: policy: no policy "replica-limit"; did you mean "replica-limits"?']
+    )
 
 
 @pytest.mark.long

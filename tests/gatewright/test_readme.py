@@ -27,7 +27,9 @@ spec:
 def shown() -> dict[str, str]:
     """Return each command line of the README, without its comment, and the output shown below it."""
     consoles = "".join(re.findall(r"```console\n(.*?)```", README, re.DOTALL)).replace("\\\n", "")
-    commands = [each.partition("\n") for each in re.split(r"^\$ ", consoles, flags=re.MULTILINE) if each]
+    commands = [
+        each.partition("\n") for each in re.split(r"^\$ ", consoles, flags=re.MULTILINE) if each
+    ]
     return {command.partition(" #")[0].strip(): output for command, _, output in commands}
 
 
@@ -56,7 +58,9 @@ def test_commands_print_the_output_shown(
             ran.append((" ".join(command.split()[1:2]), code))
     assert ran == [("check", 1), ("test", 0), ("plan", 0), ("check", 3)]
     findings = re.findall(r"^  docs/shop\.yaml:\d+: (.+)$", README, re.MULTILINE)
-    denied = f"denied the request: {len(findings)} violations\n" + "".join(f"- {each}\n" for each in findings)
+    denied = f"denied the request: {len(findings)} violations\n" + "".join(
+        f"- {each}\n" for each in findings
+    )
     assert shown()["kubectl apply -n production -f shop.yaml"].endswith(denied)
 
 
@@ -64,10 +68,19 @@ def test_kubectl_shows_the_columns_of_the_kind() -> None:
     """The columns are those of the running sample."""
     (sample,) = read_documents(ROOT / "config/samples/my-webapp.yaml")
     head, line = (re.split(" {2,}", each) for each in shown()["kubectl get webapps"].splitlines())
-    assert head == ["NAME", *(each.name.upper() for each in WebApp.definition.columns if not each.wide)]
+    assert head == [
+        "NAME",
+        *(each.name.upper() for each in WebApp.definition.columns if not each.wide),
+    ]
     spec = sample.value["spec"]
     replicas = str(spec["replicas"])
-    assert line[:-1] == [sample.value["metadata"]["name"], "Running", replicas, replicas, spec["image"]]
+    assert line[:-1] == [
+        sample.value["metadata"]["name"],
+        "Running",
+        replicas,
+        replicas,
+        spec["image"],
+    ]
 
 
 def test_the_requirements_are_those_of_the_project() -> None:
@@ -86,7 +99,12 @@ def test_the_requirements_are_those_of_the_project() -> None:
 
 def test_links_have_a_target() -> None:
     """Each link of each page leads to an existing file, directory or heading."""
-    assert [(str(page.relative_to(ROOT)), link) for page in PAGES for link in links(page) if is_dead(page, link)] == []
+    assert [
+        (str(page.relative_to(ROOT)), link)
+        for page in PAGES
+        for link in links(page)
+        if is_dead(page, link)
+    ] == []
 
 
 def links(page: Path) -> list[str]:
@@ -102,4 +120,6 @@ def is_dead(page: Path, link: str) -> bool:
     if not anchor or not there.exists():
         return not there.exists()
     headings = re.findall(r"^#+ (.+)$", there.read_text(), re.MULTILINE)
-    return anchor not in {re.sub(r"[^\w\- ]", "", each.lower()).replace(" ", "-") for each in headings}
+    return anchor not in {
+        re.sub(r"[^\w\- ]", "", each.lower()).replace(" ", "-") for each in headings
+    }

@@ -37,7 +37,12 @@ class Gear(CustomResource):
     """
 
     definition = Definition(
-        "toys.example.com", "v1", "Gear", "gears", ("gr",), (Column("Cogs", ".spec.cogs", wide=True),)
+        "toys.example.com",
+        "v1",
+        "Gear",
+        "gears",
+        ("gr",),
+        (Column("Cogs", ".spec.cogs", wide=True),),
     )
     spec: GearSpec
     status: Status = Status()
@@ -80,7 +85,10 @@ def test_metrics_are_listed_under_their_exposed_names() -> None:
     """A counter ends in _total."""
     registry = CollectorRegistry()
     Counter("gears_turned", "Turns.", ["gear"], registry=registry)
-    assert metrics({"Gears": registry}).splitlines()[-1] == "| `gears_turned_total` | counter | `gear` | Turns. |"
+    assert (
+        metrics({"Gears": registry}).splitlines()[-1]
+        == "| `gears_turned_total` | counter | `gear` | Turns. |"
+    )
 
 
 @cache

@@ -59,8 +59,12 @@ def test_the_workers_setting_is_the_default_for_all_controllers(
     )
     with process:
         assert process.stderr is not None
-        started = next(line for line in map(json.loads, process.stderr) if line["message"] == "started")
-        with urllib.request.urlopen(f"http://127.0.0.1:{started['metrics']}/metrics", timeout=10) as answer:
+        started = next(
+            line for line in map(json.loads, process.stderr) if line["message"] == "started"
+        )
+        with urllib.request.urlopen(
+            f"http://127.0.0.1:{started['metrics']}/metrics", timeout=10
+        ) as answer:
             lines = answer.read().decode().splitlines()
         process.terminate()
         process.stderr.read()

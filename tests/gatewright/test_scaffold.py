@@ -116,7 +116,9 @@ def test_a_second_kind_joins_the_package(run: Run, tmp_path: Path) -> None:
     """The files of the first kind do not change; the entry point to add is printed."""
     run("scaffold", "Sprocket", "--package", "our-kinds")
     project = (tmp_path / "our-kinds/pyproject.toml").read_text()
-    code, out, err = run("scaffold", "Gizmo", "--group", "toys.example.com", "--package", "our-kinds")
+    code, out, err = run(
+        "scaffold", "Gizmo", "--group", "toys.example.com", "--package", "our-kinds"
+    )
     assert (code, err) == (0, "")
     assert out.splitlines() == [
         "wrote our-kinds/our_kinds/gizmo.py",
@@ -178,7 +180,10 @@ def test_a_failed_write_removes_the_written_files(run: Run, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        (["sprocket"], '"sprocket": a kind is written in CamelCase, such as Gadget, in at most 59 letters'),
+        (
+            ["sprocket"],
+            '"sprocket": a kind is written in CamelCase, such as Gadget, in at most 59 letters',
+        ),
         (["VM"], '"VM": a kind is written in CamelCase, such as Gadget, in at most 59 letters'),
         (
             [f"{LONGEST}s"],
@@ -200,16 +205,27 @@ def test_a_failed_write_removes_the_written_files(run: Run, tmp_path: Path) -> N
         ),
         (["Widget"], '"Widget": the kind Widget of example.com already exists'),
         (["Gear", "--plural", "widgets"], '"Gear": the kind Widget of example.com already exists'),
-        (["Sprocket"], "this directory is not a checkout of Gatewright; use --package DIR for a package of your own"),
-        (["Sprocket", "--package", "config"], '"config": Gatewright or Python already has a package of this name'),
-        (["Sprocket", "--package", "json"], '"json": Gatewright or Python already has a package of this name'),
+        (
+            ["Sprocket"],
+            "this directory is not a checkout of Gatewright; use --package DIR for a package of your own",
+        ),
+        (
+            ["Sprocket", "--package", "config"],
+            '"config": Gatewright or Python already has a package of this name',
+        ),
+        (
+            ["Sprocket", "--package", "json"],
+            '"json": Gatewright or Python already has a package of this name',
+        ),
         (
             ["Sprocket", "--package", "2-kinds"],
             "\"2-kinds\": a package is named in letters, digits and '-', such as our-kinds",
         ),
     ],
 )
-def test_an_invalid_name_is_rejected(run: Run, tmp_path: Path, arguments: list[str], error: str) -> None:
+def test_an_invalid_name_is_rejected(
+    run: Run, tmp_path: Path, arguments: list[str], error: str
+) -> None:
     """The message describes a valid name; nothing is written."""
     code, out, err = run("scaffold", *arguments)
     assert (code, out) == (2, "")
@@ -222,10 +238,15 @@ def test_an_invalid_name_is_rejected(run: Run, tmp_path: Path, arguments: list[s
     [
         ("[project]\n", "project.name is missing"),
         ('[project]\nname = "theirs"\n', "the package theirs is missing beside it"),
-        ("[project\n", "cannot be read: Expected ']' at the end of a table declaration (at line 1, column 9)"),
+        (
+            "[project\n",
+            "cannot be read: Expected ']' at the end of a table declaration (at line 1, column 9)",
+        ),
     ],
 )
-def test_an_unusable_project_is_an_error(run: Run, tmp_path: Path, project: str, error: str) -> None:
+def test_an_unusable_project_is_an_error(
+    run: Run, tmp_path: Path, project: str, error: str
+) -> None:
     """The message has the reason."""
     (tmp_path / "pyproject.toml").write_text(project)
     assert run("scaffold", "Sprocket", "--package", ".") == (3, "", f"pyproject.toml: {error}\n")
@@ -233,7 +254,13 @@ def test_an_unusable_project_is_an_error(run: Run, tmp_path: Path, project: str,
 
 @pytest.mark.parametrize(
     ("kind", "plural"),
-    [("Sprocket", "sprockets"), ("Proxy", "proxies"), ("Key", "keys"), ("Box", "boxes"), ("Bus", "buses")],
+    [
+        ("Sprocket", "sprockets"),
+        ("Proxy", "proxies"),
+        ("Key", "keys"),
+        ("Box", "boxes"),
+        ("Bus", "buses"),
+    ],
 )
 def test_plurals_are_regular(kind: str, plural: str) -> None:
     """Irregular ones can be set by --plural."""
@@ -255,7 +282,11 @@ def test_the_commands_know_the_kind_of_a_package(run: Run, package: Path) -> Non
         (["sprockets/status"], ["patch"]),
     ]
     assert binding["subjects"] == [
-        {"kind": "ServiceAccount", "name": "gatewright-controller-manager", "namespace": "gatewright-system"}
+        {
+            "kind": "ServiceAccount",
+            "name": "gatewright-controller-manager",
+            "namespace": "gatewright-system",
+        }
     ]
     assert [each["metadata"]["name"] for each in people] == [
         f"gatewright-sprockets.example.com-{each}" for each in ("view", "edit", "admin")
@@ -268,14 +299,18 @@ def test_the_commands_know_the_kind_of_a_package(run: Run, package: Path) -> Non
 def test_children_of_a_packages_kind_are_judged(run: Run, package: Path, tmp_path: Path) -> None:
     """They are judged with the parent: the ConfigMap's label comes from the parent."""
     (tmp_path / "policies.yaml").write_text(TEAMS)
-    code, out, err = run("check", "--policies", "policies.yaml", str(package / "samples/my-sprocket.yaml"))
+    code, out, err = run(
+        "check", "--policies", "policies.yaml", str(package / "samples/my-sprocket.yaml")
+    )
     assert (code, err) == (1, "")
     finding = "labels: metadata.labels[team]: missing; the label is required, with a value like *."
     assert f": {finding} Add it.\n" in out
 
 
 @pytest.mark.usefixtures("package")
-def test_policies_can_select_a_packages_kind(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_policies_can_select_a_packages_kind(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """By its name, and among all kinds."""
     monkeypatch.setattr(catalogue, "_found", dict(catalogue.catalogue()))
     (tmp_path / "policies").mkdir()
@@ -288,15 +323,25 @@ def test_rbac_without_packages_is_an_error(run: Run) -> None:
     """The chart has the rules of Gatewright's own kinds; they can still be printed by name."""
     code, _, err = run("rbac")
     assert code == 2
-    assert err.endswith("Error: no installed package adds a kind; the chart has the RBAC rules for all others\n")
+    assert err.endswith(
+        "Error: no installed package adds a kind; the chart has the RBAC rules for all others\n"
+    )
     accounts = ["--controller-account", "maker", "--webhook-account", "judge"]
     code, out, _ = run("rbac", "Widget", "--namespace", "ours", *accounts)
     assert code == 0
     _, made_by, role, looked_up_by, *_ = yaml.safe_load_all(out)
     assert made_by["subjects"] == [{"kind": "ServiceAccount", "name": "maker", "namespace": "ours"}]
-    assert looked_up_by["subjects"] == [{"kind": "ServiceAccount", "name": "judge", "namespace": "ours"}]
-    assert looked_up_by["roleRef"]["name"] == role["metadata"]["name"] == "gatewright-widgets.example.com-webhook"
-    assert role["rules"] == [{"apiGroups": ["example.com"], "resources": ["widgets"], "verbs": ["get"]}]
+    assert looked_up_by["subjects"] == [
+        {"kind": "ServiceAccount", "name": "judge", "namespace": "ours"}
+    ]
+    assert (
+        looked_up_by["roleRef"]["name"]
+        == role["metadata"]["name"]
+        == "gatewright-widgets.example.com-webhook"
+    )
+    assert role["rules"] == [
+        {"apiGroups": ["example.com"], "resources": ["widgets"], "verbs": ["get"]}
+    ]
 
 
 def test_rbac_uses_the_default_namespace(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -307,8 +352,14 @@ def test_rbac_uses_the_default_namespace(run: Run, monkeypatch: pytest.MonkeyPat
     for variable, options in (("", ()), ("theirs", ()), ("theirs", ("--namespace", "ours"))):
         if variable:
             monkeypatch.setenv("GATEWRIGHT_NAMESPACE", variable)
-        bindings = [each for each in yaml.safe_load_all(run("rbac", "Widget", *options)[1]) if "subjects" in each]
-        namespaces.append({subject["namespace"] for each in bindings for subject in each["subjects"]})
+        bindings = [
+            each
+            for each in yaml.safe_load_all(run("rbac", "Widget", *options)[1])
+            if "subjects" in each
+        ]
+        namespaces.append(
+            {subject["namespace"] for each in bindings for subject in each["subjects"]}
+        )
     assert namespaces == [{"gatewright-system"}, {"theirs"}, {"ours"}]
 
 
@@ -323,7 +374,10 @@ async def test_the_kind_of_a_package_converges(package: Path) -> None:
         runtime = Manager(server.endpoint, CollectorRegistry(), identity="the-test")
         runtime.add_kind(sprocket)
         group.create_task(runtime.run(stop))
-        server.create(sprocket.resource, sample | {"metadata": {"name": "my-sprocket", "namespace": "default"}})
+        server.create(
+            sprocket.resource,
+            sample | {"metadata": {"name": "my-sprocket", "namespace": "default"}},
+        )
 
         async def until(holds: Callable[[], bool]) -> None:
             while not holds():
@@ -331,7 +385,11 @@ async def test_the_kind_of_a_package_converges(package: Path) -> None:
                 await changed.wait()
 
         def status() -> object:
-            return (server.get(sprocket.resource, "my-sprocket", "default") or {}).get("status", {}).get("message")
+            return (
+                (server.get(sprocket.resource, "my-sprocket", "default") or {})
+                .get("status", {})
+                .get("message")
+            )
 
         await until(lambda: status() == "hello")
         edited = server.change(CONFIGMAP, "my-sprocket", {"data": {"message": "edited"}}, "default")
@@ -355,11 +413,17 @@ async def test_the_kind_of_a_package_converges(package: Path) -> None:
             "our_kinds:GEAR",
             "not a PlannedKind; it must name one, such as my_package.my_module:MY_KIND",
         ),
-        ("", "our_kinds:GEAR", "cannot be imported: AttributeError: module 'our_kinds' has no attribute 'GEAR'"),
+        (
+            "",
+            "our_kinds:GEAR",
+            "cannot be imported: AttributeError: module 'our_kinds' has no attribute 'GEAR'",
+        ),
         ("GEAR = =", "our_kinds:GEAR", "{file}:1: not Python: invalid syntax"),
     ],
 )
-def test_an_unusable_entry_point_is_an_error(run: Run, tmp_path: Path, text: str, entry: str, error: str) -> None:
+def test_an_unusable_entry_point_is_an_error(
+    run: Run, tmp_path: Path, text: str, entry: str, error: str
+) -> None:
     """Every command that looks for kinds reports its name."""
     (tmp_path / "our_kinds.py").write_text(text)
     declare(tmp_path, some=entry)
@@ -370,14 +434,20 @@ def test_an_unusable_entry_point_is_an_error(run: Run, tmp_path: Path, text: str
 
 
 MYPY = ("mypy", "--cache-dir", str(ROOT / ".mypy_cache"))  # left by `make lint`, if that ran
-CHECKS = (("ruff", "check", "."), ("ruff", "format", "--check", "."), ("pytest", "-q", "-p", "no:cacheprovider"))
+CHECKS = (
+    ("ruff", "check", "."),
+    ("ruff", "format", "--check", "."),
+    ("pytest", "-q", "-p", "no:cacheprovider"),
+)
 
 
 def checked(directory: Path, *command: str, paths: tuple[str, ...] = ()) -> None:
     """Run a development tool on the written files."""
     environment = {**os.environ, "PYTHONPATH": str(directory)}
     argv = [str(Path(sys.executable).with_name(command[0])), *command[1:], *paths]
-    done = subprocess.run(argv, cwd=directory, env=environment, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        argv, cwd=directory, env=environment, capture_output=True, text=True, timeout=120
+    )
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -391,7 +461,10 @@ def test_a_name_of_any_length_fits_into_the_lines(run: Run, tmp_path: Path, lett
         (tmp_path / path).write_text(text)
     assert run("scaffold", name, "--package", "our-kinds")[0] == 0
     ours = ("--config", str(ROOT / "pyproject.toml"))
-    beside = ("--config", "lint.isort.known-first-party=['config', 'controller', 'gatewright', 'kube']")
+    beside = (
+        "--config",
+        "lint.isort.known-first-party=['config', 'controller', 'gatewright', 'kube']",
+    )
     here = tuple(path for path in written if path.endswith(".py"))
     checked(tmp_path, "ruff", "check", "--no-cache", *ours, *beside, paths=here)
     checked(tmp_path, "ruff", "format", "--no-cache", "--check", *ours, paths=here)
@@ -412,10 +485,24 @@ def test_a_package_passes_its_own_checks(run: Run, tmp_path: Path) -> None:
 @pytest.mark.controlplane
 def test_a_kind_in_a_checkout_passes_the_checks(run: Run, tmp_path: Path) -> None:
     """Ruff, mypy and its tests pass in a copy of the project."""
-    for each in ("certs", "config", "controller", "gatewright", "kube", "webhook", "pyproject.toml"):
+    for each in (
+        "certs",
+        "config",
+        "controller",
+        "gatewright",
+        "kube",
+        "webhook",
+        "pyproject.toml",
+    ):
         copy = shutil.copytree if (ROOT / each).is_dir() else shutil.copy
         copy(ROOT / each, tmp_path / each)
-    for each in ("tests", "tests/config", "tests/config/api", "tests/controller", "tests/controller/reconcilers"):
+    for each in (
+        "tests",
+        "tests/config",
+        "tests/config/api",
+        "tests/controller",
+        "tests/controller/reconcilers",
+    ):
         (tmp_path / each).mkdir()
         (tmp_path / each / "__init__.py").touch()
     assert run("scaffold", "Sprocket")[0] == 0

@@ -32,10 +32,17 @@ def kubeconfig(path, url):
 
 async def test_policy_objects_are_in_force_when_their_crds_come_later(tmp_path):
     """Without the CRDs the webhook is ready with no policy objects; later objects come into force."""
-    async with FakeApiServer() as server, AsyncExitStack() as stack, asyncio.timeout(20), asyncio.TaskGroup() as group:
+    async with (
+        FakeApiServer() as server,
+        AsyncExitStack() as stack,
+        asyncio.timeout(20),
+        asyncio.TaskGroup() as group,
+    ):
         settings = Settings(kubeconfig=kubeconfig(tmp_path / "kubeconfig", server.url))
         observed, changed = Observed(), asyncio.Event()
-        webhook = await webhook_of(settings, tmp_path / "tls.crt", tmp_path / "tls.key", observed, stack)
+        webhook = await webhook_of(
+            settings, tmp_path / "tls.crt", tmp_path / "tls.key", observed, stack
+        )
         running = [group.create_task(run()) for run in webhook.background.values()]
         running.append(group.create_task(webhook.policies.follow(changed.set)))
         assert observed.ready["policies"]() == "policy objects of the cluster: not read yet"

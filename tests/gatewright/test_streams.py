@@ -23,7 +23,11 @@ kind: Deployment
 metadata: {name: shop, namespace: production}
 spec: {replicas: 11}
 """
-PRINTING = [("--help",), ("explain",), ("check", "--policies", PRODUCTION, "-o", "json", "shop.yaml")]
+PRINTING = [
+    ("--help",),
+    ("explain",),
+    ("check", "--policies", PRODUCTION, "-o", "json", "shop.yaml"),
+]
 
 
 @pytest.fixture(autouse=True)
@@ -35,7 +39,11 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def called(
-    *arguments: str, redirected: str = "", out: int = subprocess.PIPE, err: int = subprocess.PIPE, **environment: str
+    *arguments: str,
+    redirected: str = "",
+    out: int = subprocess.PIPE,
+    err: int = subprocess.PIPE,
+    **environment: str,
 ) -> tuple[int, str, str]:
     """Run the command in a shell with redirections; return exit code, stdout and stderr."""
     done = subprocess.run(
@@ -92,7 +100,11 @@ def test_a_closed_standard_error_keeps_the_exit_code(unread: int) -> None:
 def test_unsupported_characters_are_escaped() -> None:
     """A terminal that cannot show a character gets its code point."""
     code, out, err = called("check", "--help", PYTHONIOENCODING="latin-1")
-    assert (code, out.splitlines()[0], err) == (0, "Usage: gatewright check [OPTIONS] MANIFEST\\u2026", "")
+    assert (code, out.splitlines()[0], err) == (
+        0,
+        "Usage: gatewright check [OPTIONS] MANIFEST\\u2026",
+        "",
+    )
 
 
 def test_a_file_name_that_is_not_utf8_is_escaped() -> None:
@@ -100,12 +112,18 @@ def test_a_file_name_that_is_not_utf8_is_escaped() -> None:
     name = os.fsdecode(b"caf\xe9.yaml")
     Path(name).write_text(SHOP)
     code, out, err = called("check", "--policies", PRODUCTION, name)
-    assert (code, out.splitlines()[0], err) == (1, "denied  Deployment production/shop  (caf\\xe9.yaml:1)", "")
+    assert (code, out.splitlines()[0], err) == (
+        1,
+        "denied  Deployment production/shop  (caf\\xe9.yaml:1)",
+        "",
+    )
     code, out, err = called("check", "--policies", PRODUCTION, "-o", "json", name)
     assert (code, json.loads(out)["results"][0]["file"], err) == (1, "caf\\xe9.yaml", "")
 
 
-def test_ctrl_c_ends_the_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_ctrl_c_ends_the_command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """While it waits for standard input: only a newline, and the shell's exit code for an interrupt."""
 
     class Interrupted(io.RawIOBase):

@@ -15,16 +15,27 @@ from gatewright.terminal import table, wrapped
 from tests.gatewright.processes import COMMAND
 
 ROOT = Path(__file__).parents[2]
-CHECK = ("check", "--policies", "config/policies/production.yaml", "-n", "production", "docs/shop.yaml")
+CHECK = (
+    "check",
+    "--policies",
+    "config/policies/production.yaml",
+    "-n",
+    "production",
+    "docs/shop.yaml",
+)
 
 
 def on_a_terminal(*arguments, columns=80, **environment):
     """Run the command on a terminal of 24 lines; return the screen."""
     ours, its = pty.openpty()
     fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    known = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS")}
+    known = {
+        name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS")
+    }
     shown = b""
-    with subprocess.Popen([COMMAND, *arguments], stdout=its, stderr=its, cwd=ROOT, env={**known, **environment}):
+    with subprocess.Popen(
+        [COMMAND, *arguments], stdout=its, stderr=its, cwd=ROOT, env={**known, **environment}
+    ):
         os.close(its)
         try:
             while part := os.read(ours, 65536):
@@ -50,7 +61,9 @@ def test_a_table_in_a_pipe_has_no_trailing_blanks(capsys):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("arguments", [CHECK, ("explain",), ("explain", "replica-limits"), ("--help",)], ids=" ".join)
+@pytest.mark.parametrize(
+    "arguments", [CHECK, ("explain",), ("explain", "replica-limits"), ("--help",)], ids=" ".join
+)
 def test_nothing_is_wider_than_the_terminal(arguments):
     """At 80 columns only single words may be longer; the words are the same as in a pipe."""
     shown = re.sub(r"\x1b\[[\d;]*[mK]", "", on_a_terminal(*arguments))

@@ -38,11 +38,21 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     build = planned("wheel", "BIN=.")
     assert build[-1] == "."
     pip = (sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check")
-    subprocess.run([*pip, "wheel", "--no-deps", "--wheel-dir", directory, ROOT], check=True, timeout=300)
+    subprocess.run(
+        [*pip, "wheel", "--no-deps", "--wheel-dir", directory, ROOT], check=True, timeout=300
+    )
     (wheel,) = directory.glob("gatewright-*.whl")
     venv.create(directory / "environment", with_pip=False)
     python = directory / "environment/bin/python"
-    install = [*pip, "--python", python, "install", "--constraint", ROOT / "requirements.txt", wheel]
+    install = [
+        *pip,
+        "--python",
+        python,
+        "install",
+        "--constraint",
+        ROOT / "requirements.txt",
+        wheel,
+    ]
     subprocess.run(install, check=True, timeout=300)
     return python.parent
 
@@ -54,7 +64,9 @@ def run(installed: Path, tmp_path: Path) -> Run:
     def call(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
         variables = {"HOME": str(tmp_path), "PATH": os.environ["PATH"], **environment}
         command = [installed / "gatewright", *arguments]
-        return subprocess.run(command, cwd=tmp_path, env=variables, capture_output=True, text=True, timeout=120)
+        return subprocess.run(
+            command, cwd=tmp_path, env=variables, capture_output=True, text=True, timeout=120
+        )
 
     return call
 
@@ -62,7 +74,10 @@ def run(installed: Path, tmp_path: Path) -> Run:
 def test_it_prints_its_version(run: Run) -> None:
     """Both the command and the option work."""
     for argument in ("version", "--version"):
-        assert (run(argument).stdout, run(argument).returncode) == (f"gatewright {__version__}\n", 0)
+        assert (run(argument).stdout, run(argument).returncode) == (
+            f"gatewright {__version__}\n",
+            0,
+        )
 
 
 def test_it_checks_manifests(run: Run, tmp_path: Path) -> None:
@@ -87,8 +102,17 @@ def test_a_package_is_installed_as_its_readme_describes(run: Run, tmp_path: Path
     for name, text in in_package(kind, "our-kinds", is_new=True).items():
         (tmp_path / "src" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "src" / name).write_text(text)
-    (recipe,) = (line for line in (tmp_path / "src/README.md").read_text().splitlines() if line.startswith("RUN pip"))
-    pip = [*recipe.removeprefix("RUN ").replace("/kinds", "kinds").replace("/src", f"{tmp_path}/src").split()]
+    (recipe,) = (
+        line
+        for line in (tmp_path / "src/README.md").read_text().splitlines()
+        if line.startswith("RUN pip")
+    )
+    pip = [
+        *recipe.removeprefix("RUN ")
+        .replace("/kinds", "kinds")
+        .replace("/src", f"{tmp_path}/src")
+        .split()
+    ]
     subprocess.run([sys.executable, "-m", *pip], cwd=tmp_path, check=True, timeout=300)
     listed = run("crds", "Sprocket", PYTHONPATH=str(tmp_path / "kinds"))
     assert "name: sprockets.example.com" in listed.stdout, listed.stderr

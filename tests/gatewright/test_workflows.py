@@ -49,7 +49,8 @@ def test_a_failed_scan_stops_the_deployment() -> None:
     assert "scan" in jobs("ci")["deploy"]["needs"]
     steps = jobs("release")["images"]["steps"]
     scanned, pushed = (
-        next(n for n, each in enumerate(steps) if key in each.get("with", {})) for key in ("exit-code", "push")
+        next(n for n, each in enumerate(steps) if key in each.get("with", {}))
+        for key in ("exit-code", "push")
     )
     assert steps[scanned]["with"].items() >= gate.items()
     assert scanned < pushed
@@ -59,8 +60,14 @@ def test_a_release_has_all_its_parts() -> None:
     """Both tags of the image, both platforms, an SBOM, and signatures for image, chart and files."""
     release = jobs("release")
     assert list(release) == ["verify", "wheel", "images", "chart", "release"]
-    (push,) = (each["with"] for each in release["images"]["steps"] if each.get("with", {}).get("push"))
-    assert (push["platforms"], push["sbom"], push["provenance"]) == ("linux/amd64,linux/arm64", True, "mode=max")
+    (push,) = (
+        each["with"] for each in release["images"]["steps"] if each.get("with", {}).get("push")
+    )
+    assert (push["platforms"], push["sbom"], push["provenance"]) == (
+        "linux/amd64,linux/arm64",
+        True,
+        "mode=max",
+    )
     tags = [tag.rpartition(":")[2] for tag in push["tags"].split("\n") if tag]
     assert tags == ["${{ needs.verify.outputs.version }}", "v${{ needs.verify.outputs.version }}"]
     for name in ("images", "chart", "release"):

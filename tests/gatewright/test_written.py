@@ -8,12 +8,20 @@ from gatewright.written import written
 def test_repeated_values_are_written_in_full() -> None:
     """No anchors and no aliases."""
     labels = {"app": "shop"}
-    assert written({"selector": labels, "labels": labels}) == "selector:\n  app: shop\nlabels:\n  app: shop\n"
+    assert (
+        written({"selector": labels, "labels": labels})
+        == "selector:\n  app: shop\nlabels:\n  app: shop\n"
+    )
 
 
 def test_multi_line_text_is_a_block() -> None:
     """It parses to the same text."""
-    object = {"script": "set -e\necho 'größer'\n", "schedule": "0 2 * * *", "version": "17", "empty": ""}
+    object = {
+        "script": "set -e\necho 'größer'\n",
+        "schedule": "0 2 * * *",
+        "version": "17",
+        "empty": "",
+    }
     text = written(object)
     assert text.startswith("script: |\n  set -e\n  echo 'größer'\n")
     assert yaml.safe_load(text) == object

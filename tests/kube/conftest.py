@@ -25,7 +25,13 @@ CONFIG_MAP = Resource("", "v1", "configmaps", "ConfigMap")
 SECRET = Resource("", "v1", "secrets", "Secret")
 NAMESPACE = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 DEPLOYMENT = Resource("apps", "v1", "deployments", "Deployment")
-CRD = Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False)
+CRD = Resource(
+    "apiextensions.k8s.io",
+    "v1",
+    "customresourcedefinitions",
+    "CustomResourceDefinition",
+    namespaced=False,
+)
 GIZMO = Resource("conformance.example.test", "v1", "gizmos", "Gizmo")
 
 FROM_THE_BEGINNING = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
@@ -47,7 +53,12 @@ GIZMO_CRD = {
     "spec": {
         "group": GIZMO.group,
         "scope": "Namespaced",
-        "names": {"plural": GIZMO.plural, "singular": "gizmo", "kind": GIZMO.kind, "listKind": "GizmoList"},
+        "names": {
+            "plural": GIZMO.plural,
+            "singular": "gizmo",
+            "kind": GIZMO.kind,
+            "listKind": "GizmoList",
+        },
         "versions": [
             {
                 "name": "v1",
@@ -82,12 +93,18 @@ GIZMO_CRD = {
 }
 
 
-def pytest_asyncio_loop_factories(item: pytest.Item) -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
+def pytest_asyncio_loop_factories(
+    item: pytest.Item,
+) -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
     """The event loop of the product, or one that hurries; for what depends on the ways of event loops also Python's."""
     if item.path.stem == "test_dead_connections":
         return {"hurried": HurriedLoop}
     product: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {"uvloop": uvloop.new_event_loop}
-    return product | {"asyncio": asyncio.new_event_loop} if item.path.stem in ON_BOTH_LOOPS else product
+    return (
+        product | {"asyncio": asyncio.new_event_loop}
+        if item.path.stem in ON_BOTH_LOOPS
+        else product
+    )
 
 
 @dataclass(frozen=True)
@@ -101,7 +118,9 @@ class Api:
         """Return the metadata of an object in the namespace."""
         return {"name": name, "namespace": self.namespace, **metadata}
 
-    async def config_map(self, name: str, data: dict[str, str] | None = None, **metadata: Any) -> dict[str, Any]:
+    async def config_map(
+        self, name: str, data: dict[str, str] | None = None, **metadata: Any
+    ) -> dict[str, Any]:
         """Create a ConfigMap."""
         return await self.client.create(
             CONFIG_MAP, {"metadata": self.named(name, **metadata), "data": data or {"a": "1"}}
@@ -109,10 +128,14 @@ class Api:
 
     async def gizmo(self, name: str, **spec: Any) -> dict[str, Any]:
         """Create a custom resource."""
-        return await self.client.create(GIZMO, {"metadata": self.named(name), "spec": {"size": 1, **spec}})
+        return await self.client.create(
+            GIZMO, {"metadata": self.named(name), "spec": {"size": 1, **spec}}
+        )
 
     @asynccontextmanager
-    async def watch(self, resource: Resource, **query: str) -> AsyncIterator[AsyncIterator[tuple[str, dict[str, Any]]]]:
+    async def watch(
+        self, resource: Resource, **query: str
+    ) -> AsyncIterator[AsyncIterator[tuple[str, dict[str, Any]]]]:
         """Open a watch, and give its events: type and object."""
         asked = {"watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": "60", **query}
         namespace = self.namespace if resource.namespaced else None
@@ -149,11 +172,17 @@ async def events(stream: AsyncIterator[Lines]) -> AsyncIterator[tuple[str, dict[
 async def api(request: pytest.FixtureRequest) -> AsyncIterator[Api]:
     """Both API servers, one after the other: what a test finds true of one must be true of the other."""
     if request.param == "fake":
-        async with FakeApiServer() as server, Client(server.endpoint, user_agent="conformance/1") as client:
+        async with (
+            FakeApiServer() as server,
+            Client(server.endpoint, user_agent="conformance/1") as client,
+        ):
             server.watches.second = 0.1
             yield await prepared(Api(client, "default"))
     else:
-        plane, namespace = request.getfixturevalue("control_plane"), request.getfixturevalue("namespace")
+        plane, namespace = (
+            request.getfixturevalue("control_plane"),
+            request.getfixturevalue("namespace"),
+        )
         async with Client(await load(plane.kubeconfig), user_agent="conformance/1") as client:
             yield await prepared(Api(client, namespace))
 

@@ -58,7 +58,9 @@ async def read(reader: asyncio.StreamReader) -> bytes:
 
 
 @asynccontextmanager
-async def answering(*answers: Iterable[bytes], tls: ssl.SSLContext | None = None) -> AsyncIterator[Server]:
+async def answering(
+    *answers: Iterable[bytes], tls: ssl.SSLContext | None = None
+) -> AsyncIterator[Server]:
     """Run a server."""
     said = Server(answers)
     tasks = set[asyncio.Task[None]]()
@@ -66,8 +68,12 @@ async def answering(*answers: Iterable[bytes], tls: ssl.SSLContext | None = None
     def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         tasks.add(asyncio.ensure_future(said.serve(reader, writer)))
 
-    async with await asyncio.start_server(accept, "127.0.0.1", 0, ssl=tls, limit=2**26) as listening:
-        said.url = f"{'https' if tls else 'http'}://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
+    async with await asyncio.start_server(
+        accept, "127.0.0.1", 0, ssl=tls, limit=2**26
+    ) as listening:
+        said.url = (
+            f"{'https' if tls else 'http'}://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
+        )
         yield said
         for task in tasks:
             task.cancel()

@@ -12,7 +12,9 @@ def test_pauses_double_with_jitter() -> None:
     """Between three quarters and the whole of 0.8 s, 1.6 s …, never more than 30 s."""
     low = Backoff(lambda: 0.0, lambda low, high: low)
     high = Backoff(lambda: 0.0, lambda low, high: high)
-    assert [low.after(BROKEN) for _ in range(7)] == pytest.approx([0.6, 1.2, 2.4, 4.8, 9.6, 19.2, 22.5])
+    assert [low.after(BROKEN) for _ in range(7)] == pytest.approx(
+        [0.6, 1.2, 2.4, 4.8, 9.6, 19.2, 22.5]
+    )
     assert [high.after(BROKEN) for _ in range(7)] == [0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30]
 
 
@@ -42,7 +44,11 @@ def test_who_answers_is_not_away_any_more() -> None:
     backoff = Backoff(lambda: 0.0, lambda low, high: high)
     for _ in range(20):
         backoff.after(Unreachable("why"))
-    assert [backoff.after(error) for error in (BROKEN, Gone(410, "Expired", ""), BROKEN)] == [0.8, 0.8, 1.6]
+    assert [backoff.after(error) for error in (BROKEN, Gone(410, "Expired", ""), BROKEN)] == [
+        0.8,
+        0.8,
+        1.6,
+    ]
 
 
 def test_two_good_minutes_are_forgiveness() -> None:
@@ -59,5 +65,8 @@ def test_two_good_minutes_are_forgiveness() -> None:
 def test_the_server_may_ask_for_more() -> None:
     """Its Retry-After counts where it is longer, up to a minute."""
     backoff = Backoff(lambda: 0.0, lambda low, high: high)
-    asked = [backoff.after(TooManyRequests(429, "", "", {}, seconds)) for seconds in (0.1, 20, 1e9, float("inf"))]
+    asked = [
+        backoff.after(TooManyRequests(429, "", "", {}, seconds))
+        for seconds in (0.1, 20, 1e9, float("inf"))
+    ]
     assert asked == [0.8, 20, 60, 60]

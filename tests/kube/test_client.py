@@ -46,13 +46,17 @@ async def never(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 async def half(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Break off in the middle of the answer."""
     await reader.readuntil(b"\r\n\r\n")
-    writer.write(b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"meta')
+    writer.write(
+        b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"meta'
+    )
 
 
 async def elsewhere(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Send the client to another server."""
     await reader.readuntil(b"\r\n\r\n")
-    writer.write(b"HTTP/1.1 307 Temporary Redirect\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n")
+    writer.write(
+        b"HTTP/1.1 307 Temporary Redirect\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n"
+    )
 
 
 async def test_a_server_that_says_nothing_is_given_up() -> None:
@@ -82,7 +86,9 @@ async def test_a_stream_may_last_longer_than_a_request() -> None:
 async def test_an_answer_that_breaks_off_is_a_failure() -> None:
     """Half an answer is none."""
     async with listening(half) as url, Client(Endpoint(url)) as client:
-        with pytest.raises(Unreachable, match="the connection closed before the response was complete"):
+        with pytest.raises(
+            Unreachable, match="the connection closed before the response was complete"
+        ):
             await client.get(NAMESPACE, "default")
 
 
@@ -99,7 +105,9 @@ async def test_nobody_there_is_a_failure() -> None:
 async def test_an_unknown_name_is_a_failure() -> None:
     """The error names an unknown host."""
     async with Client(Endpoint("https://absent.invalid:6443")) as client:
-        with pytest.raises(Unreachable, match=r"at https://absent\.invalid:6443: unknown host name"):
+        with pytest.raises(
+            Unreachable, match=r"at https://absent\.invalid:6443: unknown host name"
+        ):
             await client.get(NAMESPACE, "default")
 
 
@@ -124,16 +132,26 @@ async def test_a_trusted_server_is_reached(tmp_path: Path) -> None:
 @pytest.mark.parametrize("problem", ["another authority", "another host"])
 async def test_an_untrusted_server_is_refused(tmp_path: Path, problem: str) -> None:
     """A certificate that the authority did not sign, or for another address, says so."""
-    context, authority = serving(tmp_path, "127.0.0.1" if problem == "another authority" else "127.0.0.2")
-    security = tls("test", authorities=authority.read_bytes() if problem == "another host" else None)
-    async with FakeApiServer(tls=context) as server, Client(Endpoint(server.url, ssl=security)) as client:
+    context, authority = serving(
+        tmp_path, "127.0.0.1" if problem == "another authority" else "127.0.0.2"
+    )
+    security = tls(
+        "test", authorities=authority.read_bytes() if problem == "another host" else None
+    )
+    async with (
+        FakeApiServer(tls=context) as server,
+        Client(Endpoint(server.url, ssl=security)) as client,
+    ):
         with pytest.raises(Unreachable, match="its certificate is not trusted"):
             await client.get(NAMESPACE, "default")
 
 
 async def test_a_server_that_does_not_speak_tls_is_refused() -> None:
     """An https address of a server without TLS says what failed."""
-    async with FakeApiServer() as server, Client(Endpoint(server.url.replace("http:", "https:"))) as client:
+    async with (
+        FakeApiServer() as server,
+        Client(Endpoint(server.url.replace("http:", "https:"))) as client,
+    ):
         with pytest.raises(Unreachable, match="the TLS handshake failed"):
             await client.get(NAMESPACE, "default")
 
@@ -143,7 +161,10 @@ async def test_without_verification_any_server_will_do(tmp_path: Path) -> None:
     context, _ = serving(tmp_path, "127.0.0.2")
     security = tls("test", authorities=None, verify=False)
     assert security.verify_mode is ssl.CERT_NONE
-    async with FakeApiServer(tls=context) as server, Client(Endpoint(server.url, ssl=security)) as client:
+    async with (
+        FakeApiServer(tls=context) as server,
+        Client(Endpoint(server.url, ssl=security)) as client,
+    ):
         assert await client.get(NAMESPACE, "default")
 
 
@@ -173,14 +194,19 @@ async def test_writes_pass_the_gate() -> None:
         assert server.requests.writes == []
         is_open = True
         await client.create(CONFIG_MAP, NAMED)
-    assert [each.path for each in server.requests.writes] == ["/api/v1/namespaces/default/configmaps"]
+    assert [each.path for each in server.requests.writes] == [
+        "/api/v1/namespaces/default/configmaps"
+    ]
 
 
 async def test_every_answer_is_counted() -> None:
     """The observer hears method and code, of failures too: 0 is no answer."""
     heard: list[tuple[str, int]] = []
     server = FakeApiServer()
-    async with server, Client(server.endpoint, on_response=lambda *each: heard.append(each)) as client:
+    async with (
+        server,
+        Client(server.endpoint, on_response=lambda *each: heard.append(each)) as client,
+    ):
         await client.create(CONFIG_MAP, NAMED)
         with pytest.raises(NotFound):
             await client.get(CONFIG_MAP, "absent", "default")
@@ -211,7 +237,16 @@ async def test_a_page_is_no_answer(code: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "answer", ["", "[]", "{", "null", "{}", '{"metadata":{},"items":{}}', '{"metadata":{},"items":[{"a":NaN}]}']
+    "answer",
+    [
+        "",
+        "[]",
+        "{",
+        "null",
+        "{}",
+        '{"metadata":{},"items":{}}',
+        '{"metadata":{},"items":[{"a":NaN}]}',
+    ],
 )
 async def test_what_is_no_list_is_not_taken_for_an_empty_one(answer: str) -> None:
     """An answer without objects because it is none of the API's is an error."""
@@ -223,7 +258,10 @@ async def test_what_is_no_list_is_not_taken_for_an_empty_one(answer: str) -> Non
 
 async def test_requests_say_who_asks() -> None:
     """The user agent is ours; the environment's proxy is not asked."""
-    async with FakeApiServer() as server, Client(server.endpoint, user_agent="gatewright-test/1") as client:
+    async with (
+        FakeApiServer() as server,
+        Client(server.endpoint, user_agent="gatewright-test/1") as client,
+    ):
         await client.get(NAMESPACE, "default")
     assert server.requests.log[-1].user_agent == "gatewright-test/1"
 
@@ -238,7 +276,10 @@ async def test_the_environment_has_no_say(monkeypatch: pytest.MonkeyPatch) -> No
 async def test_a_token_is_sent_and_never_shown(caplog: pytest.LogCaptureFixture) -> None:
     """Neither the token nor a body is in an error, its causes, a log line or the endpoint's representation."""
     caplog.set_level(logging.DEBUG)
-    secret = {"metadata": {"name": "Not_A_Name", "namespace": "default"}, "stringData": {"a": "hunter2"}}
+    secret = {
+        "metadata": {"name": "Not_A_Name", "namespace": "default"},
+        "stringData": {"a": "hunter2"},
+    }
     async with FakeApiServer(token="canary-token") as server:
         endpoint = server.endpoint
         async with Client(endpoint) as client:
@@ -273,7 +314,10 @@ async def test_credentials_that_fail_later_are_unauthorized() -> None:
     async def broken() -> str:
         raise CredentialsError("/token: no such file or directory")
 
-    async with FakeApiServer() as server, Client(Endpoint(server.url, authorization=broken)) as client:
+    async with (
+        FakeApiServer() as server,
+        Client(Endpoint(server.url, authorization=broken)) as client,
+    ):
         with pytest.raises(Unauthorized, match="no such file"):
             await client.get(NAMESPACE, "default")
         assert server.requests.log == []

@@ -72,17 +72,25 @@ async def test_replacing_an_object_with_itself_stores_nothing(api: Api) -> None:
 async def test_a_merge_patch_sets_and_removes(api: Api) -> None:
     """A merge patch keeps what it does not name, and removes what it sets to null."""
     await api.config_map("one", {"a": "1", "b": "2"})
-    patched = await api.client.patch(CONFIG_MAP, "one", {"data": {"a": None, "c": "3"}}, api.namespace)
+    patched = await api.client.patch(
+        CONFIG_MAP, "one", {"data": {"a": None, "c": "3"}}, api.namespace
+    )
     assert patched["data"] == {"b": "2", "c": "3"}
 
 
 async def test_a_merge_patch_can_take_what_another_patch_owns_away_from_it(api: Api) -> None:
     """A client may write managedFields; so an apply can remove a field that a patch set."""
     await api.config_map("one", {"mine": "1"})
-    patched = await api.client.patch(CONFIG_MAP, "one", {"data": {"a": "1"}}, api.namespace, field_manager="it")
+    patched = await api.client.patch(
+        CONFIG_MAP, "one", {"data": {"a": "1"}}, api.namespace, field_manager="it"
+    )
     owners = [each for each in patched["metadata"]["managedFields"] if each["manager"] != "it"]
-    await api.client.patch(CONFIG_MAP, "one", {"metadata": {"managedFields": owners}}, api.namespace)
-    await api.client.apply(CONFIG_MAP, {"metadata": api.named("one"), "data": {"a": "1"}}, field_manager="it")
+    await api.client.patch(
+        CONFIG_MAP, "one", {"metadata": {"managedFields": owners}}, api.namespace
+    )
+    await api.client.apply(
+        CONFIG_MAP, {"metadata": api.named("one"), "data": {"a": "1"}}, field_manager="it"
+    )
     left = await api.client.apply(CONFIG_MAP, {"metadata": api.named("one")}, field_manager="it")
     assert "a" not in left.get("data", {})
 
@@ -107,7 +115,10 @@ async def test_a_merge_patch_can_insist_on_a_uid(api: Api) -> None:
 async def test_a_replace_is_for_one_uid(api: Api) -> None:
     """An object that was deleted and made again is not replaced by what was read of the first."""
     read = await api.config_map("one")
-    other = read["metadata"] | {"uid": "00000000-0000-0000-0000-000000000000", "resourceVersion": ""}
+    other = read["metadata"] | {
+        "uid": "00000000-0000-0000-0000-000000000000",
+        "resourceVersion": "",
+    }
     with pytest.raises(Conflict):
         await api.client.replace(CONFIG_MAP, read | {"metadata": other})
 
@@ -116,20 +127,27 @@ async def test_a_json_patch_that_does_not_fit_is_invalid(api: Api) -> None:
     """What is not there cannot be removed."""
     await api.config_map("one")
     with pytest.raises(Invalid):
-        await api.client.patch(CONFIG_MAP, "one", [{"op": "remove", "path": "/data/absent"}], api.namespace)
+        await api.client.patch(
+            CONFIG_MAP, "one", [{"op": "remove", "path": "/data/absent"}], api.namespace
+        )
 
 
 async def test_what_cannot_be_read_is_not_quoted(api: Api) -> None:
     """An error's text has nothing of what was sent, though the server's own has."""
     with pytest.raises((BadRequest, Invalid)) as caught:
-        await api.client.create(GIZMO, {"metadata": api.named("one"), "spec": "hunter2", "kind": ""})
+        await api.client.create(
+            GIZMO, {"metadata": api.named("one"), "spec": "hunter2", "kind": ""}
+        )
     assert "hunter2" not in str(caught.value)
 
 
 async def test_a_json_patch_changes_one_place(api: Api) -> None:
     """A list is sent as a JSON patch."""
     await api.config_map("one", {"a": "1", "b": "2"})
-    patch = [{"op": "replace", "path": "/data/a", "value": "3"}, {"op": "remove", "path": "/data/b"}]
+    patch = [
+        {"op": "replace", "path": "/data/a", "value": "3"},
+        {"op": "remove", "path": "/data/b"},
+    ]
     patched = await api.client.patch(CONFIG_MAP, "one", patch, api.namespace)
     assert patched["data"] == {"a": "3"}
 
@@ -137,10 +155,19 @@ async def test_a_json_patch_changes_one_place(api: Api) -> None:
 async def test_generation_counts_changes_of_the_spec(api: Api) -> None:
     """Metadata and status leave the generation, the spec moves it."""
     created = await api.gizmo("one", size=1)
-    labelled = await api.client.patch(GIZMO, "one", {"metadata": {"labels": {"a": "b"}}}, api.namespace)
-    reported = await api.client.patch(GIZMO, "one", {"status": {"phase": "Up"}}, api.namespace, subresource="status")
+    labelled = await api.client.patch(
+        GIZMO, "one", {"metadata": {"labels": {"a": "b"}}}, api.namespace
+    )
+    reported = await api.client.patch(
+        GIZMO, "one", {"status": {"phase": "Up"}}, api.namespace, subresource="status"
+    )
     changed = await api.client.patch(GIZMO, "one", {"spec": {"size": 2}}, api.namespace)
-    assert [each["metadata"]["generation"] for each in (created, labelled, reported, changed)] == [1, 1, 1, 2]
+    assert [each["metadata"]["generation"] for each in (created, labelled, reported, changed)] == [
+        1,
+        1,
+        1,
+        2,
+    ]
 
 
 async def test_status_is_written_by_its_own_subresource_alone(api: Api) -> None:
@@ -151,7 +178,9 @@ async def test_status_is_written_by_its_own_subresource_alone(api: Api) -> None:
     reported = await api.client.patch(GIZMO, "one", both, api.namespace, subresource="status")
     assert reported["status"] == {"phase": "Up"}
     assert reported["spec"]["size"] == 1
-    replaced = await api.client.replace(GIZMO, reported | {"spec": {"size": 2}, "status": {"phase": "Wrong"}})
+    replaced = await api.client.replace(
+        GIZMO, reported | {"spec": {"size": 2}, "status": {"phase": "Wrong"}}
+    )
     assert replaced["status"] == {"phase": "Up"}
 
 
@@ -167,7 +196,9 @@ async def test_the_schema_fills_in_and_drops(api: Api) -> None:
     assert created["spec"] == {"size": 1, "color": "red"}
 
 
-@pytest.mark.parametrize("spec", [{"size": 11}, {"size": 0}, {"size": "1"}, {"color": "blue", "size": None}])
+@pytest.mark.parametrize(
+    "spec", [{"size": 11}, {"size": 0}, {"size": "1"}, {"color": "blue", "size": None}]
+)
 async def test_what_breaks_the_schema_is_invalid(api: Api, spec: dict[str, object]) -> None:
     """A value that the schema does not allow is Invalid, with the field as a cause, and not retried."""
     with pytest.raises(Invalid) as caught:
@@ -185,20 +216,27 @@ async def test_a_bad_name_is_invalid(api: Api) -> None:
 async def test_a_kind_at_the_wrong_place_is_a_bad_request(api: Api) -> None:
     """An object goes to the path of its own kind."""
     with pytest.raises(BadRequest):
-        await api.client.create(CONFIG_MAP, {"apiVersion": "v1", "kind": "Secret", "metadata": api.named("one")})
+        await api.client.create(
+            CONFIG_MAP, {"apiVersion": "v1", "kind": "Secret", "metadata": api.named("one")}
+        )
 
 
 async def test_generate_name_makes_names(api: Api) -> None:
     """The server makes up the rest of a name."""
     asked = {"metadata": {"generateName": "one-", "namespace": api.namespace}}
-    first, second = await api.client.create(CONFIG_MAP, asked), await api.client.create(CONFIG_MAP, asked)
+    first, second = (
+        await api.client.create(CONFIG_MAP, asked),
+        await api.client.create(CONFIG_MAP, asked),
+    )
     assert first["metadata"]["name"] != second["metadata"]["name"]
     assert first["metadata"]["name"].startswith("one-")
 
 
 async def test_a_dry_run_stores_nothing(api: Api) -> None:
     """A dry run answers as the real one would, defaults and all."""
-    tried = await api.client.create(GIZMO, {"metadata": api.named("one"), "spec": {"size": 1}}, dry_run=True)
+    tried = await api.client.create(
+        GIZMO, {"metadata": api.named("one"), "spec": {"size": 1}}, dry_run=True
+    )
     assert tried["spec"]["color"] == "red"
     with pytest.raises(NotFound):
         await api.client.get(GIZMO, "one", api.namespace)
@@ -206,7 +244,9 @@ async def test_a_dry_run_stores_nothing(api: Api) -> None:
 
 async def test_a_secret_is_stored_encoded(api: Api) -> None:
     """StringData is for writing only."""
-    created = await api.client.create(SECRET, {"metadata": api.named("one"), "stringData": {"a": "b"}})
+    created = await api.client.create(
+        SECRET, {"metadata": api.named("one"), "stringData": {"a": "b"}}
+    )
     assert created["data"] == {"a": "Yg=="}
     assert "stringData" not in created
 
@@ -238,7 +278,9 @@ async def test_deleting_the_wrong_object_conflicts(api: Api) -> None:
     """A delete with a uid is for that very object."""
     created = await api.config_map("one")
     with pytest.raises(Conflict):
-        await api.client.delete(CONFIG_MAP, "one", api.namespace, uid="00000000-0000-0000-0000-000000000000")
+        await api.client.delete(
+            CONFIG_MAP, "one", api.namespace, uid="00000000-0000-0000-0000-000000000000"
+        )
     await api.client.delete(CONFIG_MAP, "one", api.namespace, uid=created["metadata"]["uid"])
     with pytest.raises(NotFound):
         await api.client.get(CONFIG_MAP, "one", api.namespace)
@@ -247,7 +289,10 @@ async def test_deleting_the_wrong_object_conflicts(api: Api) -> None:
 @pytest.mark.parametrize("owners", ["one", "two"])
 async def test_owned_objects_go_with_their_last_owner(api: Api, owners: str) -> None:
     """The garbage collector deletes what no owner holds any more, after the owner is gone."""
-    references = [reference(await api.config_map(name)) for name in ("owner", "other")[: 1 if owners == "one" else 2]]
+    references = [
+        reference(await api.config_map(name))
+        for name in ("owner", "other")[: 1 if owners == "one" else 2]
+    ]
     await api.config_map("owned", ownerReferences=references)
     await api.client.delete(CONFIG_MAP, "owner", api.namespace)
     if owners == "two":
@@ -265,7 +310,9 @@ async def test_a_namespace_takes_everything_with_it(api: Api) -> None:
     await api.client.create(CONFIG_MAP, held)
     await api.client.delete(NAMESPACE, name)
     inside = Api(api.client, name)
-    await inside.until(CONFIG_MAP, "held", lambda found: bool(found and "deletionTimestamp" in found["metadata"]))
+    await inside.until(
+        CONFIG_MAP, "held", lambda found: bool(found and "deletionTimestamp" in found["metadata"])
+    )
     with pytest.raises(Forbidden, match="because it is being terminated"):
         await inside.config_map("late")
     await api.client.patch(CONFIG_MAP, "held", {"metadata": {"finalizers": None}}, name)
@@ -276,7 +323,12 @@ def reference(owner: dict[str, object]) -> dict[str, object]:
     """Return the reference of an object to its owner."""
     metadata = owner["metadata"]
     assert isinstance(metadata, dict)
-    return {"apiVersion": "v1", "kind": "ConfigMap", "name": metadata["name"], "uid": metadata["uid"]}
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "name": metadata["name"],
+        "uid": metadata["uid"],
+    }
 
 
 async def test_a_list_comes_in_pages_that_agree(api: Api) -> None:
@@ -315,7 +367,10 @@ async def test_labels_choose(api: Api, selector: str, chosen: list[str]) -> None
     await api.config_map("a", labels={"app": "x", "test": "1"})
     await api.config_map("b", labels={"app": "y", "test": "1"})
     await api.config_map("c", labels={"test": "1"})
-    found = [each["metadata"]["name"] async for each in api.client.list(CONFIG_MAP, api.namespace, labels=selector)]
+    found = [
+        each["metadata"]["name"]
+        async for each in api.client.list(CONFIG_MAP, api.namespace, labels=selector)
+    ]
     assert found == chosen
 
 
@@ -324,7 +379,10 @@ async def test_fields_choose(api: Api) -> None:
     await api.gizmo("a", color="red")
     await api.gizmo("b", color="blue")
     for selector in ("metadata.name=b", "spec.color=blue", "spec.color!=red"):
-        found = [each["metadata"]["name"] async for each in api.client.list(GIZMO, api.namespace, fields=selector)]
+        found = [
+            each["metadata"]["name"]
+            async for each in api.client.list(GIZMO, api.namespace, fields=selector)
+        ]
         assert found == ["b"]
 
 

@@ -33,7 +33,10 @@ async def test_apply_can_be_told_only_to_create(api: Api) -> None:
 
 async def test_applying_again_stores_nothing(api: Api) -> None:
     """A second apply of the same leaves the resourceVersion."""
-    desired = {"metadata": api.named("one"), "spec": {"size": 2, "parts": [{"name": "a", "color": "red"}]}}
+    desired = {
+        "metadata": api.named("one"),
+        "spec": {"size": 2, "parts": [{"name": "a", "color": "red"}]},
+    }
     first = await api.client.apply(GIZMO, desired, field_manager="us")
     second = await api.client.apply(GIZMO, desired, field_manager="us", force=True)
     assert second["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"]
@@ -52,9 +55,13 @@ async def test_somebody_elses_field_conflicts(api: Api) -> None:
     """Another value for a field that another manager owns is a Conflict that names both."""
     await api.config_map("one", {"a": "1"})
     with pytest.raises(Conflict) as caught:
-        await api.client.apply(CONFIG_MAP, {"metadata": api.named("one"), "data": {"a": "2"}}, field_manager="us")
+        await api.client.apply(
+            CONFIG_MAP, {"metadata": api.named("one"), "data": {"a": "2"}}, field_manager="us"
+        )
     causes = caught.value.details["causes"]
-    assert [(cause["reason"], cause["field"]) for cause in causes] == [("FieldManagerConflict", ".data.a")]
+    assert [(cause["reason"], cause["field"]) for cause in causes] == [
+        ("FieldManagerConflict", ".data.a")
+    ]
     assert "conformance" in caught.value.message
 
 
@@ -71,7 +78,9 @@ async def test_force_takes_over(api: Api) -> None:
     """With force the field is ours, and its former owner conflicts with us."""
     named = {"metadata": api.named("one")}
     await api.client.apply(CONFIG_MAP, named | {"data": {"a": "1"}}, field_manager="them")
-    taken = await api.client.apply(CONFIG_MAP, named | {"data": {"a": "2"}}, field_manager="us", force=True)
+    taken = await api.client.apply(
+        CONFIG_MAP, named | {"data": {"a": "2"}}, field_manager="us", force=True
+    )
     assert taken["data"] == {"a": "2"}
     with pytest.raises(Conflict, match="us"):
         await api.client.apply(CONFIG_MAP, named | {"data": {"a": "3"}}, field_manager="them")
@@ -81,7 +90,9 @@ async def test_what_is_no_longer_applied_goes(api: Api) -> None:
     """A field that only we own disappears when we stop applying it."""
     named = {"metadata": api.named("one", labels={"x": "y"})}
     await api.client.apply(CONFIG_MAP, named | {"data": {"a": "1", "b": "2"}}, field_manager="us")
-    applied = await api.client.apply(CONFIG_MAP, {"metadata": api.named("one"), "data": {"a": "1"}}, field_manager="us")
+    applied = await api.client.apply(
+        CONFIG_MAP, {"metadata": api.named("one"), "data": {"a": "1"}}, field_manager="us"
+    )
     assert applied["data"] == {"a": "1"}
     assert "labels" not in applied["metadata"]
 
@@ -90,10 +101,14 @@ async def test_a_changed_field_changes_hands(api: Api) -> None:
     """Who changes our field by another way than apply owns it, and our next apply conflicts or forces it back."""
     desired = {"metadata": api.named("one"), "data": {"a": "1"}}
     await api.client.apply(CONFIG_MAP, desired, field_manager="us")
-    await api.client.patch(CONFIG_MAP, "one", {"data": {"a": "2"}}, api.namespace, field_manager="editor")
+    await api.client.patch(
+        CONFIG_MAP, "one", {"data": {"a": "2"}}, api.namespace, field_manager="editor"
+    )
     with pytest.raises(Conflict, match="editor"):
         await api.client.apply(CONFIG_MAP, desired, field_manager="us")
-    assert (await api.client.apply(CONFIG_MAP, desired, field_manager="us", force=True))["data"] == {"a": "1"}
+    assert (await api.client.apply(CONFIG_MAP, desired, field_manager="us", force=True))[
+        "data"
+    ] == {"a": "1"}
 
 
 async def test_a_removed_field_comes_back(api: Api) -> None:
@@ -120,7 +135,10 @@ async def test_containers_are_merged_by_name(api: Api) -> None:
     """In a built-in kind too: each manager has its own variables of one container, and conflicts name the item."""
 
     def deployment(**container: object) -> dict[str, object]:
-        template = {"metadata": {"labels": {"app": "one"}}, "spec": {"containers": [{"name": "app", **container}]}}
+        template = {
+            "metadata": {"labels": {"app": "one"}},
+            "spec": {"containers": [{"name": "app", **container}]},
+        }
         spec = {"replicas": 0, "selector": {"matchLabels": {"app": "one"}}, "template": template}
         return {"metadata": api.named("one"), "spec": spec}
 
@@ -162,8 +180,12 @@ async def test_the_status_is_applied_by_itself(api: Api) -> None:
     assert both["metadata"]["generation"] == 1
 
 
-@pytest.mark.parametrize("then", [["Cache", "Database", "Ready"], ["Database", "Cache", "Ready"], ["Ready"]])
-async def test_conditions_stand_in_the_order_in_which_they_were_applied(api: Api, then: list[str]) -> None:
+@pytest.mark.parametrize(
+    "then", [["Cache", "Database", "Ready"], ["Database", "Cache", "Ready"], ["Ready"]]
+)
+async def test_conditions_stand_in_the_order_in_which_they_were_applied(
+    api: Api, then: list[str]
+) -> None:
     """Ours among themselves, and after them what others added."""
 
     async def applied(manager: str, *types: str) -> list[str]:
@@ -181,7 +203,9 @@ async def test_conditions_stand_in_the_order_in_which_they_were_applied(api: Api
 async def test_an_apply_to_the_object_leaves_the_status(api: Api) -> None:
     """A status in an apply request is dropped."""
     applied = await api.client.apply(
-        GIZMO, {"metadata": api.named("one"), "spec": {"size": 1}, "status": {"phase": "Up"}}, field_manager="us"
+        GIZMO,
+        {"metadata": api.named("one"), "spec": {"size": 1}, "status": {"phase": "Up"}},
+        field_manager="us",
     )
     assert "status" not in applied
 
@@ -195,7 +219,10 @@ async def test_apply_is_for_one_uid(api: Api) -> None:
             await api.client.apply(CONFIG_MAP, desired, field_manager="us", force=True)
         assert caught.value.retryable
     right = {"metadata": api.named("one", uid=created["metadata"]["uid"]), "data": {"b": "2"}}
-    assert (await api.client.apply(CONFIG_MAP, right, field_manager="us"))["data"] == {"a": "1", "b": "2"}
+    assert (await api.client.apply(CONFIG_MAP, right, field_manager="us"))["data"] == {
+        "a": "1",
+        "b": "2",
+    }
 
 
 async def test_apply_can_insist_on_a_version(api: Api) -> None:
@@ -212,7 +239,9 @@ async def test_a_dry_run_apply_stores_nothing(api: Api) -> None:
     """It answers what would be, conflicts included."""
     await api.config_map("one", {"a": "1"})
     named = {"metadata": api.named("one")}
-    tried = await api.client.apply(CONFIG_MAP, named | {"data": {"b": "2"}}, field_manager="us", dry_run=True)
+    tried = await api.client.apply(
+        CONFIG_MAP, named | {"data": {"b": "2"}}, field_manager="us", dry_run=True
+    )
     assert tried["data"] == {"a": "1", "b": "2"}
     assert (await api.client.get(CONFIG_MAP, "one", api.namespace))["data"] == {"a": "1"}
 
@@ -220,7 +249,9 @@ async def test_a_dry_run_apply_stores_nothing(api: Api) -> None:
 async def test_an_applied_object_must_be_valid(api: Api) -> None:
     """The schema holds for what comes out."""
     with pytest.raises(Invalid):
-        await api.client.apply(GIZMO, {"metadata": api.named("one"), "spec": {"size": 11}}, field_manager="us")
+        await api.client.apply(
+            GIZMO, {"metadata": api.named("one"), "spec": {"size": 11}}, field_manager="us"
+        )
 
 
 async def test_nobody_applies_managed_fields(api: Api) -> None:
@@ -234,7 +265,8 @@ async def test_owner_references_are_added_to(api: Api) -> None:
     """Owner references and finalizers of several managers live side by side."""
     owners = [(await api.config_map(name))["metadata"] for name in ("first", "second")]
     references = [
-        {"apiVersion": "v1", "kind": "ConfigMap", "name": owner["name"], "uid": owner["uid"]} for owner in owners
+        {"apiVersion": "v1", "kind": "ConfigMap", "name": owner["name"], "uid": owner["uid"]}
+        for owner in owners
     ]
     for manager, reference in zip(("us", "them"), references, strict=True):
         held = api.named("one", ownerReferences=[reference], finalizers=[f"example.test/{manager}"])

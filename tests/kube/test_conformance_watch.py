@@ -62,11 +62,17 @@ async def test_initial_events_need_their_version_match(api: Api) -> None:
 async def test_objects_come_and_go_with_their_labels(api: Api) -> None:
     """For a watch with a selector, an object that stops matching is deleted, one that begins to is added."""
     created = await api.config_map("one", labels={"app": "x"})
-    async with api.watch(CONFIG_MAP, resourceVersion=created["metadata"]["resourceVersion"], **LABELLED) as events:
-        moved = await api.client.patch(CONFIG_MAP, "one", {"metadata": {"labels": {"app": "y"}}}, api.namespace)
+    async with api.watch(
+        CONFIG_MAP, resourceVersion=created["metadata"]["resourceVersion"], **LABELLED
+    ) as events:
+        moved = await api.client.patch(
+            CONFIG_MAP, "one", {"metadata": {"labels": {"app": "y"}}}, api.namespace
+        )
         kind, left = await anext(events)
         assert (kind, version(left)) == ("DELETED", version(moved))
-        await api.client.patch(CONFIG_MAP, "one", {"metadata": {"labels": {"app": "x"}}}, api.namespace)
+        await api.client.patch(
+            CONFIG_MAP, "one", {"metadata": {"labels": {"app": "x"}}}, api.namespace
+        )
         assert (await anext(events))[0] == "ADDED"
 
 
@@ -75,7 +81,9 @@ async def test_a_quiet_watch_still_says_how_far_it_is(api: Api) -> None:
     created = await api.config_map("one", labels={"app": "x"})
     query = {"resourceVersion": created["metadata"]["resourceVersion"], "timeoutSeconds": "5"}
     async with api.watch(CONFIG_MAP, **query, **LABELLED) as events:
-        await api.config_map("another", labels={"app": "y"})  # a real server must have seen something at all
+        await api.config_map(
+            "another", labels={"app": "y"}
+        )  # a real server must have seen something at all
         kind, bookmark = await anext(events)
     assert kind == "BOOKMARK"
     assert version(bookmark) >= version(created)
@@ -100,7 +108,9 @@ async def test_metadata_alone_can_be_watched(api: Api) -> None:
     """With the right Accept header an event has the metadata and nothing else, bookmarks included."""
     await api.config_map("one", {"a": "hunter2"})
     query = {"watch": "true", "allowWatchBookmarks": "true", "fieldSelector": "metadata.name=one"}
-    opened = api.client.lines(target(CONFIG_MAP.path(api.namespace), query | FROM_THE_BEGINNING), METADATA)
+    opened = api.client.lines(
+        target(CONFIG_MAP.path(api.namespace), query | FROM_THE_BEGINNING), METADATA
+    )
     lines: list[bytes] = []
     async with asyncio.timeout(10), opened as stream:
         while len(lines) < 2:

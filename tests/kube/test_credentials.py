@@ -27,11 +27,15 @@ def kubeconfig(file: Path, user: dict[str, Any] | None = None, **changes: Any) -
         "apiVersion": "v1",
         "kind": "Config",
         "current-context": "prod",
-        "contexts": [{"name": "prod", "context": {"cluster": "prod", "user": "me", "namespace": "shop"}}],
+        "contexts": [
+            {"name": "prod", "context": {"cluster": "prod", "user": "me", "namespace": "shop"}}
+        ],
         "clusters": [{"name": "prod", "cluster": {"server": "http://127.0.0.1:8001"}}],
         "users": [{"name": "me", "user": {"token": CANARY} if user is None else user}],
     }
-    file.write_text(yaml.safe_dump(content | {name.replace("_", "-"): value for name, value in changes.items()}))
+    file.write_text(
+        yaml.safe_dump(content | {name.replace("_", "-"): value for name, value in changes.items()})
+    )
     return file
 
 
@@ -49,13 +53,23 @@ def script(file: Path, text: str) -> str:
 
 def plugin(command: str) -> dict[str, Any]:
     """Return the user of an exec plugin."""
-    return {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": command, "interactiveMode": "Never"}}
+    return {
+        "exec": {
+            "apiVersion": "client.authentication.k8s.io/v1",
+            "command": command,
+            "interactiveMode": "Never",
+        }
+    }
 
 
 async def test_a_kubeconfig_says_all(tmp_path: Path) -> None:
     """Address, token and namespace come from the context that is current."""
     endpoint = await load(kubeconfig(tmp_path / "config"))
-    assert (endpoint.url, endpoint.namespace, endpoint.ssl) == ("http://127.0.0.1:8001", "shop", None)
+    assert (endpoint.url, endpoint.namespace, endpoint.ssl) == (
+        "http://127.0.0.1:8001",
+        "shop",
+        None,
+    )
     assert await endpoint.authorization() == f"Bearer {CANARY}"
 
 
@@ -82,7 +96,9 @@ async def test_the_home_directory_is_last(tmp_path: Path) -> None:
     """~/.kube/config counts where nothing else is said, also in a Pod."""
     (tmp_path / ".kube").mkdir()
     kubeconfig(tmp_path / ".kube" / "config")
-    endpoint = await load(environment={"HOME": str(tmp_path), "KUBERNETES_SERVICE_HOST": "10.0.0.1"})
+    endpoint = await load(
+        environment={"HOME": str(tmp_path), "KUBERNETES_SERVICE_HOST": "10.0.0.1"}
+    )
     assert endpoint.url == "http://127.0.0.1:8001"
 
 
@@ -91,12 +107,21 @@ async def test_a_kubeconfig_trusts_and_names(tmp_path: Path) -> None:
     _, authority = serving(tmp_path, "127.0.0.1")
     data = base64.b64encode(authority.read_bytes()).decode()
     for trust in ({"certificate-authority": "ca.crt"}, {"certificate-authority-data": data}):
-        clusters = cluster(**trust, **{"tls-server-name": "api.example.test", "proxy-url": "http://proxy:3128"})
+        clusters = cluster(
+            **trust, **{"tls-server-name": "api.example.test", "proxy-url": "http://proxy:3128"}
+        )
         endpoint = await load(kubeconfig(tmp_path / "config", clusters=clusters))
         assert endpoint.ssl
-        assert [each["subject"] for each in endpoint.ssl.get_ca_certs()] == [((("commonName", "test"),),)]
-        assert (endpoint.server_hostname, endpoint.proxy) == ("api.example.test", "http://proxy:3128")
-    endpoint = await load(kubeconfig(tmp_path / "config", clusters=cluster(**{"insecure-skip-tls-verify": True})))
+        assert [each["subject"] for each in endpoint.ssl.get_ca_certs()] == [
+            ((("commonName", "test"),),)
+        ]
+        assert (endpoint.server_hostname, endpoint.proxy) == (
+            "api.example.test",
+            "http://proxy:3128",
+        )
+    endpoint = await load(
+        kubeconfig(tmp_path / "config", clusters=cluster(**{"insecure-skip-tls-verify": True}))
+    )
     assert endpoint.ssl
     assert not endpoint.ssl.check_hostname
 
@@ -167,7 +192,8 @@ async def test_a_pod_has_its_own(tmp_path: Path) -> None:
 async def test_nowhere(tmp_path: Path) -> None:
     """Without any of these, the error says what was looked for."""
     with pytest.raises(
-        CredentialsError, match=r"no --kubeconfig, no \$KUBECONFIG, no ~/.kube/config, .* not running in a Pod"
+        CredentialsError,
+        match=r"no --kubeconfig, no \$KUBECONFIG, no ~/.kube/config, .* not running in a Pod",
     ):
         await load(environment={"HOME": str(tmp_path)})
     with pytest.raises(CredentialsError, match=r"\$KUBECONFIG: /absent: no such file"):
@@ -205,18 +231,32 @@ async def test_a_bad_file_is_named(tmp_path: Path, text: str, problem: str) -> N
         ({"clusters": []}, r'cluster "prod" not found \(available: none\)'),
         ({"clusters": [{"name": "other"}]}, r"available: other"),
         ({"users": []}, r'user "me" not found'),
-        ({"clusters": [{"name": "prod", "cluster": {}}]}, "server must be an http or https address"),
+        (
+            {"clusters": [{"name": "prod", "cluster": {}}]},
+            "server must be an http or https address",
+        ),
         ({"clusters": cluster(server="ftp://x")}, "server must be an http or https address"),
         ({"clusters": cluster(server="https://")}, "server must be an http or https address"),
         ({"clusters": cluster(server="https://x:port")}, "server must be an http or https address"),
         ({"clusters": cluster(**{"certificate-authority": "absent"})}, "absent: no such file"),
-        ({"clusters": cluster(**{"certificate-authority-data": "*"})}, "certificate-authority-data is not base64"),
-        ({"clusters": cluster(**{"certificate-authority-data": "AAAA"})}, "authority is not a PEM certificate"),
+        (
+            {"clusters": cluster(**{"certificate-authority-data": "*"})},
+            "certificate-authority-data is not base64",
+        ),
+        (
+            {"clusters": cluster(**{"certificate-authority-data": "AAAA"})},
+            "authority is not a PEM certificate",
+        ),
         ({"users": [{"name": "me", "user": {"token": 7}}]}, r'user "me": token must be text'),
-        ({"users": [{"name": "me", "user": {"token": "a\r\nX: admin"}}]}, r'config: user "me": not a valid token$'),
+        (
+            {"users": [{"name": "me", "user": {"token": "a\r\nX: admin"}}]},
+            r'config: user "me": not a valid token$',
+        ),
     ],
 )
-async def test_what_is_wrong_in_a_file_is_named(tmp_path: Path, changes: dict[str, Any], problem: str) -> None:
+async def test_what_is_wrong_in_a_file_is_named(
+    tmp_path: Path, changes: dict[str, Any], problem: str
+) -> None:
     """The error has the file, the section and the key."""
     file = kubeconfig(tmp_path / "config", **changes)
     with pytest.raises(CredentialsError, match=problem) as caught:
@@ -236,7 +276,11 @@ async def test_a_file_that_is_none(tmp_path: Path) -> None:
 async def test_an_exec_plugin_is_asked(tmp_path: Path) -> None:
     """The token of an exec plugin is used."""
     answer = {"token": "from-plugin", "expirationTimestamp": "2100-01-01T00:00:00Z"}
-    credential = {"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": answer}
+    credential = {
+        "apiVersion": "client.authentication.k8s.io/v1",
+        "kind": "ExecCredential",
+        "status": answer,
+    }
     command = script(tmp_path / "plugin", f"import json; print(json.dumps({credential!r}))")
     async with FakeApiServer(token="from-plugin") as server:
         clusters = [{"name": "prod", "cluster": {"server": server.url}}]
@@ -273,7 +317,10 @@ def test_nothing_heavy_is_imported() -> None:
 @pytest.mark.controlplane
 async def test_a_real_server_takes_our_credentials(control_plane: Any) -> None:
     """A token and a client certificate of a kubeconfig are good; a token that is wrong is Unauthorized."""
-    for file in (control_plane.kubeconfig, control_plane.certificate_kubeconfig("root", "system:masters")):
+    for file in (
+        control_plane.kubeconfig,
+        control_plane.certificate_kubeconfig("root", "system:masters"),
+    ):
         async with Client(await load(file)) as client:
             assert await client.get(NAMESPACE, "default")
     wrong = yaml.safe_load(control_plane.kubeconfig.read_text())

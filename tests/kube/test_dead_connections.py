@@ -59,12 +59,18 @@ class Following:
 @asynccontextmanager
 async def following(**watches: Any) -> AsyncIterator[Following]:
     """Run a Watch on a fake API server whose watches are like this."""
-    async with FakeApiServer() as server, Client(server.endpoint) as client, asyncio.TaskGroup() as group:
+    async with (
+        FakeApiServer() as server,
+        Client(server.endpoint) as client,
+        asyncio.TaskGroup() as group,
+    ):
         for name, value in watches.items():
             setattr(server.watches, name, value)
         loop, store = asyncio.get_running_loop(), Store(CONFIG_MAP)
         assert isinstance(loop, HurriedLoop)
-        watch = Watch(client, CONFIG_MAP, store, monotonic=loop.time, uniform=lambda low, high: high)
+        watch = Watch(
+            client, CONFIG_MAP, store, monotonic=loop.time, uniform=lambda low, high: high
+        )
         following = Following(server, store, watch)
         running = group.create_task(watch.run())
         await store.synced.wait()

@@ -33,14 +33,18 @@ def status(reason: str = "", message: str = "why", **details: Any) -> dict[str, 
         (504, "Timeout", errors.ServerError, True),
     ],
 )
-def test_each_code_has_its_type(code: int, reason: str, kind: type[errors.ApiError], retryable: bool) -> None:
+def test_each_code_has_its_type(
+    code: int, reason: str, kind: type[errors.ApiError], retryable: bool
+) -> None:
     """The type says what went wrong and whether to try again."""
     error = error_for(code, status(reason))
     assert type(error) is kind
     assert (error.code, error.retryable, error.message) == (code, retryable, "why")
 
 
-@pytest.mark.parametrize("answer", [None, {}, {"kind": "Pod"}, {"kind": "Status"}, {"kind": "Status", "details": None}])
+@pytest.mark.parametrize(
+    "answer", [None, {}, {"kind": "Pod"}, {"kind": "Status"}, {"kind": "Status", "details": None}]
+)
 def test_an_answer_need_not_be_a_status(answer: object) -> None:
     """A proxy's page, or half a Status, still gives an error with the code."""
     assert str(error_for(502, answer)) == "502 Unknown: an answer without a Status"
@@ -50,13 +54,18 @@ def test_a_resource_that_is_not_served_is_named_as_such():
     """An API server without the CRD answers 404 in plain text; people want to know what is missing."""
     error = error_for(404, None)
     assert isinstance(error, errors.NotFound)
-    assert str(error) == "404 NotFound: the server has no such resource; is its CustomResourceDefinition installed?"
+    assert (
+        str(error)
+        == "404 NotFound: the server has no such resource; is its CustomResourceDefinition installed?"
+    )
 
 
 @pytest.mark.parametrize("code", [400, 403, 422])
 def test_what_a_webhook_denies_may_be_allowed_later(code: int) -> None:
     """Its rules are no property of the object, whatever code it, or the API server in its place, answers with."""
-    error = error_for(code, status("", 'admission webhook "policy.example.com" denied the request: not today'))
+    error = error_for(
+        code, status("", 'admission webhook "policy.example.com" denied the request: not today')
+    )
     assert (type(error), error.code, error.retryable) == (errors.Forbidden, code, True)
 
 
@@ -69,7 +78,9 @@ def test_another_uid_is_a_conflict() -> None:
 def test_what_was_sent_is_not_quoted() -> None:
     """The server's texts quote whole objects; ours do not, in the message or in a cause."""
     quoted = 'patch: Invalid value: "{\\"data\\":{\\"password\\":\\"hunter2\\"}}": cannot be read ({"data":{"pass ...)'
-    error = error_for(422, status("Invalid", quoted, causes=[{"field": "patch", "message": quoted}]))
+    error = error_for(
+        422, status("Invalid", quoted, causes=[{"field": "patch", "message": quoted}])
+    )
     assert "hunter2" not in f"{error}{error.details}"
     assert error.message == 'patch: Invalid value: "{…}": cannot be read ('
 
@@ -81,7 +92,16 @@ def test_a_long_message_is_cut() -> None:
 
 @pytest.mark.parametrize(
     ("header", "expected"),
-    [("0", 0), ("1", 1), ("86400", 86400), (None, None), ("soon", None), ("", None), ("-1", None), ("1.5", None)],
+    [
+        ("0", 0),
+        ("1", 1),
+        ("86400", 86400),
+        (None, None),
+        ("soon", None),
+        ("", None),
+        ("-1", None),
+        ("1.5", None),
+    ],
 )
 def test_retry_after(header: str | None, expected: float | None) -> None:
     """Seconds are read, garbage is nothing."""

@@ -17,7 +17,10 @@ from tests.kube.conftest import CONFIG_MAP, DEPLOYMENT
 async def place(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
     """A kubeconfig and a namespace of each API server."""
     if request.param == "real":
-        yield request.getfixturevalue("control_plane").kubeconfig, request.getfixturevalue("namespace")
+        yield (
+            request.getfixturevalue("control_plane").kubeconfig,
+            request.getfixturevalue("namespace"),
+        )
         return
     async with FakeApiServer(token="token") as server:
         file = tmp_path / "config"
@@ -63,7 +66,9 @@ async def test_two_clients_agree(kubernetes: Any, place: tuple[Path, str]) -> No
         assert caught.value.status == 409
         with pytest.raises(Conflict):
             await ours.replace(CONFIG_MAP, read)
-        listed = await theirs.list_namespaced_config_map(namespace, field_selector="metadata.name=one")
+        listed = await theirs.list_namespaced_config_map(
+            namespace, field_selector="metadata.name=one"
+        )
         assert [item.metadata.uid for item in listed.items] == [created.metadata.uid]
         await theirs.delete_namespaced_config_map("one", namespace)
         found = [each["metadata"]["name"] async for each in ours.list(CONFIG_MAP, namespace)]
@@ -79,7 +84,9 @@ async def test_a_typed_object_survives_the_way(kubernetes: Any, place: tuple[Pat
     configuration = kubernetes.client.Configuration()
     await kubernetes.config.load_kube_config(str(file), client_configuration=configuration)
     async with Client(await load(file)) as ours, kubernetes.client.ApiClient(configuration) as api:
-        await ours.create(DEPLOYMENT, {"metadata": {"name": "one", "namespace": namespace}, "spec": spec})
+        await ours.create(
+            DEPLOYMENT, {"metadata": {"name": "one", "namespace": namespace}, "spec": spec}
+        )
         found = await kubernetes.client.AppsV1Api(api).read_namespaced_deployment("one", namespace)
         await ours.delete(DEPLOYMENT, "one", namespace)
     assert (found.kind, found.spec.replicas, found.metadata.generation) == ("Deployment", 2, 1)

@@ -54,7 +54,9 @@ async def passing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
 
 
 @asynccontextmanager
-async def proxying(security: ssl.SSLContext | None = None, **options: bytes) -> AsyncIterator[HttpProxy]:
+async def proxying(
+    security: ssl.SSLContext | None = None, **options: bytes
+) -> AsyncIterator[HttpProxy]:
     """Run a proxy."""
     proxy = HttpProxy(**options)
     tasks = set[asyncio.Task[None]]()
@@ -85,7 +87,9 @@ async def test_tls_goes_through_a_tunnel(tmp_path: Path, scheme: str) -> None:
         proxying(context if scheme == "https" else None) as proxy,
     ):
         address = f"{scheme}://me:p%40ss@127.0.0.1:{proxy.port}"
-        endpoint = Endpoint(server.url, security, static_token("hunter2"), "default", "api.example.test", address)
+        endpoint = Endpoint(
+            server.url, security, static_token("hunter2"), "default", "api.example.test", address
+        )
         async with through(endpoint) as transport:
             for _ in range(2):
                 assert await transport.request("GET", "/") == b'{"a": 1}'
@@ -100,17 +104,24 @@ async def test_plain_http_is_asked_of_the_proxy() -> None:
     """By the whole address, with who asks it."""
     async with answering([GOOD]) as proxy:
         address = proxy.url.replace("//", "//me:pass@")
-        async with through(Endpoint("http://api.example.test:8001/base", proxy=address)) as transport:
+        async with through(
+            Endpoint("http://api.example.test:8001/base", proxy=address)
+        ) as transport:
             assert await transport.request("GET", "/x") == b'{"a": 1}'
     line, *headers = proxy.requests[0][1].decode().splitlines()
     assert line == "GET http://api.example.test:8001/base/x HTTP/1.1"
-    assert {"Host: api.example.test:8001", "Proxy-Authorization: Basic bWU6cGFzcw=="} <= set(headers)
+    assert {"Host: api.example.test:8001", "Proxy-Authorization: Basic bWU6cGFzcw=="} <= set(
+        headers
+    )
 
 
 @pytest.mark.parametrize(
     ("answer", "why"),
     [
-        (b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n", "the proxy answered 407"),
+        (
+            b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n",
+            "the proxy answered 407",
+        ),
         (b"SSH-2.0-OpenSSH_9.2\r\n", "invalid HTTP response"),
         (b"", "the connection closed before the response was complete"),
     ],

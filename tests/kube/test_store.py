@@ -14,7 +14,12 @@ NODE = Resource("", "v1", "nodes", "Node", namespaced=False)
 
 def widget(name: str = "one", version: int = 1, **fields: Any) -> dict[str, Any]:
     """Return an object as a watch brings it."""
-    metadata = {"namespace": "a", "name": name, "uid": f"uid-{name}", "resourceVersion": str(version)}
+    metadata = {
+        "namespace": "a",
+        "name": name,
+        "uid": f"uid-{name}",
+        "resourceVersion": str(version),
+    }
     return {"metadata": metadata | fields.pop("metadata", {}), **fields}
 
 
@@ -59,7 +64,12 @@ def test_an_entry_knows_what_predicates_ask() -> None:
         "managedFields": [{"manager": "m"}],
     }
     entry = entry_of(widget(version=7, metadata=metadata))
-    assert (entry.uid, entry.resource_version, entry.generation, entry.deleting) == ("uid-one", 7, 3, True)
+    assert (entry.uid, entry.resource_version, entry.generation, entry.deleting) == (
+        "uid-one",
+        7,
+        3,
+        True,
+    )
     assert entry.labels == {"x": "y"}
     assert entry.owner == Owner("v1", "B", "b", "2")
     assert "managedFields" not in entry.object["metadata"]
@@ -117,5 +127,9 @@ def test_a_listing_that_ended_is_over() -> None:
     store.end_listing(2)
     store.put(widget("gone", version=3))
     store.end_listing(4)
-    assert told == [("added", "a/one", True), ("deleted", "a/gone", True), ("added", "a/gone", False)]
+    assert told == [
+        ("added", "a/one", True),
+        ("deleted", "a/gone", True),
+        ("added", "a/gone", False),
+    ]
     assert store.keys() == ["a/one", "a/gone"]

@@ -29,13 +29,18 @@ def chunk(data: bytes) -> bytes:
 
 async def watched(found: list[bytes], *pieces: bytes) -> None:
     """Add the lines of a watch whose response arrives in these pieces to what was found."""
-    async with answering(pieces) as server, client(server.url) as transport, transport.lines("/") as stream:
+    async with (
+        answering(pieces) as server,
+        client(server.url) as transport,
+        transport.lines("/") as stream,
+    ):
         async for lines in stream:
             found += lines
 
 
 @pytest.mark.parametrize(
-    ("method", "again"), [("GET", True), ("PUT", True), ("DELETE", True), ("PATCH", False), ("POST", False)]
+    ("method", "again"),
+    [("GET", True), ("PUT", True), ("DELETE", True), ("PATCH", False), ("POST", False)],
 )
 async def test_a_kept_connection_that_the_server_closed(method: str, again: bool) -> None:
     """An idempotent request is sent again on a new connection; any other may have been heard, and is not."""
@@ -45,7 +50,9 @@ async def test_a_kept_connection_that_the_server_closed(method: str, again: bool
         if again:
             assert await transport.request(method, "/", body=body) == b'{"a": 1}'
         else:
-            with pytest.raises(Unreachable, match="the connection closed before the response was complete"):
+            with pytest.raises(
+                Unreachable, match="the connection closed before the response was complete"
+            ):
                 await transport.request(method, "/", body=body)
     assert [number for number, _ in server.requests] == [0, 0, 1][: 3 if again else 2]
 
@@ -53,7 +60,9 @@ async def test_a_kept_connection_that_the_server_closed(method: str, again: bool
 async def test_a_request_says_what_it_needs() -> None:
     """The path as it is, a user agent, no compression, and the type of the body."""
     async with answering([GOOD]) as server, client(f"{server.url}/base") as transport:
-        await transport.request("PATCH", "/x%3Ay?a=b%2Cc", body=b"{}", content_type="application/apply-patch+yaml")
+        await transport.request(
+            "PATCH", "/x%3Ay?a=b%2Cc", body=b"{}", content_type="application/apply-patch+yaml"
+        )
     head, _, body = server.requests[0][1].decode().partition("\r\n\r\n")
     line, *headers = head.splitlines()
     assert (line, body) == ("PATCH /base/x%3Ay?a=b%2Cc HTTP/1.1", "{}")
@@ -88,20 +97,26 @@ async def test_the_gate_is_asked_as_the_body_is_sent() -> None:
     assert [request.split()[1] for _, request in server.requests] == [b"/sent"]
 
 
-@pytest.mark.parametrize("answer", [b"SSH-2.0-OpenSSH_9.2\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: some\r\n\r\n"])
+@pytest.mark.parametrize(
+    "answer", [b"SSH-2.0-OpenSSH_9.2\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: some\r\n\r\n"]
+)
 async def test_a_server_that_does_not_speak_http(answer: bytes) -> None:
     """The error says so."""
     async with answering([answer]) as server, client(server.url) as transport:
         with pytest.raises(Unreachable) as caught:
             await transport.request("GET", "/")
-    assert str(caught.value) == f"cannot reach the API server at {server.url}: invalid HTTP response"
+    assert (
+        str(caught.value) == f"cannot reach the API server at {server.url}: invalid HTTP response"
+    )
 
 
 def test_a_vanished_peer_is_noticed() -> None:
     """Sockets have TCP keep-alive, where the platform has its options."""
     with keep_alive_socket((socket.AF_INET, socket.SOCK_STREAM, 0, "", ("127.0.0.1", 1))) as made:
         assert made.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
-        found = {name: made.getsockopt(socket.IPPROTO_TCP, getattr(socket, name)) for name in KEEP_ALIVE}
+        found = {
+            name: made.getsockopt(socket.IPPROTO_TCP, getattr(socket, name)) for name in KEEP_ALIVE
+        }
     assert found == KEEP_ALIVE
 
 
@@ -125,8 +140,14 @@ async def test_a_stream_that_breaks_is_a_failure() -> None:
 @pytest.mark.parametrize(
     ("head", "problem"),
     [
-        (HEAD.replace(b"200 OK", b"503 Unavailable\r\nRetry-After: 7"), "503 Unknown: an answer without a Status"),
-        (HEAD.replace(b"json", b"html"), "200 NotJSON: the response has type application/html, not JSON"),
+        (
+            HEAD.replace(b"200 OK", b"503 Unavailable\r\nRetry-After: 7"),
+            "503 Unknown: an answer without a Status",
+        ),
+        (
+            HEAD.replace(b"json", b"html"),
+            "200 NotJSON: the response has type application/html, not JSON",
+        ),
     ],
 )
 async def test_a_stream_that_is_refused_is_none(head: bytes, problem: str) -> None:
@@ -141,8 +162,13 @@ async def test_leaving_a_stream_does_not_wait_for_the_server(tmp_path: Path) -> 
     """A server that hangs sends no TLS farewell; the connection is aborted, and the client's others are closed."""
     context, authority = serving(tmp_path, "127.0.0.1")
     endpoint = Endpoint("", ssl=tls("test", authorities=authority.read_bytes()))
-    async with answering([GOOD], [HEAD + chunk(b"one\n"), SILENCE], tls=context) as server, asyncio.timeout(5):
-        async with Transport(endpoint._replace(url=server.url), user_agent="test/1", timeout=10) as transport:
+    async with (
+        answering([GOOD], [HEAD + chunk(b"one\n"), SILENCE], tls=context) as server,
+        asyncio.timeout(5),
+    ):
+        async with Transport(
+            endpoint._replace(url=server.url), user_agent="test/1", timeout=10
+        ) as transport:
             await transport.request("GET", "/")
             async with transport.lines("/") as stream:
                 assert await anext(stream) == [b"one"]

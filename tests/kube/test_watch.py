@@ -70,7 +70,9 @@ async def client(server: FakeApiServer) -> AsyncIterator[Client]:
 
 
 @asynccontextmanager
-async def following(client: Client, resource: Resource = CONFIG_MAP, **options: Any) -> AsyncIterator[Following]:
+async def following(
+    client: Client, resource: Resource = CONFIG_MAP, **options: Any
+) -> AsyncIterator[Following]:
     """Run a Watch."""
     follower = Following(client, resource, **options)
     async with asyncio.TaskGroup() as group:
@@ -81,7 +83,9 @@ async def following(client: Client, resource: Resource = CONFIG_MAP, **options: 
 
 def put(server: FakeApiServer, name: str, **data: str) -> dict[str, Any]:
     """Let somebody else create a ConfigMap."""
-    return server.create(CONFIG_MAP, {"metadata": {"name": name, "namespace": "default"}, "data": data})
+    return server.create(
+        CONFIG_MAP, {"metadata": {"name": name, "namespace": "default"}, "data": data}
+    )
 
 
 def watching(number: int) -> Any:
@@ -124,12 +128,16 @@ async def test_changes_follow(server: FakeApiServer, client: Client) -> None:
         assert follower.store.get("default/one") is None
 
 
-async def test_who_is_told_knows_how_far_the_store_is(server: FakeApiServer, client: Client) -> None:
+async def test_who_is_told_knows_how_far_the_store_is(
+    server: FakeApiServer, client: Client
+) -> None:
     """At the moment of an event, and of what a new list shows to be gone, the store's version is past it."""
     reached: list[tuple[str, int]] = []
     async with following(client) as follower:
         store = follower.store
-        store.subscribers.append(lambda change: reached.append((change.kind, store.resource_version)))
+        store.subscribers.append(
+            lambda change: reached.append((change.kind, store.resource_version))
+        )
         await follower.synced()
         await server.requests.until(watching(1))
         made = put(server, "one")
@@ -144,7 +152,12 @@ async def test_who_is_told_knows_how_far_the_store_is(server: FakeApiServer, cli
         server.expire_watches()
         await follower.next()
     first = int(made["metadata"]["resourceVersion"])
-    assert reached == [("added", first), ("deleted", first + 1), ("added", first + 2), ("deleted", first + 3)]
+    assert reached == [
+        ("added", first),
+        ("deleted", first + 1),
+        ("added", first + 2),
+        ("deleted", first + 3),
+    ]
 
 
 async def test_bookmarks_move_the_version(server: FakeApiServer, client: Client) -> None:
@@ -161,7 +174,9 @@ async def test_bookmarks_move_the_version(server: FakeApiServer, client: Client)
 
 
 @pytest.mark.parametrize("end", ["close_watches", "cut_watches"])
-async def test_a_broken_watch_goes_on_where_it_was(server: FakeApiServer, client: Client, end: str) -> None:
+async def test_a_broken_watch_goes_on_where_it_was(
+    server: FakeApiServer, client: Client, end: str
+) -> None:
     """Whether it ends properly or in the middle of a line: nothing is listed again, and nothing is missed."""
     async with following(client) as follower:
         await follower.synced()
@@ -176,7 +191,9 @@ async def test_a_broken_watch_goes_on_where_it_was(server: FakeApiServer, client
 
 
 @pytest.mark.parametrize("way", ["status", "event"])
-async def test_an_expired_version_is_listed_anew(server: FakeApiServer, client: Client, way: str) -> None:
+async def test_an_expired_version_is_listed_anew(
+    server: FakeApiServer, client: Client, way: str
+) -> None:
     """After 410, as a status or in the stream, what vanished is deleted and what has another uid is another object."""
     for name in ("kept", "deleted", "again"):
         put(server, name)
@@ -231,7 +248,9 @@ async def test_a_list_that_changes_too_fast_is_read_at_once(
         {"code": 200, "garbage": '{"type":"ERROR","object":{"kind":"Status","code":500}}\n'},
     ],
 )
-async def test_failures_are_waited_out_ever_longer(server: FakeApiServer, client: Client, answer: Any) -> None:
+async def test_failures_are_waited_out_ever_longer(
+    server: FakeApiServer, client: Client, answer: Any
+) -> None:
     """Whatever is no answer of the API is no event; the pauses double up to 30 s."""
     server.fail(7, **answer, watch=True)
     async with following(client) as follower:
@@ -242,7 +261,9 @@ async def test_failures_are_waited_out_ever_longer(server: FakeApiServer, client
         assert follower.watch.problem is None
 
 
-@pytest.mark.parametrize(("asked", "waited"), [("7", 7), ("0", 0.8), ("86400", 60), ("soon", 0.8), ("-5", 0.8)])
+@pytest.mark.parametrize(
+    ("asked", "waited"), [("7", 7), ("0", 0.8), ("86400", 60), ("soon", 0.8), ("-5", 0.8)]
+)
 async def test_the_server_says_how_long_to_wait(
     server: FakeApiServer, client: Client, asked: str, waited: float
 ) -> None:
@@ -253,7 +274,9 @@ async def test_the_server_says_how_long_to_wait(
     assert follower.delays == [waited]
 
 
-async def test_a_watch_that_ends_at_once_is_a_failure(server: FakeApiServer, client: Client) -> None:
+async def test_a_watch_that_ends_at_once_is_a_failure(
+    server: FakeApiServer, client: Client
+) -> None:
     """A server that closes every watch as soon as it is open is not asked in a hot loop."""
     async with following(client) as follower:
         await server.requests.until(watching(1))
@@ -263,7 +286,9 @@ async def test_a_watch_that_ends_at_once_is_a_failure(server: FakeApiServer, cli
     assert follower.delays == [0.8, 1.6, 3.2]
 
 
-async def test_a_resource_that_is_gone_has_no_objects(server: FakeApiServer, client: Client) -> None:
+async def test_a_resource_that_is_gone_has_no_objects(
+    server: FakeApiServer, client: Client
+) -> None:
     """When its CRD is deleted all is deleted, and when the CRD comes back what then exists is listed."""
     gizmo = {"metadata": {"name": "one", "namespace": "default"}, "spec": {"size": 1}}
     server.create(CRD, deepcopy(GIZMO_CRD))
@@ -288,7 +313,9 @@ async def test_a_resource_that_is_gone_has_no_objects(server: FakeApiServer, cli
 
 
 @pytest.mark.parametrize("discovery", ["good", "HTML", "none"])
-async def test_a_404_alone_empties_nothing(server: FakeApiServer, client: Client, discovery: str) -> None:
+async def test_a_404_alone_empties_nothing(
+    server: FakeApiServer, client: Client, discovery: str
+) -> None:
     """A load balancer's 404 on a watch deletes no object unless discovery says that the resource is gone."""
     put(server, "one")
     async with following(client) as follower:
@@ -322,7 +349,9 @@ async def test_a_watch_that_ends_without_a_word_is_listed_anew(
     assert requested(server.requests) == ["list", version, "list", version]
 
 
-async def test_an_absent_server_is_tried_every_few_seconds(server: FakeApiServer, client: Client) -> None:
+async def test_an_absent_server_is_tried_every_few_seconds(
+    server: FakeApiServer, client: Client
+) -> None:
     """While the server is unreachable the pauses stay short; afterwards the watch resumes at its version."""
     async with following(client) as follower:
         await follower.synced()
@@ -331,7 +360,10 @@ async def test_an_absent_server_is_tried_every_few_seconds(server: FakeApiServer
         await server.stop()
         await follower.failures(5)
         assert max(follower.delays) == 5
-        assert follower.watch.problem == f"cannot reach the API server at {server.url}: connection refused"
+        assert (
+            follower.watch.problem
+            == f"cannot reach the API server at {server.url}: connection refused"
+        )
         put(server, "two")
         await server.start()
         assert await follower.next() == ("added", "default/two")
@@ -367,8 +399,13 @@ async def test_metadata_alone_is_kept(server: FakeApiServer, client: Client) -> 
 async def test_a_watch_can_be_of_a_part(server: FakeApiServer, client: Client) -> None:
     """Namespace and selectors choose what is followed, in the list and after."""
     put(server, "one")
-    server.create(CONFIG_MAP, {"metadata": {"name": "two", "namespace": "default", "labels": {"app": "x"}}})
-    server.create(CONFIG_MAP, {"metadata": {"name": "three", "namespace": "kube-system", "labels": {"app": "x"}}})
+    server.create(
+        CONFIG_MAP, {"metadata": {"name": "two", "namespace": "default", "labels": {"app": "x"}}}
+    )
+    server.create(
+        CONFIG_MAP,
+        {"metadata": {"name": "three", "namespace": "kube-system", "labels": {"app": "x"}}},
+    )
     async with following(client, namespace="default", labels="app=x") as follower:
         await follower.synced()
         assert follower.store.keys() == ["default/two"]
@@ -397,7 +434,10 @@ async def test_a_killed_api_server_is_found_again(own_control_plane: Any) -> Non
             await client.delete(CONFIG_MAP, "deleted", "default")
             await client.create(CONFIG_MAP, {"metadata": {"name": "new", "namespace": "default"}})
             told = []
-            while ("added", "default/new") not in told or ("deleted", "default/deleted") not in told:
+            while ("added", "default/new") not in told or (
+                "deleted",
+                "default/deleted",
+            ) not in told:
                 told.append(await follower.next())
             assert time.monotonic() - ready < 10
             assert {"default/kept", "default/new"} <= set(follower.store.keys())

@@ -1,7 +1,7 @@
 """`python -m tests.policies.api_lifecycles` writes webhook/policies/_api_lifecycles.py from the markers of k8s.io/api.
 
-Kubernetes generates them into every version of an API: the releases that introduced, deprecated and removed each type.
-The version of the module is the one that tests/controlplane/helm/go.mod pins.
+Kubernetes generates them into every version of an API: the releases that introduced, deprecated and
+removed each type. The version of the module is the one that tests/controlplane/helm/go.mod pins.
 """
 
 import json
@@ -25,7 +25,12 @@ LATEST = "1.{minor}"  # the release of Kubernetes that the markers are from
 # releases of Kubernetes 1 that deprecated and removed it.
 LIFECYCLES = (
 '''
-NO_RESOURCES = {"AdmissionReview", "APIGroupDiscovery", "DeploymentRollback", "Scale"}  # kinds that are never created
+NO_RESOURCES = {
+    "AdmissionReview",
+    "APIGroupDiscovery",
+    "DeploymentRollback",
+    "Scale",
+}  # kinds that are never created
 METHOD = re.compile(r"func \(in \*(\w+)\) APILifecycle(\w+)\(\) \(.*?\{\s*return (?:1, )?(.*)")
 
 
@@ -54,7 +59,11 @@ class Lifecycle:
 def table() -> str:
     """Return the module's text."""
     answer = subprocess.run(
-        ["go", "mod", "download", "-json", "k8s.io/api"], cwd=MODULE, capture_output=True, text=True, check=True
+        ["go", "mod", "download", "-json", "k8s.io/api"],
+        cwd=MODULE,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     module = json.loads(answer.stdout)
     latest = int(module["Version"].split(".")[1])
@@ -62,7 +71,9 @@ def table() -> str:
     lines = [
         f"{before}{kinds}{after}\n"
         for key, same in groupby(sorted(rows, key=_key), _key)
-        for before, after in [(f'    ("{key[0]}", "', f'", "{_short(*key[:2])}", {key[2]}, {key[3]}),')]
+        for before, after in [
+            (f'    ("{key[0]}", "', f'", "{_short(*key[:2])}", {key[2]}, {key[3]}),')
+        ]
         for kinds in wrap(" ".join(sorted(row[1] for row in same)), LINE - len(before) - len(after))
     ]
     return "".join([HEAD.format(minor=latest), *lines, ")\n"])
@@ -85,7 +96,9 @@ def _lifecycles(root: Path) -> Iterator[Lifecycle]:
             found.setdefault(kind, {})[what] = value
         for kind, marks in found.items():
             if group and kind not in NO_RESOURCES and not kind.endswith(("List", "Options")):
-                deprecated, removed = (int(marks.get(what, NEVER)) for what in ("Deprecated", "Removed"))
+                deprecated, removed = (
+                    int(marks.get(what, NEVER)) for what in ("Deprecated", "Removed")
+                )
                 yield Lifecycle(group[1], file.parent.name, kind, deprecated, removed)
 
 
@@ -93,13 +106,25 @@ def _rows(known: list[Lifecycle], latest: int) -> Iterator[tuple[str, str, str, 
     """Yield what is deprecated, with what to use instead; a date without anything to use instead is a guess yet."""
     for old in known:
         later = [each for each in known if each.kind == old.kind and each.removed > old.removed]
-        instead = max((each for each in later if _replaces(each, old)), key=lambda each: each.maturity, default=None)
+        instead = max(
+            (each for each in later if _replaces(each, old)),
+            key=lambda each: each.maturity,
+            default=None,
+        )
         if old.deprecated <= latest and (instead or old.removed <= latest):
-            yield old.api_version, old.kind, instead.api_version if instead else "", old.deprecated, old.removed
+            yield (
+                old.api_version,
+                old.kind,
+                instead.api_version if instead else "",
+                old.deprecated,
+                old.removed,
+            )
 
 
 def _replaces(new: Lifecycle, old: Lifecycle) -> bool:
-    return new.group == old.group or (old.group == "extensions" and new.group in ("apps", "networking.k8s.io"))
+    return new.group == old.group or (
+        old.group == "extensions" and new.group in ("apps", "networking.k8s.io")
+    )
 
 
 if __name__ == "__main__":

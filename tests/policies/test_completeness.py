@@ -33,7 +33,8 @@ def test_every_policy_is_tried_in_every_way():
 def test_the_example_of_contributing_is_whole(tmp_path):
     """A copy of it starts with passing and complete cases."""
     module, cases = (
-        textwrap.dedent(text) for text in re.findall(r"^   ```(?:python|yaml)\n(.*?)^   ```", PAGE.read_text(), BLOCKS)
+        textwrap.dedent(text)
+        for text in re.findall(r"^   ```(?:python|yaml)\n(.*?)^   ```", PAGE.read_text(), BLOCKS)
     )
     space: dict[str, Any] = {}
     exec(compile(module, str(PAGE), "exec"), space)
@@ -57,11 +58,17 @@ def untried(policy: Policy, cases: Path) -> list[str]:
         missing.append("a case that is denied")
     if policy.mutate is not None and not any(each.patched for each in found):
         missing.append("a case that is patched")
-    spread = [case for case in file.cases if case.each == "pods" or len(case.each or ()) >= MANY_KINDS]
+    spread = [
+        case for case in file.cases if case.each == "pods" or len(case.each or ()) >= MANY_KINDS
+    ]
     if policy.kinds == "pods" and not any(case.expect != "allowed" for case in spread):
         missing.append("a finding in every pod template")
     params = [file.params, *(case.params for case in file.cases if case.params is not None)]
-    missing += [f"parameter {name}" for name in policy.params.model_fields if not any(name in each for each in params)]
+    missing += [
+        f"parameter {name}"
+        for name in policy.params.model_fields
+        if not any(name in each for each in params)
+    ]
     updates = (case.old_object is not None or case.old_pod is not None for case in file.cases)
     if "UPDATE" in policy.operations and not any(updates) and policy.kinds != "exec":
         missing.append("an update")

@@ -17,7 +17,16 @@ pytestmark = pytest.mark.controlplane
 
 GPU, HUGE = "example.com/gpu", "hugepages-2Mi"
 BOTH: list[dict[str, Any]] = [  # denied by both, or allowed
-    {"resources": {"limits": {"cpu": "1", GPU: 1, "kubernetes.io/gpu": "1500m", "ephemeral-storage": "1500m"}}},
+    {
+        "resources": {
+            "limits": {
+                "cpu": "1",
+                GPU: 1,
+                "kubernetes.io/gpu": "1500m",
+                "ephemeral-storage": "1500m",
+            }
+        }
+    },
     {"resources": {"requests": {"cpu": 2}, "limits": {"cpu": "1"}}},
     {"resources": {"requests": {"cpu": "-1"}}},
     {"resources": {"requests": {"cpu": "100m"}, "limits": {"memory": "0"}}},
@@ -32,8 +41,18 @@ BOTH: list[dict[str, Any]] = [  # denied by both, or allowed
     {"resources": {"requests": {"kubernetes.io/gpu": 1}, "limits": {"kubernetes.io/gpu": 2}}},
     {"securityContext": {"privileged": True}},
     {"securityContext": {"privileged": True, "allowPrivilegeEscalation": False}},
-    {"securityContext": {"capabilities": {"add": ["CAP_SYS_ADMIN"]}, "allowPrivilegeEscalation": False}},
-    {"securityContext": {"capabilities": {"add": ["SYS_ADMIN"]}, "allowPrivilegeEscalation": False}},
+    {
+        "securityContext": {
+            "capabilities": {"add": ["CAP_SYS_ADMIN"]},
+            "allowPrivilegeEscalation": False,
+        }
+    },
+    {
+        "securityContext": {
+            "capabilities": {"add": ["SYS_ADMIN"]},
+            "allowPrivilegeEscalation": False,
+        }
+    },
     {"securityContext": {"runAsUser": 0, "runAsNonRoot": True}},
     {"securityContext": {"runAsUser": -1}},
     {"securityContext": {"runAsUser": 2147483647}},
@@ -50,13 +69,20 @@ BOTH: list[dict[str, Any]] = [  # denied by both, or allowed
     {"env": [{"name": "A=B"}]},
     {"env": [{"name": "\u00e4"}]},
     {"env": [{"name": "a\tb"}]},
-    {"env": [{"name": "A", "value": "1", "valueFrom": {"secretKeyRef": {"name": "a", "key": "b"}}}]},
+    {
+        "env": [
+            {"name": "A", "value": "1", "valueFrom": {"secretKeyRef": {"name": "a", "key": "b"}}}
+        ]
+    },
     {"env": [{"name": "A", "valueFrom": {"configMapKeyRef": {"name": "a", "key": "b"}}}]},
     {"env": [{"name": "A", "valueFrom": {}}]},
     {"env": [{"name": "A", "valueFrom": {"secretKeyRef": {"name": "a"}}}]},
     {"env": [{"name": "A", "valueFrom": {"secretKeyRef": {"key": "b"}}}]},
 ]
-STRICTER: list[dict[str, Any]] = [{"image": " nginx"}, {"image": "nginx\n"}]  # the API server denies the pods
+STRICTER: list[dict[str, Any]] = [
+    {"image": " nginx"},
+    {"image": "nginx\n"},
+]  # the API server denies the pods
 LOOSER: list[dict[str, Any]] = [  # the condition Ready has the API server's message
     {"resources": {"limits": {HUGE: "4Mi"}}},
     {"resources": {"limits": {HUGE: "3Mi", "cpu": 1}}},
@@ -72,7 +98,10 @@ LOOSER: list[dict[str, Any]] = [  # the condition Ready has the API server's mes
 def test_the_api_server_agrees(control_plane: ControlPlane, namespace: str) -> None:
     """It denies the same containers in a Deployment, with a few listed exceptions."""
     api = Api(control_plane.url, control_plane.ca_file, control_plane.token)
-    path, engine = f"/apis/apps/v1/namespaces/{namespace}/deployments?dryRun=All", Engine(load([], catalogue()))
+    path, engine = (
+        f"/apis/apps/v1/namespaces/{namespace}/deployments?dryRun=All",
+        Engine(load([], catalogue())),
+    )
 
     def is_taken(container: dict[str, Any]) -> bool:
         deployment = smallest("Deployment")
@@ -85,7 +114,9 @@ def test_the_api_server_agrees(control_plane: ControlPlane, namespace: str) -> N
     def is_allowed(container: dict[str, Any]) -> bool:
         webapp = smallest("WebApp")
         webapp["spec"] |= container
-        return ask(engine, Admission(object=webapp, namespace=namespace), {NAMESPACE_LABELS: {}}).allowed
+        return ask(
+            engine, Admission(object=webapp, namespace=namespace), {NAMESPACE_LABELS: {}}
+        ).allowed
 
     everything = [*BOTH, *STRICTER, *LOOSER]
     assert [each for each in everything if is_taken(each) and not is_allowed(each)] == STRICTER

@@ -36,15 +36,25 @@ def found(sent: str) -> list[str]:
 
 def test_what_was_sent_counts():
     """The object came as batch/v1, but somebody wrote batch/v1beta1."""
-    assert found("v1beta1") == ["apiVersion: batch/v1beta1 CronJob; Kubernetes 1.25 removed it. Use batch/v1."]
+    assert found("v1beta1") == [
+        "apiVersion: batch/v1beta1 CronJob; Kubernetes 1.25 removed it. Use batch/v1."
+    ]
     assert found("v1") == []
 
 
 @pytest.mark.parametrize(
     ("api_version", "kind", "said"),
     [
-        ("extensions/v1beta1", "PodSecurityPolicy", "Kubernetes 1.16 removed it. Remove the object."),
-        ("authentication.k8s.io/v1beta1", "TokenReview", "Kubernetes 1.22 removed it. Use authentication.k8s.io/v1."),
+        (
+            "extensions/v1beta1",
+            "PodSecurityPolicy",
+            "Kubernetes 1.16 removed it. Remove the object.",
+        ),
+        (
+            "authentication.k8s.io/v1beta1",
+            "TokenReview",
+            "Kubernetes 1.22 removed it. Use authentication.k8s.io/v1.",
+        ),
         (
             "authorization.k8s.io/v1beta1",
             "SubjectAccessReview",
@@ -60,7 +70,11 @@ def test_what_was_sent_counts():
             "ClusterTrustBundle",
             "Kubernetes 1.37 removed it. Use certificates.k8s.io/v1.",
         ),
-        ("storage.k8s.io/v1alpha1", "VolumeAttachment", "Kubernetes 1.24 removed it. Use storage.k8s.io/v1."),
+        (
+            "storage.k8s.io/v1alpha1",
+            "VolumeAttachment",
+            "Kubernetes 1.24 removed it. Use storage.k8s.io/v1.",
+        ),
         ("policy/v1beta1", "Eviction", "Kubernetes 1.25 removed it. Use policy/v1."),
         ("apps/v1beta2", "ControllerRevision", "Kubernetes 1.16 removed it. Use apps/v1."),
     ],
@@ -69,14 +83,18 @@ def test_kinds_that_are_rare_are_known(api_version, kind, said):
     """Whatever Kubernetes has removed is denied."""
     object = {"apiVersion": api_version, "kind": kind, "metadata": {"name": "old"}}
     verdict = ENGINE.validate(review.read(encode(Admission(object))))
-    messages = [violation.message for outcome in verdict.outcomes for violation in outcome.violations]
+    messages = [
+        violation.message for outcome in verdict.outcomes for violation in outcome.violations
+    ]
     assert messages == [f"apiVersion: {api_version} {kind}; {said}"]
 
 
 def test_versions_are_deprecated_before_they_go():
     """What replaces a version stays longer."""
     assert [row for row, (_, deprecated, removed) in BY_KIND.items() if deprecated >= removed] == []
-    successors = [(removed, BY_KIND.get((new, kind))) for (_, kind), (new, _, removed) in BY_KIND.items()]
+    successors = [
+        (removed, BY_KIND.get((new, kind))) for (_, kind), (new, _, removed) in BY_KIND.items()
+    ]
     assert [row for row in successors if row[1] is not None and row[1][2] <= row[0]] == []
 
 

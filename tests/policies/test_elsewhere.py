@@ -17,12 +17,16 @@ from webhook.policy_sets.catalogue import catalogue
 from webhook.policy_sets.policy_set import load
 
 PAGE = (ROOT / "docs/policies-from-elsewhere.md").read_text()
-FOLDERS = {name: text for name, _, text in (each.partition("\n") for each in PAGE.split("\n## ")[1:])}
+FOLDERS = {
+    name: text for name, _, text in (each.partition("\n") for each in PAGE.split("\n## ")[1:])
+}
 ROWS = [
     (f"{folder}/{cells[0]}", cells[1])
     for folder, text in FOLDERS.items()
     for cells in (
-        [cell.strip() for cell in line.strip("|").split(" | ")] for line in text.splitlines() if line[:1] == "|"
+        [cell.strip() for cell in line.strip("|").split(" | ")]
+        for line in text.splitlines()
+        if line[:1] == "|"
     )
     if cells[0] not in ("There", "---")
 ]
@@ -32,7 +36,9 @@ MAKES_OBJECTS = {"add-network-policy", "add-networkpolicy-dns", "add-ns-quota", 
 
 def test_every_folder_is_told_whole():
     """As many policies as each of the four folders holds."""
-    assert {folder: sum(where.startswith(f"{folder}/") for where, _ in ROWS) for folder in FOLDERS} == {
+    assert {
+        folder: sum(where.startswith(f"{folder}/") for where, _ in ROWS) for folder in FOLDERS
+    } == {
         "gatekeeper-library: general": 30,
         "gatekeeper-library: pod-security-policy": 19,
         "kyverno/policies: best-practices": 21,
@@ -53,7 +59,9 @@ def test_ours_exist_and_take_the_parameters():
 
 
 @pytest.mark.parametrize("directory", ["/run", "/var/run"])
-@pytest.mark.parametrize("socket", ["docker.sock", "cri-dockerd.sock", "containerd/containerd.sock", "crio/crio.sock"])
+@pytest.mark.parametrize(
+    "socket", ["docker.sock", "cri-dockerd.sock", "containerd/containerd.sock", "crio/crio.sock"]
+)
 def test_sockets_of_container_runtimes_are_denied_by_either_path(directory, socket):
     """The row about the sockets denies what it names, however the path is spelt."""
     row = dict(ROWS)["kyverno/policies: best-practices/disallow-cri-sock-mount"]

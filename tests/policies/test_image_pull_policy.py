@@ -9,7 +9,10 @@ from webhook.policies.image_pull_policy import ImagePullPolicy, validate
 @pytest.mark.parametrize("unsaid", [{}, {"imagePullPolicy": None}, {"imagePullPolicy": ""}])
 def test_the_default_is_told(unsaid):
     """The message says what is missing, and what that means."""
-    pod = {"kind": "Pod", "spec": {"containers": [{"name": "app", "image": "nginx:1.21", **unsaid}]}}
+    pod = {
+        "kind": "Pod",
+        "spec": {"containers": [{"name": "app", "image": "nginx:1.21", **unsaid}]},
+    }
     path = "spec.containers[name=app].imagePullPolicy"
     assert [each.message for each in validate(ask(pod), ImagePullPolicy())] == [
         f"{path}: missing, which means IfNotPresent; must be Always. Set it to Always."

@@ -35,9 +35,15 @@ CASES = sorted(Path(__file__).parent.glob("*.yaml"))
 def mendable(trial):
     """The violations of a trial's own object that a value mends."""
     violations = (
-        each for outcome in ask(trial.engine, trial.admission, trial.looked_up).outcomes for each in outcome.violations
+        each
+        for outcome in ask(trial.engine, trial.admission, trial.looked_up).outcomes
+        for each in outcome.violations
     )
-    return [each for each in violations if each.mended is not UNSET and each.holder is not None and not each.of]
+    return [
+        each
+        for each in violations
+        if each.mended is not UNSET and each.holder is not None and not each.of
+    ]
 
 
 def mended(trial, violation):

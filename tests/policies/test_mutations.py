@@ -31,7 +31,9 @@ def at(value, path):
 def asked(policy, params):
     """Return an engine with one policy in force."""
     known = catalogue()[policy]
-    return Engine([BoundPolicy(policy, known, known.params(**params), Match(), frozenset({"Deny"}))])
+    return Engine(
+        [BoundPolicy(policy, known, known.params(**params), Match(), frozenset({"Deny"}))]
+    )
 
 
 def mutated(policy, params, kind, pod, old_pod=None):
@@ -66,7 +68,10 @@ def without(pod):
         ]
         for name in LISTS
     }
-    volumes = [{key: value for key, value in each.items() if key != "image"} for each in pod.get("volumes", [])]
+    volumes = [
+        {key: value for key, value in each.items() if key != "image"}
+        for each in pod.get("volumes", [])
+    ]
     return pod | containers | {"volumes": volumes}
 
 
@@ -82,7 +87,10 @@ def value(amount):
 
 def possible(resources):
     """Return whether the API server takes these resources: no request above its limit."""
-    limits, requests = (resources or {}).get("limits") or {}, (resources or {}).get("requests") or {}
+    limits, requests = (
+        (resources or {}).get("limits") or {},
+        (resources or {}).get("requests") or {},
+    )
     both = [name for name in limits if limits[name] is not None and requests.get(name) is not None]
     return all(value(requests[name]) <= value(limits[name]) for name in both)
 
@@ -96,19 +104,22 @@ def named(holder, part):
 def shared_by_all(pod):
     """Return the resources that the pod has as a whole.
 
-    Beside a pod-level limit, the API server sets pod-level requests of the cpu and memory that containers request.
+    Beside a pod-level limit, the API server sets pod-level requests of the cpu and memory that
+    containers request.
     """
     whole = named(pod, "limits") | named(pod, "requests")
     if not named(pod, "limits"):
         return whole
     containers = [each for name in LISTS for each in pod.get(name, [])]
-    requested = {name for each in containers for part in ("limits", "requests") for name in named(each, part)}
+    requested = {
+        name for each in containers for part in ("limits", "requests") for name in named(each, part)
+    }
     return whole | requested & {"cpu", "memory"}
 
 
-RESOURCES = (st.none() | st.fixed_dictionaries({}, optional={"limits": AMOUNT_MAPS, "requests": AMOUNT_MAPS})).filter(
-    possible
-)
+RESOURCES = (
+    st.none() | st.fixed_dictionaries({}, optional={"limits": AMOUNT_MAPS, "requests": AMOUNT_MAPS})
+).filter(possible)
 CONTAINERS = st.lists(
     st.fixed_dictionaries({"name": st.sampled_from("abc")}, optional={"resources": RESOURCES}),
     max_size=3,
@@ -119,7 +130,10 @@ PODS = st.fixed_dictionaries(
     optional={"initContainers": CONTAINERS, "resources": RESOURCES, "hostname": st.just("h")},
 )
 DEFAULTS = st.fixed_dictionaries(
-    {"limits": st.dictionaries(NAMES, AMOUNTS, min_size=1), "requests": st.dictionaries(NAMES, AMOUNTS)}
+    {
+        "limits": st.dictionaries(NAMES, AMOUNTS, min_size=1),
+        "requests": st.dictionaries(NAMES, AMOUNTS),
+    }
 ).filter(possible)
 
 
@@ -135,7 +149,9 @@ def test_resource_defaults_contradict_nothing(params, kind, pod):
                 said = ((was.get("resources") or {}).get(part)) or {}
                 now = ((container.get("resources") or {}).get(part)) or {}
                 assert all(now[key] == amount for key, amount in said.items() if amount is not None)
-                assert {key for key in now if said.get(key) is None and now[key] is not None}.isdisjoint(shared)
+                assert {
+                    key for key in now if said.get(key) is None and now[key] is not None
+                }.isdisjoint(shared)
             limits = (container.get("resources") or {}).get("limits") or {}
             assert all(limits.get(key) is not None for key in params["limits"] if key not in shared)
 
@@ -152,21 +168,37 @@ def test_resource_defaults_leave_containers_that_an_update_does_not_change(param
     assert mutated("resource-defaults", params, "Pod", pod, old_pod) == pod
 
 
-TEXT = st.sampled_from(["", "NGINX", "nginx:", "a/../b", "nginx@sha256:1", " nginx"]) | st.text(CHARACTERS, max_size=10)
+TEXT = st.sampled_from(["", "NGINX", "nginx:", "a/../b", "nginx@sha256:1", " nginx"]) | st.text(
+    CHARACTERS, max_size=10
+)
 REFERENCES = st.builds(
     "{}{}{}{}".format,
-    st.sampled_from(["", "docker.io/", "index.docker.io/", "GHCR.io/", "ghcr.io/team/", "quay.io/", "m.example/hub/"]),
+    st.sampled_from(
+        [
+            "",
+            "docker.io/",
+            "index.docker.io/",
+            "GHCR.io/",
+            "ghcr.io/team/",
+            "quay.io/",
+            "m.example/hub/",
+        ]
+    ),
     st.sampled_from(["nginx", "team/app", "team-evil/app", "library/x", "a/b/c"]),
     st.sampled_from(["", ":1", ":latest"]),
     st.sampled_from(["", f"@sha256:{'a' * 64}"]),
 )
 IMAGED = st.lists(
-    st.fixed_dictionaries({"name": st.sampled_from("abc")}, optional={"image": REFERENCES | TEXT | st.none()}),
+    st.fixed_dictionaries(
+        {"name": st.sampled_from("abc")}, optional={"image": REFERENCES | TEXT | st.none()}
+    ),
     max_size=3,
     unique_by=lambda container: container["name"],
 )
 VOLUMES = st.lists(
-    st.fixed_dictionaries({"name": st.just("v"), "image": st.fixed_dictionaries({"reference": REFERENCES | TEXT})})
+    st.fixed_dictionaries(
+        {"name": st.just("v"), "image": st.fixed_dictionaries({"reference": REFERENCES | TEXT})}
+    )
     | st.just({"name": "w", "emptyDir": {}}),
     max_size=2,
 )
@@ -176,8 +208,12 @@ MIRRORS = {"docker.io": "m.example/hub", "ghcr.io/team": "[::1]:80", "ghcr.io": 
 
 def images(pod):
     """Return where images stand, and what they are."""
-    found = {(name, index): each.get("image") for name in LISTS for index, each in enumerate(pod[name])}
-    return found | {index: each.get("image", {}).get("reference") for index, each in enumerate(pod["volumes"])}
+    found = {
+        (name, index): each.get("image") for name in LISTS for index, each in enumerate(pod[name])
+    }
+    return found | {
+        index: each.get("image", {}).get("reference") for index, each in enumerate(pod["volumes"])
+    }
 
 
 @given(st.sampled_from(sorted(KINDS)), IMAGED_PODS)

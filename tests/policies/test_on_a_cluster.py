@@ -39,7 +39,8 @@ NOT_ASKED = {  # why some cases mean nothing on a cluster; `file: case`, whateve
         "policy_impact.yaml: the number is that of the rules before",
     ),
 }
-REFUSED = {  # why the API server itself refuses what some cases are about; they are asked all the same
+# why the API server itself refuses what some cases are about; they are asked all the same
+REFUSED = {
     "the API server serves no version that was removed": (
         "deprecated_apis.yaml: a version that was removed is denied",
         "deprecated_apis.yaml: whatever the kind",
@@ -76,9 +77,17 @@ async def answers(api: ApiServer, asked: Sequence[Question]) -> list[list[str]]:
         admission = question.trial.admission
         is_dry = admission.operation != "CONNECT"
         said = await api(question.ask, admission.username, admission.groups, dry_run=is_dry)
-        wanted = None if question.as_if_written is None else await api(question.as_if_written, dry_run=True)
+        wanted = (
+            None
+            if question.as_if_written is None
+            else await api(question.as_if_written, dry_run=True)
+        )
         if why(REFUSED, question.trial):
-            return [] if said.is_refused else [f"{question.title}: the API server takes it: {said.message}"]
+            return (
+                []
+                if said.is_refused
+                else [f"{question.title}: the API server takes it: {said.message}"]
+            )
         return [f"{question.title}: {each}" for each in differences(question, said, wanted)]
 
     return await asyncio.gather(*(one(question) for question in asked))
@@ -92,7 +101,9 @@ async def prepare(api: ApiServer, asked: Sequence[Question]) -> list[str]:
             for ask in question.beforehand:
                 await api.make(ask)
         except ValueError as error:
-            return [] if why(REFUSED, question.trial) else [f"{question.title}: beforehand: {error}"]
+            return (
+                [] if why(REFUSED, question.trial) else [f"{question.title}: beforehand: {error}"]
+            )
         return []
 
     return [text for texts in await asyncio.gather(*map(one, asked)) for text in texts]
@@ -103,9 +114,13 @@ def test_every_case_has_its_verdict_on_a_real_api_server(
     own_control_plane: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A case has the same verdict and messages on the API server; allowed objects are stored as expected."""
-    trials = [trial for file in sorted(HERE.glob("*.yaml")) for trial in load_trials(file, catalogue())]
+    trials = [
+        trial for file in sorted(HERE.glob("*.yaml")) for trial in load_trials(file, catalogue())
+    ]
     policies, asked = questions([trial for trial in trials if not why(NOT_ASKED, trial)])
-    engine = Engine(load(parse_documents(yaml.safe_dump_all(policies).encode(), "policies.yaml"), catalogue()))
+    engine = Engine(
+        load(parse_documents(yaml.safe_dump_all(policies).encode(), "policies.yaml"), catalogue())
+    )
     wrong = [text for question in asked for text in judged_otherwise(engine, question)]
     plane = own_control_plane(parts=("etcd", "kube-apiserver"), audit=False, service_accounts=True)
     plane.kubectl("apply", "-f", str(CRDS))
@@ -145,4 +160,6 @@ def _counted_as(trial: Trial) -> str:
         return f"not asked: {reason}"
     if reason := why(REFUSED, trial):
         return f"refused by the API server itself, as is to be: {reason}"
-    return trial.expect if isinstance(trial.expect, str) else next(iter(trial.expect.model_fields_set))
+    return (
+        trial.expect if isinstance(trial.expect, str) else next(iter(trial.expect.model_fields_set))
+    )

@@ -11,7 +11,11 @@ UNIT = "must be a number with an optional unit, such as 500m, 1.5 or 2Gi"
 @pytest.mark.parametrize(
     ("policy", "params", "faults"),
     [
-        ("autoscaler-bounds", {"minimum": -1}, [("minimum", "-1: should be greater than or equal to 0")]),
+        (
+            "autoscaler-bounds",
+            {"minimum": -1},
+            [("minimum", "-1: should be greater than or equal to 0")],
+        ),
         ("empty-dir-size", {"maximum": "1 Gi"}, [("maximum", f'"1 Gi": {UNIT}')]),
         ("image-pull-policy", {"required": "Sometimes"}, None),
         ("image-registries", {}, [("", "expected at least one registry, approved or denied")]),
@@ -21,16 +25,30 @@ UNIT = "must be a number with an optional unit, such as 500m, 1.5 or 2Gi"
         (
             "registry-rewrite",
             {"mirrors": {"a.example": "a.example/mirror"}},
-            [("", "images of the mirror a.example/mirror would be rewritten again, as those of a.example")],
+            [
+                (
+                    "",
+                    "images of the mirror a.example/mirror would be rewritten again, as those of a.example",
+                )
+            ],
         ),
         (
             "registry-rewrite",
             {"mirrors": {"b.example": "a.example", "a.example/x": "c.example"}},
-            [("", "images of the mirror a.example would be rewritten again, as those of a.example/x")],
+            [
+                (
+                    "",
+                    "images of the mirror a.example would be rewritten again, as those of a.example/x",
+                )
+            ],
         ),
         ("registry-rewrite", {"mirrors": {"*.example": "a.example"}}, None),
         ("registry-rewrite", {"mirrors": {}}, None),
-        ("replica-limits", {"minimum": 3, "maximum": 2}, [("", "minimum must not be above maximum")]),
+        (
+            "replica-limits",
+            {"minimum": 3, "maximum": 2},
+            [("", "minimum must not be above maximum")],
+        ),
         ("resource-bounds", {}, [("", "expected bounds of limits or of requests")]),
         ("resource-bounds", {"limits": {"cpu": {}}}, [("limits.cpu", "expected min or max")]),
         (
@@ -38,7 +56,11 @@ UNIT = "must be a number with an optional unit, such as 500m, 1.5 or 2Gi"
             {"limits": {"cpu": {"min": "1", "max": "999m"}}},
             [("limits.cpu", "min must not be above max")],
         ),
-        ("resource-bounds", {"requests": {"cpu": {"max": "5 cores"}}}, [("requests.cpu.max", f'"5 cores": {UNIT}')]),
+        (
+            "resource-bounds",
+            {"requests": {"cpu": {"max": "5 cores"}}},
+            [("requests.cpu.max", f'"5 cores": {UNIT}')],
+        ),
         ("resource-defaults", {}, [("", "expected limits or requests")]),
         (
             "resource-defaults",
@@ -63,11 +85,17 @@ def test_wrong_parameters_are_refused(policy, params, faults):
     ("policy", "params"),
     [
         ("image-registries", {"denied": ["docker.io"]}),
-        ("registry-rewrite", {"mirrors": {"a.example/x": "a.example/y", "b.example/y": "a.example/y/z"}}),
+        (
+            "registry-rewrite",
+            {"mirrors": {"a.example/x": "a.example/y", "b.example/y": "a.example/y/z"}},
+        ),
         ("registry-rewrite", {"mirrors": {"a.example/x": "b.example/x"}}),
         ("resource-bounds", {"requests": {"cpu": {"min": "1", "max": "1000m"}}}),
         ("resource-bounds", {"limits": {"cpu": {"max": 0.5}}}),
-        ("resource-defaults", {"limits": {"cpu": 1}, "requests": {"cpu": "1000m", "memory": "1Gi"}}),
+        (
+            "resource-defaults",
+            {"limits": {"cpu": 1}, "requests": {"cpu": "1000m", "memory": "1Gi"}},
+        ),
     ],
 )
 def test_parameters_that_can_be_meant_are_taken(policy, params):

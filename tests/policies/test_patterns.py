@@ -38,7 +38,10 @@ def test_a_value_is_matched_as_a_whole(pattern, value, matches):
     [
         ("/[/", "is not a valid regular expression: missing ]: ["),
         ("/(?!x).*/", "is not a valid regular expression: invalid perl operator: (?!"),
-        ("/((a{1000}){1000}){1000}/", "is not a valid regular expression: invalid repetition size: {1000}"),
+        (
+            "/((a{1000}){1000}){1000}/",
+            "is not a valid regular expression: invalid repetition size: {1000}",
+        ),
         (r"/\pL{1,900}/", "is not a valid regular expression: pattern too large - compile failed"),
         ("/[a-z]{1,999}/", "is too large: 2001 instructions when compiled; at most 1000"),
     ],
@@ -76,4 +79,8 @@ def test_every_missing_key_is_reported_once():
 def test_values_must_be_strings():
     """A numeric label is reported as one."""
     with pytest.raises(WrongTypeError, match=r"labels\[a\]: must be a string"):
-        list(OnMetadata().lacking(ask({"kind": "Pod", "metadata": {"labels": {"a": 1}}}), "labels", {"a": "*"}))
+        list(
+            OnMetadata().lacking(
+                ask({"kind": "Pod", "metadata": {"labels": {"a": 1}}}), "labels", {"a": "*"}
+            )
+        )

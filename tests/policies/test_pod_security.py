@@ -29,12 +29,20 @@ from webhook.policy_sets.catalogue import catalogue
         ("enforce", {"enforce": "strict"}, ("restricted", 20)),
         ("enforce", {"enforce": ""}, ("restricted", 20)),
         ("audit", {"audit": "strict"}, ("privileged", 20)),
-        ("audit", {"audit": "restricted", "audit-version": "v1.3", "enforce": "privileged"}, ("restricted", 3)),
+        (
+            "audit",
+            {"audit": "restricted", "audit-version": "v1.3", "enforce": "privileged"},
+            ("restricted", 3),
+        ),
         ("audit", {"enforce": "restricted"}, ("baseline", 20)),
         ("warn", {"warn": "strict", "enforce": "restricted"}, ("privileged", 20)),
         ("warn", {"enforce": "restricted"}, ("restricted", 20)),
         ("warn", {"enforce": "restricted", "enforce-version": "v1.9"}, ("restricted", 9)),
-        ("warn", {"enforce": "restricted", "enforce-version": "v1.9", "warn-version": "v1.8"}, ("restricted", 8)),
+        (
+            "warn",
+            {"enforce": "restricted", "enforce-version": "v1.9", "warn-version": "v1.8"},
+            ("restricted", 8),
+        ),
         ("warn", {"enforce": "privileged", "enforce-version": "v1.9"}, ("baseline", 20)),
         ("warn", {"enforce": "strict"}, ("baseline", 20)),
         ("warn", {"warn": "privileged", "enforce": "restricted"}, ("privileged", 20)),
@@ -60,7 +68,9 @@ def test_every_check_can_be_left_out():
     assert set(get_args(CheckName)) == {check.policy.name for check in CHECKS}
 
 
-@pytest.mark.parametrize("value", ["localhost", "Localhost", "RuntimeDefault", "docker/default", "runtime/default2"])
+@pytest.mark.parametrize(
+    "value", ["localhost", "Localhost", "RuntimeDefault", "docker/default", "runtime/default2"]
+)
 def test_an_annotation_that_is_no_profile_of_app_armor(value):
     """Only what the annotation could say is understood; the words of the field are none of it."""
     annotations = {"container.apparmor.security.beta.kubernetes.io/app": value}
@@ -99,7 +109,9 @@ def test_ephemeral_containers_that_are_there_stay_as_they_are():
     new = {"spec": {"containers": [], "ephemeralContainers": [{"name": "old"}, {"name": "new"}]}}
     engine = Engine([in_force(security_defaults.POLICY)])
     verdict = engine.mutate(ask(new, "Pod", "ephemeralcontainers", old_object=old))
-    assert {operation["path"] for operation in verdict.operations} == {"/spec/ephemeralContainers/1/securityContext"}
+    assert {operation["path"] for operation in verdict.operations} == {
+        "/spec/ephemeralContainers/1/securityContext"
+    }
 
 
 @pytest.mark.parametrize(
@@ -117,7 +129,11 @@ def test_ephemeral_containers_that_are_there_stay_as_they_are():
             {"denied": ["/var/../etc"]},
             [("denied[0]", '"/var/../etc": expected an absolute path without ..')],
         ),
-        ("host-ports", {"allowed": [{"minimum": 2, "maximum": 1}]}, [("allowed[0]", "minimum 2 is above maximum 1")]),
+        (
+            "host-ports",
+            {"allowed": [{"minimum": 2, "maximum": 1}]},
+            [("allowed[0]", "minimum 2 is above maximum 1")],
+        ),
         ("host-ports", {"allowed": [80]}, None),
         ("host-namespaces", {"allowed": ["hostUsers"]}, None),
         ("run-as-user", {"allowed": []}, None),

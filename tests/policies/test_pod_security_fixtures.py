@@ -24,7 +24,10 @@ MODULE = "k8s.io/pod-security-admission"
 GO_MOD = Path(__file__).parents[1] / "controlplane" / "podsecurity" / "go.mod"
 LEVELS = ("baseline", "restricted")
 Known = dict[tuple[bytes, tuple[int, ...]], tuple[list[Violation], list[Violation]]]
-FEWEST = {"baseline": 1400, "restricted": 2700}  # cases; a directory that is half there must not pass
+FEWEST = {
+    "baseline": 1400,
+    "restricted": 2700,
+}  # cases; a directory that is half there must not pass
 
 OURS = {  # the check that a file is about, by the name that Kubernetes gives it
     "allowprivilegeescalation": {"privilege-escalation"},
@@ -62,10 +65,14 @@ def _testdata() -> Path:
     environment = os.environ | {"GOTOOLCHAIN": "local", "GOFLAGS": "", "GOWORK": "off"}
     if not shutil.which("go"):
         raise MissingToolError("there is no Go, which fetches the pods that Kubernetes tests with")
-    answer = subprocess.run(command, cwd="/", env=environment, capture_output=True, text=True, timeout=120)
+    answer = subprocess.run(
+        command, cwd="/", env=environment, capture_output=True, text=True, timeout=120
+    )
     found = json.loads(answer.stdout or "{}")
     if answer.returncode:
-        raise MissingToolError(f"{' '.join(command)}: {found.get('Error') or answer.stderr.strip()}")
+        raise MissingToolError(
+            f"{' '.join(command)}: {found.get('Error') or answer.stderr.strip()}"
+        )
     return Path(found["Dir"]) / "test" / "testdata"
 
 
@@ -81,9 +88,12 @@ def test_every_pod_gets_the_verdict_of_kubernetes(
     for file in sorted((testdata / level).glob("v1.*/*/*.yaml")):
         version, verdict = file.parts[-3], file.parts[-2]
         counts[int(version.removeprefix("v1.")), verdict] += 1
-        violations, in_template = _judged(file.read_bytes(), PodSecurity(level=level, version=version), known)
+        violations, in_template = _judged(
+            file.read_bytes(), PodSecurity(level=level, version=version), known
+        )
         wrong += [
-            f"{level}/{version}/{verdict}/{file.name}: {text}" for text in _differences(file, violations, in_template)
+            f"{level}/{version}/{verdict}/{file.name}: {text}"
+            for text in _differences(file, violations, in_template)
         ]
     with capsys.disabled():
         print(f"\n{_table(level, counts, len(wrong))}")
@@ -91,7 +101,9 @@ def test_every_pod_gets_the_verdict_of_kubernetes(
     assert counts.total() >= FEWEST[level]
 
 
-def _differences(file: Path, violations: list[Violation], in_template: list[Violation]) -> Iterator[str]:
+def _differences(
+    file: Path, violations: list[Violation], in_template: list[Violation]
+) -> Iterator[str]:
     if [each.path for each in in_template] != [f"spec.template.{each.path}" for each in violations]:
         yield f"a Deployment of it: {in_template}"
     failed = {violation.rule.rpartition(": ")[2].removesuffix(")") for violation in violations}
@@ -102,7 +114,9 @@ def _differences(file: Path, violations: list[Violation], in_template: list[Viol
         yield f"denied by {failed or 'nothing'}"
 
 
-def _judged(text: bytes, params: PodSecurity, known: Known) -> tuple[list[Violation], list[Violation]]:
+def _judged(
+    text: bytes, params: PodSecurity, known: Known
+) -> tuple[list[Violation], list[Violation]]:
     """Judge a pod, and a Deployment of it; most pods are there for many versions, and most versions check the same."""
     asked = text, tuple(map(id, checks(params.level, int(params.version.partition(".")[2]))))
     if asked not in known:
@@ -118,8 +132,13 @@ def _judged(text: bytes, params: PodSecurity, known: Known) -> tuple[list[Violat
 
 def _table(level: str, counts: Counter[tuple[int, str]], wrong: int) -> str:
     versions = sorted({version for version, _ in counts})
-    rows = [f"  v1.{minor:<4}{counts[minor, 'pass']:5} pass {counts[minor, 'fail']:5} fail" for minor in versions]
-    return "\n".join([f"{level}: {counts.total()} pods, {wrong} with another verdict than Kubernetes", *rows])
+    rows = [
+        f"  v1.{minor:<4}{counts[minor, 'pass']:5} pass {counts[minor, 'fail']:5} fail"
+        for minor in versions
+    ]
+    return "\n".join(
+        [f"{level}: {counts.total()} pods, {wrong} with another verdict than Kubernetes", *rows]
+    )
 
 
 def test_every_check_is_about_something_there() -> None:

@@ -48,7 +48,9 @@ Strategy = some.SearchStrategy[Any]
 
 def maybe(**fields: Strategy) -> Strategy:
     """Objects with any of these fields; a field that is there may be null."""
-    return some.fixed_dictionaries({}, optional={name: some.none() | values for name, values in fields.items()})
+    return some.fixed_dictionaries(
+        {}, optional={name: some.none() | values for name, values in fields.items()}
+    )
 
 
 def one(*values: Any) -> Strategy:
@@ -70,7 +72,9 @@ INHERITED = {
     ),
     "windowsOptions": maybe(hostProcess=some.booleans()),
 }
-CAPABILITIES = one("ALL", "NET_RAW", "NET_BIND_SERVICE", "KILL", "SYS_ADMIN", "SYS_CHROOT", "all", "CAP_KILL")
+CAPABILITIES = one(
+    "ALL", "NET_RAW", "NET_BIND_SERVICE", "KILL", "SYS_ADMIN", "SYS_CHROOT", "all", "CAP_KILL"
+)
 CONTEXT = maybe(
     **INHERITED,
     privileged=some.booleans(),
@@ -82,7 +86,9 @@ CONTEXT = maybe(
     ),
 )
 HANDLER = maybe(
-    httpGet=some.fixed_dictionaries({"port": one(80)}, optional={"host": one("", "127.0.0.1", "x")}),
+    httpGet=some.fixed_dictionaries(
+        {"port": one(80)}, optional={"host": one("", "127.0.0.1", "x")}
+    ),
     tcpSocket=some.fixed_dictionaries({"port": one(80)}, optional={"host": one("", "y")}),
 )
 
@@ -97,7 +103,10 @@ def containers(*names: str) -> Strategy:
         "startupProbe": HANDLER,
         "lifecycle": maybe(postStart=HANDLER, preStop=HANDLER),
     }
-    each = [some.fixed_dictionaries({"name": one(name), "image": one("x")}, optional=optional) for name in names]
+    each = [
+        some.fixed_dictionaries({"name": one(name), "image": one("x")}, optional=optional)
+        for name in names
+    ]
     return some.tuples(*each).map(list)
 
 
@@ -116,7 +125,15 @@ ANNOTATIONS = some.dictionaries(
         *(f"container.seccomp.security.alpha.kubernetes.io/{name}" for name in ("a", "i", "other")),
         "seccomp.security.alpha.kubernetes.io/pod",
     ),
-    one("", "runtime/default", "docker/default", "localhost/x", "localhost", "Localhost", "unconfined"),
+    one(
+        "",
+        "runtime/default",
+        "docker/default",
+        "localhost/x",
+        "localhost",
+        "Localhost",
+        "unconfined",
+    ),
     max_size=3,
 )
 PODS = some.fixed_dictionaries(
@@ -130,7 +147,9 @@ PODS = some.fixed_dictionaries(
                 "securityContext": some.none()
                 | maybe(
                     **INHERITED,
-                    sysctls=some.lists(some.fixed_dictionaries({"name": SYSCTLS, "value": one("1")}), max_size=2),
+                    sysctls=some.lists(
+                        some.fixed_dictionaries({"name": SYSCTLS, "value": one("1")}), max_size=2
+                    ),
                 ),
                 "hostNetwork": one(None, False, True),
                 "hostPID": one(None, False, True),
@@ -154,7 +173,9 @@ def _program() -> Path:
 def library(pytestconfig: pytest.Config) -> Iterator[Judge]:
     """Judges a pod at all levels and versions by the library of Kubernetes, in a process of its own."""
     program = available(pytestconfig, _program)
-    with subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        [program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
 
         def judge(pod: dict[str, Any]) -> list[list[str]]:
             process.stdin.write(json.dumps({"Pod": pod, "Asked": ASKED}) + "\n")

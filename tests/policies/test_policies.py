@@ -15,7 +15,10 @@ FILES = sorted(HERE.glob("*.yaml"))
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_every_answer_is_the_expected_one(file: Path) -> None:
     """Each case of a policy, as each kind that it is about, is answered as it says, word for word."""
-    wrong = {f"{trial.where}: {trial.name}": differences(trial) for trial in load_trials(file, catalogue())}
+    wrong = {
+        f"{trial.where}: {trial.name}": differences(trial)
+        for trial in load_trials(file, catalogue())
+    }
     assert {where: texts for where, texts in wrong.items() if texts} == {}
 
 

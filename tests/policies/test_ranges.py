@@ -9,7 +9,9 @@ PORTS = Range(minimum=8000, maximum=8999)
 ONE = Range(minimum=443, maximum=443)
 
 
-@pytest.mark.parametrize(("number", "held"), [(7999, False), (8000, True), (8999, True), (9000, False), (443, True)])
+@pytest.mark.parametrize(
+    ("number", "held"), [(7999, False), (8000, True), (8999, True), (9000, False), (443, True)]
+)
 def test_both_ends_are_within(number, held):
     """A number is valid if any range includes it."""
     assert any_holds([PORTS, ONE], number) is held

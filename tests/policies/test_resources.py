@@ -40,19 +40,28 @@ LIMITS = {"limits": {"cpu": "4", "memory": "4Gi"}}
             id="containers add up; a limit is a request",
         ),
         pytest.param(
-            [container(requests={"cpu": "3"}), container("b", requests={"cpu": "2", "memory": "1Gi"})],
+            [
+                container(requests={"cpu": "3"}),
+                container("b", requests={"cpu": "2", "memory": "1Gi"}),
+            ],
             [container("c", requests={"cpu": "1", "memory": "1Mi"})],
             {"cpu": "3", "memory": "1Gi"},
             id="init containers run one after the other",
         ),
         pytest.param(
-            [container("early", sidecar=True, requests={"cpu": "1"}), container(requests={"cpu": "2"})],
+            [
+                container("early", sidecar=True, requests={"cpu": "1"}),
+                container(requests={"cpu": "2"}),
+            ],
             [container("c", requests={"cpu": "1"})],
             {"cpu": "3", "memory": "4Gi"},
             id="a sidecar adds to later init containers",
         ),
         pytest.param(
-            [container(requests={"cpu": "2"}), container("late", sidecar=True, requests={"cpu": "1"})],
+            [
+                container(requests={"cpu": "2"}),
+                container("late", sidecar=True, requests={"cpu": "1"}),
+            ],
             [container("c", requests={"cpu": "1500m"})],
             {"cpu": "2500m", "memory": "4Gi"},
             id="a sidecar adds to all containers",
@@ -73,7 +82,10 @@ def test_requests_of_a_pod(init, containers, requests):
 def test_pod_level_resources_override_containers():
     """Set values stay; without limits nothing is filled in."""
     requested = [container(requests={"cpu": "1"})]
-    assert pod(LIMITS | {"requests": {"cpu": "2"}}, containers=requested)[1] == {"cpu": "2", "memory": "4Gi"}
+    assert pod(LIMITS | {"requests": {"cpu": "2"}}, containers=requested)[1] == {
+        "cpu": "2",
+        "memory": "4Gi",
+    }
     assert pod({"requests": {"cpu": "2"}}, containers=requested) == ({}, {"cpu": "2"})
     assert pod(None, containers=requested) is None
     assert of_pod(ask({"kind": "WebApp", "spec": {}}, "WebApp")) is None
@@ -93,7 +105,9 @@ def test_a_pods_request_is_its_peak(init, containers):
     moments.append(running + sum(containers))
     spec = {
         "resources": {"limits": {"cpu": "100"}},
-        "initContainers": [container(sidecar=sidecar, requests={"cpu": f"{cpu}m"}) for sidecar, cpu in init],
+        "initContainers": [
+            container(sidecar=sidecar, requests={"cpu": f"{cpu}m"}) for sidecar, cpu in init
+        ],
         "containers": [container(requests={"cpu": f"{cpu}m"}) for cpu in containers],
     }
     assert of_pod(ask({"kind": "Pod", "spec": spec})).requests["cpu"].millis == max(moments)
@@ -102,7 +116,8 @@ def test_a_pods_request_is_its_peak(init, containers):
 def completed(limit_ranges, **resources):
     """Return limits and requests of a container in a namespace with LimitRanges."""
     request = ask(
-        {"kind": "Pod", "spec": {"containers": [container(**resources)]}}, looked_up={"limit_ranges": limit_ranges}
+        {"kind": "Pod", "spec": {"containers": [container(**resources)]}},
+        looked_up={"limit_ranges": limit_ranges},
     )
     (found,) = of_containers(request, limit_ranges=True)
     return texts(found.limits), texts(found.requests)
@@ -110,7 +125,9 @@ def completed(limit_ranges, **resources):
 
 def limit_range(**item):
     """Return a LimitRange for containers."""
-    return {"spec": {"limits": [{"type": "Pod", "max": {"cpu": "99"}}, {"type": "Container", **item}]}}
+    return {
+        "spec": {"limits": [{"type": "Pod", "max": {"cpu": "99"}}, {"type": "Container", **item}]}
+    }
 
 
 @pytest.mark.parametrize(
@@ -118,10 +135,29 @@ def limit_range(**item):
     [
         pytest.param([], {}, {}, {}, id="no LimitRange"),
         pytest.param([{"spec": None}], {}, {}, {}, id="an empty one"),
-        pytest.param([limit_range(max={"cpu": "2"})], {}, {"cpu": "2"}, {"cpu": "2"}, id="the maximum is a default"),
-        pytest.param([limit_range(min={"cpu": "2"})], {}, {}, {"cpu": "2"}, id="the minimum is a default request"),
         pytest.param(
-            [limit_range(max={"cpu": "4"}, default={"cpu": "2"}, defaultRequest={"cpu": "1"}, min={"cpu": "1m"})],
+            [limit_range(max={"cpu": "2"})],
+            {},
+            {"cpu": "2"},
+            {"cpu": "2"},
+            id="the maximum is a default",
+        ),
+        pytest.param(
+            [limit_range(min={"cpu": "2"})],
+            {},
+            {},
+            {"cpu": "2"},
+            id="the minimum is a default request",
+        ),
+        pytest.param(
+            [
+                limit_range(
+                    max={"cpu": "4"},
+                    default={"cpu": "2"},
+                    defaultRequest={"cpu": "1"},
+                    min={"cpu": "1m"},
+                )
+            ],
             {},
             {"cpu": "2"},
             {"cpu": "1"},

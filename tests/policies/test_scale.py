@@ -17,14 +17,25 @@ BEFORE, AFTER = 5, (0, 1, 2, 3, 11, 1000)
 def scale(replicas):
     """Write a Scale; the API leaves 0 out."""
     spec = {"replicas": replicas} if replicas else {}
-    return {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "case"}, "spec": spec}
+    return {
+        "apiVersion": "autoscaling/v1",
+        "kind": "Scale",
+        "metadata": {"name": "case"},
+        "spec": spec,
+    }
 
 
 def violations(trial, subresource, new, old, parent):
     """What the policies of a trial find in an update: path and message."""
     asked = about(parent["kind"], subresource, operation="UPDATE", name="case", namespace="default")
-    request = Request(asked, copy.deepcopy(new), copy.deepcopy(old), trial.looked_up | {PARENT: parent})
-    return sorted(each.message for outcome in trial.engine.validate(request).outcomes for each in outcome.violations)
+    request = Request(
+        asked, copy.deepcopy(new), copy.deepcopy(old), trial.looked_up | {PARENT: parent}
+    )
+    return sorted(
+        each.message
+        for outcome in trial.engine.validate(request).outcomes
+        for each in outcome.violations
+    )
 
 
 def applied(trial, object, replicas):
@@ -43,7 +54,9 @@ def test_scaling_is_judged_as_applying_the_same_replicas():
     """Each case about a workload is tried with several numbers: where they decide, /scale gets the same verdict."""
     about_replicas, differing = set(), []
     for name in catalogue():
-        for trial in load_trials(Path(__file__).with_name(f"{name.replace('-', '_')}.yaml"), catalogue()):
+        for trial in load_trials(
+            Path(__file__).with_name(f"{name.replace('-', '_')}.yaml"), catalogue()
+        ):
             object = trial.admission.object
             if object is None or object["kind"] not in SCALING or trial.expect == "malformed":
                 continue

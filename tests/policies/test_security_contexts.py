@@ -11,7 +11,11 @@ PATH = "securityContext.runAsUser"
 def test_contexts_of_the_pod_and_of_each_container():
     """Init and ephemeral containers may set one too; a WebApp has only its container's."""
     context = {"securityContext": {"runAsUser": 1}}
-    lists = {"containers": ("a", context), "initContainers": ("b", context), "ephemeralContainers": ("c", context)}
+    lists = {
+        "containers": ("a", context),
+        "initContainers": ("b", context),
+        "ephemeralContainers": ("c", context),
+    }
     pod = {each: [{"name": name, **set}, {"name": "none"}] for each, (name, set) in lists.items()}
     template = {"spec": {"template": {"spec": pod | context}}}
     assert [each.path() for each in contexts(ask(template, "Deployment"))] == [
@@ -42,7 +46,10 @@ def test_pods_that_rules_skip(pod, windows, user_namespace):
 
 def test_a_field_of_the_pod_is_inherited():
     """Without it, each container that does not set the field is reported."""
-    containers = [{"name": "a", "securityContext": {"runAsUser": 0}}, {"name": "b", "securityContext": None}]
+    containers = [
+        {"name": "a", "securityContext": {"runAsUser": 0}},
+        {"name": "b", "securityContext": None},
+    ]
     unset = ask({"spec": {"containers": containers}})
     assert [(each.path, each.found, each.fix) for each in missing(unset, PATH, "must be")] == [
         (f"spec.containers[name=b].{PATH}", "unset here and on the pod", "set it, best on the pod")

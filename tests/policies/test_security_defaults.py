@@ -16,7 +16,8 @@ from webhook.policies.security_defaults import POLICY, SecurityDefaults
 
 BOOLEAN = some.sampled_from([None, True, False])
 CAPABILITIES = some.lists(
-    some.sampled_from(["ALL", "NET_RAW", "NET_BIND_SERVICE", "SYS_ADMIN", "CAP_SYS_ADMIN", "KILL"]), max_size=3
+    some.sampled_from(["ALL", "NET_RAW", "NET_BIND_SERVICE", "SYS_ADMIN", "CAP_SYS_ADMIN", "KILL"]),
+    max_size=3,
 )
 SECCOMP = some.fixed_dictionaries(
     {}, optional={"type": some.sampled_from(["RuntimeDefault", "Localhost", "Unconfined"])}
@@ -35,11 +36,15 @@ CONTEXT = some.fixed_dictionaries(
         "allowPrivilegeEscalation": BOOLEAN,
         "readOnlyRootFilesystem": BOOLEAN,
         "capabilities": some.none()
-        | some.fixed_dictionaries({}, optional={"add": CAPABILITIES, "drop": some.none() | CAPABILITIES}),
+        | some.fixed_dictionaries(
+            {}, optional={"add": CAPABILITIES, "drop": some.none() | CAPABILITIES}
+        ),
     },
 )
 CONTAINERS = some.lists(
-    some.fixed_dictionaries({"image": some.just("x.example/x")}, optional={"securityContext": some.none() | CONTEXT}),
+    some.fixed_dictionaries(
+        {"image": some.just("x.example/x")}, optional={"securityContext": some.none() | CONTEXT}
+    ),
     min_size=1,
     max_size=3,
 )
@@ -47,7 +52,8 @@ PODS = some.fixed_dictionaries(
     {"containers": CONTAINERS},
     optional={
         "initContainers": some.none() | CONTAINERS,
-        "securityContext": some.none() | some.fixed_dictionaries({}, optional=INHERITED | {"fsGroup": some.just(7)}),
+        "securityContext": some.none()
+        | some.fixed_dictionaries({}, optional=INHERITED | {"fsGroup": some.just(7)}),
         "hostUsers": BOOLEAN,
         "os": some.sampled_from([{"name": "linux"}, {"name": "windows"}]),
     },
@@ -65,10 +71,14 @@ PARAMS = some.builds(
     supplemental_groups=some.sampled_from([[], [4000]]),
     selinux_level=some.sampled_from([None, "s0:c1"]),
 )
-VERSIONS = some.sampled_from([*(f"1.{minor}" for minor in range(pod_security.NEWEST + 1)), "latest"])
+VERSIONS = some.sampled_from(
+    [*(f"1.{minor}" for minor in range(pod_security.NEWEST + 1)), "latest"]
+)
 
 
-def mutate(pod: dict[str, Any], kind: str = "Pod", params: SecurityDefaults | None = None) -> dict[str, Any]:
+def mutate(
+    pod: dict[str, Any], kind: str = "Pod", params: SecurityDefaults | None = None
+) -> dict[str, Any]:
     """Return the admitted pod's spec; check that the patch produces it and a second run patches nothing."""
     engine = Engine([in_force(POLICY, params=params or SecurityDefaults())])
     object = smallest(kind) | at(pod_path(kind), pod)
@@ -77,13 +87,17 @@ def mutate(pod: dict[str, Any], kind: str = "Pod", params: SecurityDefaults | No
     assert jsonpatch.apply_patch(object, first.operations) == first.object
     assert engine.mutate(ask(first.object, kind)).operations == []
     changed = ask(first.object, kind).pod().value
-    assert first.object == smallest(kind) | at(pod_path(kind), changed), "nothing outside of the pod's spec"
+    assert first.object == smallest(kind) | at(pod_path(kind), changed), (
+        "nothing outside of the pod's spec"
+    )
     return changed
 
 
 def judge(pod: dict[str, Any], version: str = "latest") -> list[Violation]:
     """Return what is not restricted about a pod."""
-    return list(pod_security.validate(ask({"spec": pod}), PodSecurity(level="restricted", version=version)))
+    return list(
+        pod_security.validate(ask({"spec": pod}), PodSecurity(level="restricted", version=version))
+    )
 
 
 @given(PODS, some.sampled_from(POD_KIND_NAMES), PARAMS)
@@ -112,7 +126,9 @@ def assert_holds(after: Any, before: Any) -> None:
 def test_the_result_is_never_less_restricted(pod, params, version):
     """What is found afterwards was found before, at every version of the standards."""
     before = {(violation.path, violation.rule) for violation in judge(pod, version)}
-    after = {(violation.path, violation.rule) for violation in judge(mutate(pod, params=params), version)}
+    after = {
+        (violation.path, violation.rule) for violation in judge(mutate(pod, params=params), version)
+    }
     assert after <= before
 
 
@@ -128,11 +144,17 @@ def contradictions(pod: dict[str, Any]) -> set[tuple[str, int, str]]:
     found = set()
     for key in ("containers", "initContainers"):
         for index, container in enumerate(pod.get(key) or ()):
-            own = {name: value for name, value in (container.get("securityContext") or {}).items() if value is not None}
+            own = {
+                name: value
+                for name, value in (container.get("securityContext") or {}).items()
+                if value is not None
+            }
             context = {**outer, **own}
             capabilities = own.get("capabilities") or {}
             added = set(capabilities.get("add") or ())
-            if own.get("allowPrivilegeEscalation") is False and (own.get("privileged") or "CAP_SYS_ADMIN" in added):
+            if own.get("allowPrivilegeEscalation") is False and (
+                own.get("privileged") or "CAP_SYS_ADMIN" in added
+            ):
                 found.add((key, index, "allowPrivilegeEscalation"))
             if context.get("runAsNonRoot") and context.get("runAsUser") == 0:
                 found.add((key, index, "runAsNonRoot"))

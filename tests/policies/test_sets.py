@@ -30,7 +30,9 @@ def cases_of(policies: Path) -> Path:
 @pytest.mark.parametrize("policies", SETS, ids=lambda path: path.stem)
 def test_every_answer_is_the_expected_one(policies: Path) -> None:
     """Each case of a set is answered as it says."""
-    wrong = {trial.name: differences(trial) for trial in load_trials(cases_of(policies), catalogue())}
+    wrong = {
+        trial.name: differences(trial) for trial in load_trials(cases_of(policies), catalogue())
+    }
     assert {name: texts for name, texts in wrong.items() if texts} == {}
 
 
@@ -41,7 +43,11 @@ def test_every_policy_of_a_set_has_a_case_that_it_denies_or_patches(policies: Pa
     expected = [case.expect for case in file.cases if isinstance(case.expect, Expectation)]
     shown = {violation.policy for each in expected for violation in each.denied or ()}
     objects = list(yaml.safe_load_all(policies.read_text()))
-    mutating = {each["metadata"]["name"] for each in objects if catalogue()[each["spec"]["policy"]].mutate is not None}
+    mutating = {
+        each["metadata"]["name"]
+        for each in objects
+        if catalogue()[each["spec"]["policy"]].mutate is not None
+    }
     assert shown == {each["metadata"]["name"] for each in objects} - mutating
     assert bool(mutating) == any(each.patched for each in expected)
 
@@ -51,8 +57,15 @@ def test_the_samples_are_admitted(name: str) -> None:
     """In a namespace of their own, by each set that holds everywhere; plain nginx is not restricted."""
     policies = load(read_documents(ROOT / f"config/policies/{name}.yaml"), catalogue())
     engine = Engine(policies, planners_of(Settings(), "gatewright-system"))
-    judged = judge(engine, documents_of([str(ROOT / "config/samples")]), "shop", datetime(2026, 1, 1, tzinfo=UTC))
+    judged = judge(
+        engine,
+        documents_of([str(ROOT / "config/samples")]),
+        "shop",
+        datetime(2026, 1, 1, tzinfo=UTC),
+    )
     verdicts = {each.title: each.verdict for each in judged}
     denied = {f"WebApp shop/{each}" for each in PLAIN_NGINX} if name == "restricted" else set()
-    assert {title for title, verdict in verdicts.items() if verdict in ("denied", "error")} == denied
+    assert {
+        title for title, verdict in verdicts.items() if verdict in ("denied", "error")
+    } == denied
     assert len(verdicts) == 14

@@ -16,7 +16,16 @@ from webhook.policy_sets.catalogue import catalogue
 HERE = Path(__file__).parent
 EVERY = 10  # of the keys of all cases; all of them take half a minute
 CHOSEN = {  # the objects whose keys are names that users choose
-    *("labels", "namespace_labels", "matchLabels", "selector", "annotations", "data", "config", "connection"),
+    *(
+        "labels",
+        "namespace_labels",
+        "matchLabels",
+        "selector",
+        "annotations",
+        "data",
+        "config",
+        "connection",
+    ),
     *("sysctls", "params", "default", "max", "limits", "requests"),
 }
 Steps = tuple[Any, ...]
@@ -24,7 +33,13 @@ Steps = tuple[Any, ...]
 
 def keys(value: Any, path: Steps = ()) -> Iterator[Steps]:
     """Yield the path of each key of the objects in a value."""
-    for key, below in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+    for key, below in (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    ):
         if isinstance(value, dict):
             yield (*path, key)
         yield from keys(below, (*path, key))
@@ -44,7 +59,12 @@ def misspelt(case: dict[str, Any], path: Steps) -> dict[str, Any]:
 def test_a_misspelt_key_of_a_case_is_noticed(tmp_path):
     """It is an error of the file, or another answer than expected."""
     files = {file: next(read_documents(file)).value for file in sorted(HERE.glob("*.yaml"))}
-    places = [(file, case, path) for file, value in files.items() for case in value["cases"] for path in keys(case)]
+    places = [
+        (file, case, path)
+        for file, value in files.items()
+        for case in value["cases"]
+        for path in keys(case)
+    ]
     unnoticed = []
     for file, case, path in places[::EVERY]:
         written = tmp_path / "cases.yaml"

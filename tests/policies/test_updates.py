@@ -13,7 +13,9 @@ from webhook.harness.reviews import review as encode
 from webhook.policy_sets.catalogue import catalogue
 
 FILES = sorted(Path(__file__).parent.glob("*.yaml"))
-PLACE = re.compile(r"\[[0-9]+\]|(?<=ports)\[name=[^]]+\]")  # of an item that has no name to know it by
+PLACE = re.compile(
+    r"\[[0-9]+\]|(?<=ports)\[name=[^]]+\]"
+)  # of an item that has no name to know it by
 SAFE = {  # a container that inherits nothing from its pod
     "name": "unrelated",
     "image": "x.example/unrelated:1",
@@ -30,8 +32,12 @@ SAFE = {  # a container that inherits nothing from its pod
 
 def judged(trial, new, old=None):
     """What is denied and what is tolerated where an object is created, or updated from an old one."""
-    asked = replace(trial.admission, object=new, old_object=old, operation="UPDATE" if old else "CREATE")
-    outcomes = trial.engine.validate(review.read(encode(asked)).with_looked_up(trial.looked_up)).outcomes
+    asked = replace(
+        trial.admission, object=new, old_object=old, operation="UPDATE" if old else "CREATE"
+    )
+    outcomes = trial.engine.validate(
+        review.read(encode(asked)).with_looked_up(trial.looked_up)
+    ).outcomes
     denied = [each for outcome in outcomes for each in outcome.violations]
     return denied, [each for outcome in outcomes for each in outcome.tolerated]
 
@@ -43,7 +49,13 @@ def message(violation):
 
 def lists_of(value, path=()):
     """Yield each list in an object, with its path."""
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    items = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
     if isinstance(value, list):
         yield path, value
     for key, item in list(items):
@@ -98,10 +110,17 @@ def other_port_names(object):
 
 def more_in_containers(object):
     """Give each container another variable, port, mount and directory, before those that it has."""
-    more = {"env": {"name": "UNRELATED"}, "ports": {"containerPort": 7777}, "volumeMounts": {"mountPath": "/unrelated"}}
+    more = {
+        "env": {"name": "UNRELATED"},
+        "ports": {"containerPort": 7777},
+        "volumeMounts": {"mountPath": "/unrelated"},
+    }
     for items in named(object, "containers", "initContainers"):
         for each in items:
-            each.update({field: [item, *(each.get(field) or ())] for field, item in more.items()}, workingDir="/x")
+            each.update(
+                {field: [item, *(each.get(field) or ())] for field, item in more.items()},
+                workingDir="/x",
+            )
 
 
 def another_container(object):
@@ -129,7 +148,11 @@ def denied_cases(file):
         trials.setdefault(trial.where, trial)
     for trial in trials.values():
         about = trial.admission
-        if about.object is not None and not about.subresource and (found := judged(trial, about.object)[0]):
+        if (
+            about.object is not None
+            and not about.subresource
+            and (found := judged(trial, about.object)[0])
+        ):
             yield trial, about.object, found
 
 
@@ -149,7 +172,13 @@ def with_other_values(object):
     for path, value in list(leaves_of(object)):
         if path[0] in ("apiVersion", "kind") or path[-1] in ("name", "namespace"):
             continue
-        others = [not value] if isinstance(value, bool) else [value + 1, value - 1] if isinstance(value, int) else ()
+        others = (
+            [not value]
+            if isinstance(value, bool)
+            else [value + 1, value - 1]
+            if isinstance(value, int)
+            else ()
+        )
         for other in (f"{value}x", f"x{value}", value[:-1]) if isinstance(value, str) else others:
             new = copy.deepcopy(object)
             at(new, path[:-1])[path[-1]] = other
@@ -164,7 +193,9 @@ def test_an_unrelated_change_is_no_violation(file):
         for change in UNRELATED:
             new = copy.deepcopy(object)
             change(new)
-            denied = [each.message for each in judged(trial, new, object)[0] if message(each) in before]
+            denied = [
+                each.message for each in judged(trial, new, object)[0] if message(each) in before
+            ]
             assert denied == [], (trial.name, change.__name__)
 
 
@@ -187,5 +218,10 @@ def test_another_value_is_tolerated_only_where_it_is_no_worse(file):
         for path, new in with_other_values(object):
             if all(message(each) in before for each in judged(trial, new)[0]):
                 continue
-            tolerated = [each for each in judged(trial, new, object)[1] if message(each) not in before]
-            assert [each.message for each in tolerated if each.excess is None] == [], (trial.name, path)
+            tolerated = [
+                each for each in judged(trial, new, object)[1] if message(each) not in before
+            ]
+            assert [each.message for each in tolerated if each.excess is None] == [], (
+                trial.name,
+                path,
+            )

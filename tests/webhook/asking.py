@@ -39,10 +39,14 @@ def ask(
     **changes: Any,
 ) -> Request:
     """Return a request about a copy of an object, which may be patched."""
-    return Request(about(kind, subresource, **changes), copy.deepcopy(object), old_object, looked_up or {})
+    return Request(
+        about(kind, subresource, **changes), copy.deepcopy(object), old_object, looked_up or {}
+    )
 
 
 def in_force(policy: Policy, **changes: Any) -> BoundPolicy:
     """Return a policy in force everywhere, with Deny and Fail, changed by the test's arguments."""
-    bound = BoundPolicy(policy.name, policy, policy.params(), Match(()), frozenset({"Deny"}), fails_closed=True)
+    bound = BoundPolicy(
+        policy.name, policy, policy.params(), Match(()), frozenset({"Deny"}), fails_closed=True
+    )
     return replace(bound, **changes)

@@ -31,7 +31,10 @@ def _policies():
             "apiVersion": "gatewright.io/v1alpha1",
             "kind": "ClusterAdmissionPolicy",
             "metadata": {"name": name},
-            "spec": {"policy": name, "params": next(each for each in _tried(name) if _fits(policy, each))},
+            "spec": {
+                "policy": name,
+                "params": next(each for each in _tried(name) if _fits(policy, each)),
+            },
         }
 
 
@@ -56,7 +59,9 @@ PLANNERS = planners_of(Settings(), "gatewright-system")
 ENGINE = Engine(load(parse_documents(TEXT.encode(), "all.yaml"), catalogue()), PLANNERS)
 
 TEXTS = st.text(CHARACTERS, max_size=5)
-SCALARS = st.none() | st.booleans() | st.integers(-1, 2**64 - 1) | st.floats(allow_nan=False) | TEXTS
+SCALARS = (
+    st.none() | st.booleans() | st.integers(-1, 2**64 - 1) | st.floats(allow_nan=False) | TEXTS
+)
 VALUES = SCALARS | st.lists(SCALARS, max_size=2) | st.dictionaries(TEXTS, SCALARS, max_size=2)
 KINDS = st.sampled_from(sorted(kinds_by_name()))
 
@@ -64,7 +69,13 @@ KINDS = st.sampled_from(sorted(kinds_by_name()))
 def _paths(value, path=()):
     """Yield the path of every value."""
     yield path
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    items = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
     for key, item in items:
         yield from _paths(item, (*path, key))
 
@@ -83,7 +94,9 @@ def test_a_review_with_any_value_anywhere_is_answered(kind, operation, data):
     """With any value in any place, a review is rejected, denied, or judged by every policy."""
     object = smallest(kind)
     old = None if operation == "CREATE" else object
-    admission = Admission(None if operation == "DELETE" else object, old, operation, namespace="shop")
+    admission = Admission(
+        None if operation == "DELETE" else object, old, operation, namespace="shop"
+    )
     sent = json.loads(review(admission))
     path = data.draw(st.sampled_from(sorted(_paths(sent), key=repr)), label="path")
     body = json.dumps(_replaced(sent, path, data.draw(VALUES, label="value"))).encode()
@@ -94,7 +107,10 @@ def test_a_review_with_any_value_anywhere_is_answered(kind, operation, data):
     except MalformedRequestError as error:
         texts, responses = [], [json.loads(deny_malformed(error))["response"]]
     else:
-        texts, responses = [], [_judged(request, judge) for judge in (ENGINE.mutate, ENGINE.validate)]
+        texts, responses = (
+            [],
+            [_judged(request, judge) for judge in (ENGINE.mutate, ENGINE.validate)],
+        )
     for response in responses:
         texts += response.get("warnings", [])
         texts += response.get("status", {}).get("message", "").split("\n")

@@ -19,5 +19,8 @@ WRONG = Violation("spec.replicas", '"3" is a string', "it must be an integer", "
 )
 def test_a_malformed_field_is_one_finding(actions, expected):
     """It has the action of the first policy that denies, else of the first policy that reads the field."""
-    outcomes = [Outcome(name, frozenset(each), malformed=WRONG) for name, each in zip("abc", actions, strict=False)]
+    outcomes = [
+        Outcome(name, frozenset(each), malformed=WRONG)
+        for name, each in zip("abc", actions, strict=False)
+    ]
     assert [(each.policy, each.action) for each in findings(outcomes)] == expected

@@ -8,7 +8,11 @@ from webhook.known import Known
 
 LIMITS = {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "limits"}}
 SERVICE = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}}
-SHOP = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop", "labels": {"env": "prod"}}}
+SHOP = {
+    "apiVersion": "v1",
+    "kind": "Namespace",
+    "metadata": {"name": "shop", "labels": {"env": "prod"}},
+}
 
 
 def test_what_is_added_is_looked_up_at_once():
@@ -29,7 +33,12 @@ def test_labels_of_a_namespace_are_known_when_it_is():
     unknown = known.about("shop")[NAMESPACE_LABELS]
     assert (known.knows("shop"), known.knows("")) == (False, True)
     assert unknown[NAME_LABEL] == "shop"
-    for ask in (lambda: unknown["env"], lambda: unknown.get("env"), lambda: dict(unknown), lambda: len(unknown)):
+    for ask in (
+        lambda: unknown["env"],
+        lambda: unknown.get("env"),
+        lambda: dict(unknown),
+        lambda: len(unknown),
+    ):
         with pytest.raises(NotLookedUpError, match=r"^namespace_labels$"):
             ask()
     known.add(SHOP, "")

@@ -20,7 +20,14 @@ from webhook.engine import (
     Violation,
     WrongTypeError,
 )
-from webhook.review import MAX_WHOLE, MalformedRequestError, NotAReviewError, answer, deny_malformed, read
+from webhook.review import (
+    MAX_WHOLE,
+    MalformedRequestError,
+    NotAReviewError,
+    answer,
+    deny_malformed,
+    read,
+)
 
 POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "it"}}
 REQUEST = {
@@ -40,12 +47,19 @@ REQUEST = {
 def body(*without, **changes):
     """Return an encoded review of a Pod, changed by the test's arguments."""
     request = {key: value for key, value in (REQUEST | changes).items() if key not in without}
-    return json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}).encode()
+    return json.dumps(
+        {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
+    ).encode()
 
 
 def test_a_review_is_parsed_completely():
     """The request has every field that policies may read."""
-    changes = {"subResource": "ephemeralcontainers", "operation": "UPDATE", "oldObject": POD, "dryRun": True}
+    changes = {
+        "subResource": "ephemeralcontainers",
+        "operation": "UPDATE",
+        "oldObject": POD,
+        "dryRun": True,
+    }
     request = read(body(**changes))
     assert request.attributes._replace(sent=None) == about(
         subresource="ephemeralcontainers",
@@ -62,7 +76,11 @@ def test_a_namespace_with_a_generated_name_is_in_itself():
     """The API server sends no namespace for it, and one for every other Namespace."""
     about_it = {"kind": {"group": "", "version": "v1", "kind": "Namespace"}, "name": "team-5b9w9"}
     resource = {"group": "", "version": "v1", "resource": "namespaces"}
-    object = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"generateName": "team-", "name": "team-5b9w9"}}
+    object = {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {"generateName": "team-", "name": "team-5b9w9"},
+    }
     request = read(body("namespace", **about_it, resource=resource, object=object))
     assert request.attributes.namespace == "team-5b9w9"
 
@@ -70,7 +88,11 @@ def test_a_namespace_with_a_generated_name_is_in_itself():
 def test_a_cluster_scoped_object_has_no_namespace():
     """Only a Namespace is in one, its own: a clause for namespaces must not match another object's name."""
     role = {"group": "rbac.authorization.k8s.io", "version": "v1"}
-    object = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "shop"}}
+    object = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": "shop"},
+    }
     request = read(
         body(
             "namespace",
@@ -81,7 +103,11 @@ def test_a_cluster_scoped_object_has_no_namespace():
             object=object,
         )
     )
-    assert (request.name, request.attributes.namespace, request.attributes.subresource) == ("shop", "", "")
+    assert (request.name, request.attributes.namespace, request.attributes.subresource) == (
+        "shop",
+        "",
+        "",
+    )
     assert request.attributes.dry_run is False
 
 
@@ -163,17 +189,29 @@ NESTED = body(object="%s").replace(b'"%s"', b"%s")
             id="A09 another group, cut",
         ),
         pytest.param(
-            b"{}", "the body is 'None None'; only admission.k8s.io/v1 AdmissionReview is answered", id="A09 no kind"
+            b"{}",
+            "the body is 'None None'; only admission.k8s.io/v1 AdmissionReview is answered",
+            id="A09 no kind",
         ),
-        pytest.param(body().replace(b'"request"', b'"Request"'), "request: missing", id="A23 another case"),
         pytest.param(
-            json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": None}).encode(),
+            body().replace(b'"request"', b'"Request"'), "request: missing", id="A23 another case"
+        ),
+        pytest.param(
+            json.dumps(
+                {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": None}
+            ).encode(),
             "request: missing",
             id="A10",
         ),
-        pytest.param(body("uid"), "request.uid: must be a string of 1 to 256 printable characters", id="A11 no uid"),
         pytest.param(
-            body(uid=""), "request.uid: must be a string of 1 to 256 printable characters", id="A11 empty uid"
+            body("uid"),
+            "request.uid: must be a string of 1 to 256 printable characters",
+            id="A11 no uid",
+        ),
+        pytest.param(
+            body(uid=""),
+            "request.uid: must be a string of 1 to 256 printable characters",
+            id="A11 empty uid",
         ),
         pytest.param(body(uid=7), "request.uid: Expected `str`, got `int`", id="A11 uid a number"),
         pytest.param(
@@ -188,8 +226,12 @@ NESTED = body(object="%s").replace(b'"%s"', b"%s")
         ),
         pytest.param(NESTED % b"NaN", "the body is not JSON: ", id="A24 NaN"),
         pytest.param(NESTED % b"-Infinity", "the body is not JSON: ", id="A24 infinity"),
-        pytest.param(NESTED % (b"[" * 5_000 + b"]" * 5_000), "the body is not JSON: ", id="A28 deep"),
-        pytest.param(b"[" * 3_000_000, "the body: Expected `object`, got `array`", id="A28 only opened"),
+        pytest.param(
+            NESTED % (b"[" * 5_000 + b"]" * 5_000), "the body is not JSON: ", id="A28 deep"
+        ),
+        pytest.param(
+            b"[" * 3_000_000, "the body: Expected `object`, got `array`", id="A28 only opened"
+        ),
         pytest.param(NESTED % b'"\xff"', "the body is not JSON: ", id="A30 not UTF-8"),
         pytest.param(NESTED % b'"\xc0\xaf"', "the body is not JSON: ", id="A30 overlong"),
         pytest.param(body().decode().encode("utf-16"), "the body is not JSON: ", id="A31 UTF-16"),
@@ -209,14 +251,28 @@ def test_a_body_that_is_no_review_cannot_be_answered(sent, told):
 @pytest.mark.parametrize(
     ("sent", "told"),
     [
-        pytest.param(body("kind"), "request: Object missing required field `kind`", id="A13 no kind"),
         pytest.param(
-            body(kind={"version": "v1"}), "request.kind: Object missing required field `kind`", id="A13 half a kind"
+            body("kind"), "request: Object missing required field `kind`", id="A13 no kind"
         ),
-        pytest.param(body("resource"), "request: Object missing required field `resource`", id="A13 no resource"),
-        pytest.param(body(resource=[]), "request.resource: Expected `object`, got `array`", id="A13 resource a list"),
         pytest.param(
-            body(userInfo="jane"), "request.userInfo: Expected `object | null`, got `str`", id="A13 userInfo a string"
+            body(kind={"version": "v1"}),
+            "request.kind: Object missing required field `kind`",
+            id="A13 half a kind",
+        ),
+        pytest.param(
+            body("resource"),
+            "request: Object missing required field `resource`",
+            id="A13 no resource",
+        ),
+        pytest.param(
+            body(resource=[]),
+            "request.resource: Expected `object`, got `array`",
+            id="A13 resource a list",
+        ),
+        pytest.param(
+            body(userInfo="jane"),
+            "request.userInfo: Expected `object | null`, got `str`",
+            id="A13 userInfo a string",
         ),
         pytest.param(
             body(userInfo={"groups": "admins"}),
@@ -234,7 +290,9 @@ def test_a_body_that_is_no_review_cannot_be_answered(sent, told):
             id="half a kind",
         ),
         pytest.param(
-            body(namespace=1), "request.namespace: Expected `str | null`, got `int`", id="A13 namespace a number"
+            body(namespace=1),
+            "request.namespace: Expected `str | null`, got `int`",
+            id="A13 namespace a number",
         ),
         pytest.param(
             body(subResource={}),
@@ -256,16 +314,32 @@ def test_a_body_that_is_no_review_cannot_be_answered(sent, told):
             "request.operation: must be one of CONNECT, CREATE, DELETE, UPDATE",
             id="A14 another case",
         ),
-        pytest.param(body(operation=["CREATE"]), "request.operation: Expected `str`, got `array`", id="A14 a list"),
-        pytest.param(body(object=None), "request.object: missing; CREATE needs it", id="A15 null on CREATE"),
         pytest.param(
-            body("object", operation="UPDATE"), "request.object: missing; UPDATE needs it", id="A15 none on UPDATE"
+            body(operation=["CREATE"]),
+            "request.operation: Expected `str`, got `array`",
+            id="A14 a list",
+        ),
+        pytest.param(
+            body(object=None), "request.object: missing; CREATE needs it", id="A15 null on CREATE"
+        ),
+        pytest.param(
+            body("object", operation="UPDATE"),
+            "request.object: missing; UPDATE needs it",
+            id="A15 none on UPDATE",
         ),
         pytest.param(body(object=[POD]), "request.object: must be an object", id="A18 a list"),
         pytest.param(body(object="pod"), "request.object: must be an object", id="A18 a string"),
-        pytest.param(NESTED % b"1e400", "request.object: Number out of range", id="A24 out of range"),
-        pytest.param(NESTED % (b"1" * 4301), "request.object: Integer value out of range", id="A25 4,301 digits"),
-        pytest.param(body(oldObject=1), "request.oldObject: must be an object", id="A18 old one a number"),
+        pytest.param(
+            NESTED % b"1e400", "request.object: Number out of range", id="A24 out of range"
+        ),
+        pytest.param(
+            NESTED % (b"1" * 4301),
+            "request.object: Integer value out of range",
+            id="A25 4,301 digits",
+        ),
+        pytest.param(
+            body(oldObject=1), "request.oldObject: must be an object", id="A18 old one a number"
+        ),
         pytest.param(
             body(object=POD | {"kind": "Node"}),
             "request.object.kind: is 'Node', but the request is about 'Pod'",
@@ -304,11 +378,19 @@ def test_a_malformed_request_is_denied(sent, told):
         pytest.param({"operation": "DELETE", "object": None, "oldObject": POD}, id="A16 DELETE"),
         pytest.param({"operation": "DELETE", "object": None}, id="A16 DELETE of a missing object"),
         pytest.param({"operation": "CONNECT", "object": None}, id="A17 CONNECT"),
-        pytest.param({"operation": "CONNECT", "object": {"kind": "PodExecOptions"}}, id="A17 CONNECT with options"),
+        pytest.param(
+            {"operation": "CONNECT", "object": {"kind": "PodExecOptions"}},
+            id="A17 CONNECT with options",
+        ),
         pytest.param({"object": POD | {"metadata": None}}, id="A20 metadata null"),
         pytest.param({"object": POD | {"metadata": []}}, id="A20 metadata a list"),
-        pytest.param({"name": None, "object": POD | {"metadata": {"generateName": "x-"}}}, id="A21 generateName"),
-        pytest.param({"object": POD | {"a": "\x00\r\n\x1b[31m\u202e"}}, id="A33 control characters"),
+        pytest.param(
+            {"name": None, "object": POD | {"metadata": {"generateName": "x-"}}},
+            id="A21 generateName",
+        ),
+        pytest.param(
+            {"object": POD | {"a": "\x00\r\n\x1b[31m\u202e"}}, id="A33 control characters"
+        ),
         pytest.param({"userInfo": None}, id="userInfo null"),
         pytest.param({"unknown": {"field": 1}}, id="a field of a later version"),
     ],
@@ -353,7 +435,9 @@ def answered(verdict, request=None):
 
 
 DENY, WARN, AUDIT = frozenset({"Deny"}), frozenset({"Warn"}), frozenset({"Audit"})
-IMAGE = Violation("spec.image", '"nginx" comes from docker.io', "images must come from a.io", "push it there")
+IMAGE = Violation(
+    "spec.image", '"nginx" comes from docker.io', "images must come from a.io", "push it there"
+)
 REPLICAS = Violation("spec.replicas", 11, "no more than 10 replicas", "set it to 10 or less")
 LIMITS = Violation("spec.resources.limits", "cpu missing", "limits are required", "set it")
 WRONG = Violation("spec.replicas", '"3" is a string', "it must be an integer", "correct its type")
@@ -367,7 +451,9 @@ def test_an_allowed_response_is_minimal(verdict):
 
 def test_a_patch():
     """A patch is base64, and the audit annotations have its policies."""
-    policy = Policy("labels", mutate=lambda _request, _params: [Patch(("metadata", "labels", "a"), "ü")])
+    policy = Policy(
+        "labels", mutate=lambda _request, _params: [Patch(("metadata", "labels", "a"), "ü")]
+    )
     request = ask(POD)
     response = answered(Engine([in_force(policy)]).mutate(request), request)
     patch = response.pop("patch")
@@ -377,12 +463,16 @@ def test_a_patch():
         "patchType": "JSONPatch",
         "auditAnnotations": {"mutated-by": "labels"},
     }
-    assert json.loads(base64.b64decode(patch)) == [{"op": "add", "path": "/metadata/labels", "value": {"a": "ü"}}]
+    assert json.loads(base64.b64decode(patch)) == [
+        {"op": "add", "path": "/metadata/labels", "value": {"a": "ü"}}
+    ]
 
 
 def test_three_violations():
     """Each violation is a line of the message, and a cause with its field."""
-    verdict = Verdict((Outcome("images", DENY, (IMAGE,)), Outcome("sizes", DENY, (REPLICAS, LIMITS))))
+    verdict = Verdict(
+        (Outcome("images", DENY, (IMAGE,)), Outcome("sizes", DENY, (REPLICAS, LIMITS)))
+    )
     lines = [
         'spec.image: "nginx" comes from docker.io; images must come from a.io. Push it there.',
         "spec.replicas: 11; no more than 10 replicas. Set it to 10 or less.",
@@ -413,7 +503,9 @@ def test_three_violations():
 
 def test_a_malformed_field_is_reported_once():
     """It is one violation with code 400, for any number of policies that read the field."""
-    verdict = Verdict(tuple(Outcome(*each, malformed=WRONG) for each in (("a", DENY), ("b", DENY), ("c", WARN))))
+    verdict = Verdict(
+        tuple(Outcome(*each, malformed=WRONG) for each in (("a", DENY), ("b", DENY), ("c", WARN)))
+    )
     line = 'spec.replicas: "3" is a string; it must be an integer. Correct its type.'
     assert answered(verdict) == {
         "uid": "u-1",
@@ -438,7 +530,9 @@ def test_a_malformed_field_is_reported_once():
 def test_a_malformed_field_is_no_denial_of_a_policy_that_does_not_deny():
     """It is a warning, or in the audit log alone."""
     line = 'spec.replicas: "3" is a string; it must be an integer. Correct its type.'
-    assert answered(Verdict((Outcome("a", WARN, malformed=WRONG), Outcome("b", AUDIT, malformed=WRONG)))) == {
+    assert answered(
+        Verdict((Outcome("a", WARN, malformed=WRONG), Outcome("b", AUDIT, malformed=WRONG)))
+    ) == {
         "uid": "u-1",
         "allowed": True,
         "warnings": [f"a: {line}"],
@@ -452,7 +546,10 @@ NOT_LOOKED_UP = "could not be decided, since namespace labels could not be looke
 
 @pytest.mark.parametrize(
     ("error", "text"),
-    [(RuntimeError("the secret of life"), FAILED), (NotLookedUpError("namespace_labels"), NOT_LOOKED_UP)],
+    [
+        (RuntimeError("the secret of life"), FAILED),
+        (NotLookedUpError("namespace_labels"), NOT_LOOKED_UP),
+    ],
 )
 def test_a_policy_error_with_fail(error, text):
     """The denial has code 500 and the policy's name, not the error's text."""
@@ -477,7 +574,9 @@ def test_a_policy_error_with_fail(error, text):
 
 def test_a_policy_error_with_ignore():
     """The request is allowed with a warning."""
-    assert answered(Verdict((Outcome("names", DENY, error=RuntimeError("x"), fails_closed=False),))) == {
+    assert answered(
+        Verdict((Outcome("names", DENY, error=RuntimeError("x"), fails_closed=False),))
+    ) == {
         "uid": "u-1",
         "allowed": True,
         "warnings": [f"names: {FAILED}"],
@@ -520,7 +619,13 @@ def test_a_policy_error_with_ignore():
             ["b"],
             id="a warning does not deny",
         ),
-        pytest.param([Outcome("a", DENY, (IMAGE, IMAGE))], 403, "1 violation", ["a"], id="a repeated violation is one"),
+        pytest.param(
+            [Outcome("a", DENY, (IMAGE, IMAGE))],
+            403,
+            "1 violation",
+            ["a"],
+            id="a repeated violation is one",
+        ),
     ],
 )
 def test_the_most_severe_code_wins(outcomes, code, first, causes):
@@ -535,14 +640,22 @@ def test_the_most_severe_code_wins(outcomes, code, first, causes):
     [
         (WARN, {"warnings": ["sizes: {}"], "auditAnnotations": {"warn": "sizes: {}"}}),
         (AUDIT, {"auditAnnotations": {"audit": "sizes: {}"}}),
-        (WARN | AUDIT, {"warnings": ["sizes: {}"], "auditAnnotations": {"audit": "sizes: {}", "warn": "sizes: {}"}}),
+        (
+            WARN | AUDIT,
+            {
+                "warnings": ["sizes: {}"],
+                "auditAnnotations": {"audit": "sizes: {}", "warn": "sizes: {}"},
+            },
+        ),
     ],
 )
 def test_violations_that_do_not_deny_are_reported(actions, expected):
     """Warn adds a warning, Audit an audit annotation."""
     text = "spec.replicas: 11; no more than 10 replicas. Set it to 10 or less."
     response = answered(Verdict((Outcome("sizes", actions, (REPLICAS,)),)))
-    assert response == json.loads(json.dumps({"uid": "u-1", "allowed": True} | expected).replace("{}", text))
+    assert response == json.loads(
+        json.dumps({"uid": "u-1", "allowed": True} | expected).replace("{}", text)
+    )
 
 
 def test_an_existing_violation_is_allowed_with_a_warning():
@@ -559,9 +672,13 @@ def test_an_existing_violation_is_allowed_with_a_warning():
 def test_a_denial_has_its_warnings_and_no_patch():
     """Denied objects are not patched, and warnings are kept."""
     operation = {"op": "add", "path": "/a", "value": 1}
-    verdict = Verdict((Outcome("a", DENY, (IMAGE,)), Outcome("b", WARN, (REPLICAS,))), [operation], POD)
+    verdict = Verdict(
+        (Outcome("a", DENY, (IMAGE,)), Outcome("b", WARN, (REPLICAS,))), [operation], POD
+    )
     response = answered(verdict)
-    assert response["warnings"] == ["b: spec.replicas: 11; no more than 10 replicas. Set it to 10 or less."]
+    assert response["warnings"] == [
+        "b: spec.replicas: 11; no more than 10 replicas. Set it to 10 or less."
+    ]
     assert set(response) == {"uid", "allowed", "status", "warnings", "auditAnnotations"}
 
 
@@ -577,7 +694,10 @@ def test_a_warning_names_the_exception_that_expired():
 def many(number, length):
     """Report `number` violations whose warnings have `length` characters each."""
     empty = len(f"p: {Violation('f', '', 'r', 'x').message}")
-    return [Violation("f", f"{index:03}".ljust(length - empty, "x"), "r", "x") for index in range(number)]
+    return [
+        Violation("f", f"{index:03}".ljust(length - empty, "x"), "r", "x")
+        for index in range(number)
+    ]
 
 
 def listed(*outcomes):
@@ -595,7 +715,9 @@ def test_a_thousand_violations_are_all_listed():
 def test_a_response_is_smaller_than_256_kib():
     """The message and the audit annotation state how many violations are left out."""
     actions = frozenset({"Deny", "Audit", "Warn"})
-    lines, response = listed(*(Outcome(f"p{n}", actions, tuple(many(MAX_VIOLATIONS, 200))) for n in range(3)))
+    lines, response = listed(
+        *(Outcome(f"p{n}", actions, tuple(many(MAX_VIOLATIONS, 200))) for n in range(3))
+    )
     assert len(orjson.dumps(response)) < 256 << 10
     assert lines[-1] == "- and more, which are not listed."
     assert lines[0] == f"more than {len(lines) - 2} violations"
@@ -625,14 +747,25 @@ def test_control_characters_are_escaped():
     response = answered(Verdict((Outcome("p", frozenset({"Deny", "Warn"}), (evil,)),)))
     assert response["warnings"] == [f"p: {text}"]
     assert response["status"]["message"] == f"1 violation\n- p: {text}"
-    assert response["status"]["details"]["causes"] == [{"reason": "p", "message": text, "field": "a b"}]
+    assert response["status"]["details"]["causes"] == [
+        {"reason": "p", "message": text, "field": "a b"}
+    ]
 
 
 @pytest.mark.parametrize(
     ("metadata", "name"),
-    [({"generateName": "shop-"}, "shop-"), ({}, ""), (None, ""), ([], ""), ({"generateName": 5}, "")],
+    [
+        ({"generateName": "shop-"}, "shop-"),
+        ({}, ""),
+        (None, ""),
+        ([], ""),
+        ({"generateName": 5}, ""),
+    ],
 )
 def test_an_object_without_a_name_has_its_prefix(metadata, name):
     """A denial of an object with generateName names the prefix (A21)."""
     request = Request(about(name=""), POD | {"metadata": metadata})
-    assert answered(Verdict((Outcome("p", DENY, (IMAGE,)),)), request)["status"]["details"]["name"] == name
+    assert (
+        answered(Verdict((Outcome("p", DENY, (IMAGE,)),)), request)["status"]["details"]["name"]
+        == name
+    )

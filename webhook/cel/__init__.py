@@ -1,7 +1,8 @@
 """The Common Expression Language on decoded JSON: a parser, a checker and a compiler to Python closures.
 
-Pure: no network, no clock, no generated source. Values are the decoded objects themselves (see `values`); functions are
-those of cel-go and Kubernetes (see `library`). An evaluation has a budget, and raises nothing but `CelError`.
+Pure: no network, no clock, no generated source. Values are the decoded objects themselves (see
+`values`); functions are those of cel-go and Kubernetes (see `library`). An evaluation has a budget,
+and raises nothing but `CelError`.
 """
 
 from webhook.cel.errors import BudgetError, CelError, CompileError, EvaluationError

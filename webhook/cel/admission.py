@@ -1,6 +1,7 @@
 """What expressions about admission can name, as in ValidatingAdmissionPolicy and MutatingAdmissionPolicy.
 
-Source: https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/#cel-variables
+Source:
+https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/#cel-variables
 """
 
 from collections.abc import Mapping
@@ -44,8 +45,14 @@ _TYPES: dict[str, dict[str, str]] = {
         "finalizers": "list(string)",
     },
     "kubernetes.NamespaceSpec": {"finalizers": "list(string)"},
-    "kubernetes.NamespaceStatus": {"phase": "string", "conditions": "list(kubernetes.NamespaceCondition)"},
-    "kubernetes.NamespaceCondition": {"status type message reason": "string", "lastTransitionTime": "timestamp"},
+    "kubernetes.NamespaceStatus": {
+        "phase": "string",
+        "conditions": "list(kubernetes.NamespaceCondition)",
+    },
+    "kubernetes.NamespaceCondition": {
+        "status type message reason": "string",
+        "lastTransitionTime": "timestamp",
+    },
     "JSONPatch": {"op path from": "string", "value": "dyn"},
     VARIABLES: {},
     "kubernetes.Authorizer": {"requestResource": "kubernetes.ResourceCheck"},
@@ -63,7 +70,9 @@ def _fields(declared: Mapping[str, str]) -> dict[str, Type]:
     return {name: parse_type(type_) for names, type_ in declared.items() for name in names.split()}
 
 
-ADMISSION = Environment(_fields(_NAMES), {name: _fields(declared) for name, declared in _TYPES.items()})
+ADMISSION = Environment(
+    _fields(_NAMES), {name: _fields(declared) for name, declared in _TYPES.items()}
+)
 
 
 def with_variable(environment: Environment, name: str, type_: Type) -> Environment:
@@ -79,7 +88,10 @@ def without_params(environment: Environment) -> Environment:
 
 
 class Authorizer:
-    """The value of `authorizer`: declared, so that expressions compile; reading it is an error, never an answer."""
+    """The value of `authorizer`: declared, so that expressions compile.
+
+    Reading it is an error, never an answer.
+    """
 
     def __getitem__(self, field: str) -> Any:
         """Refuse `authorizer.requestResource`, the only field."""

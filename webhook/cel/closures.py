@@ -43,7 +43,10 @@ def test(base: Code, name: str) -> Code:
 
 
 def decide(frame: Frame, terms: Iterable[Code], absorbing: bool) -> bool:
-    """Return `absorbing` if any term is that, else the opposite; an error counts only where no term decides."""
+    """Return `absorbing` if any term is that, else the opposite.
+
+    An error counts only where no term decides.
+    """
     error: EvaluationError | None = None
     for term in terms:
         try:
@@ -81,7 +84,9 @@ def _same(frame: Frame, one: Any, two: Any) -> bool:
 
 def list_of(items: list[tuple[Code, bool]]) -> Code:
     """Return a list; an optional item is left out where it has no value."""
-    return lambda frame: [value for code, optional in items for value in _present(code(frame), optional)]
+    return lambda frame: [
+        value for code, optional in items for value in _present(code(frame), optional)
+    ]
 
 
 def map_of(entries: list[tuple[Code, Code, bool]]) -> Code:
@@ -107,11 +112,14 @@ def _present(value: Any, optional: bool) -> tuple[Any, ...]:
         return (value,)
     if type(value) is Optional:
         return () if value is NONE else (value.value,)
-    raise EvaluationError(f"cannot initialize optional entry from non-optional value {type_name(value)}")
+    raise EvaluationError(
+        f"cannot initialize optional entry from non-optional value {type_name(value)}"
+    )
 
 
 _OF_OPTIONALS = (
-    "{0}(optional_type(list(A)), int) -> optional_type(A); {0}(optional_type(map(A, B)), A) -> optional_type(B)"
+    "{0}(optional_type(list(A)), int) -> optional_type(A); {0}(optional_type(map(A, B)), A) -> "
+    "optional_type(B)"
 )
 
 declare_forms(
@@ -121,8 +129,14 @@ declare_forms(
         "_?_:_(bool, A, A) -> A",
         lambda condition, yes, no: lambda frame: (yes if truth(condition(frame)) else no)(frame),
     ),
-    ("_==_(A, A) -> bool", lambda left, right: lambda frame: _same(frame, left(frame), right(frame))),
-    ("_!=_(A, A) -> bool", lambda left, right: lambda frame: not _same(frame, left(frame), right(frame))),
+    (
+        "_==_(A, A) -> bool",
+        lambda left, right: lambda frame: _same(frame, left(frame), right(frame)),
+    ),
+    (
+        "_!=_(A, A) -> bool",
+        lambda left, right: lambda frame: not _same(frame, left(frame), right(frame)),
+    ),
     (
         "_[_](list(A), int) -> A; _[_](map(A, B), A) -> B; " + _OF_OPTIONALS.format("_[_]"),
         lambda container, key: lambda frame: index(container(frame), key(frame)),

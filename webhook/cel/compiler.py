@@ -10,7 +10,16 @@ from webhook.cel.functions import FUNCTIONS, Code, fault
 from webhook.cel.library.formatting import check_format
 from webhook.cel.macros import MACROS, Macro
 from webhook.cel.syntax import Call, Ident, ListNode, Literal, MapNode, Node, Select, qualified
-from webhook.cel.types import BOOL, DYN, Signature, Type, applied, assignable, parse_type, result_type
+from webhook.cel.types import (
+    BOOL,
+    DYN,
+    Signature,
+    Type,
+    applied,
+    assignable,
+    parse_type,
+    result_type,
+)
 from webhook.cel.values import NAMES, TypeValue
 
 if TYPE_CHECKING:
@@ -18,8 +27,14 @@ if TYPE_CHECKING:
 
 TYPE_NAMES = frozenset(NAMES.values())
 Typed = tuple[Type, Code]  # what a node compiles to: the type of its value, and what evaluates it
-_TRIED = {"matches": 1, "find": 1, "findAll": 1}  # the argument that is tried at once where it is a constant
-_TRIED |= dict.fromkeys(("timestamp", "duration", "int", "uint", "double", "bool", "string", "format"), 0)
+_TRIED = {
+    "matches": 1,
+    "find": 1,
+    "findAll": 1,
+}  # the argument that is tried at once where it is a constant
+_TRIED |= dict.fromkeys(
+    ("timestamp", "duration", "int", "uint", "double", "bool", "string", "format"), 0
+)
 
 
 class Compiler:
@@ -29,7 +44,10 @@ class Compiler:
         self.source = source
         self.environment = environment
         self.homogeneous = True  # refuse lists and maps of mixed types, as the API server does
-        self.scope = {name: (type_, slot) for slot, (name, type_) in enumerate(environment.variables.items(), start=1)}
+        self.scope = {
+            name: (type_, slot)
+            for slot, (name, type_) in enumerate(environment.variables.items(), start=1)
+        }
         self.size = len(self.scope) + 1
         self.nodes = 0
         self.item_types: dict[int, list[Type]] = {}
@@ -56,13 +74,17 @@ class Compiler:
             case ListNode():
                 items = [(*self._item(item, optional), optional) for item, optional in node.items]
                 types = self.item_types[node.at] = [type_ for type_, _, _ in items]
-                return Type("list", (self._aggregate(node, types),)), closures.list_of([each[1:] for each in items])
+                return Type("list", (self._aggregate(node, types),)), closures.list_of(
+                    [each[1:] for each in items]
+                )
             case MapNode():
                 return self._map(node)
 
     def _variable(self, node: Ident) -> Typed:
         if node.name not in self.scope:
-            self.fail(node, f"undeclared reference to '{node.name}'{did_you_mean(node.name, self.scope)}")
+            self.fail(
+                node, f"undeclared reference to '{node.name}'{did_you_mean(node.name, self.scope)}"
+            )
         type_, slot = self.scope[node.name]
         return type_, lambda frame: frame[slot]
 
@@ -85,7 +107,9 @@ class Compiler:
         if fields is not None:
             if field not in fields:
                 known = did_you_mean(field, fields)
-                self.fail(node, f"undefined field '{field}' of '{operand.name.rpartition('.')[2]}'{known}")
+                self.fail(
+                    node, f"undefined field '{field}' of '{operand.name.rpartition('.')[2]}'{known}"
+                )
             return fields[field]
         if not operand.may_be("map") and not operand.name.startswith("Object"):
             self.fail(node, f"type '{operand}' does not support field selection")
@@ -108,7 +132,10 @@ class Compiler:
             hint = f'; did you mean "{meant[0]}()"?' if meant else ""
             self.fail(node, f"undeclared reference to '{node.function}()'{hint}")
         operands = [*([] if node.target is None else [node.target]), *node.args]
-        homogeneous, self.homogeneous = self.homogeneous, self.homogeneous and node.function != "format"
+        homogeneous, self.homogeneous = (
+            self.homogeneous,
+            self.homogeneous and node.function != "format",
+        )
         compiled = [self.compile(operand) for operand in operands]
         self.homogeneous = homogeneous
         signatures = [each for each, _ in known.versions]
@@ -116,19 +143,27 @@ class Compiler:
         self._try_constants(node.function, operands)
         return result, known.code([code for _, code in compiled])
 
-    def _result(self, node: Call, signatures: list[Signature], types: list[Type], bound: dict[str, Type]) -> Type:
+    def _result(
+        self, node: Call, signatures: list[Signature], types: list[Type], bound: dict[str, Type]
+    ) -> Type:
         is_member = node.target is not None
-        found = result_type([each for each in signatures if each.is_member is is_member], types, bound)
+        found = result_type(
+            [each for each in signatures if each.is_member is is_member], types, bound
+        )
         if found is None:
             takes = sorted({each.takes for each in signatures})
             hint = f"; it takes {' or '.join(takes)}" if len(takes) <= 4 else ""
             shown = applied(types, is_member=is_member)
-            self.fail(node, f"found no matching overload for '{node.function}' applied to '{shown}'{hint}")
+            self.fail(
+                node, f"found no matching overload for '{node.function}' applied to '{shown}'{hint}"
+            )
         return found
 
     def _has(self, node: Node) -> Typed:
         if not isinstance(node, Select):
-            self.fail(node, "invalid argument to has() macro; it takes a field, such as has(object.spec)")
+            self.fail(
+                node, "invalid argument to has() macro; it takes a field, such as has(object.spec)"
+            )
         type_, code = self.compile(node.operand)
         self._field(node, type_, node.field)
         return BOOL, closures.test(code, node.field)
@@ -162,16 +197,25 @@ class Compiler:
             self.fail(node.args[1], f"duplicate variable name {names[0]!r}")
         type_, over = self.compile(target)
         if not type_.may_be(*macro.ranges):
-            text = f"expression of type '{type_}' cannot be range of a comprehension (must be list, map, or dynamic)"
+            text = (
+                f"expression of type '{type_}' cannot be range of a comprehension (must be list, "
+                "map, or dynamic)"
+            )
             self.fail(target, text)
         bound, outer, before = macro.bound(type_), self.scope, self.nodes
         slots = tuple(range(self.size, self.size + len(names)))
         self.size += len(names)
-        self.scope = outer | dict(zip(names, zip(bound.values(), slots, strict=False), strict=False))
+        self.scope = outer | dict(
+            zip(names, zip(bound.values(), slots, strict=False), strict=False)
+        )
         compiled = [self.compile(arg) for arg in node.args[macro.variables :]]
         self.scope = outer
-        result = self._result(node, [macro.signature], [type_, *(each for each, _ in compiled)], bound)
-        return result, macro.code(over, slots, [code for _, code in compiled], self.nodes - before + 4)
+        result = self._result(
+            node, [macro.signature], [type_, *(each for each, _ in compiled)], bound
+        )
+        return result, macro.code(
+            over, slots, [code for _, code in compiled], self.nodes - before + 4
+        )
 
     def _item(self, node: Node, optional: bool) -> Typed:
         type_, code = self.compile(node)
@@ -185,11 +229,17 @@ class Compiler:
         for each in types if self.homogeneous else ():
             if each != types[0] and not (each.params and assignable(types[0], each, {})):
                 self.fail(node, f"expected type '{types[0]}' but found '{each}'")
-        same = types and DYN not in types and all(each == types[0] or assignable(types[0], each, {}) for each in types)
+        same = (
+            types
+            and DYN not in types
+            and all(each == types[0] or assignable(types[0], each, {}) for each in types)
+        )
         return types[0] if same else DYN
 
     def _map(self, node: MapNode) -> Typed:
-        if node.name and not (self.environment.structs and node.name.split(".")[0] in {"JSONPatch", "Object"}):
+        if node.name and not (
+            self.environment.structs and node.name.split(".")[0] in {"JSONPatch", "Object"}
+        ):
             self.fail(node, f"undeclared reference to '{node.name}'")
         entries, keys, types = [], [], []
         for key, value, optional in node.entries:
@@ -209,6 +259,16 @@ class Compiler:
     def _struct_field(self, struct: str, key: Node, found: Type) -> None:
         assert isinstance(key, Literal)
         is_nested = struct != "JSONPatch" and found.name.startswith("Object")
-        wanted = Type(f"{struct}.{key.value}") if is_nested else self._field(key, Type(struct), key.value)
+        wanted = (
+            Type(f"{struct}.{key.value}")
+            if is_nested
+            else self._field(key, Type(struct), key.value)
+        )
         if not assignable(wanted, found, {}):
-            self.fail(key, f"expected type of field '{key.value}' is '{wanted}' but provided type is '{found}'")
+            self.fail(
+                key,
+                (
+                    f"expected type of field '{key.value}' is '{wanted}' but provided type is "
+                    f"'{found}'"
+                ),
+            )

@@ -27,7 +27,9 @@ class BudgetError(CelError):
     """An evaluation that costs more than its budget; nothing absorbs it."""
 
     def __init__(self) -> None:
-        super().__init__("the expression costs too much: operation cancelled since actual cost limit exceeded")
+        super().__init__(
+            "the expression costs too much: operation cancelled since actual cost limit exceeded"
+        )
 
 
 def line_and_column(source: str, at: int) -> tuple[int, int]:

@@ -8,16 +8,23 @@ from webhook.cel.errors import BudgetError, CelError, no_overload
 from webhook.cel.types import Signature, Type, parse_signatures
 from webhook.cel.values import type_name
 
-Frame = list[Any]  # of an evaluation: the meter of its cost, the declared variables in order, then what macros bind
+Frame = list[
+    Any
+]  # of an evaluation: the meter of its cost, the declared variables in order, then what macros bind
 Code = Callable[[Frame], Any]
 Implementation = Callable[..., Any]
 Cost = Callable[..., int]  # what a call costs, in units, from its arguments
 Row = tuple[str, Implementation] | tuple[str, Implementation, Cost]
 
-# As in cel-go, these look for a trait of the first operand, and only where it has none the error has their name.
-_BY_TRAIT = frozenset(["_<_", "_<=_", "_>_", "_>=_", "_+_", "_-_", "_*_", "_/_", "_%_", "-_", "size", "sort"])
+# As in cel-go, these look for a trait of the first operand, and only where it has none the error
+# has their name.
+_BY_TRAIT = frozenset(
+    ["_<_", "_<=_", "_>_", "_>=_", "_+_", "_-_", "_*_", "_/_", "_%_", "-_", "size", "sort"]
+)
 _WITH_ALL_TRAITS = frozenset({"string", "google.protobuf.Timestamp", "google.protobuf.Duration"})
-_WITHOUT_TEXT = frozenset(["!_", "@in", "contains", "startsWith", "endsWith", "matches", "find", "findAll"])
+_WITHOUT_TEXT = frozenset(
+    ["!_", "@in", "contains", "startsWith", "endsWith", "matches", "find", "findAll"]
+)
 
 
 class Function:
@@ -35,16 +42,23 @@ class Function:
         return (self.table.get(tuple(map(type, args))) or self.resolve(*args))(*args)
 
     def resolve(self, *args: Any) -> Implementation:
-        """Return the version that takes these values. EvaluationError where none does, in cel-go's words."""
+        """Return the version that takes these values.
+
+        EvaluationError where none does, in cel-go's words.
+        """
         names = [type_name(value) for value in args]
         for signature, call in self.versions:
             types = signature.types(len(args))
             if types is not None and all(map(Type.may_be, types, names)):
-                if not signature.is_variadic:  # of which there are as many types as there are lists of arguments
+                if (
+                    not signature.is_variadic
+                ):  # of which there are as many types as there are lists of arguments
                     self.table[tuple(map(type, args))] = call
                 return call
         if self.name not in _BY_TRAIT:
-            raise no_overload("" if self.name in _WITHOUT_TEXT else f"{self.name}({', '.join(names)})")
+            raise no_overload(
+                "" if self.name in _WITHOUT_TEXT else f"{self.name}({', '.join(names)})"
+            )
         with_trait = _WITH_ALL_TRAITS | {signature.params[0].name for signature, _ in self.versions}
         raise no_overload("" if names[0] in with_trait else self.name)
 
@@ -126,7 +140,10 @@ def charge(frame: Frame, cost: int) -> None:
 
 
 def weigh(*values: Any) -> int:
-    """Return about how many values `values` hold, eight characters counting as one; at least 50,000 of more."""
+    """Return about how many values `values` hold, eight characters counting as one.
+
+    At least 50,000 of more.
+    """
     total, open_ = 0, list(values)
     while open_ and total < 50_000:
         each = open_.pop()

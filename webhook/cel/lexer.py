@@ -42,15 +42,22 @@ class Token(NamedTuple):
 
 
 def tokens(source: str) -> list[Token]:
-    """Return the tokens of an expression, the last of sort "end". CompileError where there is none."""
+    """Return the tokens of an expression, the last of sort "end".
+
+    CompileError where there is none.
+    """
     if len(source) > MAX_SOURCE:
-        raise CompileError(source, 0, f"expression of {len(source)} characters; at most {MAX_SOURCE} are allowed")
+        raise CompileError(
+            source, 0, f"expression of {len(source)} characters; at most {MAX_SOURCE} are allowed"
+        )
     if surrogate := _SURROGATE.search(source):
         raise CompileError(source, surrogate.start(), "syntax error: half of a surrogate pair")
     found, at = [], 0
     while at < len(source):
         match = _TOKEN.match(source, at)
-        if match is None or (match["quote"] in {"'", '"'} and not {"\n", "\r"}.isdisjoint(match["body"])):
+        if match is None or (
+            match["quote"] in {"'", '"'} and not {"\n", "\r"}.isdisjoint(match["body"])
+        ):
             raise CompileError(source, at, f"syntax error: unexpected character {source[at]!r}")
         sort, text = str(match.lastgroup), match.group()
         if read := _VALUES.get(sort):
@@ -58,7 +65,9 @@ def tokens(source: str) -> list[Token]:
         elif text in _CONSTANTS:
             found.append(Token("literal", at, text, _CONSTANTS[text]))
         elif sort != "space":
-            found.append(Token(text if sort == "mark" or text == "in" else sort, at, match.group(sort)))
+            found.append(
+                Token(text if sort == "mark" or text == "in" else sort, at, match.group(sort))
+            )
         at = match.end()
     return [*found, Token("end", len(source), "end of expression")]
 
@@ -66,7 +75,9 @@ def tokens(source: str) -> list[Token]:
 def _integer(match: re.Match[str]) -> int:
     text = match.group()
     digits = text.rstrip("uU")
-    value = int(digits, 16 if digits.startswith("0x") else 10) if len(digits) <= 24 else MAX_UINT + 1
+    value = (
+        int(digits, 16 if digits.startswith("0x") else 10) if len(digits) <= 24 else MAX_UINT + 1
+    )
     if value > (MAX_INT + 1 if digits == text else MAX_UINT):
         raise CompileError(match.string, match.start(), f"{text}: integer out of range")
     return value if digits == text else Uint(value)
@@ -80,8 +91,15 @@ def _text(match: re.Match[str]) -> str | bytes:
             return _PLAIN.get(escape["plain"], escape["plain"])
         digits = escape["hex"] or (escape["unicode"] or "")[1:]
         code = int(escape["octal"], 8) if escape["octal"] else int(digits or "-1", 16)
-        if code < 0 or code > 0x10FFFF or 0xD800 <= code <= 0xDFFF or (escape["unicode"] and is_bytes):
-            raise CompileError(match.string, match.start(), f"invalid escape sequence {escape.group()!r}")
+        if (
+            code < 0
+            or code > 0x10FFFF
+            or 0xD800 <= code <= 0xDFFF
+            or (escape["unicode"] and is_bytes)
+        ):
+            raise CompileError(
+                match.string, match.start(), f"invalid escape sequence {escape.group()!r}"
+            )
         # Surrogates carry single bytes through `str`, as Python's own "surrogateescape" does.
         return chr(0xDC00 + code) if is_bytes and code > 0x7F else chr(code)
 

@@ -10,7 +10,9 @@ from webhook.cel.types import DYN, INT, Signature, Type, parse_signatures
 from webhook.cel.values import NONE, Optional, sorted_by, type_name
 
 Rounds = Iterator[Any]  # the first variable of each round; the frame has all of them
-Pairs = Callable[[Any], Iterable[tuple[Any, Any]]]  # the values of the variables, from what a macro goes over
+Pairs = Callable[
+    [Any], Iterable[tuple[Any, Any]]
+]  # the values of the variables, from what a macro goes over
 Evaluate = Callable[[Rounds, Code, Frame], Any]
 Rows = tuple[tuple[str, Evaluate], ...]
 
@@ -30,7 +32,11 @@ class Macro(NamedTuple):
     def bound(self, target: Type) -> dict[str, Type]:
         """Return the types of the variables, as A and B."""
         first, second = (*target.params, DYN, DYN)[:2]
-        return {"A": INT, "B": first} if target.name == "list" and self.variables == 2 else {"A": first, "B": second}
+        return (
+            {"A": INT, "B": first}
+            if target.name == "list" and self.variables == 2
+            else {"A": first, "B": second}
+        )
 
     def code(self, target: Code, slots: tuple[int, ...], args: list[Code], weight: int) -> Code:
         """Return the closure of the macro over `target`, whose `args` cost `weight` a round."""
@@ -95,15 +101,24 @@ def _merged(maps: Iterator[Any]) -> dict[Any, Any]:
 
 
 _OF_ALL: Rows = (
-    ("(R).all(bool) -> bool", lambda rounds, body, frame: decide(frame, (body for _ in rounds), False)),
-    ("(R).exists(bool) -> bool", lambda rounds, body, frame: decide(frame, (body for _ in rounds), True)),
+    (
+        "(R).all(bool) -> bool",
+        lambda rounds, body, frame: decide(frame, (body for _ in rounds), False),
+    ),
+    (
+        "(R).exists(bool) -> bool",
+        lambda rounds, body, frame: decide(frame, (body for _ in rounds), True),
+    ),
     (
         "(R).exists_one(bool) -> bool; (R).existsOne(bool) -> bool",
         lambda rounds, body, frame: sum(truth(body(frame)) for _ in rounds) == 1,
     ),
 )
 _OF_ITEMS: Rows = (
-    ("(R).filter(bool) -> list(A)", lambda rounds, body, frame: [item for item in rounds if truth(body(frame))]),
+    (
+        "(R).filter(bool) -> list(A)",
+        lambda rounds, body, frame: [item for item in rounds if truth(body(frame))],
+    ),
     ("(R).map(T) -> list(T); (R).map(bool, T) -> list(T)", _mapped),
 )
 _OF_ENTRIES: Rows = (
@@ -113,12 +128,19 @@ _OF_ENTRIES: Rows = (
         lambda rounds, body, frame: {key: body(frame) for key in rounds},
     ),
     (
-        "(R).transformMapEntry(map(K, V)) -> map(K, V); (R).transformMapEntry(bool, map(K, V)) -> map(K, V)",
+        (
+            "(R).transformMapEntry(map(K, V)) -> map(K, V); (R).transformMapEntry(bool, map(K, "
+            "V)) -> "
+            "map(K, V)"
+        ),
         lambda rounds, body, frame: _merged(body(frame) for _ in rounds),
     ),
 )
 _OF_LISTS: Rows = (
-    ("(R).sortBy(T) -> R", lambda rounds, body, frame: sorted_by([(body(frame), item) for item in rounds])),
+    (
+        "(R).sortBy(T) -> R",
+        lambda rounds, body, frame: sorted_by([(body(frame), item) for item in rounds]),
+    ),
 )
 _OF_OPTIONALS: Rows = (
     (
@@ -130,14 +152,18 @@ _OF_OPTIONALS: Rows = (
         lambda rounds, body, frame: next((_optional(body(frame)) for _ in rounds), NONE),
     ),
 )
-_TABLE: tuple[tuple[int, tuple[str, ...], Pairs, Rows], ...] = (  # number of variables, what macros go over, and how
+_TABLE: tuple[
+    tuple[int, tuple[str, ...], Pairs, Rows], ...
+] = (  # number of variables, what macros go over, and how
     (1, ("list", "map"), _items, _OF_ALL + _OF_ITEMS),
     (2, ("list", "map"), _entries, _OF_ALL + _OF_ENTRIES),
     (1, ("list",), _of_list, _OF_LISTS),
     (1, ("optional_type",), _of_optional, _OF_OPTIONALS),
 )
 MACROS = {  # by name and number of arguments, variables included
-    (signature.name, variables + len(signature.params) - 1): Macro(signature, variables, ranges, pairs, evaluate)
+    (signature.name, variables + len(signature.params) - 1): Macro(
+        signature, variables, ranges, pairs, evaluate
+    )
     for variables, ranges, pairs, rows in _TABLE
     for text, evaluate in rows
     for signature in parse_signatures(text)

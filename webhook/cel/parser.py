@@ -8,16 +8,33 @@ from webhook.cel.lexer import Token, tokens
 from webhook.cel.syntax import Call, Ident, ListNode, Literal, MapNode, Node, Select, qualified
 from webhook.cel.values import MAX_INT
 
-RESERVED = {"as", "break", "const", "continue", "else", "for", "function", "if", "import", "let", "loop"}
+RESERVED = {
+    "as",
+    "break",
+    "const",
+    "continue",
+    "else",
+    "for",
+    "function",
+    "if",
+    "import",
+    "let",
+    "loop",
+}
 RESERVED |= {"namespace", "package", "return", "var", "void", "while"}
 _PRECEDENCE = ("||", "&&", "< <= > >= == != in", "+ -", "* / %")
-_LEVELS = {mark: level for level, marks in enumerate(_PRECEDENCE, start=1) for mark in marks.split()}
+_LEVELS = {
+    mark: level for level, marks in enumerate(_PRECEDENCE, start=1) for mark in marks.split()
+}
 _LOGICAL = 2  # the level of `&&`
 Item = TypeVar("Item")
 
 
 def parse(source: str) -> Node:
-    """Return the expression that `source` says. CompileError names line, column and what was expected."""
+    """Return the expression that `source` says.
+
+    CompileError names line, column and what was expected.
+    """
     parser = _Parser(source)
     node = parser.expression()
     if parser.token.sort != "end":

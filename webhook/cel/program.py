@@ -23,7 +23,10 @@ class Program:
     blanks: tuple[None, ...]
 
     def evaluate(self, activation: Frame) -> Any:
-        """Return the value. EvaluationError where it is an error, BudgetError where it costs too much."""
+        """Return the value.
+
+        EvaluationError where it is an error, BudgetError where it costs too much.
+        """
         try:
             return self.code([*activation, *self.blanks])
         except RecursionError:
@@ -52,11 +55,15 @@ class Environment:
         except RecursionError:
             raise CompileError(source, 0, "nested too deeply") from None
         if results and str(found) not in results:
-            raise CompileError(source, 0, f"must evaluate to {' or '.join(results)} but got {found}")
+            raise CompileError(
+                source, 0, f"must evaluate to {' or '.join(results)} but got {found}"
+            )
         return Program(source, found, code, (None,) * (compiler.size - len(self.variables) - 1))
 
     def activation(self, values: Mapping[str, Any], budget: list[int] | None = None) -> Frame:
-        """Return the values to evaluate with, after a budget that they share; a variable without a value is null.
+        """Return the values to evaluate with, after a budget that they share.
+
+        A variable without a value is null.
 
         By default the budget is a new one.
         """

@@ -26,7 +26,10 @@ class Select(NamedTuple):
 
 
 class Call(NamedTuple):
-    """A function, macro or operator (by its name in cel-spec, such as `_+_`); `target` for `target.function(args)`."""
+    """A function, macro or operator (by its name in cel-spec, such as `_+_`).
+
+    `target` for `target.function(args)`.
+    """
 
     at: int
     function: str

@@ -59,7 +59,9 @@ _FAMILIES = {  # names in signatures that stand for several types, one signature
     "I": ("int", "uint"),
     "C": ("bool", "int", "uint", "double", "string", "bytes", "timestamp", "duration"),
 }
-_SIGNATURE = re.compile(r"(?:\((?P<target>.+)\)\.(?=\w))?(?P<name>[^()]+)\((?P<params>.*)\) -> (?P<result>.+)")
+_SIGNATURE = re.compile(
+    r"(?:\((?P<target>.+)\)\.(?=\w))?(?P<name>[^()]+)\((?P<params>.*)\) -> (?P<result>.+)"
+)
 
 
 @cache
@@ -87,8 +89,8 @@ DYN, BOOL, INT, STRING = map(parse_type, ("dyn", "bool", "int", "string"))
 def parse_signatures(text: str) -> list[Signature]:
     """Return the signatures that `text` says, separated by semicolons.
 
-    N, M, I and C are several types, with one signature for each; `?` marks an argument that can be left out, `...` one
-    that can repeat.
+    N, M, I and C are several types, with one signature for each; `?` marks an argument that can be
+    left out, `...` one that can repeat.
     """
     return [signature for each in text.split(";") for signature in _versions(each.strip())]
 
@@ -96,13 +98,21 @@ def parse_signatures(text: str) -> list[Signature]:
 def _versions(text: str) -> Iterable[Signature]:
     family = next((each for each in _FAMILIES if re.search(rf"\b{each}\b", text)), None)
     if family is not None:
-        return parse_signatures(";".join(re.sub(rf"\b{family}\b", type_, text) for type_ in _FAMILIES[family]))
+        return parse_signatures(
+            ";".join(re.sub(rf"\b{family}\b", type_, text) for type_ in _FAMILIES[family])
+        )
     match = _SIGNATURE.fullmatch(text)
     assert match is not None, text
     params = [*([match["target"]] if match["target"] else []), *_split(match["params"])]
     types, result = [parse_type(each.strip("?.")) for each in params], parse_type(match["result"])
     return [
-        Signature(match["name"], tuple(types[:count]), result, bool(match["target"]), match["params"].endswith("..."))
+        Signature(
+            match["name"],
+            tuple(types[:count]),
+            result,
+            bool(match["target"]),
+            match["params"].endswith("..."),
+        )
         for count in range(sum(not each.startswith("?") for each in params), len(params) + 1)
     ]
 
@@ -114,7 +124,10 @@ def applied(types: Sequence[Type], *, is_member: bool) -> str:
 
 
 def assignable(wanted: Type, found: Type, bound: dict[str, Type]) -> bool:
-    """Return whether a value of type `found` can stand where `wanted` is declared; binds type parameters."""
+    """Return whether a value of type `found` can stand where `wanted` is declared.
+
+    Binds type parameters.
+    """
     if wanted.is_parameter:
         known = bound.setdefault(wanted.name, found)
         if not assignable(known, found, bound) and not assignable(found, known, bound):
@@ -131,19 +144,28 @@ def assignable(wanted: Type, found: Type, bound: dict[str, Type]) -> bool:
     return (
         wanted.name == found.name
         and len(wanted.params) == len(found.params)
-        and all(assignable(inner, given, bound) for inner, given in zip(wanted.params, found.params, strict=True))
+        and all(
+            assignable(inner, given, bound)
+            for inner, given in zip(wanted.params, found.params, strict=True)
+        )
     )
 
 
-def result_type(signatures: Iterable[Signature], types: Sequence[Type], bound: dict[str, Type]) -> Type | None:
-    """Return the type of the result for arguments of these types, dyn where several fit; None where none fits.
+def result_type(
+    signatures: Iterable[Signature], types: Sequence[Type], bound: dict[str, Type]
+) -> Type | None:
+    """Return the type of the result for arguments of these types, dyn where several fit.
+
+    None where none fits.
 
     `bound` has the type parameters that are known before.
     """
     results = []
     for signature in signatures:
         wanted, known = signature.types(len(types)), dict(bound)
-        if wanted is not None and all(assignable(*pair, known) for pair in zip(wanted, types, strict=True)):
+        if wanted is not None and all(
+            assignable(*pair, known) for pair in zip(wanted, types, strict=True)
+        ):
             results.append(_substituted(signature.result, known))
     return next((each if results.count(each) == len(results) else DYN for each in results), None)
 

@@ -1,8 +1,8 @@
 """CEL's values in Python: decoded JSON as it is, and types of their own where JSON or Python has none.
 
-null, bool, int, double, string, bytes, list and map are None, bool, int, float, str, bytes, list and dict. `Uint`,
-`Timestamp` and `Duration` (both in nanoseconds) are subclasses of int, told apart by their exact type. Libraries add
-types of their own to `NAMES`.
+null, bool, int, double, string, bytes, list and map are None, bool, int, float, str, bytes, list
+and dict. `Uint`, `Timestamp` and `Duration` (both in nanoseconds) are subclasses of int, told apart
+by their exact type. Libraries add types of their own to `NAMES`.
 """
 
 import math
@@ -64,7 +64,11 @@ _LIMITS: dict[type, tuple[int, int, str]] = {
     int: (MIN_INT, MAX_INT, "integer overflow"),
     Uint: (0, MAX_UINT, "unsigned integer overflow"),
     Duration: (MIN_INT, MAX_INT, "duration overflow"),
-    Timestamp: (-62_135_596_800 * SECOND, 253_402_300_800 * SECOND - 1, "timestamp overflow"),  # the years 1 to 9999
+    Timestamp: (
+        -62_135_596_800 * SECOND,
+        253_402_300_800 * SECOND - 1,
+        "timestamp overflow",
+    ),  # the years 1 to 9999
 }
 Integer = TypeVar("Integer", bound=int)
 
@@ -75,7 +79,10 @@ def type_name(value: Any) -> str:
 
 
 def checked(kind: type[Integer], value: float) -> Integer:
-    """Return `value` as an int, `Uint`, `Timestamp` or `Duration`. EvaluationError where that cannot hold it."""
+    """Return `value` as an int, `Uint`, `Timestamp` or `Duration`.
+
+    EvaluationError where that cannot hold it.
+    """
     lowest, highest, text = _LIMITS[kind]
     if lowest <= value <= highest:
         return kind(value)
@@ -93,12 +100,16 @@ def equal(left: Any, right: Any) -> bool:
         )
     if kind is not type(right):
         if kind in NUMBERS and type(right) in NUMBERS:
-            return bool(float(left) == float(right) if float in {kind, type(right)} else left == right)
+            return bool(
+                float(left) == float(right) if float in {kind, type(right)} else left == right
+            )
         return False
     if kind is list:
         return len(left) == len(right) and all(map(equal, left, right))
     if kind is Optional:
-        return left is right or (left is not NONE and right is not NONE and equal(left.value, right.value))
+        return left is right or (
+            left is not NONE and right is not NONE and equal(left.value, right.value)
+        )
     return bool(left == right)
 
 
@@ -125,13 +136,20 @@ def sorted_by(pairs: list[tuple[Any, Any]]) -> list[Any]:
 
 
 def find(container: Any, key: Any) -> Any:
-    """Return the value at `key`, or `NONE` where there is none. EvaluationError where the key is of a wrong type."""
+    """Return the value at `key`, or `NONE` where there is none.
+
+    EvaluationError where the key is of a wrong type.
+    """
     kind = type(key)
     if isinstance(container, dict):
         if kind is float:
             key = int(key) if key.is_integer() else NONE
         elif kind not in KEYS:
-            raise EvaluationError(f"unsupported key type: {type_name(key)}") if key is not None else no_overload()
+            raise (
+                EvaluationError(f"unsupported key type: {type_name(key)}")
+                if key is not None
+                else no_overload()
+            )
         try:
             return container[key]
         except KeyError:
@@ -146,7 +164,10 @@ def find(container: Any, key: Any) -> Any:
 
 
 def index(container: Any, key: Any) -> Any:
-    """Return `container[key]`; of an optional, an optional. EvaluationError where it is not there."""
+    """Return `container[key]`; of an optional, an optional.
+
+    EvaluationError where it is not there.
+    """
     if type(container) is Optional:
         return optional_index(container, key)
     value = find(container, key)
@@ -154,12 +175,21 @@ def index(container: Any, key: Any) -> Any:
         return value
     shown = str(int(key)) if type(key) is float and key.is_integer() else str(key)
     shown = shown.lower() if type(key) is bool else shown
-    raise EvaluationError(f"{'index out of bounds' if type(container) is list else 'no such key'}: {shown}")
+    raise EvaluationError(
+        f"{'index out of bounds' if type(container) is list else 'no such key'}: {shown}"
+    )
 
 
 def field(container: Any, name: str) -> Any:
-    """Return `container.name`; of an optional, an optional. EvaluationError where it is not there."""
-    if type(container) is Optional and container is not NONE and not isinstance(container.value, dict | Optional):
+    """Return `container.name`; of an optional, an optional.
+
+    EvaluationError where it is not there.
+    """
+    if (
+        type(container) is Optional
+        and container is not NONE
+        and not isinstance(container.value, dict | Optional)
+    ):
         raise EvaluationError(f"no such key: {name}")
     return index(container, name)
 

@@ -5,9 +5,23 @@ from webhook.engine.containers import Container
 from webhook.engine.engine import Engine
 from webhook.engine.exceptions import NOW
 from webhook.engine.fields import Fields, WrongTypeError
-from webhook.engine.planners import SERVED, ControllerUser, Planned, PlannedObject, Planner, Planners
+from webhook.engine.planners import (
+    SERVED,
+    ControllerUser,
+    Planned,
+    PlannedObject,
+    Planner,
+    Planners,
+)
 from webhook.engine.policy import Params, Policy
-from webhook.engine.request import NAMESPACE, NAMESPACE_LABELS, PARENT, Attributes, NotLookedUpError, Request
+from webhook.engine.request import (
+    NAMESPACE,
+    NAMESPACE_LABELS,
+    PARENT,
+    Attributes,
+    NotLookedUpError,
+    Request,
+)
 from webhook.engine.verdict import MAX_VIOLATIONS, Outcome, Verdict
 from webhook.engine.violation import Patch, Patches, Violation, Violations
 

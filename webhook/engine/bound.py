@@ -20,8 +20,8 @@ from webhook.engine.violation import Before, Violation
 class BoundPolicy:
     """A policy in force: which one, with which parameters, where, and what it does.
 
-    `namespace` is set for a tenant's policy, which judges nothing else; `tolerates_existing` lets an update pass that
-    makes no violation worse than it was.
+    `namespace` is set for a tenant's policy, which judges nothing else; `tolerates_existing` lets
+    an update pass that makes no violation worse than it was.
     """
 
     name: str
@@ -54,11 +54,15 @@ class BoundPolicy:
         """What must be looked up before it can judge what it applies to, also by the parameters of exceptions."""
         needed = self.policy.needed(self.params) | self.condition_needs
         for exempt in self.exempt:
-            needed |= {NOW} | (frozenset() if exempt.params is None else self.policy.needed(exempt.params))
+            needed |= {NOW} | (
+                frozenset() if exempt.params is None else self.policy.needed(exempt.params)
+            )
         return needed
 
     def validate(self, request: Request) -> Outcome | None:
-        """Return the violations that it finds; None where it does not apply, or an exception leaves nothing of it.
+        """Return the violations that it finds.
+
+        None where it does not apply, or an exception leaves nothing of it.
 
         NotLookedUpError where what would decide is not known.
         """
@@ -72,16 +76,28 @@ class BoundPolicy:
         return replace(outcome, annotations=tuple(self.policy.annotate(request, self.params)))
 
     def mutate(self, request: Request, patcher: Patcher) -> Outcome | None:
-        """Set what is to be set; None where it does not apply, or an exception leaves nothing of it."""
+        """Set what is to be set.
+
+        None where it does not apply, or an exception leaves nothing of it.
+        """
         request.excepted = False
         patches = self._judged(request, self.policy.mutate)
         if patches is None:
             return None
-        return Outcome(self.title, self.actions, patched=True) if patcher.apply(list(patches)) else self.passed
+        return (
+            Outcome(self.title, self.actions, patched=True)
+            if patcher.apply(list(patches))
+            else self.passed
+        )
 
     def _judged(self, request: Request, judge: Any) -> Iterator[Any] | None:
-        """Return what `judge` yields by the parameters that count; None where it does not apply or none are left."""
-        if not self.match.selects(request) or (self.condition is not None and not self.condition(request)):
+        """Return what `judge` yields by the parameters that count.
+
+        None where it does not apply or none are left.
+        """
+        if not self.match.selects(request) or (
+            self.condition is not None and not self.condition(request)
+        ):
             return None
         if not self.exempt:
             found: Iterator[Any] = iter(judge(request, self.params))
@@ -112,8 +128,8 @@ class BoundPolicy:
     def _before(self, request: Request) -> list[Violation]:
         """Return the violations of the object as it was, if the policy denied them then.
 
-        A malformed object had none to tolerate, nor one that `match` did not select, or whose conditions fail. At most
-        ten times as many as are reported are tolerated.
+        A malformed object had none to tolerate, nor one that `match` did not select, or whose
+        conditions fail. At most ten times as many as are reported are tolerated.
         """
         before = request.before() if self.tolerates_existing and "Deny" in self.actions else None
         try:
@@ -123,8 +139,13 @@ class BoundPolicy:
             return []
 
 
-def _by_record(request: Request, judge: Any, params: Mapping[Fields, Params | None]) -> Iterator[Any]:
-    """Yield what `judge` yields about each record by the parameters that count for it; None are none."""
+def _by_record(
+    request: Request, judge: Any, params: Mapping[Fields, Params | None]
+) -> Iterator[Any]:
+    """Yield what `judge` yields about each record by the parameters that count for it.
+
+    None are none.
+    """
     for by in {id(each): each for each in params.values() if each is not None}.values():
         for each in judge(request, by):
             if nearest(each.holder, params, request) is by:
@@ -132,7 +153,10 @@ def _by_record(request: Request, judge: Any, params: Mapping[Fields, Params | No
 
 
 def outcomes_of(asked: Iterable[Any], judge: Callable[[Any], Outcome | None]) -> list[Outcome]:
-    """Return the outcome of each policy that applies, as `judge` asks it; an exception becomes an outcome."""
+    """Return the outcome of each policy that applies, as `judge` asks it.
+
+    An exception becomes an outcome.
+    """
     outcomes = []
     for bound in asked:
         try:
@@ -140,8 +164,10 @@ def outcomes_of(asked: Iterable[Any], judge: Callable[[Any], Outcome | None]) ->
         except WrongTypeError as error:
             malformed = Violation(error.path, error.found, f"it must be {error.wanted}", error.fix)
             outcome = Outcome(bound.title, bound.actions, malformed=malformed)
-        except Exception as error:  # noqa: BLE001  one of two in the project: a policy's failure is for its failurePolicy
-            outcome = Outcome(bound.title, bound.actions, error=error, fails_closed=bound.fails_closed)
+        except Exception as error:  # noqa: BLE001
+            outcome = Outcome(
+                bound.title, bound.actions, error=error, fails_closed=bound.fails_closed
+            )
         if outcome is not None:
             outcomes.append(outcome)
     return outcomes

@@ -32,7 +32,10 @@ class Child(NamedTuple):
     parent: Object
 
     def mapped(self, violation: Violation) -> Violation:
-        """Return a violation of the child in terms of its parent; that of a grandchild may have no origin either."""
+        """Return a violation of the child in terms of its parent.
+
+        That of a grandchild may have no origin either.
+        """
         if violation.of:
             return violation
         source = traced(violation.path, self.origin, self.parent)
@@ -42,7 +45,9 @@ class Child(NamedTuple):
 
 
 def judge_children(engine: "Engine", planner: Planner, request: Request) -> Iterator[Outcome]:
-    """Yield the outcomes of all planned children; a planner that raises is an outcome, as a policy is.
+    """Yield the outcomes of all planned children.
+
+    A planner that raises is an outcome, as a policy is.
 
     Each child finds those created before it when it looks others up.
     """
@@ -57,8 +62,13 @@ def judge_children(engine: "Engine", planner: Planner, request: Request) -> Iter
         looked_up = with_object(looked_up, object, child.attributes.namespace)
 
 
-def _plan(planner: Planner, request: Request, user: ControllerUser, children: list[Child]) -> Outcome | None:
-    """Add the children of an object; those that it had before are updated. Return why it can have none."""
+def _plan(
+    planner: Planner, request: Request, user: ControllerUser, children: list[Child]
+) -> Outcome | None:
+    """Add the children of an object; those that it had before are updated.
+
+    Return why it can have none.
+    """
     object, old = _states(planner, request)
     if object is None:
         return None
@@ -76,7 +86,11 @@ def _plan(planner: Planner, request: Request, user: ControllerUser, children: li
 
 
 def _child(
-    asked: Attributes, user: ControllerUser, parent: Object, planned: PlannedObject, old: PlannedObject | None
+    asked: Attributes,
+    user: ControllerUser,
+    parent: Object,
+    planned: PlannedObject,
+    old: PlannedObject | None,
 ) -> Child:
     """Return a child with the request by which the controller would create it, or update the `old` one."""
     kind = planned.kind
@@ -96,11 +110,20 @@ def _child(
     )
     owner = parent if planned.owned else None
     before = None if old is None else _stored(old.object, attributes.namespace, owner)
-    return Child(attributes, _stored(planned.object, attributes.namespace, owner), before, planned.origin, parent)
+    return Child(
+        attributes,
+        _stored(planned.object, attributes.namespace, owner),
+        before,
+        planned.origin,
+        parent,
+    )
 
 
 def _states(planner: Planner, request: Request) -> tuple[Object | None, Object | None]:
-    """Return the whole object as it would be, and as it was; of a /scale those of what it scales."""
+    """Return the whole object as it would be, and as it was.
+
+    Of a /scale those of what it scales.
+    """
     attributes = request.attributes
     if attributes.subresource == "scale":
         old = request.lookup(PARENT)
@@ -121,7 +144,9 @@ def _states(planner: Planner, request: Request) -> tuple[Object | None, Object |
 
 def _stored(object: Object, namespace: str, owner: Object | None) -> Object:
     """Return a copy of a child in its namespace, and with its owner where it has one."""
-    copied: Object = orjson.loads(orjson.dumps(object))  # a planner may use one part of an object twice, policies not
+    copied: Object = orjson.loads(
+        orjson.dumps(object)
+    )  # a planner may use one part of an object twice, policies not
     metadata = copied["metadata"]
     if namespace:
         metadata["namespace"] = namespace
@@ -138,11 +163,13 @@ def _stored(object: Object, namespace: str, owner: Object | None) -> Object:
     return copied
 
 
-def _judged(engine: "Engine", child: Child, looked_up: Mapping[str, Any]) -> tuple[tuple[Outcome, ...], Object]:
+def _judged(
+    engine: "Engine", child: Child, looked_up: Mapping[str, Any]
+) -> tuple[tuple[Outcome, ...], Object]:
     """Return the outcomes of a child, and the child as it would be stored.
 
-    Mutations come first. What they set when a child is created stays when it is updated: the controller applies its
-    own fields only. So both states of an update have them.
+    Mutations come first. What they set when a child is created stays when it is updated: the
+    controller applies its own fields only. So both states of an update have them.
     """
     attributes, object, old = child.attributes, child.object, child.old
     created = attributes._replace(operation="CREATE")
@@ -152,4 +179,6 @@ def _judged(engine: "Engine", child: Child, looked_up: Mapping[str, Any]) -> tup
         mutation = engine.mutate(Request(attributes, object, old, looked_up))
     if not mutation.allowed:
         return mutation.outcomes, object
-    return mutation.outcomes + engine.validate(Request(attributes, object, old, looked_up)).outcomes, object
+    return mutation.outcomes + engine.validate(
+        Request(attributes, object, old, looked_up)
+    ).outcomes, object

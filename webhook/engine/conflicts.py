@@ -16,14 +16,18 @@ CONTAINER = {"name": "container", "image": "image"}
 
 
 class ConflictingPoliciesError(ValueError):
-    """Policies in force would set one field to different values; the text has a line for each pair and field."""
+    """Policies in force would set one field to different values.
+
+    The text has a line for each pair and field.
+    """
 
 
 def refuse_conflicts(mutating: Index) -> None:
     """Raise ConflictingPoliciesError where two policies in force in the same place set a field of a kind differently.
 
-    They are asked about the emptiest object of the kind. In the same place are policies of which one is in force
-    everywhere, or that share a clause of their `match`; what only may overlap, as by `matchConditions`, is no mistake.
+    They are asked about the emptiest object of the kind. In the same place are policies of which
+    one is in force everywhere, or that share a clause of their `match`; what only may overlap, as
+    by `matchConditions`, is no mistake.
     """
     conflicts = {
         line: None
@@ -44,7 +48,8 @@ def _conflicts(kind: Kind, policies: Iterable[BoundPolicy]) -> Iterator[str]:
         for path in sorted(sets.keys() & others.keys(), key=str):
             if sets[path] != others[path]:
                 yield (
-                    f"{one.title} and {other.title} set {kind.kind} {pointer(path)} to different values: "
+                    f"{one.title} and {other.title} set {kind.kind} {pointer(path)} to different "
+                    "values: "
                     f"{sets[path]!r} and {others[path]!r}"
                 )
 
@@ -52,7 +57,14 @@ def _conflicts(kind: Kind, policies: Iterable[BoundPolicy]) -> Iterator[str]:
 def _sets(policy: BoundPolicy, kind: Kind) -> dict[tuple[Step, ...], Any]:
     """Return what a policy sets before it fails, if it does: many need more than the emptiest object, or a look-up."""
     attributes = Attributes(
-        "", "CREATE", kind.group, kind.versions[-1], kind.kind, kind.group, kind.plural, namespace="namespace"
+        "",
+        "CREATE",
+        kind.group,
+        kind.versions[-1],
+        kind.kind,
+        kind.group,
+        kind.plural,
+        namespace="namespace",
     )
     request = Request(attributes, {"metadata": {}}, kind=kind)
     if kind.pod_spec is not None:
@@ -61,7 +73,9 @@ def _sets(policy: BoundPolicy, kind: Kind) -> dict[tuple[Step, ...], Any]:
 
     def ask(bound: BoundPolicy) -> None:
         assert bound.policy.mutate is not None
-        found.update((patch.steps, patch.value) for patch in bound.policy.mutate(request, bound.params))
+        found.update(
+            (patch.steps, patch.value) for patch in bound.policy.mutate(request, bound.params)
+        )
 
     outcomes_of([policy], ask)
     return found

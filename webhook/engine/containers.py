@@ -12,7 +12,9 @@ Amounts = dict[str, Quantity]
 
 
 class Container(Fields):
-    """One container: the list that it is in, and what most policies read. An absent securityContext is empty.
+    """One container: the list that it is in, and what most policies read.
+
+    An absent securityContext is empty.
 
     `list` is one of CONTAINER_LISTS, or empty where an object is itself one container (WebApp).
     """
@@ -20,7 +22,10 @@ class Container(Fields):
     __slots__ = ("_limits", "_requests", "image", "list", "name", "security_context")
 
     def __init__(self, value: dict[str, Any], above: Fields, step: str | tuple[str, int]) -> None:
-        """Read the container at `step` below the pod, or below the object. WrongTypeError names a wrong JSON type."""
+        """Read the container at `step` below the pod, or below the object.
+
+        WrongTypeError names a wrong JSON type.
+        """
         self.above = above
         self.step = step
         self.list = step[0] if isinstance(step, tuple) else ""
@@ -52,7 +57,10 @@ class Container(Fields):
 
     @property
     def runs_once(self) -> bool:
-        """Whether it is an init container that runs to its end; a sidecar lives as long as the pod."""
+        """Whether it is an init container that runs to its end.
+
+        A sidecar lives as long as the pod.
+        """
         return self.list == "initContainers" and self.string("restartPolicy") != "Always"
 
 
@@ -65,7 +73,10 @@ class Image(NamedTuple):
 
 
 def containers_of(pod: Fields) -> list[Container]:
-    """Return all containers of a pod, list after list. WrongTypeError names what is no list, or no object in it."""
+    """Return all containers of a pod, list after list.
+
+    WrongTypeError names what is no list, or no object in it.
+    """
     found = []
     for name in CONTAINER_LISTS:
         items = pod.value.get(name)

@@ -18,11 +18,15 @@ from webhook.engine.request import PARENT, Attributes, Request
 from webhook.engine.verdict import Outcome, Verdict, as_sent, without_repeats
 from webhook.engine.violation import Violation
 
-MAX_LIGHT_POLICIES = 4 * 1024  # bytes of a tenant's policy objects: 10 policies, or 200 regular expressions
+MAX_LIGHT_POLICIES = (
+    4 * 1024
+)  # bytes of a tenant's policy objects: 10 policies, or 200 regular expressions
 
 
 class Engine:
-    """An immutable set of policies in force. A change builds a new engine; asking one changes nothing.
+    """An immutable set of policies in force.
+
+    A change builds a new engine; asking one changes nothing.
 
     The planned children of an object, as its planner names them, are judged with the object.
     """
@@ -34,19 +38,32 @@ class Engine:
         """
         self.policies = tuple(policies)
         self.planners = planners
-        self._validating = Index((each for each in self.policies if each.policy.validate is not None), planners)
+        self._validating = Index(
+            (each for each in self.policies if each.policy.validate is not None), planners
+        )
         self._mutating = Index(each for each in self.policies if each.policy.mutate is not None)
-        self._needed_by = {key: self._needed_by_children(planner, key[2]) for key, planner in planners.asked.items()}
+        self._needed_by = {
+            key: self._needed_by_children(planner, key[2])
+            for key, planner in planners.asked.items()
+        }
         refuse_conflicts(self._mutating)
         sizes = Counter[str]()
         for each in self.policies:
             if each.namespace is not None:
                 sizes[each.namespace] += each.size
-        self.slow_namespaces = frozenset(name for name, size in sizes.items() if size > MAX_LIGHT_POLICIES)
-        """The namespaces whose tenants have many policies: judging by them takes long, even for a small object."""
+        self.slow_namespaces = frozenset(
+            name for name, size in sizes.items() if size > MAX_LIGHT_POLICIES
+        )
+        (
+            """The namespaces whose tenants have many policies: judging by them takes long, even for "
+        "a small object."""
+        )
 
     def with_policies(self, policies: Iterable[BoundPolicy]) -> "Engine":
-        """Return an engine of other policies and the same planners. ConflictingPoliciesError as for a new one."""
+        """Return an engine of other policies and the same planners.
+
+        ConflictingPoliciesError as for a new one.
+        """
         return Engine(policies, self.planners)
 
     @cached_property
@@ -70,8 +87,9 @@ class Engine:
     def validate(self, request: Request) -> Verdict:
         """Ask every validating policy that applies; all violations are in the verdict.
 
-        Where an object is being deleted already, its finalizers can always be removed; every other change is judged,
-        since many objects go on working until their finalizers are gone. No children are created then.
+        Where an object is being deleted already, its finalizers can always be removed; every other
+        change is judged, since many objects go on working until their finalizers are gone. No
+        children are created then.
         """
         if request.is_being_deleted and request.only_removes_finalizers:
             return Verdict()
@@ -96,8 +114,8 @@ class Engine:
     def mutate(self, request: Request) -> Verdict:
         """Ask every mutating policy that applies, in order, each seeing the result of the one before.
 
-        The request's object is patched in place. What has no object (DELETE), or is being deleted already, is never
-        patched.
+        The request's object is patched in place. What has no object (DELETE), or is being deleted
+        already, is never patched.
         """
         attributes = request.attributes
         policies, kind, _, _ = self._mutating.asked(attributes)
@@ -115,11 +133,15 @@ class Engine:
         A planned child is denied by a policy, or by its type where it is planned for itself.
         """
         targets = self._validating.targets | self._mutating.targets
-        new = (target for key, target in self._validating.targets.items() if key[2:] == ("", "CREATE"))
+        new = (
+            target for key, target in self._validating.targets.items() if key[2:] == ("", "CREATE")
+        )
         judged = {target.kind for target in new}
         for planner in self.planners:
             for kind in self.planners.reach(planner):
-                if self.planners.of(kind) is not None or not targets.keys().isdisjoint(Target(kind).keys):
+                if self.planners.of(kind) is not None or not targets.keys().isdisjoint(
+                    Target(kind).keys
+                ):
                     judged.add(planner.kind)
         return frozenset(judged)
 
@@ -127,10 +149,15 @@ class Engine:
         """Return what must be looked up before the children of an object, or of its /scale, can be judged."""
         kinds = self.planners.reach(planner)
         needed = {NOW, PARENT} if subresource else {NOW}
-        if any(each is not None and each.optional for each in (planner, *map(self.planners.of, kinds))):
+        if any(
+            each is not None and each.optional for each in (planner, *map(self.planners.of, kinds))
+        ):
             needed.add(SERVED)
         keys = [key for kind in kinds for key in Target(kind).keys]
         judging = (
-            bound for each in (self._validating, self._mutating) for key in keys for bound in each.all.get(key, ())
+            bound
+            for each in (self._validating, self._mutating)
+            for key in keys
+            for bound in each.all.get(key, ())
         )
         return frozenset(needed.union(*(bound.needs | bound.match.needs() for bound in judging)))

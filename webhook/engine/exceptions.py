@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from webhook.engine.bound import BoundPolicy
 
 T = TypeVar("T")
-HOME = "gatewright-system"  # default namespace that Gatewright is installed in, and where exceptions count
+# default namespace that Gatewright is installed in, and where exceptions count
+HOME = "gatewright-system"
 NOW = "now"  # what must be looked up where there are exceptions: the time, an aware datetime
 
 
@@ -34,15 +35,19 @@ class BoundException:
     @property
     def title(self) -> str:
         """What messages call it."""
-        return f"PolicyException {self.name if self.namespace is None else f'{self.namespace}/{self.name}'}"
+        return (
+            "PolicyException "
+            f"{self.name if self.namespace is None else f'{self.namespace}/{self.name}'}"
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Exempt:
     """One entry of a PolicyException, for one policy: what is None does not restrict.
 
-    With `params` the policy judges by those instead, else it is not asked at all; with `containers` or `images` that
-    holds for what concerns those containers only. `title` names the exception in messages.
+    With `params` the policy judges by those instead, else it is not asked at all; with `containers`
+    or `images` that holds for what concerns those containers only. `title` names the exception in
+    messages.
     """
 
     expires: datetime
@@ -55,7 +60,10 @@ class Exempt:
     title: str = "PolicyException"
 
     def is_about(self, request: Request) -> bool:
-        """Return whether it is about this request's object; one for namespaces covers nothing outside of them."""
+        """Return whether it is about this request's object.
+
+        One for namespaces covers nothing outside of them.
+        """
         if self.kinds is not None and request.resource_kind not in self.kinds:
             return False
         namespace = request.attributes.namespace
@@ -72,12 +80,16 @@ class Exempt:
                 ):
                     yield container
         elif self.images is not None:
-            yield from (image.holder for image in request.images() if _names(self.images, image.text))
+            yield from (
+                image.holder for image in request.images() if _names(self.images, image.text)
+            )
         else:
             yield request
 
 
-def covered(entries: Iterable[Exempt], request: Request, *, expired: bool = False) -> dict[Fields, Exempt]:
+def covered(
+    entries: Iterable[Exempt], request: Request, *, expired: bool = False
+) -> dict[Fields, Exempt]:
     """Return the records that entries in force are about, or expired ones, each with the first such entry."""
     now = request.lookup(NOW)
     found: dict[Fields, Exempt] = {}
@@ -89,7 +101,10 @@ def covered(entries: Iterable[Exempt], request: Request, *, expired: bool = Fals
 
 
 def nearest(record: Fields | None, values: Mapping[Fields, T], root: Fields) -> T | None:
-    """Return the value of a record, or of the nearest one above it that has one; `root` is above all."""
+    """Return the value of a record, or of the nearest one above it that has one.
+
+    `root` is above all.
+    """
     while record is not None:
         if record in values:
             return values[record]
@@ -102,14 +117,22 @@ def _names(images: Globs, text: str) -> bool:
     return images.match(text) or images.match(str(parsed(text) or text))
 
 
-def check_exception(exception: BoundException, policies: Iterable["BoundPolicy"], home: str | None = None) -> None:
-    """Refuse an exception from a policy that is not there, or with parameters it has not. FaultsError names all.
+def check_exception(
+    exception: BoundException, policies: Iterable["BoundPolicy"], home: str | None = None
+) -> None:
+    """Refuse an exception from a policy that is not there, or with parameters it has not.
 
-    Where `home` is known (as for `in_force`), so is one that does not count where it stands, or exempts no kind that
-    the policy judges.
+    FaultsError names all.
+
+    Where `home` is known (as for `in_force`), so is one that does not count where it stands, or
+    exempts no kind that the policy judges.
     """
     policies = tuple(policies)
-    named = {policy.name: policy for policy in policies if home is None or exception.namespace in _places(policy, home)}
+    named = {
+        policy.name: policy
+        for policy in policies
+        if home is None or exception.namespace in _places(policy, home)
+    }
     elsewhere = {policy.name: policy.namespace for policy in policies}
     faults: list[tuple[str, str]] = []
     for index, entry in enumerate(exception.spec.exceptions):
@@ -118,13 +141,22 @@ def check_exception(exception: BoundException, policies: Iterable["BoundPolicy"]
             text = f'no policy object "{entry.policy}"{did_you_mean(entry.policy, named)}'
             tenant = elsewhere.get(entry.policy)
             if entry.policy in elsewhere and tenant is None:
-                text = f'"{entry.policy}" is a cluster policy; exceptions from it count in namespace {home} only'
+                text = (
+                    f'"{entry.policy}" is a cluster policy; exceptions from it count in namespace '
+                    f"{home} only"
+                )
             elif exception.namespace in (None, home) and tenant is not None:
-                text = f'"{entry.policy}" is a policy of namespace {tenant}; exceptions from it count there only'
+                text = (
+                    f'"{entry.policy}" is a policy of namespace {tenant}; exceptions from it '
+                    "count there only"
+                )
             faults.append((f"{at}.policy", text))
             continue
         if home is not None:
-            faults += ((f"{at}.{field}", text) for field, text in _without_effect(named[entry.policy], entry))
+            faults += (
+                (f"{at}.{field}", text)
+                for field, text in _without_effect(named[entry.policy], entry)
+            )
         try:
             _exempt(named[entry.policy], exception, entry, f"{at}.params")
         except FaultsError as error:
@@ -135,13 +167,22 @@ def check_exception(exception: BoundException, policies: Iterable["BoundPolicy"]
 
 def _without_effect(policy: "BoundPolicy", entry: ExceptionEntry) -> Iterator[tuple[str, str]]:
     """Yield the fields because of which an entry exempts nothing from its policy, and why."""
-    judged = {target.kind.kind for target in policy.policy.targets if policy.match.can_select(target)}
+    judged = {
+        target.kind.kind for target in policy.policy.targets if policy.match.can_select(target)
+    }
     if entry.kinds and judged.isdisjoint(entry.kinds):
         yield "kinds", f"{entry.policy} judges no {' or '.join(entry.kinds)}"
-    if entry.namespaces and policy.namespace is not None and not Globs(entry.namespaces).match(policy.namespace):
+    if (
+        entry.namespaces
+        and policy.namespace is not None
+        and not Globs(entry.namespaces).match(policy.namespace)
+    ):
         yield "namespaces", f"{entry.policy} is in force in namespace {policy.namespace} only"
     if not policy.policy.judges_containers:
-        text = f"{entry.policy} reports nothing about single containers; use kinds, names or namespaces"
+        text = (
+            f"{entry.policy} reports nothing about single containers; use kinds, names or "
+            "namespaces"
+        )
         yield from ((field, text) for field in ("containers", "images") if getattr(entry, field))
 
 
@@ -155,9 +196,12 @@ def _places(policy: "BoundPolicy", home: str | None) -> tuple[str | None, ...]:
 def with_exceptions(
     policies: Iterable["BoundPolicy"], exceptions: Iterable[BoundException], home: str | None
 ) -> tuple["BoundPolicy", ...]:
-    """Return policies with what is excepted from each; what has parameters that the policy has not excepts nothing.
+    """Return policies with what is excepted from each.
 
-    Of several exceptions for one object or container, one without parameters counts, else the first.
+    What has parameters that the policy has not excepts nothing.
+
+    Of several exceptions for one object or container, one without parameters counts, else the
+    first.
     """
     entries: dict[tuple[str | None, str], list[tuple[BoundException, ExceptionEntry]]] = {}
     for exception in exceptions:
@@ -175,8 +219,13 @@ def with_exceptions(
     return tuple(found)
 
 
-def _exempt(policy: "BoundPolicy", exception: BoundException, entry: ExceptionEntry, at: str = "params") -> Exempt:
-    """Return an entry as it counts for a policy. FaultsError where the policy does not have its parameters."""
+def _exempt(
+    policy: "BoundPolicy", exception: BoundException, entry: ExceptionEntry, at: str = "params"
+) -> Exempt:
+    """Return an entry as it counts for a policy.
+
+    FaultsError where the policy does not have its parameters.
+    """
     params = None
     if entry.params is not None:
         values = policy.params.model_dump(mode="json") | entry.params

@@ -21,7 +21,10 @@ def steps_of(path: str) -> tuple[str, ...]:
 
 
 def entry(path: str, name: str) -> str:
-    """Return the path of the entry `name` of the object at `path`; a name that is itself dotted stands in brackets."""
+    """Return the path of the entry `name` of the object at `path`.
+
+    A name that is itself dotted stands in brackets.
+    """
     return f"{path}.{name}" if name.replace("-", "").isalnum() else f"{path}[{name}]"
 
 
@@ -48,13 +51,17 @@ class WrongTypeError(Exception):
 class Fields:
     """A record: the fields of one JSON object, and where that object stands in the whole.
 
-    A path is dotted (`spec.template.spec`). Reading costs no copies; a path becomes text only in a message.
+    A path is dotted (`spec.template.spec`). Reading costs no copies; a path becomes text only in a
+    message.
     """
 
     __slots__ = ("above", "step", "value")
 
     def __init__(
-        self, value: dict[str, Any], above: "Fields | None" = None, step: "str | tuple[str, int]" = ""
+        self,
+        value: dict[str, Any],
+        above: "Fields | None" = None,
+        step: "str | tuple[str, int]" = "",
     ) -> None:
         """Wrap `value`, found at `step` below `above`: a dotted path, or a list's path and an index in it."""
         self.value = value
@@ -75,9 +82,14 @@ class Fields:
         return path if self.above is None else self.above.path(path)
 
     def steps(self) -> tuple[Step, ...]:
-        """Return that path as the steps of a patch; no field on the way may have a dot in its name."""
+        """Return that path as the steps of a patch.
+
+        No field on the way may have a dot in its name.
+        """
         step = self.step
-        below: tuple[Step, ...] = (*steps_of(step[0]), step[1]) if isinstance(step, tuple) else steps_of(step)
+        below: tuple[Step, ...] = (
+            (*steps_of(step[0]), step[1]) if isinstance(step, tuple) else steps_of(step)
+        )
         return below if self.above is None else (*self.above.steps(), *below)
 
     def violation(
@@ -92,8 +104,21 @@ class Fields:
         controller_fix: str = "",
         mended: Any = UNSET,
     ) -> Violation:
-        """Return a violation about `field` of this record, where `value` stands; `found` says that in other words."""
-        return Violation(field, found, rule, fix, excess, value, self, controller_fix=controller_fix, mended=mended)
+        """Return a violation about `field` of this record, where `value` stands.
+
+        `found` says that in other words.
+        """
+        return Violation(
+            field,
+            found,
+            rule,
+            fix,
+            excess,
+            value,
+            self,
+            controller_fix=controller_fix,
+            mended=mended,
+        )
 
     def set(self, field: str | tuple[Step, ...], value: Any, *, overwrite: bool = False) -> Patch:
         """Return the patch that sets `field` of this record: a dotted path, or steps where a key may have a dot."""
@@ -124,7 +149,10 @@ class Fields:
         return self._read(path, dict) or {}
 
     def texts(self, path: str) -> dict[str, str]:
-        """Return the object of strings at `path` (labels, annotations); an absent one is empty, a null is absent."""
+        """Return the object of strings at `path` (labels, annotations).
+
+        An absent one is empty, a null is absent.
+        """
         items = {key: item for key, item in self.mapping(path).items() if item is not None}
         for key, item in items.items():
             if type(item) is not str:
@@ -148,7 +176,9 @@ class Fields:
         for name, value in items.items():
             try:
                 if value is not None:
-                    found[name] = parse_quantity(value) if type(value) is str else quantity_of(value)
+                    found[name] = (
+                        parse_quantity(value) if type(value) is str else quantity_of(value)
+                    )
             except QuantityError:
                 raise WrongTypeError(self.path(entry(path, name)), value, quantity=True) from None
         return found
@@ -178,7 +208,10 @@ class Fields:
         return items
 
     def _read(self, path: str, *wanted: type) -> Any:
-        """Return what is at `path`, None where nothing is; it must be of a type `wanted`, if any is given."""
+        """Return what is at `path`, None where nothing is.
+
+        It must be of a type `wanted`, if any is given.
+        """
         value: Any = self.value
         steps = steps_of(path)
         for depth, step in enumerate(steps):

@@ -9,7 +9,9 @@ from pydantic_core import core_schema
 
 
 class Globs(tuple[str, ...]):
-    """Patterns; a name matches that any of them matches, and case counts. No patterns match nothing.
+    """Patterns; a name matches that any of them matches, and case counts.
+
+    No patterns match nothing.
 
     The type of a parameter that is a list of patterns.
     """
@@ -27,5 +29,7 @@ class Globs(tuple[str, ...]):
     @classmethod
     def __get_pydantic_core_schema__(cls, _: Any, handler: Any) -> core_schema.CoreSchema:
         return core_schema.no_info_after_validator_function(
-            cls, handler(list[str]), serialization=core_schema.plain_serializer_function_ser_schema(list)
+            cls,
+            handler(list[str]),
+            serialization=core_schema.plain_serializer_function_ser_schema(list),
         )

@@ -4,14 +4,17 @@ import functools
 import re
 from dataclasses import dataclass
 
-LONGEST = 1024  # characters: host, repository (255), tag (128) and digest have no more, and what is parsed is kept
+# characters: host, repository (255), tag (128) and digest have no more, and what is parsed is kept
+LONGEST = 1024
 DEFAULT_REGISTRY = "docker.io"
 REGISTRY_ALIASES = frozenset({"index.docker.io", "registry-1.docker.io", "registry.hub.docker.com"})
 
 _REGISTRY = re.compile(
     r"(?:[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?)*|\[[0-9a-fA-F:.]+\])(?::[0-9]{1,5})?"
 )
-REPOSITORY = re.compile(r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*")
+REPOSITORY = re.compile(
+    r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*"
+)
 _HTTPS_PORT = re.compile(r":0*443$")
 _TAG = re.compile(r"[\w][\w.-]{0,127}", re.ASCII)
 _DIGEST = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,}")
@@ -49,7 +52,9 @@ def parse_image(text: str) -> ImageReference:
     if len(text) > LONGEST:
         raise ImageReferenceError(f"it has more than {LONGEST} characters")
     if _ID.fullmatch(text):
-        raise ImageReferenceError("it is the id of an image that a node has, whatever registry that came from")
+        raise ImageReferenceError(
+            "it is the id of an image that a node has, whatever registry that came from"
+        )
     name, at, digest = text.partition("@")
     if at and not _DIGEST.fullmatch(digest):
         raise ImageReferenceError("its digest is malformed")

@@ -15,7 +15,8 @@ MAX_PLACES = 4096  # targets and namespaces whose policies are remembered
 class Asked(NamedTuple):
     """What is asked about the requests of one target in one namespace, and what must be looked up before.
 
-    `policies` are those that may apply, `kind` is what they judge, `planner` plans the children of the object.
+    `policies` are those that may apply, `kind` is what they judge, `planner` plans the children of
+    the object.
     """
 
     policies: tuple[BoundPolicy, ...]
@@ -36,7 +37,9 @@ class Index:
         for bound in sorted(policies, key=lambda each: each.namespace is not None):
             for target in bound.policy.targets:
                 is_tenants = bound.namespace is not None
-                if not bound.match.can_select(target) or (is_tenants and not target.kind.namespaced):
+                if not bound.match.can_select(target) or (
+                    is_tenants and not target.kind.namespaced
+                ):
                     continue  # a Namespace is the platform's, not its tenant's
                 for key in target.keys:
                     self.targets[key] = target
@@ -61,11 +64,15 @@ class Index:
         for bound in self.all.get(key, ()):
             if bound.namespace is not None and bound.namespace != namespace:
                 continue
-            match = bound.match.narrowed(replace(self.targets[key], operations=(attributes.operation,)), namespace)
+            match = bound.match.narrowed(
+                replace(self.targets[key], operations=(attributes.operation,)), namespace
+            )
             if match is not None:
                 policies.append(replace(bound, match=match))
                 needs |= match.needs(attributes.subresource) | bound.needs
         if key[:2] == NAMESPACES:
             needs -= {NAMESPACE_LABELS, NAMESPACE}
         kind = self.targets[key].kind if policies else None
-        return Asked(tuple(policies), kind, self._planners.asked_about(attributes), frozenset(needs))
+        return Asked(
+            tuple(policies), kind, self._planners.asked_about(attributes), frozenset(needs)
+        )

@@ -32,7 +32,9 @@ class Patcher:
         """Start with no operations."""
         self._request = request
         self._changes: Changes = {}
-        self._added: dict[int, Any] = {}  # by identity: the objects and lists that patches have put in
+        self._added: dict[
+            int, Any
+        ] = {}  # by identity: the objects and lists that patches have put in
 
     def apply(self, patches: Iterable[Patch]) -> bool:
         """Carry out all patches, or none where one of them raises; return whether anything changed.
@@ -63,7 +65,9 @@ class Patcher:
             if id(node) in self._added or same(value, old):
                 continue
             path = pointer((*holder.steps(), *steps))
-            is_new = (old is None or old is UNSET) and type(node) is dict  # into a list, "add" would insert
+            is_new = (old is None or old is UNSET) and type(
+                node
+            ) is dict  # into a list, "add" would insert
             if value is UNSET:
                 found.append({"op": "remove", "path": path})
             else:
@@ -78,14 +82,20 @@ class Patcher:
         for depth, step in enumerate(steps, 1):
             wanted: Any = list if type(step) is int else dict
             if type(node) is not wanted:
-                raise WrongTypeError(holder.path(".".join(map(str, steps[: depth - 1]))), node, wanted)
+                raise WrongTypeError(
+                    holder.path(".".join(map(str, steps[: depth - 1]))), node, wanted
+                )
             old = node[step] if wanted is list else node.get(step, UNSET)
             if depth == len(steps) or old is None or old is UNSET:
                 break
             node = old
         value = patch.value
         is_absent = old is None or old is UNSET
-        if value is None or value is UNSET if is_absent else not patch.overwrite or same(old, value):
+        if (
+            value is None or value is UNSET
+            if is_absent
+            else not patch.overwrite or same(old, value)
+        ):
             return
         if type(value) in CONTAINERS:
             value = self._own(value)
@@ -119,7 +129,9 @@ def same(one: Any, other: Any) -> bool:
     if type(one) is not type(other):
         return False
     if isinstance(one, dict):
-        return one.keys() == other.keys() and all(same(value, other[key]) for key, value in one.items())
+        return one.keys() == other.keys() and all(
+            same(value, other[key]) for key, value in one.items()
+        )
     if isinstance(one, list):
         return len(one) == len(other) and all(map(same, one, other))
     return bool(one == other)

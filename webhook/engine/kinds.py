@@ -9,8 +9,15 @@ from config.api.policy import GROUP
 from config.crds import kinds as types
 
 CREATE_AND_UPDATE = ("CREATE", "UPDATE")
-CONNECTED = frozenset({"exec", "attach", "portforward", "proxy"})  # subresources one connects to; others are updated
-OF_A_PARENT = CONNECTED | {"scale", "eviction", "binding", "token"}  # objects of another kind than their parent
+CONNECTED = frozenset(
+    {"exec", "attach", "portforward", "proxy"}
+)  # subresources one connects to; others are updated
+OF_A_PARENT = CONNECTED | {
+    "scale",
+    "eviction",
+    "binding",
+    "token",
+}  # objects of another kind than their parent
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +29,9 @@ class Kind:
     plural: str
     versions: tuple[str, ...] = ("v1",)
     pod_spec: str | None = None  # path of the pod's spec, where the kind carries pods
-    container: str | None = None  # path of an object that is itself one container (an image, resources …)
+    container: str | None = (
+        None  # path of an object that is itself one container (an image, resources …)
+    )
     scales: bool = False  # has spec.replicas and a /scale subresource
     namespaced: bool = True
 
@@ -32,7 +41,9 @@ class Kind:
         return None if self.pod_spec is None else f"{self.pod_spec.removesuffix('spec')}metadata"
 
 
-TargetKey = tuple[str, str, str, str]  # group, resource, subresource, operation: what a review is looked up by
+TargetKey = tuple[
+    str, str, str, str
+]  # group, resource, subresource, operation: what a review is looked up by
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +57,9 @@ class Target:
     @property
     def keys(self) -> tuple[TargetKey, ...]:
         """What reviews of this target are looked up by."""
-        return tuple((self.kind.group, self.kind.plural, self.subresource, each) for each in self.operations)
+        return tuple(
+            (self.kind.group, self.kind.plural, self.subresource, each) for each in self.operations
+        )
 
 
 TEMPLATE = "spec.template.spec"
@@ -64,7 +77,9 @@ POD_KINDS = (
     Kind("batch", "Job", "jobs", pod_spec=TEMPLATE),
 )
 AUTOSCALERS = (
-    Kind("autoscaling", "HorizontalPodAutoscaler", "horizontalpodautoscalers", versions=("v1", "v2")),
+    Kind(
+        "autoscaling", "HorizontalPodAutoscaler", "horizontalpodautoscalers", versions=("v1", "v2")
+    ),
     Kind("keda.sh", "ScaledObject", "scaledobjects", versions=("v1alpha1",)),
 )
 NAMESPACES = ("", "namespaces")  # group and resource of the objects that are a namespace themselves
@@ -105,9 +120,14 @@ def described(about: Definition) -> Kind:
 
 OWN_KINDS = tuple(described(each.definition) for each in types() if each.definition.storage)
 POLICY_KINDS = tuple(kind for kind in OWN_KINDS if kind.group == GROUP)
-NAMED_ONLY = (*POLICY_KINDS, PERSISTENT_VOLUME)  # judged where a policy names them: provisioners create volumes
+NAMED_ONLY = (
+    *POLICY_KINDS,
+    PERSISTENT_VOLUME,
+)  # judged where a policy names them: provisioners create volumes
 
-KINDS = {(kind.group, kind.kind): kind for kind in (*POD_KINDS, *AUTOSCALERS, *OTHER_KINDS, *OWN_KINDS)}
+KINDS = {
+    (kind.group, kind.kind): kind for kind in (*POD_KINDS, *AUTOSCALERS, *OTHER_KINDS, *OWN_KINDS)
+}
 OURS = frozenset(KINDS)  # the others are added when a process starts
 
 
@@ -115,13 +135,18 @@ EPHEMERAL = (Target(POD, "ephemeralcontainers", ("UPDATE",)), Target(POD, "resiz
 SESSIONS = (Target(POD, "exec", ("CONNECT",)), Target(POD, "attach", ("CONNECT",)))
 SCALES = tuple(Target(each, "scale", ("UPDATE",)) for each in POD_KINDS if each.scales)
 SETS = ("pods", "scalable", "namespaced", "all", "exec", "scale")
-POD_KIND = re.compile(r"([a-z0-9-]+)\.([a-z0-9.-]+)/(v[a-z0-9]+)/([A-Za-z0-9]+)=([A-Za-z0-9.]*spec)")
+POD_KIND = re.compile(
+    r"([a-z0-9-]+)\.([a-z0-9.-]+)/(v[a-z0-9]+)/([A-Za-z0-9]+)=([A-Za-z0-9.]*spec)"
+)
 
 
-def targets(kinds: str | Iterable[str | Kind], operations: tuple[str, ...] = CREATE_AND_UPDATE) -> tuple[Target, ...]:
+def targets(
+    kinds: str | Iterable[str | Kind], operations: tuple[str, ...] = CREATE_AND_UPDATE
+) -> tuple[Target, ...]:
     """Return what `kinds` stands for: the name of a set (one of SETS), or several: sets, and kinds by name or in full.
 
-    `operations` hold for whole objects; a subresource has its own. LookupError where a kind is not in the table.
+    `operations` hold for whole objects; a subresource has its own. LookupError where a kind is not
+    in the table.
     """
     several = (kinds,) if isinstance(kinds, str) else kinds
     return tuple(target for each in several for target in _targets(each, operations))
@@ -136,24 +161,39 @@ def _targets(name: str | Kind, operations: tuple[str, ...]) -> Iterable[Target]:
         case "scale":
             return SCALES
         case "pods":
-            kinds, more = [each for each in KINDS.values() if each.pod_spec or each.container], EPHEMERAL
+            kinds, more = (
+                [each for each in KINDS.values() if each.pod_spec or each.container],
+                EPHEMERAL,
+            )
         case "scalable":
             scaling = [each for each in KINDS.values() if each.scales]
-            kinds, more = (*scaling, *AUTOSCALERS), tuple(Target(each, "scale", ("UPDATE",)) for each in scaling)
+            kinds, more = (
+                (*scaling, *AUTOSCALERS),
+                tuple(Target(each, "scale", ("UPDATE",)) for each in scaling),
+            )
         case "all" | "namespaced":
-            kinds = [each for each in KINDS.values() if each not in NAMED_ONLY and (each.namespaced or name == "all")]
+            kinds = [
+                each
+                for each in KINDS.values()
+                if each not in NAMED_ONLY and (each.namespaced or name == "all")
+            ]
             more = EPHEMERAL
         case Kind():
             kinds = [name]
         case _:
             kinds = [each for each in KINDS.values() if each.kind == name][:1]
             if not kinds:
-                raise LookupError(f"{name} is neither a known kind nor a set of kinds: {', '.join(SETS)}")
+                raise LookupError(
+                    f"{name} is neither a known kind nor a set of kinds: {', '.join(SETS)}"
+                )
     return (*(Target(kind, "", operations) for kind in kinds), *more)
 
 
 def add_kind(about: Definition) -> None:
-    """Let the table know the kind of an installed package, before any policy is put in force; ours are there."""
+    """Let the table know the kind of an installed package, before any policy is put in force.
+
+    Ours are there.
+    """
     kind = described(about)
     KINDS.setdefault((kind.group, kind.kind), kind)
 
@@ -161,12 +201,15 @@ def add_kind(about: Definition) -> None:
 def add_pod_kind(text: str) -> None:
     """Let the table know a custom kind with pods, such as `rollouts.argoproj.io/v1alpha1/Rollout=spec.template.spec`.
 
-    Called when a process starts, before any policy is put in force. ValueError where `text` has another form, or is
-    about a kind that the table has. Where a policy names a kind, one of the table is meant first.
+    Called when a process starts, before any policy is put in force. ValueError where `text` has
+    another form, or is about a kind that the table has. Where a policy names a kind, one of the
+    table is meant first.
     """
     found = POD_KIND.fullmatch(text)
     if found is None:
-        raise ValueError(f'"{text}" is not of the form PLURAL.GROUP/VERSION/KIND=PATH.OF.THE.PODS.spec')
+        raise ValueError(
+            f'"{text}" is not of the form PLURAL.GROUP/VERSION/KIND=PATH.OF.THE.PODS.spec'
+        )
     plural, group, version, kind, path = found.groups()
     if (group, kind) in OURS:
         raise ValueError(f"{kind} of {group} is built in; register only custom kinds")

@@ -19,7 +19,9 @@ class LookUp:
     kinds: frozenset[GroupKind]
     shape: Callable[[Object, str], Object] | None = None  # where not all of it counts
     everywhere: bool = False
-    completes: bool = False  # counts only where all of the namespace is known: what is not there is a fact
+    completes: bool = (
+        False  # counts only where all of the namespace is known: what is not there is a fact
+    )
 
     def shaped(self, object: Object, namespace: str) -> Object:
         """Return what is looked up of an object of `namespace`."""
@@ -27,13 +29,19 @@ class LookUp:
 
 
 def summary(ingress: Mapping[str, Any], namespace: str = "") -> dict[str, Any]:
-    """Return namespace, name and hosts of an Ingress; `namespace` is where one goes that names none.
+    """Return namespace, name and hosts of an Ingress.
+
+    `namespace` is where one goes that names none.
 
     What is not what its kind says is left out here: it is denied when it is judged itself.
     """
     metadata, spec = ingress["metadata"], ingress.get("spec")
     rules = spec.get("rules") if isinstance(spec, dict) else None
-    hosts = [rule.get("host") for rule in rules if isinstance(rule, dict)] if isinstance(rules, list) else []
+    hosts = (
+        [rule.get("host") for rule in rules if isinstance(rule, dict)]
+        if isinstance(rules, list)
+        else []
+    )
     return {
         "namespace": metadata.get("namespace") or namespace,
         "name": metadata["name"],
@@ -62,13 +70,18 @@ def with_object(looked_up: Mapping[str, Any], object: Object, namespace: str) ->
     for name, look_up in LOOK_UPS.items():
         if name in looked_up and group_kind(object) in look_up.kinds:
             new = look_up.shaped(object, namespace)
-            others = [each for each in looked_up[name] if _id(each, namespace) != _id(new, namespace)]
+            others = [
+                each for each in looked_up[name] if _id(each, namespace) != _id(new, namespace)
+            ]
             changed[name] = [*others, new]
     return {**looked_up, **changed} if changed else looked_up
 
 
 def read_each(objects: Iterable[Object], read: Callable[[Fields], Read]) -> Iterator[Read]:
-    """Yield what `read` returns of each looked-up object. A malformed one is skipped: its own review denies it."""
+    """Yield what `read` returns of each looked-up object.
+
+    A malformed one is skipped: its own review denies it.
+    """
     for object in objects:
         try:
             yield read(Fields(object))

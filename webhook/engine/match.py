@@ -43,7 +43,9 @@ class Clause:
         return is_anywhere or kind.namespaced or (kind.group, kind.plural) == NAMESPACES
 
     def narrowed(self, target: Target, namespace: str) -> "Clause | None":
-        """Return what is left to decide for all requests there in a namespace; None where it selects none.
+        """Return what is left to decide for all requests there in a namespace.
+
+        None where it selects none.
 
         Parts about a namespace never select a cluster-scoped object.
         """
@@ -59,11 +61,17 @@ class Clause:
         """Return whether what is left holds: selectors of labels for the new or for the old object."""
         if self.names is not None and not self.names.match(request.name):
             return False
-        if self.object_selector is not None and not any(map(self.object_selector, request.selectable())):
+        if self.object_selector is not None and not any(
+            map(self.object_selector, request.selectable())
+        ):
             return False
-        if self.pod_selector is not None and not any(map(self.pod_selector, request.selectable(of_pod=True))):
+        if self.pod_selector is not None and not any(
+            map(self.pod_selector, request.selectable(of_pod=True))
+        ):
             return False
-        return self.namespace_selector is None or self.namespace_selector(request.namespace_labels())
+        return self.namespace_selector is None or self.namespace_selector(
+            request.namespace_labels()
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +81,23 @@ class Match:
     clauses: tuple[Clause, ...] = ()
     users: Globs | None = None
     groups: Globs | None = None
-    written: tuple[MatchClauseSpec, ...] = ()  # the clauses as they were written, to compare them by
+    written: tuple[
+        MatchClauseSpec, ...
+    ] = ()  # the clauses as they were written, to compare them by
 
     def shares_place_with(self, other: "Match") -> bool:
         """Return whether one of the two is everywhere, or both have a clause that says the same."""
-        return not self.clauses or not other.clauses or any(clause in other.written for clause in self.written)
+        return (
+            not self.clauses
+            or not other.clauses
+            or any(clause in other.written for clause in self.written)
+        )
 
     def selects(self, request: Request) -> bool:
-        """Return whether a clause of a narrowed match selects the request. NotLookedUpError where it needs more."""
+        """Return whether a clause of a narrowed match selects the request.
+
+        NotLookedUpError where it needs more.
+        """
         if self.users is not None and self.users.match(request.attributes.username):
             return False
         if self.groups is not None and any(map(self.groups.match, request.attributes.groups)):
@@ -92,8 +109,15 @@ class Match:
         return not self.clauses or any(clause.can_select(target) for clause in self.clauses)
 
     def narrowed(self, target: Target, namespace: str) -> "Match | None":
-        """Return what is left to decide for all requests there in a namespace; None where it selects none."""
-        left = [clause for each in self.clauses if (clause := each.narrowed(target, namespace)) is not None]
+        """Return what is left to decide for all requests there in a namespace.
+
+        None where it selects none.
+        """
+        left = [
+            clause
+            for each in self.clauses
+            if (clause := each.narrowed(target, namespace)) is not None
+        ]
         if self.clauses and not left:
             return None
         return replace(self, clauses=() if Clause() in left else tuple(left))
@@ -103,21 +127,33 @@ class Match:
         needed = set()
         if any(clause.namespace_selector for clause in self.clauses):
             needed.add(NAMESPACE_LABELS)
-        if subresource in OF_A_PARENT and any(clause.object_selector or clause.pod_selector for clause in self.clauses):
+        if subresource in OF_A_PARENT and any(
+            clause.object_selector or clause.pod_selector for clause in self.clauses
+        ):
             needed.add(PARENT)
         return frozenset(needed)
 
 
 def compile_match(spec: MatchSpec) -> Match:
     """Compile the `match` of a policy object."""
-    clauses = sorted(map(_compile_clause, spec.any), key=lambda clause: clause.namespace_selector is not None)
+    clauses = sorted(
+        map(_compile_clause, spec.any), key=lambda clause: clause.namespace_selector is not None
+    )
     exclude = spec.exclude
-    users = [*exclude.users, *(f"{SERVICE_ACCOUNT}{each.replace('/', ':')}" for each in exclude.service_accounts)]
+    users = [
+        *exclude.users,
+        *(f"{SERVICE_ACCOUNT}{each.replace('/', ':')}" for each in exclude.service_accounts),
+    ]
     return Match(tuple(clauses), globs(users), globs(exclude.groups), tuple(spec.any))
 
 
-def can_match(clause: MatchClauseSpec, targets: Iterable[Target], namespace: str | None = None) -> bool:
-    """Return whether a clause can select a request about any of `targets`; a tenant's in its `namespace`."""
+def can_match(
+    clause: MatchClauseSpec, targets: Iterable[Target], namespace: str | None = None
+) -> bool:
+    """Return whether a clause can select a request about any of `targets`.
+
+    A tenant's in its `namespace`.
+    """
     compiled = _compile_clause(clause)
     if namespace is None:
         return any(map(compiled.can_select, targets))
@@ -136,23 +172,33 @@ def _compile_clause(spec: MatchClauseSpec) -> Clause:
         subresources=None if spec.subresources is None else frozenset(spec.subresources),
         names=globs(spec.names),
         namespaces=globs(spec.namespaces),
-        object_selector=None if spec.object_selector is None else compile_selector(spec.object_selector),
+        object_selector=None
+        if spec.object_selector is None
+        else compile_selector(spec.object_selector),
         pod_selector=None if spec.pod_selector is None else compile_selector(spec.pod_selector),
-        namespace_selector=None if spec.namespace_selector is None else compile_selector(spec.namespace_selector),
+        namespace_selector=None
+        if spec.namespace_selector is None
+        else compile_selector(spec.namespace_selector),
     )
 
 
 def compile_selector(spec: LabelSelector) -> Callable[[Labels], bool]:
     """Compile a label selector (meta/v1) into a predicate on labels."""
-    requirements = [(each.key, each.operator, frozenset(each.values)) for each in spec.match_expressions]
+    requirements = [
+        (each.key, each.operator, frozenset(each.values)) for each in spec.match_expressions
+    ]
     exact = spec.match_labels.items()
     return lambda labels: (
-        all(labels.get(key) == value for key, value in exact) and all(meets(labels, *each) for each in requirements)
+        all(labels.get(key) == value for key, value in exact)
+        and all(meets(labels, *each) for each in requirements)
     )
 
 
 def meets(labels: Labels, key: str | None, operator: str | None, values: Collection[str]) -> bool:
-    """Return whether labels meet one requirement of a label selector; none meet one whose operator is unknown."""
+    """Return whether labels meet one requirement of a label selector.
+
+    None meet one whose operator is unknown.
+    """
     match operator:
         case "In":
             return labels.get(key or "") in values

@@ -11,9 +11,10 @@ ANY = "[*]"  # any one entry of labels and the like: a key without a prefix
 def traced(path: str, origin: Mapping[str, str], parent: Mapping[str, Any]) -> str | None:
     """Return the field of `parent` that the child's field at `path` comes from, None if it has no origin.
 
-    Of what `origin` names, the nearest above the field counts; what is below it is added where the parent has, or may
-    have, such fields: of `spec.port`, a number, there is no `[0].containerPort`. `labels[*]` stands for each label that
-    is not named and has no prefix; a field with the origin "" has none.
+    Of what `origin` names, the nearest above the field counts; what is below it is added where the
+    parent has, or may have, such fields: of `spec.port`, a number, there is no `[0].containerPort`.
+    `labels[*]` stands for each label that is not named and has no prefix; a field with the origin
+    "" has none.
     """
     for step in reversed([None, *STEP.finditer(path)]):
         end = 0 if step is None else step.end()
@@ -22,7 +23,9 @@ def traced(path: str, origin: Mapping[str, str], parent: Mapping[str, Any]) -> s
             source = origin.get(f"{path[: step.start()]}{ANY}")
             source = None if source is None else source.replace(ANY, step[0])
         if source is not None:
-            source += path[end:] if source and _may_have(value_at(parent, source), path[end:]) else ""
+            source += (
+                path[end:] if source and _may_have(value_at(parent, source), path[end:]) else ""
+            )
             return source or None
     return None
 
@@ -49,4 +52,6 @@ def _entry(value: Any, step: str) -> Any:
     if step.isdigit():
         return value[int(step)] if int(step) < len(value) else None
     key, _, wanted = step.partition("=")
-    return next((each for each in value if isinstance(each, dict) and each.get(key) == wanted), None)
+    return next(
+        (each for each in value if isinstance(each, dict) and each.get(key) == wanted), None
+    )

@@ -1,6 +1,7 @@
 """The planners of kinds: which children an object would have, and of which kinds.
 
-The process that builds an engine supplies the functions: the engine does not know how objects are planned.
+The process that builds an engine supplies the functions: the engine does not know how objects are
+planned.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -22,8 +23,8 @@ SERVED = "served_apis"  # the look-up of which optional resources the API server
 class PlannedObject(NamedTuple):
     """One object that would be created, and for its fields (or those above them) the parent's fields they come from.
 
-    It has the defaults that the API server fills in. A child created `once` is never updated; a child that is not
-    `owned` outlives its parent.
+    It has the defaults that the API server fills in. A child created `once` is never updated; a
+    child that is not `owned` outlives its parent.
     """
 
     kind: Kind
@@ -49,8 +50,9 @@ class Planned(NamedTuple):
 class Planner:
     """The planner of one kind. It is asked as a policy is: a failure denies.
 
-    `makes` are the kinds of its children; `plan` plans an object, given the time and which of the `optional` ones the
-    API server has; `replicas` is the field that its /scale sets, where it has one.
+    `makes` are the kinds of its children; `plan` plans an object, given the time and which of the
+    `optional` ones the API server has; `replicas` is the field that its /scale sets, where it has
+    one.
     """
 
     kind: Kind
@@ -70,7 +72,9 @@ class Planner:
     def targets(self) -> tuple[Target, ...]:
         """The targets that the plan depends on: the object, and its /scale if it has one."""
         whole = Target(self.kind)
-        return (whole,) if self.replicas is None else (whole, Target(self.kind, "scale", ("UPDATE",)))
+        return (
+            (whole,) if self.replicas is None else (whole, Target(self.kind, "scale", ("UPDATE",)))
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +103,9 @@ class Planners:
         self.is_chosen = is_chosen
         self._namespaces = frozenset(namespaces)
         self._planners = {planner.kind: planner for planner in planners}
-        self.asked = {key: planner for planner in self for target in planner.targets for key in target.keys}
+        self.asked = {
+            key: planner for planner in self for target in planner.targets for key in target.keys
+        }
 
     def __iter__(self) -> Iterator[Planner]:
         """Go through them."""
@@ -118,7 +124,11 @@ class Planners:
     def reach(self, planner: Planner) -> frozenset[Kind]:
         """Return the kinds of all children and grandchildren."""
         found = frozenset(planner.makes)
-        while found != (more := found.union(*(self._planners[kind].makes for kind in found if kind in self._planners))):
+        while found != (
+            more := found.union(
+                *(self._planners[kind].makes for kind in found if kind in self._planners)
+            )
+        ):
             found = more
         return found
 

@@ -28,18 +28,21 @@ class Params(BaseModel):
 class Policy:
     """A policy as its module declares it. What it is in force for is said by objects that name it.
 
-    `kinds` is the name of a set of kinds ("pods", "scalable", "namespaced", "all", "exec", "scale"), or a tuple of sets
-    and of kinds, by name or in full; `operations` are those judged on whole objects; `needs` names what must be looked
-    up in the cluster before it can judge, or is a function that tells it from the parameters; `always` puts it in
-    force, with its default parameters and its `action`, where no policy set names it: only for rules that belong to a
-    kind of Gatewright's own.
+    `kinds` is the name of a set of kinds ("pods", "scalable", "namespaced", "all", "exec",
+    "scale"), or a tuple of sets and of kinds, by name or in full; `operations` are those judged on
+    whole objects; `needs` names what must be looked up in the cluster before it can judge, or is a
+    function that tells it from the parameters; `always` puts it in force, with its default
+    parameters and its `action`, where no policy set names it: only for rules that belong to a kind
+    of Gatewright's own.
     """
 
     name: str
     params: type[Params] = Params
     validate: Callable[[Request, Any], Iterable[Violation]] | None = None
     mutate: Callable[[Request, Any], Iterable[Patch]] | None = None
-    annotate: Callable[[Request, Any], Iterable[tuple[str, str]]] | None = None  # keys and values for the audit log
+    annotate: Callable[[Request, Any], Iterable[tuple[str, str]]] | None = (
+        None  # keys and values for the audit log
+    )
     kinds: str | tuple[str | Kind, ...] = "pods"
     operations: tuple[str, ...] = CREATE_AND_UPDATE
     category: str = "general"
@@ -48,7 +51,10 @@ class Policy:
     always: bool = False
     action: str = "Deny"
     judges_owned: ClassVar[bool] = False
-    """Whether an audit judges an object whose owner is judged too: the rules may be about other fields."""
+    (
+        """Whether an audit judges an object whose owner is judged too: the rules may be about other "
+    "fields."""
+    )
 
     def needed(self, params: Params) -> frozenset[str]:
         """Return what must be looked up before it can judge by these parameters."""

@@ -10,12 +10,18 @@ from webhook.engine.fields import Fields, WrongTypeError
 from webhook.engine.kinds import KINDS, Kind, TargetKey
 
 NOTHING: Mapping[str, Any] = {}
-NAMESPACE_LABELS = "namespace_labels"  # what a namespaceSelector must have looked up: a dict of strings
-NAMESPACE = "namespace"  # what expressions about `namespaceObject` have looked up: the Namespace, as it is stored
-PARENT = "parent"  # what is looked up for /scale, exec and the like: the object that the subresource belongs to
+NAMESPACE_LABELS = (
+    "namespace_labels"  # what a namespaceSelector must have looked up: a dict of strings
+)
+# what expressions about `namespaceObject` have looked up: the Namespace, as it is stored
+NAMESPACE = "namespace"
+# what is looked up for /scale, exec and the like: the object that the subresource belongs to
+PARENT = "parent"
 GENERATED = "xxxxx"  # as long as what the API server adds to a generateName
 NAME_LABEL = "kubernetes.io/metadata.name"  # which the API server gives to every Namespace
-DELETION_METADATA = frozenset({"finalizers", "resourceVersion", "generation", "managedFields"})  # may change
+DELETION_METADATA = frozenset(
+    {"finalizers", "resourceVersion", "generation", "managedFields"}
+)  # may change
 
 
 class NotLookedUpError(Exception):
@@ -38,8 +44,11 @@ class Attributes(NamedTuple):
     username: str = ""
     groups: tuple[str, ...] = ()
     dry_run: bool = False
-    requested: tuple[str, str, str] | None = None  # group, version, kind as sent, where matchPolicy changed them
-    sent: Any = None  # the AdmissionRequest, for what else expressions read of it; None where it is not known
+    requested: tuple[str, str, str] | None = (
+        None  # group, version, kind as sent, where matchPolicy changed them
+    )
+    # the AdmissionRequest, for what else expressions read of it; None where it is not known
+    sent: Any = None
 
     @property
     def target(self) -> TargetKey:
@@ -50,11 +59,12 @@ class Attributes(NamedTuple):
 class Request(Fields):
     """One admission request: the fields of the object it is about, and what is said beside it.
 
-    `object` and `old_object` are JSON objects, or None; reading goes to `object`, and on DELETE, which has none, to
-    `old_object`. That of an update, unless it is being deleted, may be given as it was sent: it is decoded when it is
-    first read. `looked_up` holds what was fetched from the cluster for it, under the names policies declare in `needs`;
-    what is missing there is an error, never an empty answer. `excepted` is whether exceptions leave some of its
-    containers to other parameters of the policy that is asked, or alone. `budget` is what the expressions of all
+    `object` and `old_object` are JSON objects, or None; reading goes to `object`, and on DELETE,
+    which has none, to `old_object`. That of an update, unless it is being deleted, may be given as
+    it was sent: it is decoded when it is first read. `looked_up` holds what was fetched from the
+    cluster for it, under the names policies declare in `needs`; what is missing there is an error,
+    never an empty answer. `excepted` is whether exceptions leave some of its containers to other
+    parameters of the policy that is asked, or alone. `budget` is what the expressions of all
     tenants' policies may still cost; None before the first of them.
     """
 
@@ -80,7 +90,10 @@ class Request(Fields):
         looked_up: Mapping[str, Any] = NOTHING,
         kind: Kind | None = None,
     ) -> None:
-        """Keep what was asked; nothing is copied. `kind` says where pods stand, if the table does not know."""
+        """Keep what was asked; nothing is copied.
+
+        `kind` says where pods stand, if the table does not know.
+        """
         self._old_object = old_object
         self.value = object if object is not None else self.old_object or {}
         self.above = None
@@ -103,7 +116,10 @@ class Request(Fields):
 
     @property
     def old_object(self) -> dict[str, Any] | None:
-        """The object as it was before an update, or before it is deleted. WrongTypeError where it is none."""
+        """The object as it was before an update, or before it is deleted.
+
+        WrongTypeError where it is none.
+        """
         if isinstance(self._old_object, bytes):
             try:
                 self._old_object = msgspec.json.decode(self._old_object, type=dict[str, Any])
@@ -146,8 +162,15 @@ class Request(Fields):
         return Request(self.attributes, self.object, self._old_object, self.looked_up, kind)
 
     def before(self) -> "Request | None":
-        """Return a request to create the object as it was before an UPDATE; None where there was none."""
-        if self._before is None and self.attributes.operation == "UPDATE" and self.old_object is not None:
+        """Return a request to create the object as it was before an UPDATE.
+
+        None where there was none.
+        """
+        if (
+            self._before is None
+            and self.attributes.operation == "UPDATE"
+            and self.old_object is not None
+        ):
             created = self.attributes._replace(operation="CREATE")
             self._before = Request(created, self.old_object, None, self.looked_up, self._kind)
         return self._before
@@ -176,7 +199,10 @@ class Request(Fields):
             raise NotLookedUpError(name) from None
 
     def namespace_labels(self) -> Mapping[str, str]:
-        """Return the labels of its namespace; a Namespace is its own, as it is going to be, under its real name."""
+        """Return the labels of its namespace.
+
+        A Namespace is its own, as it is going to be, under its real name.
+        """
         if (self.attributes.resource_group, self.attributes.resource) == ("", "namespaces"):
             return self.texts("metadata.labels") | {NAME_LABEL: self.name}
         return self.lookup(NAMESPACE_LABELS)  # type: ignore[no-any-return]
@@ -184,7 +210,8 @@ class Request(Fields):
     def selectable(self, *, of_pod: bool = False) -> Iterator[Mapping[str, Any]]:
         """Yield the labels that selectors select by: those of the new and of the old object, or of the pods in them.
 
-        A subresource that is an object of its own (/scale, exec) is selected by the labels of its parent.
+        A subresource that is an object of its own (/scale, exec) is selected by the labels of its
+        parent.
         """
         metadata = self._kind.pod_metadata if of_pod else "metadata"
         is_of_parent = self.attributes.subresource and self.kind != self.resource_kind
@@ -193,13 +220,19 @@ class Request(Fields):
                 yield Fields(object).mapping(f"{metadata}.labels")
 
     def pod(self) -> Fields | None:
-        """Return the spec of the pod, or of the pod template, that this object carries; None where it carries none."""
+        """Return the spec of the pod, or of the pod template, that this object carries.
+
+        None where it carries none.
+        """
         if self._pod is None and self._kind.pod_spec is not None:
             self._pod = self.fields(self._kind.pod_spec)
         return self._pod
 
     def pod_metadata(self) -> Fields | None:
-        """Return the metadata that the pod of this object has, or its pods get; None where it carries none."""
+        """Return the metadata that the pod of this object has, or its pods get.
+
+        None where it carries none.
+        """
         path = self._kind.pod_metadata
         return None if path is None else self.fields(path)
 
@@ -213,7 +246,11 @@ class Request(Fields):
             pod, path = self.pod(), self._kind.container
             own = () if path is None else (Container(self.mapping(path), self, path),)
             found = self._containers = own if pod is None else (*own, *containers_of(pod))
-        return found if ephemeral else tuple([each for each in found if each.list != "ephemeralContainers"])
+        return (
+            found
+            if ephemeral
+            else tuple([each for each in found if each.list != "ephemeralContainers"])
+        )
 
     def volumes(self) -> Iterator[Fields]:
         """Yield each volume of the pod."""
@@ -232,5 +269,7 @@ def what_is_written(object: dict[str, Any] | None) -> dict[str, Any]:
     """Return an object without its status, its finalizers, and the metadata that the API server writes."""
     kept = {key: value for key, value in (object or {}).items() if key != "status"}
     if isinstance(kept.get("metadata"), dict):
-        kept["metadata"] = {key: value for key, value in kept["metadata"].items() if key not in DELETION_METADATA}
+        kept["metadata"] = {
+            key: value for key, value in kept["metadata"].items() if key not in DELETION_METADATA
+        }
     return kept

@@ -16,9 +16,10 @@ MAX_VIOLATIONS = 5000  # reported violations; one object can cause a hundred tho
 class Outcome:
     """What one policy object said about one request.
 
-    At most one of `violations`, `malformed` and `error` is filled: the object breaks the rule, the object is not what
-    its kind says, or the policy itself failed (then `fails_closed` decides). A policy stops after MAX_VIOLATIONS + 1
-    violations. `tolerated` are those that an update found there and did not make worse.
+    At most one of `violations`, `malformed` and `error` is filled: the object breaks the rule, the
+    object is not what its kind says, or the policy itself failed (then `fails_closed` decides). A
+    policy stops after MAX_VIOLATIONS + 1 violations. `tolerated` are those that an update found
+    there and did not make worse.
     """
 
     policy: str
@@ -29,7 +30,9 @@ class Outcome:
     error: BaseException | None = None
     fails_closed: bool = True
     patched: bool = False
-    annotations: tuple[tuple[str, str], ...] = ()  # for the audit log, by what the policy says itself
+    annotations: tuple[
+        tuple[str, str], ...
+    ] = ()  # for the audit log, by what the policy says itself
 
     @property
     def denies(self) -> bool:
@@ -44,7 +47,10 @@ class Outcome:
         return self.violations if self.malformed is None else (self.malformed,)
 
     def mapped(self, mapping: Callable[[Violation], Violation]) -> "Outcome":
-        """Return it with each violation mapped; itself if there is none, which is the usual case."""
+        """Return it with each violation mapped.
+
+        Itself if there is none, which is the usual case.
+        """
         if not (self.violations or self.tolerated or self.malformed):
             return self
         return replace(
@@ -57,11 +63,13 @@ class Outcome:
 
 @dataclass(slots=True)
 class Verdict:
-    """All outcomes of one request, in the order of the policy set; after a mutation, the patch and what it leads to.
+    """All outcomes of one request, in the order of the policy set.
 
-    `operations` is a JSONPatch (RFC 6902), empty where nothing is to be changed; `object` is the object as patched.
-    A verdict with no outcome says that no policy applied. `allowed` is whether nothing denies; a plain verdict allows,
-    patches nothing and has nothing to report.
+    After a mutation, the patch and what it leads to.
+
+    `operations` is a JSONPatch (RFC 6902), empty where nothing is to be changed; `object` is the
+    object as patched. A verdict with no outcome says that no policy applied. `allowed` is whether
+    nothing denies; a plain verdict allows, patches nothing and has nothing to report.
     """
 
     outcomes: tuple[Outcome, ...] = ()
@@ -76,18 +84,28 @@ class Verdict:
         for outcome in self.outcomes:
             if outcome.annotations:
                 self.is_plain = False
-            if outcome.violations or outcome.tolerated or outcome.malformed is not None or outcome.error is not None:
+            if (
+                outcome.violations
+                or outcome.tolerated
+                or outcome.malformed is not None
+                or outcome.error is not None
+            ):
                 self.is_plain = False
                 self.allowed = self.allowed and not outcome.denies
 
 
 def without_repeats(outcomes: Iterable[Outcome], more: Iterable[Outcome]) -> tuple[Outcome, ...]:
-    """Return all outcomes; those of `more`, about children, without what an earlier outcome of the policy reports.
+    """Return all outcomes.
 
-    Where the parent's name is denied, violations of names derived from it are left out: they will change.
+    Those of `more`, about children, without what an earlier outcome of the policy reports.
+
+    Where the parent's name is denied, violations of names derived from it are left out: they will
+    change.
     """
     found = list(outcomes)
-    is_renamed = any(each.where == NAME for outcome in found if outcome.denies for each in outcome.violations)
+    is_renamed = any(
+        each.where == NAME for outcome in found if outcome.denies for each in outcome.violations
+    )
     denied = {_key(outcome, each) for outcome in found for each in outcome.violations}
     tolerated = denied | {_key(outcome, each) for outcome in found for each in outcome.tolerated}
     others = {each for outcome in found for each in (_failed(outcome), (outcome.policy, ""))}
@@ -122,6 +140,8 @@ def as_sent(outcomes: Iterable[Outcome], attributes: Attributes) -> tuple[Outcom
     def mapping(violation: Violation) -> Violation:
         if violation.of:
             return violation
-        return replace(violation, field=as_written(violation.path, group, version, kind), holder=None)
+        return replace(
+            violation, field=as_written(violation.path, group, version, kind), holder=None
+        )
 
     return tuple(outcome.mapped(mapping) for outcome in outcomes)

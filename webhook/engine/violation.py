@@ -47,22 +47,30 @@ def shown(value: Any) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return `text` as one line without control characters, which the API server does not take; a long one is cut."""
+    """Return `text` as one line without control characters, which the API server does not take.
+
+    A long one is cut.
+    """
     text = text if len(text) <= MAX_TEXT else f"{text[: MAX_TEXT - 1]}…"
-    return text if text.isprintable() else "".join(char if char.isprintable() else " " for char in text)
+    return (
+        text
+        if text.isprintable()
+        else "".join(char if char.isprintable() else " " for char in text)
+    )
 
 
 @dataclass(slots=True, eq=False)
 class Violation:
     """One violation: the field, what was found there, the rule, and the fix.
 
-    `field` is a path below the record `holder`, or a whole path where there is none. `value` is the raw value found;
-    `found` is how the message says it, None for the value itself. `rule` names the rule and nothing of the object.
-    `excess` is how far the value goes beyond the rule, where that has an order: a number, or a set of names.
-    `of` names the object where that is not the one that is judged but a planned child, as `Deployment/shop`.
-    `controller_fix` is the fix where the controller chose the value. `expired` names the exception that covered it.
-    `mended` is a value of the field that mends it, None where the field must go; unset where no value is sure to.
-    `id` identifies the rule where its words vary.
+    `field` is a path below the record `holder`, or a whole path where there is none. `value` is the
+    raw value found; `found` is how the message says it, None for the value itself. `rule` names the
+    rule and nothing of the object. `excess` is how far the value goes beyond the rule, where that
+    has an order: a number, or a set of names. `of` names the object where that is not the one that
+    is judged but a planned child, as `Deployment/shop`. `controller_fix` is the fix where the
+    controller chose the value. `expired` names the exception that covered it. `mended` is a value
+    of the field that mends it, None where the field must go; unset where no value is sure to. `id`
+    identifies the rule where its words vary.
     """
 
     field: str
@@ -134,11 +142,22 @@ class Violation:
     def identity(self) -> tuple[str, str, Any]:
         """What makes it the same violation as before an update: what it is about, and the excess or the raw value.
 
-        An item of a list without names is the same wherever in the list it is, and so is a port under another name.
+        An item of a list without names is the same wherever in the list it is, and so is a port
+        under another name.
         """
         path, rule = self.key
-        value = self.excess if self.excess is not None else self.found if self.value is UNSET else self.value
-        text = json.dumps(value, sort_keys=True) if isinstance(value, dict | list) else (type(value), value)
+        value = (
+            self.excess
+            if self.excess is not None
+            else self.found
+            if self.value is UNSET
+            else self.value
+        )
+        text = (
+            json.dumps(value, sort_keys=True)
+            if isinstance(value, dict | list)
+            else (type(value), value)
+        )
         return PLACE.sub("[]", path), rule, text
 
 
@@ -157,7 +176,8 @@ class Before:
     def holds(self, violation: Violation) -> bool:
         """Return whether it was there before: the same rule and field with no more excess, or the same identity.
 
-        Asked once for each violation after the update: of one identity there may be no more than before.
+        Asked once for each violation after the update: of one identity there may be no more than
+        before.
         """
         olds = self._excess.get(violation.key, {}).values() if violation.excess is not None else ()
         if any(self._is_no_more(violation.excess, old) for old in olds):
@@ -175,7 +195,9 @@ class Before:
 
 @dataclass(slots=True)
 class Patch:
-    """One field to be set, its parents created where they are missing. What is set is kept, unless `overwrite`.
+    """One field to be set, its parents created where they are missing.
+
+    What is set is kept, unless `overwrite`.
 
     `path` are steps below the record `holder`, or from the root of the object where there is none.
     """

@@ -46,7 +46,10 @@ SPECS: dict[str, dict[str, Any]] = {  # for kinds whose spec must not be empty
         "exceptions": [{"policy": "replica-limits"}],
     },
     "PersistentVolume": {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}},
-    "PersistentVolumeClaim": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+    "PersistentVolumeClaim": {
+        "accessModes": ["ReadWriteOnce"],
+        "resources": {"requests": {"storage": "1Gi"}},
+    },
     "Service": {"selector": LABELS, "ports": [{"name": "http", "port": 80}]},
     "Ingress": {"rules": [{"host": "case.example", "http": {"paths": [INGRESS_PATH]}}]},
     "NetworkPolicy": {"podSelector": {}},
@@ -54,7 +57,9 @@ SPECS: dict[str, dict[str, Any]] = {  # for kinds whose spec must not be empty
 }
 ROLE_REF = {"apiGroup": RBAC, "kind": "ClusterRole", "name": "view"}
 SUBJECT = {"kind": "ServiceAccount", "name": "case", "namespace": "default"}
-WITHOUT_SPEC: dict[str, dict[str, Any]] = {  # for kinds with fields beside the metadata instead of a spec
+WITHOUT_SPEC: dict[
+    str, dict[str, Any]
+] = {  # for kinds with fields beside the metadata instead of a spec
     "PodTemplate": {"template": TEMPLATE},
     "ConfigMap": {},
     "Namespace": {},
@@ -66,7 +71,9 @@ WITHOUT_SPEC: dict[str, dict[str, Any]] = {  # for kinds with fields beside the 
     "RoleBinding": {"roleRef": ROLE_REF, "subjects": [SUBJECT]},
     "ClusterRoleBinding": {"roleRef": ROLE_REF, "subjects": [SUBJECT]},
 }
-CONNECTIONS: dict[str, dict[str, Any]] = {  # the options objects of subresources that connect to a pod
+CONNECTIONS: dict[
+    str, dict[str, Any]
+] = {  # the options objects of subresources that connect to a pod
     "PodExecOptions": {"container": "app", "command": ["true"], "stdout": True},
     "PodAttachOptions": {"container": "app", "stdout": True},
 }
@@ -91,7 +98,10 @@ def is_cluster_scoped(kind: str) -> bool:
 
 
 def smallest(kind: str, name: str = "case", namespace: str = "") -> dict[str, Any]:
-    """Return the smallest valid object of `kind`, in a namespace if namespaced. Raises KeyError if unknown."""
+    """Return the smallest valid object of `kind`, in a namespace if namespaced.
+
+    Raises KeyError if unknown.
+    """
     if kind in CONNECTIONS:
         return {"apiVersion": "v1", "kind": kind, **copy.deepcopy(CONNECTIONS[kind])}
     if kind == "Scale":
@@ -108,7 +118,10 @@ def smallest(kind: str, name: str = "case", namespace: str = "") -> dict[str, An
 
 
 def merge(below: Any, above: Any) -> Any:
-    """Return `above` merged over `below`: objects key by key; anything else, null included, replaces."""
+    """Return `above` merged over `below`: objects key by key.
+
+    Anything else, null included, replaces.
+    """
     if isinstance(below, dict) and isinstance(above, dict):
         return below | {key: merge(below.get(key), value) for key, value in above.items()}
     return above
@@ -126,7 +139,11 @@ def namespace_of(object: dict[str, Any], namespace: str) -> str:
     known = KINDS.get(group_kind(object))
     if known is None or known.namespaced:
         return namespace
-    return str(object["metadata"].get("name") or "") if (known.group, known.plural) == NAMESPACES else ""
+    return (
+        str(object["metadata"].get("name") or "")
+        if (known.group, known.plural) == NAMESPACES
+        else ""
+    )
 
 
 def pod_path(kind: str) -> str | None:

@@ -27,16 +27,22 @@ class CaseType(BaseModel):
 class Expected(CaseType):
     """One expected violation, identified by its whole message or by the policy that reports it."""
 
-    path: str = Field(description="path of the violation; in a `pod` case, relative to the pod's spec")
+    path: str = Field(
+        description="path of the violation; in a `pod` case, relative to the pod's spec"
+    )
     message: str | None = Field(None, description="whole message, without the policy's name")
     policy: str | None = Field(None, description="name of the policy object")
 
     @model_validator(mode="after")
     def _is_specific(self) -> "Expected":
         if self.message is None and self.policy is None:
-            raise ValueError("expected message or policy beside the path: any violation there would pass")
+            raise ValueError(
+                "expected message or policy beside the path: any violation there would pass"
+            )
         if self.message is None and not self.path:
-            raise ValueError("expected message where the path is empty: any violation of the policy would pass")
+            raise ValueError(
+                "expected message where the path is empty: any violation of the policy would pass"
+            )
         return self
 
 
@@ -46,16 +52,22 @@ DECISIONS = ("denied", "malformed", "patched")  # mutually exclusive
 class Expectation(CaseType):
     """The expected answer; any other part of the actual answer is a difference."""
 
-    denied: list[Expected] = Field([], min_length=1, description="denied with exactly these violations")
+    denied: list[Expected] = Field(
+        [], min_length=1, description="denied with exactly these violations"
+    )
     malformed: list[Expected] = Field(
         [], min_length=1, description="denied with code 400, because the object is malformed"
     )
     warned: list[Expected] = Field([], min_length=1, description="exactly these warnings")
     audited: list[Expected] = Field(
-        [], min_length=1, description="exactly these violations by policies whose only action is Audit"
+        [],
+        min_length=1,
+        description="exactly these violations by policies whose only action is Audit",
     )
     patched: dict[str, Any] = Field(
-        {}, min_length=1, description="allowed; the patched object equals the object merged with these fields"
+        {},
+        min_length=1,
+        description="allowed; the patched object equals the object merged with these fields",
     )
 
     @model_validator(mode="after")
@@ -71,7 +83,9 @@ class Case(CaseType):
     """One request and its expected answer."""
 
     name: str = Field(min_length=1, description="name of the case")
-    object: dict[str, Any] = Field({}, description="fields that differ from the smallest valid object of the kind")
+    object: dict[str, Any] = Field(
+        {}, description="fields that differ from the smallest valid object of the kind"
+    )
     old_object: dict[str, Any] | None = Field(
         None, description="the same for the old object; makes the request an UPDATE"
     )
@@ -119,7 +133,9 @@ class CaseFile(CaseType):
     """The cases of one policy or one policy set."""
 
     policy: str | None = Field(None, description="name of the tested policy")
-    policies: str | None = Field(None, description="tested policy set instead: a file, relative to this one")
+    policies: str | None = Field(
+        None, description="tested policy set instead: a file, relative to this one"
+    )
     params: dict[str, Any] = Field({}, description="default parameters of the policy")
     cases: list[Case] = Field(min_length=1)
 
@@ -130,5 +146,7 @@ class CaseFile(CaseType):
         if self.policies is not None and (self.params or any(case.params for case in self.cases)):
             raise ValueError("params belong to the policy set when policies is given")
         if all(case.expect == "not-matched" for case in self.cases):
-            raise ValueError("every case expects not-matched, so nothing is tested; add a case that is judged")
+            raise ValueError(
+                "every case expects not-matched, so nothing is tested; add a case that is judged"
+            )
         return self

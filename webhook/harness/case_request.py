@@ -1,4 +1,7 @@
-"""The request that a case describes. What the API server would never send, or a typo, is an error."""
+"""The request that a case describes.
+
+What the API server would never send, or a typo, is an error.
+"""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -15,7 +18,12 @@ from webhook.harness.reviews import Admission, group_version_kind
 from webhook.harness.rule_reads import unread
 from webhook.policy_sets.rules import RulePolicy
 
-IDENTITY = ("apiVersion", "kind", "metadata.name", "metadata.namespace")  # what an update does not change
+IDENTITY = (
+    "apiVersion",
+    "kind",
+    "metadata.name",
+    "metadata.namespace",
+)  # what an update does not change
 RESOURCES = frozenset({"cpu", "memory", "ephemeral-storage", "storage"})
 
 Object = dict[str, Any]
@@ -41,16 +49,29 @@ VARIANTS = {
 
 
 def namespace_in(case: Case) -> str:
-    """Return the namespace of a case: as it says, or as its object does. Raises FaultsError if these differ."""
+    """Return the namespace of a case: as it says, or as its object does.
+
+    Raises FaultsError if these differ.
+    """
     metadata = case.object.get("metadata")
     own = metadata.get("namespace") if isinstance(metadata, dict) else None
     if own is not None and case.namespace not in (None, own):
-        raise FaultsError([("object.metadata.namespace", f'differs from `namespace`, which is "{case.namespace}"')])
+        raise FaultsError(
+            [
+                (
+                    "object.metadata.namespace",
+                    f'differs from `namespace`, which is "{case.namespace}"',
+                )
+            ]
+        )
     return case.namespace or (own if isinstance(own, str) else None) or "default"
 
 
 def request_of(case: Case, each: str, policies: Iterable[BoundPolicy]) -> Admission:
-    """Return the request of a case for one kind or subresource. Raises FaultsError with paths below the case."""
+    """Return the request of a case for one kind or subresource.
+
+    Raises FaultsError with paths below the case.
+    """
     variant = VARIANTS.get(each)
     kind = each if variant is None else variant.kind
     named = [] if variant is not None else _policies_naming(case, kind, policies)
@@ -58,12 +79,24 @@ def request_of(case: Case, each: str, policies: Iterable[BoundPolicy]) -> Admiss
         raise FaultsError([("pod", f"a {kind} has no pod spec")])
     operation = _operation(case, each, variant)
     namespace = namespace_in(case)
-    base = smallest(kind, namespace=namespace) if not named else _bare(case.object, named[0][0], namespace)
+    base = (
+        smallest(kind, namespace=namespace)
+        if not named
+        else _bare(case.object, named[0][0], namespace)
+    )
     rules = [policy for _, policy in named]
     object = _described(case, "object", base, rules)
-    old = _described(case, "old_object", _before(base, object), rules) if operation == "UPDATE" else None
-    if old is not None and (changed := [path for path in IDENTITY if value_at(object, path) != value_at(old, path)]):
-        raise FaultsError((f"old_object.{path}", "an update does not change it; leave it out") for path in changed)
+    old = (
+        _described(case, "old_object", _before(base, object), rules)
+        if operation == "UPDATE"
+        else None
+    )
+    if old is not None and (
+        changed := [path for path in IDENTITY if value_at(object, path) != value_at(old, path)]
+    ):
+        raise FaultsError(
+            (f"old_object.{path}", "an update does not change it; leave it out") for path in changed
+        )
     return Admission(
         object=None if operation == "DELETE" else object,
         old_object=object if operation == "DELETE" else old,
@@ -78,8 +111,12 @@ def request_of(case: Case, each: str, policies: Iterable[BoundPolicy]) -> Admiss
     )
 
 
-def _policies_naming(case: Case, kind: str, policies: Iterable[BoundPolicy]) -> list[tuple[Kind, Policy]]:
-    """Return the policies that name a kind in full (`certificates.cert-manager.io/v1/Certificate`); [] if it is known.
+def _policies_naming(
+    case: Case, kind: str, policies: Iterable[BoundPolicy]
+) -> list[tuple[Kind, Policy]]:
+    """Return the policies that name a kind in full (`certificates.cert-manager.io/v1/Certificate`).
+
+    [] if it is known.
 
     A name of the table, with the apiVersion of another group, is the kind of that group.
     """
@@ -92,7 +129,9 @@ def _policies_naming(case: Case, kind: str, policies: Iterable[BoundPolicy]) -> 
         return found
     if kind in has_smallest():
         expected, here = smallest(kind)["apiVersion"], f"{group}/{version}".lstrip("/")
-        raise FaultsError([("object.apiVersion", f'no policy names a {kind} of "{here}"; expected {expected}')])
+        raise FaultsError(
+            [("object.apiVersion", f'no policy names a {kind} of "{here}"; expected {expected}')]
+        )
     if named and "apiVersion" not in case.object:
         expected = f"{named[0][0].group}/{named[0][0].versions[-1]}"
         raise FaultsError([("object.apiVersion", f"missing; a policy names {expected} {kind}")])
@@ -101,12 +140,17 @@ def _policies_naming(case: Case, kind: str, policies: Iterable[BoundPolicy]) -> 
 
 
 def _operation(case: Case, each: str, variant: Variant | None) -> str:
-    """Return the operation. Raises FaultsError if it is impossible, or would leave an old object unused."""
+    """Return the operation.
+
+    Raises FaultsError if it is impossible, or would leave an old object unused.
+    """
     is_update = case.old_object is not None or case.old_pod is not None
     whole = case.operation or ("UPDATE" if is_update else "CREATE")
     operation = whole if variant is None else variant.operation
     if case.operation not in (None, operation):
-        raise FaultsError([("operation", f"{each} does not support {case.operation}, only {operation}")])
+        raise FaultsError(
+            [("operation", f"{each} does not support {case.operation}, only {operation}")]
+        )
     for field in ("old_object", "old_pod"):
         if operation != "UPDATE" and getattr(case, field) is not None:
             raise FaultsError([(field, f"a {operation} has only one object: use `object`")])
@@ -127,7 +171,9 @@ def _before(base: Object, object: Object) -> Object:
 
 
 def _described(case: Case, field: str, base: Object, rules: list[Policy]) -> Object:
-    """Return the `object` or `old_object` of a case: `base` with its fields. Raises FaultsError for each wrong field.
+    """Return the `object` or `old_object` of a case: `base` with its fields.
+
+    Raises FaultsError for each wrong field.
 
     `rules` are the policies that name the kind, if only these do.
     """
@@ -142,11 +188,15 @@ def _described(case: Case, field: str, base: Object, rules: list[Policy]) -> Obj
     if not isinstance(object.get("metadata", {}), dict):
         raise FaultsError([(f"{field}.metadata", "must be an object")])
     in_pod = f"{path}." if pod is not None else None
-    is_denied = isinstance(case.expect, Expectation) and bool(case.expect.denied or case.expect.malformed)
+    is_denied = isinstance(case.expect, Expectation) and bool(
+        case.expect.denied or case.expect.malformed
+    )
     if faults := list(_field_faults(object, base, rules, is_denied=is_denied)):
         raise FaultsError(
             (
-                f"{pod_field}.{path.removeprefix(in_pod)}" if in_pod and path.startswith(in_pod) else f"{field}.{path}",
+                f"{pod_field}.{path.removeprefix(in_pod)}"
+                if in_pod and path.startswith(in_pod)
+                else f"{field}.{path}",
                 text,
             )
             for path, text in faults
@@ -155,9 +205,12 @@ def _described(case: Case, field: str, base: Object, rules: list[Policy]) -> Obj
 
 
 def _field_faults(object: Object, base: Object, rules: list[Policy], *, is_denied: bool) -> Faults:
-    """Yield the fields that the kind does not have: a typo tests nothing. An unknown version has those of the known.
+    """Yield the fields that the kind does not have: a typo tests nothing.
 
-    A denial may be about a wrong type or an unknown resource, and shows that a rule reads the field that it is about.
+    An unknown version has those of the known.
+
+    A denial may be about a wrong type or an unknown resource, and shows that a rule reads the field
+    that it is about.
     """
     if not rules and root_type(str(object["apiVersion"]), str(object["kind"])) is None:
         object = {**object, "apiVersion": base["apiVersion"]}
@@ -165,7 +218,9 @@ def _field_faults(object: Object, base: Object, rules: list[Policy], *, is_denie
     if is_denied:
         return
     yield from _unknown_resources(object, "")
-    in_cel = [policy for policy in rules if isinstance(policy, RulePolicy) and policy.mutate is None]
+    in_cel = [
+        policy for policy in rules if isinstance(policy, RulePolicy) and policy.mutate is None
+    ]
     if rules and len(in_cel) == len(rules):
         yield from unread(object, in_cel)
 

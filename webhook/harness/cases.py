@@ -24,8 +24,9 @@ from webhook.policy_sets.policy_set import Catalogue, PolicySetError
 class Trial:
     """One case for one kind: the tested policies, the request, and the expected answer.
 
-    `path` is the path of the case in its document, such as `cases[3]`. `prefix` is the path of the pod's spec, put
-    before the paths of a `pod` case. `looks_up` has the names of the look-ups that the case itself sets.
+    `path` is the path of the case in its document, such as `cases[3]`. `prefix` is the path of the
+    pod's spec, put before the paths of a `pod` case. `looks_up` has the names of the look-ups that
+    the case itself sets.
     """
 
     document: Document
@@ -47,9 +48,12 @@ class Trial:
 
 
 def load_trials(path: Path, catalogue: Catalogue, home: str = HOME) -> Iterator[Trial]:
-    """Yield the trials of a case file. Raises DocumentError with file, line and message of every error.
+    """Yield the trials of a case file.
 
-    `home` is the namespace Gatewright is installed in, where exceptions from cluster policies count.
+    Raises DocumentError with file, line and message of every error.
+
+    `home` is the namespace Gatewright is installed in, where exceptions from cluster policies
+    count.
     """
     documents = list(read_documents(path))
     if not documents:
@@ -62,7 +66,9 @@ def load_trials(path: Path, catalogue: Catalogue, home: str = HOME) -> Iterator[
             raise _refused(document, error.faults) from None
         trials: list[Trial] = []
         faults: list[tuple[str, str]] = []
-        tried: dict[str, tuple[Subject, WatchedEngine]] = {}  # by the parameters of a case; most cases set none
+        tried: dict[
+            str, tuple[Subject, WatchedEngine]
+        ] = {}  # by the parameters of a case; most cases set none
         for index, case in enumerate(file.cases):
             at_case, key = f"cases[{index}]", repr(case.params)
             line = document.line(f"{at_case}.name")
@@ -96,22 +102,32 @@ def _tried(
 ) -> tuple[Subject, WatchedEngine]:
     """Return the policies under test. Raises FaultsError or DocumentError if they are invalid."""
     if file.policies is not None:
-        subject = Subject(tuple(read_documents(Path(document.source).parent / file.policies)), home=home)
+        subject = Subject(
+            tuple(read_documents(Path(document.source).parent / file.policies)), home=home
+        )
         try:
             return subject, subject.engine(catalogue)
         except PolicySetError as error:
             raise DocumentError(str(error)) from None
     if file.policy not in catalogue:
-        raise FaultsError([("policy", f'no policy "{file.policy}"{did_you_mean(str(file.policy), catalogue)}')])
-    subject = single(str(file.policy), file.params if case.params is None else case.params, document)
+        raise FaultsError(
+            [("policy", f'no policy "{file.policy}"{did_you_mean(str(file.policy), catalogue)}')]
+        )
+    subject = single(
+        str(file.policy), file.params if case.params is None else case.params, document
+    )
     try:
         return subject, subject.engine(catalogue)
     except FaultsError as error:
         where = "" if case.params is None else f"{at_case}."
-        raise FaultsError((f"{where}{path.removeprefix('spec.')}", text) for path, text in error.faults) from None
+        raise FaultsError(
+            (f"{where}{path.removeprefix('spec.')}", text) for path, text in error.faults
+        ) from None
 
 
-def _trials(tried: tuple[Subject, WatchedEngine], case: Case, document: Document, at_case: str) -> Iterator[Trial]:
+def _trials(
+    tried: tuple[Subject, WatchedEngine], case: Case, document: Document, at_case: str
+) -> Iterator[Trial]:
     """Yield the trials of one case. Raises FaultsError with paths below the case."""
     if case.each is not None and "kind" in case.object:
         raise FaultsError([("object.kind", "not beside each, which names the kinds")])
@@ -123,10 +139,18 @@ def _trials(tried: tuple[Subject, WatchedEngine], case: Case, document: Document
                 admission, expect = derive(trial.admission, how), expected_of(trial.expect, how)
             except LookupError as error:
                 raise FaultsError([("also", f"{how}: {error}")]) from None
-            yield replace(trial, name=f"{trial.name} [{how}]", admission=admission, expect=expect, derived=True)
+            yield replace(
+                trial,
+                name=f"{trial.name} [{how}]",
+                admission=admission,
+                expect=expect,
+                derived=True,
+            )
 
 
-def _trial(tried: tuple[Subject, WatchedEngine], case: Case, each: str, document: Document, at_case: str) -> Trial:
+def _trial(
+    tried: tuple[Subject, WatchedEngine], case: Case, each: str, document: Document, at_case: str
+) -> Trial:
     subject, engine = tried
     admission = request_of(case, each, engine.policies)
     kind = str(admission.about["kind"])
@@ -135,7 +159,9 @@ def _trial(tried: tuple[Subject, WatchedEngine], case: Case, each: str, document
     if faults := list(look_up_faults(case.looked_up, parent_kind, namespace)):
         raise FaultsError(faults)
     if case.namespace_labels.get(NAME_LABEL, namespace) != namespace:
-        raise FaultsError([(f"namespace_labels.{NAME_LABEL}", "is the name of the namespace: use `namespace`")])
+        raise FaultsError(
+            [(f"namespace_labels.{NAME_LABEL}", "is the name of the namespace: use `namespace`")]
+        )
     namespace_labels = {NAME_LABEL: namespace, **case.namespace_labels}
     return Trial(
         document,

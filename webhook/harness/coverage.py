@@ -29,7 +29,9 @@ class Covered:
         """Yield each situation that cases should cover, and whether one does."""
         finds = "violation" if self.policy.policy.validate is not None else "patch"
         yield "allowed", "allowed" in self.outcomes
-        for operation in dict.fromkeys(each for target in self.policy.policy.targets for each in target.operations):
+        for operation in dict.fromkeys(
+            each for target in self.policy.policy.targets for each in target.operations
+        ):
             yield f"{finds} on {operation}", operation in self.operations
         if self.judges_containers:
             yield from ((name, name in self.lists) for name in LISTS)
@@ -53,7 +55,9 @@ def coverage(tried: Iterable[Tried]) -> list[Covered]:
             covered = found.setdefault(policy.title, Covered(policy))
             for name in policy.policy.params.model_fields:
                 covered.parameters[name].add(repr(getattr(policy.params, name)))
-                covered.parameters[name].add(repr(policy.policy.params.model_fields[name].get_default()))
+                covered.parameters[name].add(
+                    repr(policy.policy.params.model_fields[name].get_default())
+                )
             if policy.title in outcomes:
                 _add(covered, trial, outcomes[policy.title])
     return sorted(found.values(), key=lambda covered: covered.policy.title)
@@ -68,7 +72,9 @@ def _add(covered: Covered, trial: Trial, outcome: Outcome) -> None:
         covered.outcomes.add("allowed")
     covered.judges_containers |= any(f"{name}[" in each.path for each in reported for name in LISTS)
     about = trial.admission.about
-    covered.lists |= {name for name in LISTS if value_at(about, f"{pod_path(about['kind'])}.{name}")}
+    covered.lists |= {
+        name for name in LISTS if value_at(about, f"{pod_path(about['kind'])}.{name}")
+    }
 
 
 def percent(found: Iterable[Covered]) -> float:

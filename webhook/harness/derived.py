@@ -15,19 +15,28 @@ CONTAINERS = re.compile(r"(?<![A-Za-z])containers\[")
 
 
 def derive(admission: Admission, how: Derivation) -> Admission:
-    """Return the derived `admission`. Raises LookupError, with the reason, if it cannot be derived."""
+    """Return the derived `admission`.
+
+    Raises LookupError, with the reason, if it cannot be derived.
+    """
     object = admission.object
     if object is None or admission.operation != "CREATE" or admission.subresource:
         raise LookupError("only a CREATE of a whole object can be derived")
     if how == "generateName":
         metadata = {key: value for key, value in object["metadata"].items() if key != "name"}
-        return replace(admission, object={**object, "metadata": {**metadata, "generateName": "case-"}}, parent_name="")
+        return replace(
+            admission,
+            object={**object, "metadata": {**metadata, "generateName": "case-"}},
+            parent_name="",
+        )
     kind = object["kind"]
     if how == "update":
         if kind not in has_smallest():
             raise LookupError(f"no smallest {kind} is known; use `old_object`")
         name = object["metadata"].get("name", "case")
-        return replace(admission, old_object=smallest(kind, name, admission.namespace), operation="UPDATE")
+        return replace(
+            admission, old_object=smallest(kind, name, admission.namespace), operation="UPDATE"
+        )
     path = pod_path(kind)
     if path is None:
         raise LookupError(f"a {kind} has no pod spec")
@@ -43,7 +52,13 @@ def derive(admission: Admission, how: Derivation) -> Admission:
         return replace(admission, object=moved)
     old = copy.deepcopy(moved)
     pod["ephemeralContainers"] = [*pod.get("ephemeralContainers", ()), *containers]
-    return replace(admission, object=moved, old_object=old, operation="UPDATE", subresource="ephemeralcontainers")
+    return replace(
+        admission,
+        object=moved,
+        old_object=old,
+        operation="UPDATE",
+        subresource="ephemeralcontainers",
+    )
 
 
 def expected_of(expect: str | Expectation, how: Derivation) -> str | Expectation:
@@ -52,7 +67,10 @@ def expected_of(expect: str | Expectation, how: Derivation) -> str | Expectation
         return expect
     if expect.patched:
         raise LookupError("`patched` names the container list; write a separate case")
-    moved = {name: [_moved(each, LISTS[how]) for each in getattr(expect, name)] for name in expect.model_fields_set}
+    moved = {
+        name: [_moved(each, LISTS[how]) for each in getattr(expect, name)]
+        for name in expect.model_fields_set
+    }
     return expect.model_copy(update=moved)
 
 

@@ -17,7 +17,10 @@ Faults = Iterator[tuple[str, str]]  # path below the case, and what is wrong the
 
 
 def look_up_faults(looked_up: Mapping[str, Any], parent_kind: str, namespace: str) -> Faults:
-    """Yield the errors of all look-ups; `parent_kind` is the kind that the case's subresource belongs to."""
+    """Yield the errors of all look-ups.
+
+    `parent_kind` is the kind that the case's subresource belongs to.
+    """
     for name, value in looked_up.items():
         path = f"looked_up.{name}"
         if name == PARENT:
@@ -29,11 +32,16 @@ def look_up_faults(looked_up: Mapping[str, Any], parent_kind: str, namespace: st
         else:
             kinds = sorted(kind for _, kind in LOOK_UPS[name].kinds)
             for index, item in enumerate(value):
-                yield from _faults(f"{path}[{index}]", item, [] if LOOK_UPS[name].shape else kinds, namespace)
+                yield from _faults(
+                    f"{path}[{index}]", item, [] if LOOK_UPS[name].shape else kinds, namespace
+                )
 
 
 def _faults(path: str, object: Any, kinds: list[str], namespace: str) -> Faults:
-    """Yield the errors of one object, of one of `kinds`; without kinds of a summary, which may be from anywhere."""
+    """Yield the errors of one object, of one of `kinds`.
+
+    Without kinds of a summary, which may be from anywhere.
+    """
     if not isinstance(object, dict):
         yield path, "must be an object"
         return
@@ -47,10 +55,16 @@ def _faults(path: str, object: Any, kinds: list[str], namespace: str) -> Faults:
     elif kind not in kinds:
         yield f"{path}.kind", f"must be one of {', '.join(kinds)}"
     else:
-        base = {"apiVersion": smallest(kind)["apiVersion"] if kind in has_smallest() else "v1", "kind": kind}
+        base = {
+            "apiVersion": smallest(kind)["apiVersion"] if kind in has_smallest() else "v1",
+            "kind": kind,
+        }
         whole = {**base, **object}
         yield from ((f"{path}.{field}", text) for field, text in unknown_fields(whole))
         if group_kind(whole) != group_kind(base):
             yield f"{path}.apiVersion", f"must be {base['apiVersion']}"
         if value_at(object, "metadata.namespace") not in (None, namespace):
-            yield f"{path}.metadata.namespace", f'only namespace "{namespace}" is looked up, that of the request'
+            yield (
+                f"{path}.metadata.namespace",
+                f'only namespace "{namespace}" is looked up, that of the request',
+            )

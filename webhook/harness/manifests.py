@@ -25,7 +25,10 @@ from webhook.messages import failure
 from webhook.review import MalformedRequestError, NotAReviewError, read
 
 NOTHING: dict[str, Any] = {}
-OF_A_KNOWN_NAMESPACE = {NAMESPACE_LABELS, *(name for name, look_up in LOOK_UPS.items() if look_up.completes)}
+OF_A_KNOWN_NAMESPACE = {
+    NAMESPACE_LABELS,
+    *(name for name, look_up in LOOK_UPS.items() if look_up.completes),
+}
 VERDICTS = {"Error": "error", "Deny": "denied", "Warn": "warned", "Audit": "audited"}
 
 
@@ -33,8 +36,8 @@ VERDICTS = {"Error": "error", "Deny": "denied", "Warn": "warned", "Audit": "audi
 class Judged:
     """The verdict on one manifest.
 
-    `verdict` is one of allowed, mutated, audited, warned, denied, unmatched (no policy applies) and error (a policy
-    could not decide).
+    `verdict` is one of allowed, mutated, audited, warned, denied, unmatched (no policy applies) and
+    error (a policy could not decide).
     """
 
     document: Document
@@ -53,7 +56,10 @@ class Judged:
     @property
     def title(self) -> str:
         """Kind, namespace and name."""
-        return f"{self.document.value['kind']} {f'{self.namespace}/' if self.namespace else ''}{self.name}"
+        return (
+            f"{self.document.value['kind']} "
+            f"{f'{self.namespace}/' if self.namespace else ''}{self.name}"
+        )
 
 
 class Judge:
@@ -85,7 +91,14 @@ class Judge:
         except (ConversionError, MalformedRequestError) as error:
             raise DocumentError(f"{document.where()}: {error}") from None
         patch = jsonpatch.make_patch(admission.object, answer.object) if answer.allowed else ()
-        return judged(document, where, answer.outcomes, tuple(patch), answer.object or {}, _undecided_in(where))
+        return judged(
+            document,
+            where,
+            answer.outcomes,
+            tuple(patch),
+            answer.object or {},
+            _undecided_in(where),
+        )
 
     def review(self, document: Document) -> Judged:
         """Return the verdict on a recorded AdmissionReview (admission.k8s.io/v1), as the webhook would judge it.
@@ -103,12 +116,20 @@ class Judge:
             request = request.with_object(mutated.object)
         outcomes = mutated.outcomes + self._engine.validate(request).outcomes
         about, value = request.attributes, request.value
-        named = {"kind": about.kind, "metadata": value.get("metadata") or {"name": about.name}}  # what exec has not
+        named = {
+            "kind": about.kind,
+            "metadata": value.get("metadata") or {"name": about.name},
+        }  # what exec has not
         document = replace(document, value={**value, **named})
-        return judged(document, where, outcomes, tuple(mutated.operations), value, _undecided_in(where))
+        return judged(
+            document, where, outcomes, tuple(mutated.operations), value, _undecided_in(where)
+        )
 
     def _ask(self, admission: Admission, where: str) -> Answer:
-        """Return the answer; where labels are unknown, a policy decides if it finds nothing whatever they are."""
+        """Return the answer.
+
+        Where labels are unknown, a policy decides if it finds nothing whatever they are.
+        """
         looked_up = {**self._always, **self._known.about(where)}
         answer = ask(self._engine, admission, looked_up)
         if self._known.knows(where) or not any(_lacks_labels(each) for each in answer.outcomes):
@@ -116,15 +137,26 @@ class Judge:
         everywhere = self._selecting(frozenset(each.title for each in self._engine.policies))
         if everywhere is None:
             return answer
-        found = ask(everywhere, admission, {**looked_up, NAMESPACE_LABELS: {NAME_LABEL: where}}).outcomes
-        broken = {each.policy for each in found if each.violations or each.malformed or each.error or each.patched}
+        found = ask(
+            everywhere, admission, {**looked_up, NAMESPACE_LABELS: {NAME_LABEL: where}}
+        ).outcomes
+        broken = {
+            each.policy
+            for each in found
+            if each.violations or each.malformed or each.error or each.patched
+        }
         engine = self._selecting(frozenset(each.policy for each in found) - broken)
         return answer if engine is None else ask(engine, admission, looked_up)
 
     def _selecting(self, titles: frozenset[str]) -> Engine | None:
-        """Return the engine as if the namespace selectors of these policies matched; None if policies then conflict."""
+        """Return the engine as if the namespace selectors of these policies matched.
+
+        None if policies then conflict.
+        """
         if titles not in self._anywhere:
-            policies = (_anywhere(each) if each.title in titles else each for each in self._engine.policies)
+            policies = (
+                _anywhere(each) if each.title in titles else each for each in self._engine.policies
+            )
             try:
                 self._anywhere[titles] = self._engine.with_policies(policies)
             except ConflictingPoliciesError:
@@ -137,7 +169,9 @@ def _anywhere(bound: BoundPolicy) -> BoundPolicy:
     return replace(bound, match=replace(bound.match, clauses=clauses))
 
 
-def judge(engine: Engine, documents: Iterable[Document], namespace: str, now: datetime) -> Iterator[Judged]:
+def judge(
+    engine: Engine, documents: Iterable[Document], namespace: str, now: datetime
+) -> Iterator[Judged]:
     """Yield the verdict on each document at the time `now`; `namespace` is the default namespace.
 
     The documents also serve as look-ups. Raises DocumentError if one is not an API object.
@@ -151,7 +185,10 @@ def judge(engine: Engine, documents: Iterable[Document], namespace: str, now: da
 
 
 def add_manifests(known: Known, documents: Iterable[Document], namespace: str) -> None:
-    """Add the complete objects among the documents to what is known; `namespace` is the default namespace."""
+    """Add the complete objects among the documents to what is known.
+
+    `namespace` is the default namespace.
+    """
     for document in filter(is_whole, documents):
         known.add(as_served(document.value), namespace_of(document.value, namespace))
 
@@ -159,13 +196,16 @@ def add_manifests(known: Known, documents: Iterable[Document], namespace: str) -
 def kinds_in(documents: Iterable[Document], known: Mapping[tuple[str, str], Kind]) -> list[Kind]:
     """Return the kinds that the table of kinds does not have: of the objects among the documents, and `known` ones.
 
-    Where neither these nor a CustomResourceDefinition among the documents say its plural, it is the regular one.
+    Where neither these nor a CustomResourceDefinition among the documents say its plural, it is the
+    regular one.
     """
     documents = list(filter(is_whole, documents))
     defined = Known()
     add_manifests(defined, documents, "")
     found = (group_version_kind(each.value) for each in documents)
-    regular = {(group, kind): Kind(group, kind, plural(kind), (version,)) for group, version, kind in found}
+    regular = {
+        (group, kind): Kind(group, kind, plural(kind), (version,)) for group, version, kind in found
+    }
     kinds = regular | defined.kinds | dict(known)
     return [kind for key, kind in kinds.items() if key not in KINDS]
 
@@ -178,7 +218,10 @@ def judged(
     object: dict[str, Any] = NOTHING,
     wording: Callable[[Outcome], str] = failure,
 ) -> Judged:
-    """Return the verdict on a document from the outcome of each policy; `wording` returns the message of a failure."""
+    """Return the verdict on a document from the outcome of each policy.
+
+    `wording` returns the message of a failure.
+    """
     found = findings(outcomes, wording)
     return Judged(document, namespace, _verdict(outcomes, found), found, operations, object)
 
@@ -201,11 +244,15 @@ def _undecided_in(namespace: str) -> Callable[[Outcome], str]:
     """Return the wording of a failure to judge a manifest of `namespace`: how to make known what is missing."""
 
     def wording(outcome: Outcome) -> str:
-        if not isinstance(outcome.error, NotLookedUpError) or str(outcome.error) not in OF_A_KNOWN_NAMESPACE:
+        if (
+            not isinstance(outcome.error, NotLookedUpError)
+            or str(outcome.error) not in OF_A_KNOWN_NAMESPACE
+        ):
             return failure(outcome)
         missing = str(outcome.error).replace("_", " ").removeprefix("namespace ")
         return (
-            f"cannot be decided: the {missing} of namespace {namespace} are unknown. Add Namespace {namespace} to the "
+            f"cannot be decided: the {missing} of namespace {namespace} are unknown. Add "
+            f"Namespace {namespace} to the "
             "manifests, or use --namespace-labels or --kubeconfig."
         )
 

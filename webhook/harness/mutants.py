@@ -19,7 +19,10 @@ Path = tuple[str | int, ...]  # of a field in the spec of a policy object
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """One change of one policy. A survivor, which no case notices, shows a rule that no case tests."""
+    """One change of one policy.
+
+    A survivor, which no case notices, shows a rule that no case tests.
+    """
 
     policy: str
     description: str
@@ -28,8 +31,8 @@ class Mutant:
 def tried(trials: Sequence[Trial], catalogue: Catalogue) -> Iterator[tuple[Mutant, bool]]:
     """Yield each mutant of the policies in one file's trials, and whether it survives them.
 
-    A change is made wherever it can be at once: several cases may use different parameters of one policy. The modules
-    of a policy set's policies are not changed: they have cases of their own.
+    A change is made wherever it can be at once: several cases may use different parameters of one
+    policy. The modules of a policy set's policies are not changed: they have cases of their own.
     """
     subjects = {id(trial.subject): trial.subject for trial in trials}
     objects: dict[Mutant, dict[int, Subject]] = {}
@@ -37,24 +40,33 @@ def tried(trials: Sequence[Trial], catalogue: Catalogue) -> Iterator[tuple[Mutan
         for mutant, changed in _changed_objects(subject, catalogue):
             objects.setdefault(mutant, {})[key] = changed
     for mutant, by in objects.items():
-        yield from _judged(mutant, {key: _engine(changed, catalogue) for key, changed in by.items()}, trials)
-    for name in dict.fromkeys(subject.policy for subject in subjects.values() if subject.policy is not None):
+        yield from _judged(
+            mutant, {key: _engine(changed, catalogue) for key, changed in by.items()}, trials
+        )
+    for name in dict.fromkeys(
+        subject.policy for subject in subjects.values() if subject.policy is not None
+    ):
         for description, policy in changed_policies(catalogue[name]):
-            engines = {key: _engine(subject, catalogue, policy) for key, subject in subjects.items()}
+            engines = {
+                key: _engine(subject, catalogue, policy) for key, subject in subjects.items()
+            }
             yield from _judged(Mutant(name, description), engines, trials)
 
 
 def _engine(
     subject: Subject, catalogue: Catalogue, policy: Policy | Exception | None = None
 ) -> WatchedEngine | Exception | None:
-    """Return the engine, with another `policy` of that name, or the error that this raises; None if it is invalid."""
+    """Return the engine, with another `policy` of that name, or the error that this raises.
+
+    None if it is invalid.
+    """
     if isinstance(policy, Exception):
         return policy
     try:
         return subject.engine(catalogue if policy is None else {**catalogue, policy.name: policy})
     except (FaultsError, PolicySetError):
         return None
-    except Exception as error:  # noqa: BLE001  changed code may raise anything, which counts as noticed
+    except Exception as error:  # noqa: BLE001
         return error
 
 
@@ -90,20 +102,28 @@ def _with(spec: dict[str, Any], path: Path, new: Any) -> dict[str, Any]:
     return changed
 
 
-def _changes(kind: str, spec: dict[str, Any], catalogue: Catalogue) -> Iterator[tuple[Path, str, Any]]:
+def _changes(
+    kind: str, spec: dict[str, Any], catalogue: Catalogue
+) -> Iterator[tuple[Path, str, Any]]:
     """Yield each change of a policy object: the path in its spec, a description, and the new value."""
     policy = catalogue.get(spec.get("policy", ""))
     for name, field in policy.params.model_fields.items() if policy is not None else ():
         wire = field.alias or name
         value = spec.get("params", {}).get(wire, field.get_default(call_default_factory=True))
-        choices = [each for each in get_args(field.annotation) if isinstance(each, str) and each != value]
+        choices = [
+            each for each in get_args(field.annotation) if isinstance(each, str) and each != value
+        ]
         yield from ((("params", wire), f"params.{wire} {how}", new) for how, new in _values(value))
         yield from ((("params", wire), f"params.{wire} set to {each}", each) for each in choices)
     if kind in ("ClusterAdmissionPolicy", "AdmissionPolicy"):
         clauses = spec.get("match", {}).get("any") or []
         for number, clause in enumerate(clauses):
             if len(clauses) > 1:
-                yield ("match", "any"), f"match.any[{number}] removed", clauses[:number] + clauses[number + 1 :]
+                yield (
+                    ("match", "any"),
+                    f"match.any[{number}] removed",
+                    clauses[:number] + clauses[number + 1 :],
+                )
             for field in clause if len(clause) > 1 else ():
                 others = {name: clause[name] for name in clause if name != field}
                 yield ("match", "any", number), f"match.any[{number}].{field} removed", others
@@ -129,7 +149,10 @@ def _values(value: Any) -> Iterator[tuple[str, Any]]:
         case str():
             yield f"changed to {value}x", f"{value}x"
         case dict():
-            yield from ((f"without {key}", {name: value[name] for name in value if name != key}) for key in value)
+            yield from (
+                (f"without {key}", {name: value[name] for name in value if name != key})
+                for key in value
+            )
         case [_, *others]:
             yield "without its first item", others
             if others:

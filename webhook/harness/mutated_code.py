@@ -47,8 +47,8 @@ def _policy(tree: ast.Module, module: ModuleType) -> Policy | Exception:
     changed = ModuleType(module.__name__, module.__doc__)
     changed.__file__, changed.__package__ = module.__file__, module.__package__
     try:
-        exec(compile(tree, str(module.__file__), "exec"), changed.__dict__)  # noqa: S102  the policy's own source
-    except Exception as error:  # noqa: BLE001  what a changed module calls may raise anything
+        exec(compile(tree, str(module.__file__), "exec"), changed.__dict__)  # noqa: S102
+    except Exception as error:  # noqa: BLE001
         return error
     policy: Policy = changed.POLICY
     return policy
@@ -59,8 +59,14 @@ def _changes(tree: ast.Module) -> list[tuple[int, int, str, Callable[[], None]]]
 
     Validators of parameters are not changed: a case with invalid parameters is an error.
     """
-    functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and not _is_validator(node))
-    nodes = dict.fromkeys(node for function in functions for part in function.body for node in ast.walk(part))
+    functions = (
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef) and not _is_validator(node)
+    )
+    nodes = dict.fromkeys(
+        node for function in functions for part in function.body for node in ast.walk(part)
+    )
     placed = [node for node in nodes if isinstance(node, ast.expr)]
     return [(node.lineno, node.col_offset, *change) for node in placed for change in _of_node(node)]
 

@@ -6,9 +6,24 @@ from typing import Any
 from webhook.cel.errors import line_and_column
 from webhook.cel.lexer import Token, tokens
 
-RULES = ("variables", "matchConditions", "validations", "mutations")  # the fields of a spec that hold expressions
+RULES = (
+    "variables",
+    "matchConditions",
+    "validations",
+    "mutations",
+)  # the fields of a spec that hold expressions
 EXPRESSIONS = frozenset({"expression", "messageExpression"})
-SWAPPED = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==", "&&": "||", "||": "&&", "!": ""}
+SWAPPED = {
+    "<": "<=",
+    "<=": "<",
+    ">": ">=",
+    ">=": ">",
+    "==": "!=",
+    "!=": "==",
+    "&&": "||",
+    "||": "&&",
+    "!": "",
+}
 SWAPPED |= {"true": "false", "false": "true"}
 
 Path = tuple[str | int, ...]

@@ -9,7 +9,12 @@ from webhook.engine.violation import JSON_TYPES
 from webhook.harness.bases import kinds_by_name
 from webhook.harness.reviews import group_version_kind
 
-METADATA = {"name": str, "generateName": str, "namespace": str, "labels": dict}  # read before any policy runs
+METADATA = {
+    "name": str,
+    "generateName": str,
+    "namespace": str,
+    "labels": dict,
+}  # read before any policy runs
 CLIENT_SIDE = frozenset(
     {"kustomize.config.k8s.io"}
 )  # configuration of client-side tools, not API groups of the API server
@@ -41,7 +46,10 @@ Object = dict[str, Any]
 
 
 def is_object(document: Document) -> bool:
-    """Whether a document is meant as an API object, complete or not; false for Chart.yaml, values or a kubeconfig."""
+    """Whether a document is meant as an API object, complete or not.
+
+    False for Chart.yaml, values or a kubeconfig.
+    """
     value = document.value
     if not isinstance(value, dict) or group_version_kind(value)[0] in CLIENT_SIDE:
         return False
@@ -64,7 +72,9 @@ def require_object(document: Document) -> None:
     value = document.value
     for field in ("apiVersion", "kind"):
         if not isinstance(value, dict) or not isinstance(value.get(field), str) or not value[field]:
-            raise DocumentError(f"{document.where(field)}: {field}: missing; every Kubernetes object has one")
+            raise DocumentError(
+                f"{document.where(field)}: {field}: missing; every Kubernetes object has one"
+            )
     if not isinstance(value.get("metadata"), dict):
         raise DocumentError(f"{document.where('metadata')}: metadata: missing, or not an object")
     for field, wanted in METADATA.items():
@@ -80,11 +90,16 @@ def _require_known_kind(document: Document) -> None:
     names = {name for of, name in KINDS if of == group}
     meant = did_you_mean(kind, names, cutoff=0.8)
     if kind not in names and meant.startswith("; did"):
-        raise DocumentError(f'{document.where("kind")}: kind: {api_version} has no kind "{kind}"{meant}')
+        raise DocumentError(
+            f'{document.where("kind")}: kind: {api_version} has no kind "{kind}"{meant}'
+        )
 
 
 def namespace_of(object: Object, namespace: str) -> str:
-    """Return the namespace of an object: its own, else `namespace`; "" for a cluster-scoped kind."""
+    """Return the namespace of an object: its own, else `namespace`.
+
+    "" for a cluster-scoped kind.
+    """
     group, _, kind = group_version_kind(object)
     known = KINDS.get((group, kind))
     is_built_in = "." not in group or group.endswith(".k8s.io")

@@ -23,12 +23,17 @@ class Admission:
     operation: str = "CREATE"
     namespace: str = ""
     subresource: str = ""
-    parent_kind: tuple[str, str] | None = None  # group and kind, if they differ from the object's (Scale, exec)
+    parent_kind: tuple[str, str] | None = (
+        None  # group and kind, if they differ from the object's (Scale, exec)
+    )
     parent_name: str = ""  # for objects without a name (exec)
     username: str = "kubernetes-admin"
     groups: tuple[str, ...] = ("system:authenticated",)
-    sent: tuple[str, str, str] | None = None  # group, version and kind of the request, if they differ from the object's
-    resource: str = ""  # of the object, where a policy or a CustomResourceDefinition names it; else the regular plural
+    sent: tuple[str, str, str] | None = (
+        None  # group, version and kind of the request, if they differ from the object's
+    )
+    # of the object, where a policy or a CustomResourceDefinition names it; else the regular plural
+    resource: str = ""
 
     @property
     def about(self) -> dict[str, Any]:
@@ -66,7 +71,9 @@ def review(admission: Admission) -> bytes:
         "object": admission.object,
         "oldObject": admission.old_object,
     }
-    return orjson.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request})
+    return orjson.dumps(
+        {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
+    )
 
 
 def _named(group: str, version: str, kind: str) -> dict[str, str]:
@@ -89,7 +96,9 @@ class Answer:
 
 
 def ask(engine: Engine, admission: Admission, looked_up: dict[str, Any]) -> Answer:
-    """Judge a request as the API server does: mutate, mutate again, then validate; each with an encoded review.
+    """Judge a request as the API server does: mutate, mutate again, then validate.
+
+    Each with an encoded review.
 
     Raises MalformedRequestError if the object could not be part of a review.
     """
@@ -100,7 +109,9 @@ def ask(engine: Engine, admission: Admission, looked_up: dict[str, Any]) -> Answ
     verdict, response = _round(engine.validate, again, looked_up)
     warnings = [*first.get("warnings", ()), *response.get("warnings", ())]
     response = response | ({"warnings": warnings} if warnings else {})
-    return Answer(response, mutated.object, outcomes + verdict.outcomes, patched_twice="patch" in second)
+    return Answer(
+        response, mutated.object, outcomes + verdict.outcomes, patched_twice="patch" in second
+    )
 
 
 def _mutate(
@@ -113,7 +124,9 @@ def _mutate(
     return admission, response, verdict.outcomes
 
 
-def _round(judge: Any, admission: Admission, looked_up: dict[str, Any]) -> tuple[Verdict, dict[str, Any]]:
+def _round(
+    judge: Any, admission: Admission, looked_up: dict[str, Any]
+) -> tuple[Verdict, dict[str, Any]]:
     request = read(review(admission)).with_looked_up(looked_up)
     verdict = judge(request)
     return verdict, orjson.loads(answer(request, verdict))["response"]

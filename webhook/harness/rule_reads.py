@@ -10,19 +10,35 @@ from webhook.policy_sets.rules import RulePolicy
 
 SUBJECTS = frozenset({"object", "oldObject", "request", "namespaceObject", "authorizer"})
 KIND = frozenset({"apiVersion", "kind"})
-ROUTING = {"object": KIND, "oldObject": KIND, "request": frozenset({"operation", "kind", "resource"})}
+ROUTING = {
+    "object": KIND,
+    "oldObject": KIND,
+    "request": frozenset({"operation", "kind", "resource"}),
+}
 
 
 def looks(policy: RulePolicy) -> bool:
-    """Whether the rules read more of a request than its kind and operation. Mutations compare the object anyway."""
-    read = (steps for source in policy.sources for steps in fields_read(source) if steps[0] in SUBJECTS)
-    return policy.mutate is not None or any(ROUTING.get(steps[0], KIND).isdisjoint(steps[1:2]) for steps in read)
+    """Whether the rules read more of a request than its kind and operation.
+
+    Mutations compare the object anyway.
+    """
+    read = (
+        steps for source in policy.sources for steps in fields_read(source) if steps[0] in SUBJECTS
+    )
+    return policy.mutate is not None or any(
+        ROUTING.get(steps[0], KIND).isdisjoint(steps[1:2]) for steps in read
+    )
 
 
 def unread(object: dict[str, Any], policies: Iterable[RulePolicy]) -> Iterator[tuple[str, str]]:
     """Yield path and message for each field that no rule reads, of an object of a kind without a known schema."""
     sources = (source for policy in policies for source in policy.sources)
-    read = {steps[1:] for source in sources for steps in fields_read(source) if steps[0] in ("object", "oldObject")}
+    read = {
+        steps[1:]
+        for source in sources
+        for steps in fields_read(source)
+        if steps[0] in ("object", "oldObject")
+    }
     own = {key: value for key, value in object.items() if key not in {*KIND, "metadata"}}
     return _unread(own, (), read)
 
@@ -47,7 +63,11 @@ def absent(policy: RulePolicy) -> Iterator[str]:
     Nothing where a kind has no known schema, or a subresource is judged.
     """
     kinds = [target.kind for target in policy.targets if not target.subresource]
-    versions = [(f"{each.group}/{version}".lstrip("/"), each.kind) for each in kinds for version in each.versions]
+    versions = [
+        (f"{each.group}/{version}".lstrip("/"), each.kind)
+        for each in kinds
+        for version in each.versions
+    ]
     types = [root_type(*each) for each in versions]
     if None in types or len(kinds) < len(policy.targets):
         return
@@ -55,11 +75,17 @@ def absent(policy: RulePolicy) -> Iterator[str]:
         missing = [_missing(str(type), steps[1:]) for type in types]
         if steps[0] in ("object", "oldObject") and all(missing):
             field, known = missing[0] or ("", {})
-            yield f"{'.'.join(steps)}: the kinds of the policy have no such field{did_you_mean(field, known)}"
+            yield (
+                f"{'.'.join(steps)}: the kinds of the policy have no such "
+                f"field{did_you_mean(field, known)}"
+            )
 
 
 def _missing(type: str, steps: Steps) -> tuple[str, Fields] | None:
-    """Return the first step that a type does not have, with the fields it has; None if it has all that is known."""
+    """Return the first step that a type does not have, with the fields it has.
+
+    None if it has all that is known.
+    """
     for step in steps:
         if type.startswith("{"):
             type = type[1:]

@@ -12,9 +12,21 @@ from webhook.harness.rule_reads import absent, looks
 from webhook.policy_sets.policy_set import Catalogue, bind, in_force, read
 from webhook.policy_sets.rules import RulePolicy
 
-RECORDS = frozenset({"pod", "pod_metadata", "containers", "volumes", "images", "before"})  # None or empty means absent
+RECORDS = frozenset(
+    {"pod", "pod_metadata", "containers", "volumes", "images", "before"}
+)  # None or empty means absent
 ROUTING = frozenset(  # what a policy reads to decide whether a request concerns it
-    {"kind", "resource_kind", "uid", "operation", "group", "resource_group", "resource", "target", "lookup"}
+    {
+        "kind",
+        "resource_kind",
+        "uid",
+        "operation",
+        "group",
+        "resource_group",
+        "resource",
+        "target",
+        "lookup",
+    }
 )
 Judge = Callable[[Request, Any], Iterable[Any]]
 
@@ -33,7 +45,13 @@ class WatchedEngine(Engine):
 
     def looked(self, outcome: Outcome) -> bool:
         """Whether the policy of an outcome looked at the request, or reported something without looking."""
-        has_result = outcome.violations or outcome.tolerated or outcome.patched or outcome.malformed or outcome.error
+        has_result = (
+            outcome.violations
+            or outcome.tolerated
+            or outcome.patched
+            or outcome.malformed
+            or outcome.error
+        )
         return bool(has_result) or outcome.policy in self._looked
 
     def _watched(self, bound: BoundPolicy) -> BoundPolicy:
@@ -52,13 +70,18 @@ class WatchedEngine(Engine):
                     looked()
                 for each in judge(request, params) if judge is not None else ():
                     if not isinstance(each, Violation | Patch):
-                        raise TypeError(f"the policy yielded {each!r}, which is neither a Violation nor a Patch")
+                        raise TypeError(
+                            f"the policy yielded {each!r}, which is neither a Violation nor a Patch"
+                        )
                     looked()
                     yield each
 
             return None if judge is None else watched
 
-        return replace(bound, policy=replace(policy, validate=watch(policy.validate), mutate=watch(policy.mutate)))
+        return replace(
+            bound,
+            policy=replace(policy, validate=watch(policy.validate), mutate=watch(policy.mutate)),
+        )
 
 
 class _Watched:
@@ -88,8 +111,8 @@ class _Watched:
 class Subject:
     """Policy objects as documents: a policy set, or an object of the one built-in `policy`.
 
-    A policy set also includes the policies that are always in force. Exceptions from cluster policies that name a
-    namespace count in `home`.
+    A policy set also includes the policies that are always in force. Exceptions from cluster
+    policies that name a namespace count in `home`.
     """
 
     documents: tuple[Document, ...]
@@ -97,16 +120,27 @@ class Subject:
     home: str = HOME
 
     def engine(self, catalogue: Catalogue) -> WatchedEngine:
-        """Return the engine of these policies. Raises FaultsError or PolicySetError if they are invalid, or none.
+        """Return the engine of these policies.
 
-        A rule in CEL that reads a field that its kinds do not have is invalid: it would test nothing.
+        Raises FaultsError or PolicySetError if they are invalid, or none.
+
+        A rule in CEL that reads a field that its kinds do not have is invalid: it would test
+        nothing.
         """
         if self.policy is None:
             found = read(self.documents, catalogue)
             if not found.policies:
-                raise FaultsError([("policies", "no policy in this file is in force, so nothing is tested")])
-            in_cel = [(each.title, each.policy) for each in found.policies if isinstance(each.policy, RulePolicy)]
-            if faults := [f"{title}: {text}" for title, policy in in_cel for text in absent(policy)]:
+                raise FaultsError(
+                    [("policies", "no policy in this file is in force, so nothing is tested")]
+                )
+            in_cel = [
+                (each.title, each.policy)
+                for each in found.policies
+                if isinstance(each.policy, RulePolicy)
+            ]
+            if faults := [
+                f"{title}: {text}" for title, policy in in_cel for text in absent(policy)
+            ]:
                 raise FaultsError(("policies", text) for text in faults)
             return WatchedEngine(in_force(found, catalogue, self.home))
         bound = bind(self.documents[0].value, catalogue)
@@ -116,7 +150,9 @@ class Subject:
     def with_value(self, index: int, value: Any) -> "Subject":
         """Return the same policies with another value for one document."""
         changed = replace(self.documents[index], value=value)
-        return replace(self, documents=(*self.documents[:index], changed, *self.documents[index + 1 :]))
+        return replace(
+            self, documents=(*self.documents[:index], changed, *self.documents[index + 1 :])
+        )
 
 
 def single(policy: str, params: dict[str, Any], document: Document) -> Subject:

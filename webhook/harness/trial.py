@@ -44,7 +44,10 @@ def attempt(trial: Trial) -> Tried:
 
 
 def differences(trial: Trial) -> list[str]:
-    """Return the differences between the actual and the expected answer, one per line; empty if the case passes."""
+    """Return the differences between the actual and the expected answer, one per line.
+
+    Empty if the case passes.
+    """
     return list(attempt(trial).differences)
 
 
@@ -58,7 +61,10 @@ def _differences(trial: Trial, answer: Answer) -> Iterator[str]:
             yield f"expected that no policy matches; these match: {matching}"
         return
     if not answer.outcomes:
-        yield "no policy read the object, so nothing was tested (use `expect: not-matched` if that is intended)"
+        yield (
+            "no policy read the object, so nothing was tested (use `expect: not-matched` if that "
+            "is intended)"
+        )
         return
     expected = expect if isinstance(expect, Expectation) else Expectation.model_construct()
     yield from _status(trial, expected, answer)
@@ -105,7 +111,9 @@ def _decision(code: int | None) -> str:
     return "allowed" if code is None else f"denied with code {code}"
 
 
-def _violations(noun: str, found: list[Reported], wanted: list[Expected], prefix: str) -> Iterator[str]:
+def _violations(
+    noun: str, found: list[Reported], wanted: list[Expected], prefix: str
+) -> Iterator[str]:
     """Compare violations by path, and by message and policy where the case names them."""
     left = list(found)
     for expected in wanted:
@@ -123,7 +131,11 @@ def is_expected(expected: Expected, found: Reported, prefix: str) -> bool:
     policy, text = found
     path = joined(prefix, expected.path)
     whole = None if expected.message is None else joined(prefix, expected.message)
-    return text.startswith(f"{path}: " if path else "") and expected.policy in (None, policy) and whole in (None, text)
+    return (
+        text.startswith(f"{path}: " if path else "")
+        and expected.policy in (None, policy)
+        and whole in (None, text)
+    )
 
 
 def joined(prefix: str, path: str) -> str:
@@ -132,11 +144,18 @@ def joined(prefix: str, path: str) -> str:
 
 
 def _object(trial: Trial, expected: Expectation, answer: Answer) -> Iterator[str]:
-    wanted = merge(trial.admission.object, expected.patched) if expected.patched else trial.admission.object
+    wanted = (
+        merge(trial.admission.object, expected.patched)
+        if expected.patched
+        else trial.admission.object
+    )
     if expected.patched and same(trial.admission.object, wanted):
         yield "patched: equals the object (use `expect: allowed` if that is intended)"
     if answer.allowed and not same(answer.object, wanted):
-        yield from (f"patched differently: {operation}" for operation in jsonpatch.make_patch(wanted, answer.object))
+        yield from (
+            f"patched differently: {operation}"
+            for operation in jsonpatch.make_patch(wanted, answer.object)
+        )
 
 
 def _traceback(outcome: Outcome) -> Iterator[str]:

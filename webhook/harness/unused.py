@@ -26,8 +26,12 @@ def _unselected(trial: Trial) -> Iterator[str]:
     """Yield the labels that no selector names, where only selectors use them: a typo would make `not-matched` true."""
     policies = trial.engine.policies
     clauses = [clause for each in policies for clause in each.match.written]
-    in_namespace = [each.namespace_selector for each in clauses if each.namespace_selector is not None]
-    in_object = [each for clause in clauses for each in (clause.object_selector, clause.pod_selector) if each]
+    in_namespace = [
+        each.namespace_selector for each in clauses if each.namespace_selector is not None
+    ]
+    in_object = [
+        each for clause in clauses for each in (clause.object_selector, clause.pod_selector) if each
+    ]
     if not any({NAMESPACE_LABELS, NAMESPACE} & each.needs for each in policies):
         set_labels = trial.looked_up[NAMESPACE_LABELS].keys() - {NAME_LABEL}
         yield from _unnamed("namespace_labels", set_labels, in_namespace)

@@ -23,7 +23,8 @@ class CannotUpdateError(ValueError):
 def updated(text: str, cases: Iterable[Sequence[Tried]]) -> tuple[str, list[str]]:
     """Return the text of a case file with the expectations of these cases replaced, and the errors.
 
-    A case is given by its trials, which must have the same answer. Derived trials follow the others.
+    A case is given by its trials, which must have the same answer. Derived trials follow the
+    others.
     """
     edits: list[Edit] = []
     faults: list[str] = []
@@ -44,7 +45,8 @@ def updated(text: str, cases: Iterable[Sequence[Tried]]) -> tuple[str, list[str]
 
 def _agreed(case: Sequence[Tried]) -> Any:
     found = {
-        orjson.dumps(got): got for got in (_got(each.trial, each.answer) for each in case if not each.trial.derived)
+        orjson.dumps(got): got
+        for got in (_got(each.trial, each.answer) for each in case if not each.trial.derived)
     }
     if len(found) != 1:
         raise CannotUpdateError("the answers differ between kinds; write one case for each")
@@ -83,7 +85,11 @@ def _written(trial: Trial, reported: list[Reported]) -> list[dict[str, str]]:
 def _difference(old: Any, new: Any) -> Any:
     """Return the value that, merged over `old`, gives `new`."""
     if isinstance(old, dict) and isinstance(new, dict):
-        return {key: _difference(old.get(key), value) for key, value in new.items() if old.get(key) != value}
+        return {
+            key: _difference(old.get(key), value)
+            for key, value in new.items()
+            if old.get(key) != value
+        }
     return new
 
 
@@ -100,16 +106,25 @@ def _pair(node: yaml.Node, key: str) -> tuple[yaml.Node, yaml.Node]:
 
 
 def _kept(text: str, node: yaml.Node, trial: Trial, wanted: Any) -> list[Edit] | None:
-    """Return edits of the messages only; None unless a block expects the same violations in the same order."""
+    """Return edits of the messages only.
+
+    None unless a block expects the same violations in the same order.
+    """
     if not isinstance(node, yaml.MappingNode) or node.flow_style or not isinstance(wanted, dict):
         return None
-    if [key.value for key, _ in node.value] != list(wanted) or not isinstance(trial.expect, Expectation):
+    if [key.value for key, _ in node.value] != list(wanted) or not isinstance(
+        trial.expect, Expectation
+    ):
         return None
     edits: list[Edit] = []
     for key, items in node.value:
         got = wanted[key.value]
         expected: list[Expected] = getattr(trial.expect, key.value)
-        if not isinstance(items, yaml.SequenceNode) or items.flow_style or len(items.value) != len(got):
+        if (
+            not isinstance(items, yaml.SequenceNode)
+            or items.flow_style
+            or len(items.value) != len(got)
+        ):
             return None
         for item, old, new in zip(items.value, expected, got, strict=True):
             if old.path != new["path"] or item.flow_style:
@@ -148,5 +163,7 @@ def _end(text: str, node: yaml.Node) -> int:
 
 def _flow(value: Any) -> str:
     """Return a value on one line."""
-    written = yaml.safe_dump(value, sort_keys=False, allow_unicode=True, default_flow_style=True, width=float("inf"))
+    written = yaml.safe_dump(
+        value, sort_keys=False, allow_unicode=True, default_flow_style=True, width=float("inf")
+    )
     return written.removesuffix("\n").removesuffix("\n...")

@@ -1,23 +1,44 @@
-"""Generated from k8s.io/api's lifecycle markers by `python -m tests.policies.api_lifecycles`; do not edit."""
+"""Generated from k8s.io/api's lifecycle markers by `python -m tests.policies.api_lifecycles`.
+
+Do not edit.
+"""
 
 LATEST = "1.37"  # the release of Kubernetes that the markers are from
-# Group and version, kinds, the version to use instead (with its group, where that is another one), and the minor
-# releases of Kubernetes 1 that deprecated and removed it.
+# Group and version, kinds, the version to use instead (with its group, where that is another one),
+# and the minor releases of Kubernetes 1 that deprecated and removed it.
 LIFECYCLES = (
     ("admissionregistration.k8s.io/v1alpha1", "ValidatingAdmissionPolicy", "v1", 29, 32),
     ("admissionregistration.k8s.io/v1alpha1", "ValidatingAdmissionPolicyBinding", "v1", 29, 32),
-    ("admissionregistration.k8s.io/v1alpha1", "MutatingAdmissionPolicy MutatingAdmissionPolicyBinding", "v1", 35, 38),
+    (
+        "admissionregistration.k8s.io/v1alpha1",
+        "MutatingAdmissionPolicy MutatingAdmissionPolicyBinding",
+        "v1",
+        35,
+        38,
+    ),
     ("admissionregistration.k8s.io/v1beta1", "MutatingWebhookConfiguration", "v1", 16, 22),
     ("admissionregistration.k8s.io/v1beta1", "ValidatingWebhookConfiguration", "v1", 16, 22),
     ("admissionregistration.k8s.io/v1beta1", "ValidatingAdmissionPolicy", "v1", 31, 34),
     ("admissionregistration.k8s.io/v1beta1", "ValidatingAdmissionPolicyBinding", "v1", 31, 34),
-    ("admissionregistration.k8s.io/v1beta1", "MutatingAdmissionPolicy MutatingAdmissionPolicyBinding", "v1", 37, 40),
+    (
+        "admissionregistration.k8s.io/v1beta1",
+        "MutatingAdmissionPolicy MutatingAdmissionPolicyBinding",
+        "v1",
+        37,
+        40,
+    ),
     ("apps/v1beta1", "ControllerRevision Deployment StatefulSet", "v1", 8, 16),
     ("apps/v1beta2", "ControllerRevision DaemonSet Deployment ReplicaSet StatefulSet", "v1", 9, 16),
     ("authentication.k8s.io/v1alpha1", "SelfSubjectReview", "v1", 29, 32),
     ("authentication.k8s.io/v1beta1", "TokenReview", "v1", 19, 22),
     ("authentication.k8s.io/v1beta1", "SelfSubjectReview", "v1", 30, 33),
-    ("authorization.k8s.io/v1beta1", "LocalSubjectAccessReview SelfSubjectAccessReview", "v1", 19, 22),
+    (
+        "authorization.k8s.io/v1beta1",
+        "LocalSubjectAccessReview SelfSubjectAccessReview",
+        "v1",
+        19,
+        22,
+    ),
     ("authorization.k8s.io/v1beta1", "SelfSubjectRulesReview SubjectAccessReview", "v1", 19, 22),
     ("batch/v1beta1", "CronJob", "v1", 21, 25),
     ("certificates.k8s.io/v1alpha1", "ClusterTrustBundle", "v1", 34, 37),
@@ -38,10 +59,28 @@ LIFECYCLES = (
     ("node.k8s.io/v1beta1", "RuntimeClass", "v1", 22, 25),
     ("policy/v1beta1", "PodDisruptionBudget", "v1", 21, 25),
     ("policy/v1beta1", "Eviction", "v1", 22, 25),
-    ("rbac.authorization.k8s.io/v1beta1", "ClusterRole ClusterRoleBinding Role RoleBinding", "v1", 17, 22),
+    (
+        "rbac.authorization.k8s.io/v1beta1",
+        "ClusterRole ClusterRoleBinding Role RoleBinding",
+        "v1",
+        17,
+        22,
+    ),
     ("resource.k8s.io/v1alpha3", "DeviceTaintRule", "v1", 36, 39),
-    ("resource.k8s.io/v1beta1", "DeviceClass ResourceClaim ResourceClaimTemplate ResourceSlice", "v1", 35, 38),
-    ("resource.k8s.io/v1beta2", "DeviceClass ResourceClaim ResourceClaimTemplate ResourceSlice", "v1", 36, 39),
+    (
+        "resource.k8s.io/v1beta1",
+        "DeviceClass ResourceClaim ResourceClaimTemplate ResourceSlice",
+        "v1",
+        35,
+        38,
+    ),
+    (
+        "resource.k8s.io/v1beta2",
+        "DeviceClass ResourceClaim ResourceClaimTemplate ResourceSlice",
+        "v1",
+        36,
+        39,
+    ),
     ("scheduling.k8s.io/v1beta1", "PriorityClass", "v1", 14, 22),
     ("storage.k8s.io/v1alpha1", "CSIStorageCapacity VolumeAttachment", "v1", 21, 24),
     ("storage.k8s.io/v1alpha1", "VolumeAttributesClass", "v1", 32, 35),

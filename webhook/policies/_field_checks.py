@@ -1,8 +1,8 @@
 """Rules for names and fields of Gatewright's own kinds that the API server rejects in a child.
 
-The API server validates a custom resource against its schema only. Without these rules it would admit an object whose
-children it then rejects: names, sizes, schedules, and contradictory settings of containers. A field has one name, and
-one rule, in all of these kinds.
+The API server validates a custom resource against its schema only. Without these rules it would
+admit an object whose children it then rejects: names, sizes, schedules, and contradictory settings
+of containers. A field has one name, and one rule, in all of these kinds.
 """
 
 import re
@@ -19,14 +19,20 @@ OBJECT_NAME = (
     "use lower-case letters, digits, '-' and '.'",
 )
 TEXTS = {  # by field: the pattern, the rule and the fix
-    "image": (re.compile(r"(?!\s).*(?<!\s)", re.DOTALL), "must not begin or end with whitespace", "remove it"),
+    "image": (
+        re.compile(r"(?!\s).*(?<!\s)", re.DOTALL),
+        "must not begin or end with whitespace",
+        "remove it",
+    ),
     "ingressClassName": OBJECT_NAME,
     "storageClassName": OBJECT_NAME,
     "tlsSecretName": OBJECT_NAME,
 }
 DNS_LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 SYS_ADMIN = "CAP_SYS_ADMIN"  # the only spelling that the API server rejects
-RESOURCES = frozenset({"cpu", "memory", "ephemeral-storage"})  # further ones of containers have a prefix
+RESOURCES = frozenset(
+    {"cpu", "memory", "ephemeral-storage"}
+)  # further ones of containers have a prefix
 LARGEST_ID = 2**31 - 1
 SOURCES = ("secretKeyRef", "configMapKeyRef")
 
@@ -52,7 +58,10 @@ def judge_name(request: Request, *limits: Limit, label: str = "") -> Violations:
 
 
 def judge_fields(record: Fields, *, may_escalate: bool = True) -> Violations:
-    """Yield a violation for each field that no child can have; for `may_escalate` see _of_security_context."""
+    """Yield a violation for each field that no child can have.
+
+    For `may_escalate` see _of_security_context.
+    """
     for field, (pattern, rule, fix) in TEXTS.items():
         text = record.string(field) if field in record.value else None
         if text and not pattern.fullmatch(text):
@@ -60,7 +69,9 @@ def judge_fields(record: Fields, *, may_escalate: bool = True) -> Violations:
     storage = record.quantity("storage")
     if storage is not None and storage.millis <= 0:
         rule = "the size of a volume must be positive"
-        yield record.violation("storage", storage.text, rule, "write 1Gi or more", found=storage.text)
+        yield record.violation(
+            "storage", storage.text, rule, "write 1Gi or more", found=storage.text
+        )
     yield from _of_resources(record)
     yield from _of_security_context(record.fields("securityContext"), may_escalate=may_escalate)
     for variable in record.each("env"):
@@ -68,7 +79,10 @@ def judge_fields(record: Fields, *, may_escalate: bool = True) -> Violations:
 
 
 def judge_dumps(backup: Fields) -> Violations:
-    """Yield a violation for each invalid field of a database's backups; a Backup for a destination is a child."""
+    """Yield a violation for each invalid field of a database's backups.
+
+    A Backup for a destination is a child.
+    """
     yield from judge_fields(backup)
     if not backup.is_set("destination"):
         yield from judge_schedule(backup)
@@ -88,18 +102,33 @@ def judge_schedule(record: Fields) -> Violations:
 def _of_resources(record: Fields) -> Violations:
     """Yield a violation for each amount that no container can have."""
     limits = record.quantities("resources.limits")
-    for part, amounts in (("requests", record.quantities("resources.requests")), ("limits", limits)):
+    for part, amounts in (
+        ("requests", record.quantities("resources.requests")),
+        ("limits", limits),
+    ):
         for name, amount in amounts.items():
             if fault := _fault(name, amount, limits.get(name)):
                 found, rule, fix = fault
-                yield record.violation(entry(f"resources.{part}", name), found, rule, fix, found=found)
+                yield record.violation(
+                    entry(f"resources.{part}", name), found, rule, fix, found=found
+                )
 
 
 def _fault(name: str, amount: Quantity, limit: Quantity | None) -> tuple[str, str, str] | None:
-    """Return what is wrong with an amount of a resource, the rule and the fix; None where nothing is."""
-    is_huge, is_extended = name.startswith("hugepages-"), "/" in name and "kubernetes.io/" not in name
+    """Return what is wrong with an amount of a resource, the rule and the fix.
+
+    None where nothing is.
+    """
+    is_huge, is_extended = (
+        name.startswith("hugepages-"),
+        "/" in name and "kubernetes.io/" not in name,
+    )
     if "/" not in name and name not in RESOURCES and not is_huge:
-        return amount.text, "containers have no such resource", "name one, or add its prefix, as in example.com/gpu"
+        return (
+            amount.text,
+            "containers have no such resource",
+            "name one, or add its prefix, as in example.com/gpu",
+        )
     if amount.millis < 0:
         return amount.text, "an amount cannot be negative", "write 0 or more"
     if is_extended and amount.millis % MILLI:
@@ -123,12 +152,22 @@ def _of_security_context(context: Fields, *, may_escalate: bool) -> Violations:
     for field in ("runAsUser", "runAsGroup"):
         id = context.integer(field)
         if id is not None and not 0 <= id <= LARGEST_ID:
-            yield context.violation(field, id, f"must be a number from 0 to {LARGEST_ID}", "choose another")
+            yield context.violation(
+                field, id, f"must be a number from 0 to {LARGEST_ID}", "choose another"
+            )
     for field in ("seccompProfile.", "appArmorProfile."):
-        is_local, profile = context.string(f"{field}type") == "Localhost", context.string(f"{field}localhostProfile")
+        is_local, profile = (
+            context.string(f"{field}type") == "Localhost",
+            context.string(f"{field}localhostProfile"),
+        )
         if is_local != bool(profile):
-            rule, fix = "type Localhost, and no other, names a profile", "name it" if is_local else "remove it"
-            yield context.violation(f"{field}localhostProfile", profile, rule, fix, found=profile or "missing")
+            rule, fix = (
+                "type Localhost, and no other, names a profile",
+                "name it" if is_local else "remove it",
+            )
+            yield context.violation(
+                f"{field}localhostProfile", profile, rule, fix, found=profile or "missing"
+            )
     allowed = context.boolean("allowPrivilegeEscalation")
     if may_escalate if allowed is None else allowed:
         return
@@ -154,9 +193,14 @@ def _of_variable(variable: Fields) -> Violations:
     sources = [source for source in SOURCES if variable.is_set(f"valueFrom.{source}")]
     if len(sources) != 1:
         found = " and ".join(sources) or "no source"
-        rule, fix = "a value must come from one key of a Secret or of a ConfigMap", f"set {' or '.join(SOURCES)}"
+        rule, fix = (
+            "a value must come from one key of a Secret or of a ConfigMap",
+            f"set {' or '.join(SOURCES)}",
+        )
         yield variable.violation("valueFrom", found, rule, fix, found=found)
     for part in ("name", "key"):
         for field in (f"valueFrom.{source}.{part}" for source in sources):
             if not variable.string(field):
-                yield variable.violation(field, None, f"a {part} is required", "name it", found="missing")
+                yield variable.violation(
+                    field, None, f"a {part} is required", "name it", found="missing"
+                )

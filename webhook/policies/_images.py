@@ -6,7 +6,13 @@ from dataclasses import dataclass
 
 from webhook.engine import Request, Violation
 from webhook.engine.globs import Globs
-from webhook.engine.images import REPOSITORY, ImageReference, ImageReferenceError, parse_image, registry_name
+from webhook.engine.images import (
+    REPOSITORY,
+    ImageReference,
+    ImageReferenceError,
+    parse_image,
+    registry_name,
+)
 from webhook.engine.violation import shown
 
 _TAG_PATTERN = re.compile(r"[\w.*?-]{1,128}", re.ASCII)
@@ -16,8 +22,9 @@ _TAG_PATTERN = re.compile(r"[\w.*?-]{1,128}", re.ASCII)
 class Registry:
     """A registry host, or a part of one: images whose repository lies under `path` (all of them where it is empty).
 
-    A component of either that is `*` stands for any one component: `*.dkr.ecr.*.amazonaws.com`, `ghcr.io/*/approved`.
-    With a `tag`, a pattern, it is the images of one repository with such a tag.
+    A component of either that is `*` stands for any one component: `*.dkr.ecr.*.amazonaws.com`,
+    `ghcr.io/*/approved`. With a `tag`, a pattern, it is the images of one repository with such a
+    tag.
     """
 
     host: str
@@ -27,14 +34,18 @@ class Registry:
     def holds(self, image: ImageReference) -> bool:
         """Return whether `image` comes from here: whole components count, `team` does not hold `team-evil/app`."""
         is_pattern = "*" in self.host
-        if self.host != image.registry and not (is_pattern and _alike(self.host.split("."), image.registry.split("."))):
+        if self.host != image.registry and not (
+            is_pattern and _alike(self.host.split("."), image.registry.split("."))
+        ):
             return False
         if not self.path:
             return True
         parts = image.repository.split("/")
         if not self.tag:
             return _alike(self.path, parts[: len(self.path)])
-        return _alike(self.path, parts) and Globs([self.tag]).match(image.tag or image.version or "")
+        return _alike(self.path, parts) and Globs([self.tag]).match(
+            image.tag or image.version or ""
+        )
 
     def __str__(self) -> str:
         """As a person writes it."""
@@ -53,12 +64,16 @@ def parse_registry(text: str) -> Registry:
     path, colon, tag = path.partition(":")
     if colon and not (path and _TAG_PATTERN.fullmatch(tag)):
         raise ImageReferenceError("its tag is malformed")
-    if path and ((path.endswith("*") and not tag) or not REPOSITORY.fullmatch(_filled_in(path, "/"))):
+    if path and (
+        (path.endswith("*") and not tag) or not REPOSITORY.fullmatch(_filled_in(path, "/"))
+    ):
         raise ImageReferenceError("its path is malformed")
     if not host.strip("*."):
         raise ImageReferenceError("its registry is malformed")
     name = registry_name(_filled_in(host, "."))
-    return Registry(host.lower() if "*" in host else name, tuple(path.split("/")) if path else (), tag)
+    return Registry(
+        host.lower() if "*" in host else name, tuple(path.split("/")) if path else (), tag
+    )
 
 
 def _filled_in(pattern: str, separator: str) -> str:
@@ -66,16 +81,21 @@ def _filled_in(pattern: str, separator: str) -> str:
     return separator.join("x" if part == "*" else part for part in pattern.split(separator))
 
 
-Fault = tuple[str, str]  # what is wrong with an image, as it follows its reference in a message, and the fix
+Fault = tuple[
+    str, str
+]  # what is wrong with an image, as it follows its reference in a message, and the fix
 
 
 def image_violations(
-    request: Request, rule: str, judge: Callable[[ImageReference], Fault | None], controller_fix: str = ""
+    request: Request,
+    rule: str,
+    judge: Callable[[ImageReference], Fault | None],
+    controller_fix: str = "",
 ) -> Iterator[Violation]:
     """Yield a violation of `rule` for each image that `judge` finds fault with, or that is no reference.
 
-    `controller_fix` is the fix of an image that the controller chose. Where no image is named, nothing is pulled;
-    whether one must be is the API's own rule.
+    `controller_fix` is the fix of an image that the controller chose. Where no image is named,
+    nothing is pulled; whether one must be is the API's own rule.
     """
     for text, holder, field in request.images():
         try:
@@ -84,4 +104,6 @@ def image_violations(
             fault = f"is no image reference: {error}", "correct it"
         if fault is not None:
             found, fix = f"{shown(text)} {fault[0]}", fault[1]
-            yield holder.violation(field, text, rule, fix, found=found, controller_fix=controller_fix)
+            yield holder.violation(
+                field, text, rule, fix, found=found, controller_fix=controller_fix
+            )

@@ -23,15 +23,18 @@ def wildcard(host: str) -> str:
 
 @lru_cache(maxsize=1024)
 def compile_pattern(pattern: str) -> Callable[[str], bool]:
-    """Compile `team-*`, or `/[0-9]+/`; either must match a value as a whole. ValueError where it cannot be used.
+    """Compile `team-*`, or `/[0-9]+/`; either must match a value as a whole.
 
-    Tenants write both patterns and values, so the syntax is RE2's: matching takes time linear in the value, and the
-    size of the compiled expression is bounded.
+    ValueError where it cannot be used.
+
+    Tenants write both patterns and values, so the syntax is RE2's: matching takes time linear in
+    the value, and the size of the compiled expression is bounded.
     """
     if len(pattern) < 2 or not (pattern.startswith("/") and pattern.endswith("/")):
         matches: Callable[[str], object] = Globs([pattern]).match
     else:
-        import re2  # with the C++ library 2 MB, which a process without regular expressions does not need
+        # with the C++ library 2 MB, which a process without regular expressions does not need
+        import re2
 
         options = re2.Options()
         options.log_errors, options.max_mem = False, MAX_MEMORY
@@ -41,7 +44,10 @@ def compile_pattern(pattern: str) -> Callable[[str], bool]:
             reason = error.args[0].decode() if isinstance(error.args[0], bytes) else str(error)
             raise ValueError(f"is not a valid regular expression: {reason}") from None
         if compiled.programsize > MAX_PROGRAM:
-            raise ValueError(f"is too large: {compiled.programsize} instructions when compiled; at most {MAX_PROGRAM}")
+            raise ValueError(
+                f"is too large: {compiled.programsize} instructions when compiled; at most "
+                f"{MAX_PROGRAM}"
+            )
         matches = compiled.fullmatch
     return lambda value: len(value) <= MAX_MATCHED and bool(matches(value))
 
@@ -56,7 +62,9 @@ class OnMetadata(Params):
         "objects", description="whether the objects themselves must have them, or their pods"
     )
 
-    def lacking(self, request: Request, field: str, patterns: Mapping[str, str]) -> Iterator[Violation]:
+    def lacking(
+        self, request: Request, field: str, patterns: Mapping[str, str]
+    ) -> Iterator[Violation]:
         """Yield a violation for each key that `field` (labels, annotations) lacks, or has with another value."""
         metadata = request.fields("metadata") if self.where == "objects" else request.pod_metadata()
         if metadata is None:
@@ -68,4 +76,6 @@ class OnMetadata(Params):
                 rule = f"the {field.removesuffix('s')} is required, with a value like {pattern}"
                 yield metadata.violation(path, None, rule, "add it", found="missing")
             elif not compile_pattern(pattern)(value):
-                yield metadata.violation(path, value, f"the value must be like {pattern}", "correct it")
+                yield metadata.violation(
+                    path, value, f"the value must be like {pattern}", "correct it"
+                )

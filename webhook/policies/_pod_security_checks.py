@@ -35,11 +35,15 @@ class Check(NamedTuple):
     since: int  # minor version of Kubernetes
     policy: Policy
     params: Params
-    judge: Callable[[Request, Any], Iterable[Violation]]  # without the exemptions of the policy, where it had none then
+    judge: Callable[
+        [Request, Any], Iterable[Violation]
+    ]  # without the exemptions of the policy, where it had none then
     replaces: str = ""  # a check of the level below that this one includes
 
 
-def _check(level: str, since: int, policy: Policy, replaces: str = "", judge: object = None, **params: Any) -> Check:
+def _check(
+    level: str, since: int, policy: Policy, replaces: str = "", judge: object = None, **params: Any
+) -> Check:
     return Check(level, since, policy, policy.params(**params), judge or policy.validate, replaces)  # type: ignore[arg-type]
 
 
@@ -51,7 +55,13 @@ DEFAULT_CAPABILITIES = [
 
 CHECKS = (
     _baseline(0, app_armor.POLICY),
-    _baseline(0, capabilities.POLICY, required_drop=[], allowed=DEFAULT_CAPABILITIES, judge=capabilities.validate),
+    _baseline(
+        0,
+        capabilities.POLICY,
+        required_drop=[],
+        allowed=DEFAULT_CAPABILITIES,
+        judge=capabilities.validate,
+    ),
     _baseline(0, host_namespaces.POLICY),
     _baseline(0, host_path_volumes.POLICY),
     _baseline(0, host_ports.POLICY),

@@ -23,7 +23,9 @@ class Range(Params):
         return self.minimum <= number <= self.maximum
 
     def __str__(self) -> str:
-        return str(self.minimum) if self.minimum == self.maximum else f"{self.minimum}-{self.maximum}"
+        return (
+            str(self.minimum) if self.minimum == self.maximum else f"{self.minimum}-{self.maximum}"
+        )
 
 
 def any_holds(ranges: Iterable[Range], number: int) -> bool:

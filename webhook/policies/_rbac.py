@@ -14,8 +14,10 @@ PARTS = ("apiGroups", "resources", "verbs", "nonResourceURLs", NAMES)
 
 SYSTEM_WRITERS = frozenset(
     {
-        "system:apiserver",  # creates the default roles when it starts, and is not ready until it has
-        "system:serviceaccount:kube-system:clusterrole-aggregation-controller",  # copies the rules of other roles
+        # creates the default roles when it starts, and is not ready until it has
+        "system:apiserver",
+        # copies the rules of other roles
+        "system:serviceaccount:kube-system:clusterrole-aggregation-controller",
     }
 )
 
@@ -32,10 +34,15 @@ def rules(request: Request) -> Iterator[Fields]:
 
 
 class Reach(frozenset[str]):
-    """All that a rule gives, part by part. What a wildcard includes is no more, nor are names beside any name."""
+    """All that a rule gives, part by part.
+
+    What a wildcard includes is no more, nor are names beside any name.
+    """
 
     def __le__(self, other: Set[object]) -> bool:
-        wider = [f"{part} " for part in PARTS if (ANY_NAME if part == NAMES else f"{part} *") in other]
+        wider = [
+            f"{part} " for part in PARTS if (ANY_NAME if part == NAMES else f"{part} *") in other
+        ]
         return all(each in other or each.startswith(tuple(wider)) for each in self)
 
 

@@ -4,7 +4,10 @@ from collections.abc import Iterable
 
 from webhook.engine import Fields, Request
 
-COPIES = ("ReplicaSet", "ReplicationController")  # whose controllers find them again by comparing templates
+COPIES = (
+    "ReplicaSet",
+    "ReplicationController",
+)  # whose controllers find them again by comparing templates
 
 
 def having(records: Iterable[Fields], field: str) -> list[Fields]:

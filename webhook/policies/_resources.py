@@ -26,7 +26,9 @@ def _amount(value: object) -> Quantity:
 
 
 Amount = Annotated[  # a quantity as a parameter: text or number
-    Quantity, PlainValidator(_amount, json_schema_input_type=str | int | float), PlainSerializer(str)
+    Quantity,
+    PlainValidator(_amount, json_schema_input_type=str | int | float),
+    PlainSerializer(str),
 ]
 
 
@@ -43,16 +45,27 @@ class Resources(Fields):
 
 
 def violation(
-    holder: Fields, part: str, resource: str, found: str, rule: str, fix: str, excess: Excess | None = None
+    holder: Fields,
+    part: str,
+    resource: str,
+    found: str,
+    rule: str,
+    fix: str,
+    excess: Excess | None = None,
 ) -> Violation:
     """Return a violation about one limit or request."""
-    return holder.violation(entry(f"resources.{part}", resource), found, rule, fix, found=found, excess=excess)
+    return holder.violation(
+        entry(f"resources.{part}", resource), found, rule, fix, found=found, excess=excess
+    )
 
 
-def of_containers(request: Request, *, limit_ranges: bool = False) -> Sequence[Container | Resources]:
+def of_containers(
+    request: Request, *, limit_ranges: bool = False
+) -> Sequence[Container | Resources]:
     """Return every container that may have resources; ephemeral ones may not.
 
-    With `limit_ranges`, LimitRanges fill in what is left out. The order is that of the API server and its LimitRanger.
+    With `limit_ranges`, LimitRanges fill in what is left out. The order is that of the API server
+    and its LimitRanger.
     """
     containers = request.containers(ephemeral=False)
     if not limit_ranges:
@@ -62,9 +75,12 @@ def of_containers(request: Request, *, limit_ranges: bool = False) -> Sequence[C
 
 
 def of_pod(request: Request) -> Resources | None:
-    """Return the resources that a pod has as a whole, for its containers to share; None where it names none.
+    """Return the resources that a pod has as a whole, for its containers to share.
 
-    A request that is left out beside limits is what the containers request together, else the limit.
+    None where it names none.
+
+    A request that is left out beside limits is what the containers request together, else the
+    limit.
     """
     pod = request.pod()
     if pod is None or pod.value.get("resources") is None:
@@ -78,9 +94,12 @@ def of_pod(request: Request) -> Resources | None:
 def _together(request: Request) -> Amounts:
     """Return the cpu and the memory that the containers of a pod request, when it needs most of each.
 
-    That is all of its containers and sidecars at once, or one init container and the sidecars started before it.
+    That is all of its containers and sidecars at once, or one init container and the sidecars
+    started before it.
     """
-    containers = sorted(request.containers(ephemeral=False), key=lambda each: each.list == "containers")
+    containers = sorted(
+        request.containers(ephemeral=False), key=lambda each: each.list == "containers"
+    )
     peaks: dict[str, int] = {}
     for name in SHARED:
         running = 0
@@ -101,7 +120,9 @@ def of_all(request: Request, *, limit_ranges: bool = False) -> Sequence[Containe
 class Completed(Params):
     """Parameters of a policy that can take account of LimitRanges."""
 
-    limit_ranges: bool = Field(False, description="whether defaults from the namespace's LimitRanges count as set")
+    limit_ranges: bool = Field(
+        False, description="whether defaults from the namespace's LimitRanges count as set"
+    )
 
 
 def needs(params: Completed) -> tuple[str, ...]:
@@ -127,18 +148,37 @@ def missing(request: Request, part: str, params: Required) -> Iterator[Violation
         if lacking := _lacking(required, own):
             absent = " and ".join(name for name in lacking if name not in own)
             zeros = " and ".join(name for name in lacking if name in own)
-            found = ", ".join(filter(None, (absent and f"{absent} missing", zeros and f"{zeros} 0, which is none")))
-            rule, fix = f"resource {part} required in {params.tier}", FIXES.get(len(lacking), "set all of them")
-            yield each.violation(f"resources.{part}", None, rule, fix, found=found, excess=frozenset(lacking))
+            found = ", ".join(
+                filter(
+                    None, (absent and f"{absent} missing", zeros and f"{zeros} 0, which is none")
+                )
+            )
+            rule, fix = (
+                f"resource {part} required in {params.tier}",
+                FIXES.get(len(lacking), "set all of them"),
+            )
+            yield each.violation(
+                f"resources.{part}", None, rule, fix, found=found, excess=frozenset(lacking)
+            )
 
 
 def _lacking(names: Iterable[str], amounts: Amounts) -> list[str]:
-    """Return which of the names have no amount. For cpu and memory 0 is none: a kubelet sets no limit then."""
-    return [name for name in names if name not in amounts or (name in SHARED and not amounts[name].millis)]
+    """Return which of the names have no amount.
+
+    For cpu and memory 0 is none: a kubelet sets no limit then.
+    """
+    return [
+        name
+        for name in names
+        if name not in amounts or (name in SHARED and not amounts[name].millis)
+    ]
 
 
 def _defaults(limit_ranges: list[dict[str, Any]]) -> tuple[Amounts, Amounts]:
-    """Return the limits and the requests that a container gets; of two items that set one, the first counts."""
+    """Return the limits and the requests that a container gets.
+
+    Of two items that set one, the first counts.
+    """
     limits: Amounts = {}
     requests: Amounts = {}
     for items in read_each(limit_ranges, _items):
@@ -153,5 +193,7 @@ def _items(limit_range: Fields) -> list[tuple[Amounts, Amounts]]:
     for item in limit_range.each("spec.limits"):
         if item.string("type") == "Container":
             default = item.quantities("max") | item.quantities("default")
-            found.append((default, item.quantities("min") | default | item.quantities("defaultRequest")))
+            found.append(
+                (default, item.quantities("min") | default | item.quantities("defaultRequest"))
+            )
     return found

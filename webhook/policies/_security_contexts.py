@@ -21,7 +21,9 @@ ProfileType = Literal["RuntimeDefault", "Localhost", "Unconfined"]
 def contexts(request: Request) -> list[Fields]:
     """Return what sets a `securityContext`: the pod's spec, then containers."""
     pod = request.pod()
-    return having(request.containers() if pod is None else (pod, *request.containers()), "securityContext")
+    return having(
+        request.containers() if pod is None else (pod, *request.containers()), "securityContext"
+    )
 
 
 def is_windows(pod: Fields | None) -> bool:
@@ -49,19 +51,26 @@ def unless(
 def inherited(request: Request, holder: Fields, field: str, value: object) -> frozenset[str] | None:
     """Return the excess of a pod's `value`: each container that inherits it, since it does not set `field` itself.
 
-    None where `holder` is no pod. So an update gives to no other container what is tolerated on the pod.
+    None where `holder` is no pod. So an update gives to no other container what is tolerated on the
+    pod.
     """
     if holder is not request.pod():
         return None
-    return frozenset(f"{each.path()} {value}" for each in request.containers() if not each.is_set(field))
+    return frozenset(
+        f"{each.path()} {value}" for each in request.containers() if not each.is_set(field)
+    )
 
 
-def missing(request: Request, path: str, rule: str, fix: str = "set it", mended: Any = UNSET) -> Iterator[Violation]:
+def missing(
+    request: Request, path: str, rule: str, fix: str = "set it", mended: Any = UNSET
+) -> Iterator[Violation]:
     """Yield a violation for each container for which neither it nor its pod has anything at `path`."""
     pod = request.pod()
     if pod is not None and pod.is_set(path):
         return
-    found, best = ("unset", "") if pod is None else ("unset here and on the pod", ", best on the pod")
+    found, best = (
+        ("unset", "") if pod is None else ("unset here and on the pod", ", best on the pod")
+    )
     for container in request.containers():
         if not container.is_set(path):
             yield container.violation(path, None, rule, f"{fix}{best}", found=found, mended=mended)
@@ -70,7 +79,9 @@ def missing(request: Request, path: str, rule: str, fix: str = "set it", mended:
 class Ids(Params):
     """Which user or group ids containers may run with."""
 
-    allowed: list[Range] = Field([NOT_ROOT], min_length=1, description="ranges of ids that may be set")
+    allowed: list[Range] = Field(
+        [NOT_ROOT], min_length=1, description="ranges of ids that may be set"
+    )
     required: bool = Field(False, description="whether an id must be set")
 
     def judge(self, request: Request, path: str, rule: str) -> Iterator[Violation]:
@@ -87,20 +98,28 @@ class Ids(Params):
 class Profiles(Params):
     """Which profiles of one kind (seccomp, AppArmor) containers may run with."""
 
-    allowed: list[ProfileType] = Field(["RuntimeDefault", "Localhost"], description="types of profiles that may be set")
+    allowed: list[ProfileType] = Field(
+        ["RuntimeDefault", "Localhost"], description="types of profiles that may be set"
+    )
     localhost_profiles: Globs | None = Field(
-        None, description="patterns (`*`, `?`) of the profiles that Localhost may name; any, where not given"
+        None,
+        description="patterns (`*`, `?`) of the profiles that Localhost may name; any, where not given",
     )
 
     def judge(self, request: Request, field: str) -> Iterator[Violation]:
         """Yield a violation for each profile in `securityContext.<field>` that may not be set."""
-        path, profile_path = f"securityContext.{field}.type", f"securityContext.{field}.localhostProfile"
+        path, profile_path = (
+            f"securityContext.{field}.type",
+            f"securityContext.{field}.localhostProfile",
+        )
         for context in contexts(request):
             type = context.string(path)
             if type is not None:
                 profile = context.string(profile_path) or ""
                 for violation in self.faults(context, path, type, type, profile_path, profile):
-                    violation.excess = inherited(request, context, f"securityContext.{field}", (type, profile))
+                    violation.excess = inherited(
+                        request, context, f"securityContext.{field}", (type, profile)
+                    )
                     yield violation
 
     def faults(
@@ -111,7 +130,15 @@ class Profiles(Params):
             rule = f"must be {' or '.join(self.allowed) or 'left out'}"
             fix = "remove it, or set one that is allowed" if self.allowed else "remove it"
             yield holder.violation(path, found, rule, fix)
-        elif type == "Localhost" and self.localhost_profiles is not None and not self.localhost_profiles.match(profile):
+        elif (
+            type == "Localhost"
+            and self.localhost_profiles is not None
+            and not self.localhost_profiles.match(profile)
+        ):
             names = ", ".join(self.localhost_profiles)
-            rule = f"profiles of the node must be {names}" if names else "no profile of the node may be named"
+            rule = (
+                f"profiles of the node must be {names}"
+                if names
+                else "no profile of the node may be named"
+            )
             yield holder.violation(profile_path, profile, rule, "name another")

@@ -1,10 +1,12 @@
 """No binding grants rights to anonymous or unauthenticated users.
 
-Why: a binding to `system:anonymous` or `system:unauthenticated` grants its rights to every client that can reach the
-API server, including scanners on the Internet.
+Why: a binding to `system:anonymous` or `system:unauthenticated` grants its rights to every client
+that can reach the API server, including scanners on the Internet.
 
-Allowed: any other subject; the roles that `allowed` names, by default those that Kubernetes itself grants this way.
-Denied:  the user `system:anonymous`, the group `system:unauthenticated`; the groups that a parameter denies too.
+Allowed: any other subject; the roles that `allowed` names, by default those that Kubernetes itself
+grants this way.
+Denied:  the user `system:anonymous`, the group `system:unauthenticated`; the groups that a
+parameter denies too.
 Fix: bind the role to the users, groups or ServiceAccounts that need it.
 """
 
@@ -25,13 +27,17 @@ class AnonymousBindings(Params):
     authenticated: bool = Field(
         False, description="whether system:authenticated (every authenticated user) is denied too"
     )
-    masters: bool = Field(False, description="whether system:masters is denied too, whose rights RBAC cannot revoke")
+    masters: bool = Field(
+        False, description="whether system:masters is denied too, whose rights RBAC cannot revoke"
+    )
 
 
 def validate(request: Request, params: AnonymousBindings) -> Violations:
     """Yield one violation for each subject that includes unauthenticated clients, or another denied group."""
     role = request.string("roleRef.name") or ""
-    is_own = role in PUBLIC and request.string("roleRef.kind") == "Role"  # anybody's, under the name of a default one
+    is_own = (
+        role in PUBLIC and request.string("roleRef.kind") == "Role"
+    )  # anybody's, under the name of a default one
     if is_by_kubernetes(request) or (role in params.allowed and not is_own):
         return
     denied = {"User system:anonymous": EVERY_CLIENT, "Group system:unauthenticated": EVERY_CLIENT}
@@ -43,9 +49,16 @@ def validate(request: Request, params: AnonymousBindings) -> Violations:
         name = subject.string("name")
         if whom := denied.get(f"{subject.string('kind')} {name}"):
             rule = f"{shown(role)} must not be granted to {whom}"
-            yield request.violation(f"subjects[{index}].name", name, rule, "bind it to the subjects that need it")
+            yield request.violation(
+                f"subjects[{index}].name", name, rule, "bind it to the subjects that need it"
+            )
 
 
 POLICY = Policy(
-    "anonymous-bindings", AnonymousBindings, validate=validate, kinds=BINDINGS, category="rbac", severity="critical"
+    "anonymous-bindings",
+    AnonymousBindings,
+    validate=validate,
+    kinds=BINDINGS,
+    category="rbac",
+    severity="critical",
 )

@@ -1,14 +1,17 @@
 """Containers use the runtime's default AppArmor profile, or an approved profile of the node.
 
-Why: AppArmor restricts a process to the files and capabilities in its profile; `Unconfined` disables that.
+Why: AppArmor restricts a process to the files and capabilities in its profile; `Unconfined`
+disables that.
 
 Judged: `securityContext.appArmorProfile` of the pod and of each container, and the annotations
-`container.apparmor.security.beta.kubernetes.io/<container>`, which the field replaced in Kubernetes 1.30.
+`container.apparmor.security.beta.kubernetes.io/<container>`, which the field replaced in Kubernetes
+1.30.
 
 Allowed: nothing set; `type: RuntimeDefault`; `type: Localhost`.
 Denied:  `type: Unconfined`; the annotation `unconfined`.
 Fix: remove the profile, or name an allowed one.
-See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#baseline, https://kep.k8s.io/24
+See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#baseline,
+https://kep.k8s.io/24
 """
 
 from webhook.engine import Policy, Request, Violations
@@ -29,7 +32,9 @@ def validate(request: Request, params: Profiles) -> Violations:
         if key.startswith(PREFIX) and value:
             path = f"annotations[{key}]"
             type = "Localhost" if value.startswith(LOCALHOST) else TYPES.get(value, "")
-            yield from params.faults(metadata, path, value, type, path, value.removeprefix(LOCALHOST))
+            yield from params.faults(
+                metadata, path, value, type, path, value.removeprefix(LOCALHOST)
+            )
 
 
 POLICY = Policy("app-armor", Profiles, validate=validate, category="pod-security")

@@ -1,12 +1,14 @@
 """An AppConfig can be rendered into a ConfigMap.
 
-Why: without this policy, an AppConfig with an invalid template or ConfigMap key would be admitted and never take
-effect. Always in force, as part of the kind: it reports at admission what the status would report later.
+Why: without this policy, an AppConfig with an invalid template or ConfigMap key would be admitted
+and never take effect. Always in force, as part of the kind: it reports at admission what the status
+would report later.
 
-Allowed: `url: "http://{{ application }}.{{ namespace }}"`, with the variables environment, application and namespace
-         and the filters capitalize, lower, replace, title, trim and upper.
-Denied:  `{{ password }}`, `{{ 1 + 1 }}`; a key such as `a/b`; values of more than 1 MiB altogether; an application that
-         is not a valid prefix of a ConfigMap's name.
+Allowed: `url: "http://{{ application }}.{{ namespace }}"`, with the variables environment,
+         application and namespace and the filters capitalize, lower, replace, title, trim and
+         upper.
+Denied:  `{{ password }}`, `{{ 1 + 1 }}`; a key such as `a/b`; values of more than 1 MiB altogether;
+         an application that is not a valid prefix of a ConfigMap's name.
 Fix: correct the template or the key. Put literal braces between {% raw %} and {% endraw %}.
 See: https://jinja.palletsprojects.com/en/stable/templates/.
 """
@@ -22,9 +24,13 @@ def validate(request: Request, params: Params) -> Violations:
     spec = request.fields("spec")
     application = spec.string("application") or STANDS_IN
     config = spec.texts("config")
-    _, faults = settings(application, spec.string("environment") or "dev", request.attributes.namespace, config)
+    _, faults = settings(
+        application, spec.string("environment") or "dev", request.attributes.namespace, config
+    )
     for path, text in faults:
         yield Violation(path, found="cannot build the ConfigMap", rule=text, fix="correct it")
 
 
-POLICY = Policy("appconfig-rules", validate=validate, kinds=("AppConfig",), category="appconfig", always=True)
+POLICY = Policy(
+    "appconfig-rules", validate=validate, kinds=("AppConfig",), category="appconfig", always=True
+)

@@ -1,15 +1,18 @@
 """An AppStack's children can be created: its name, database and containers are valid.
 
-Why: without this policy, an AppStack with invalid children would be admitted, and a component would never start. An
-unset field is no violation: it has a default, or the condition Ready reports that it is missing. A database of type
-postgresql is judged as the PostgreSQL object that the controller creates. Always in force, as part of the kind.
+Why: without this policy, an AppStack with invalid children would be admitted, and a component would
+never start. An unset field is no violation: it has a default, or the condition Ready reports that
+it is missing. A database of type postgresql is judged as the PostgreSQL object that the controller
+creates. Always in force, as part of the kind.
 
-Allowed: `database: {type: mysql, version: "8.4", storage: 20Gi}`; a name of 54 characters where there is no database.
-Denied:  a name with a dot, or of more than 42 characters where there is a database, of 34 where its backups go to a
-         store; `version: "14"` or `replicas: 3` of a mysql; an update to another `database.type`, to an earlier
-         `version` of a postgresql, or to a `version` of a mysql that cannot open its data, such as `"8.0"` after
-         `"9.0"`; in backend and frontend a request above its limit, `securityContext: {privileged: true}` alone, or a
-         variable with both `value` and `valueFrom`.
+Allowed: `database: {type: mysql, version: "8.4", storage: 20Gi}`; a name of 54 characters where
+there is no database.
+Denied:  a name with a dot, or of more than 42 characters where there is a database, of 34 where its
+         backups go to a store; `version: "14"` or `replicas: 3` of a mysql; an update to another
+         `database.type`, to an earlier `version` of a postgresql, or to a `version` of a mysql that
+         cannot open its data, such as `"8.0"` after `"9.0"`; in backend and frontend a request
+         above its limit, `securityContext: {privileged: true}` alone, or a variable with both
+         `value` and `valueFrom`.
 Fix: the message names the field, its value and the allowed values.
 """
 
@@ -23,14 +26,22 @@ LIMITS = {  # by component: that of the child whose name has the lowest one
     "backend": child_limit("Service", "-backend", 63),
     "cache": child_limit("Service", "-cache", 63),
 }
-STORED = child_limit("CronJob", "-db-backup-cronjob", 52)  # of a database whose backups go to a store
+STORED = child_limit(
+    "CronJob", "-db-backup-cronjob", 52
+)  # of a database whose backups go to a store
 DEFAULT_TYPE = "postgresql"
 
 
 def validate(request: Request, params: Params) -> Violations:
     """Yield one violation for each fault of a component, of an AppStack or of an EcommercePlatform."""
-    components, database, before = _components(request), request.fields("spec.database"), request.before()
-    is_stored = database.is_set("backup.destination") and database.boolean("backup.enabled") is not False
+    components, database, before = (
+        _components(request),
+        request.fields("spec.database"),
+        request.before(),
+    )
+    is_stored = (
+        database.is_set("backup.destination") and database.boolean("backup.enabled") is not False
+    )
     limits = [STORED if each == "database" and is_stored else LIMITS[each] for each in components]
     yield from judge_name(request, *limits, label="the names of its Services must be DNS labels")
     if before is not None and "database" in components and "database" in _components(before):
@@ -52,10 +63,16 @@ def _of_mysql(database: Fields) -> Violations:
     version, replicas = database.integer_or_string("version"), database.integer("replicas")
     if version is not None and not MYSQL.fullmatch(str(version)):
         quoted = isinstance(version, str)
-        fix = "choose one of them" if quoted else "choose one of them, in quotes: YAML takes 8.0 for the number 8"
+        fix = (
+            "choose one of them"
+            if quoted
+            else "choose one of them, in quotes: YAML takes 8.0 for the number 8"
+        )
         yield database.violation("version", version, "mysql comes in 5.7, 8.0, 8.4 and 9.x", fix)
     if replicas is not None and replicas > 1:
-        yield database.violation("replicas", replicas, "mysql has one server", "set it to 1, or use postgresql")
+        yield database.violation(
+            "replicas", replicas, "mysql has one server", "set it to 1, or use postgresql"
+        )
     yield from judge_fields(database)
     yield from judge_dumps(database.fields("backup"))
 
@@ -63,19 +80,29 @@ def _of_mysql(database: Fields) -> Violations:
 def _of_data(database: Fields, before: Request) -> Violations:
     """Yield a violation where an update would lose the data, or the requested version cannot open it.
 
-    While the database is not ready, its previous version may never have opened the data: the controller decides.
+    While the database is not ready, its previous version may never have opened the data: the
+    controller decides.
     """
     had = before.fields("spec.database")
     type, was = database.string("type") or DEFAULT_TYPE, had.string("type") or DEFAULT_TYPE
     version, data = database.integer_or_string("version"), had.integer_or_string("version")
-    conditions = {each.string("type"): each.string("status") for each in before.each("status.conditions")}
+    conditions = {
+        each.string("type"): each.string("status") for each in before.each("status.conditions")
+    }
     if type != was:
-        found, fix = f"changes from {was} to {type}", "set it back, and move the data to another database"
+        found, fix = (
+            f"changes from {was} to {type}",
+            "set it back, and move the data to another database",
+        )
         yield Violation(database.path("type"), found, "the data would be left behind", fix)
         return
-    is_known = version is not None and data is not None and conditions.get("DatabaseReady") != "False"
+    is_known = (
+        version is not None and data is not None and conditions.get("DatabaseReady") != "False"
+    )
     if is_known and (refused := denial(type, str(version), str(data))):
         yield Violation(database.path("version"), str(version), *refused)
 
 
-POLICY = Policy("appstack-rules", validate=validate, kinds=("AppStack",), category="appstack", always=True)
+POLICY = Policy(
+    "appstack-rules", validate=validate, kinds=("AppStack",), category="appstack", always=True
+)

@@ -1,12 +1,13 @@
 """A Backup's CronJob can be created: its name, schedule and destination are valid.
 
-Why: without this policy, an invalid schedule or bucket would be admitted, and a missed backup would be the first
-symptom. An unset field is no violation: the condition Ready reports that it is missing. Always in force, as part of the
-kind.
+Why: without this policy, an invalid schedule or bucket would be admitted, and a missed backup would
+be the first symptom. An unset field is no violation: the condition Ready reports that it is
+missing. Always in force, as part of the kind.
 
 Allowed: `schedule: "0 2 * * *"`, `schedule: "@daily"`, `endpoint: https://minio.storage:9000`.
-Denied:  a name of more than 44 characters; `schedule: "0 25 * * *"`, `schedule: "@every 1h"`, `bucket: shop/nightly`,
-         `endpoint: minio`, `port: 70000`; a request of resources above its limit.
+Denied:  a name of more than 44 characters; `schedule: "0 25 * * *"`, `schedule: "@every 1h"`,
+         `bucket: shop/nightly`, `endpoint: minio`, `port: 70000`; a request of resources above its
+         limit.
 Fix: the message names the field, its value and the fix.
 See: https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/
 """
@@ -19,7 +20,11 @@ from webhook.engine.violation import shown
 from webhook.policies._field_checks import child_limit, judge_fields, judge_name, judge_schedule
 
 LIMIT = child_limit("CronJob", "-cronjob", 52)
-PORT, BUCKET, ENDPOINT = "spec.source.connection.port", "spec.destination.bucket", "spec.destination.endpoint"
+PORT, BUCKET, ENDPOINT = (
+    "spec.source.connection.port",
+    "spec.destination.bucket",
+    "spec.destination.endpoint",
+)
 PORT_NUMBER = re.compile(r"[0-9]{1,5}")
 BUCKETS = {
     "s3": re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]"),
@@ -39,7 +44,9 @@ def validate(request: Request, params: Params) -> Violations:
     store, bucket = request.string("spec.destination.type") or "s3", request.string(BUCKET)
     if bucket and store in BUCKETS and not BUCKETS[store].fullmatch(bucket):
         rule = f"no {store} {'container' if store == 'azure' else 'bucket'} can have that name"
-        yield request.violation(BUCKET, bucket, rule, "write only its name, in lower case; put a path into prefix")
+        yield request.violation(
+            BUCKET, bucket, rule, "write only its name, in lower case; put a path into prefix"
+        )
     endpoint = request.string(ENDPOINT)
     if endpoint and not _is_endpoint(endpoint):
         found = shown(re.sub(r"(?<=//).*@", "…@", endpoint))
@@ -52,9 +59,16 @@ def _is_endpoint(endpoint: str) -> bool:
     """Return whether a URL names a server, and no login, which belongs into a Secret."""
     try:
         url = urlsplit(endpoint)
-        return url.scheme in {"http", "https"} and bool(url.hostname) and url.username is None and url.port != 0
+        return (
+            url.scheme in {"http", "https"}
+            and bool(url.hostname)
+            and url.username is None
+            and url.port != 0
+        )
     except ValueError:  # an invalid port or address
         return False
 
 
-POLICY = Policy("backup-rules", validate=validate, kinds=("Backup",), category="backup", always=True)
+POLICY = Policy(
+    "backup-rules", validate=validate, kinds=("Backup",), category="backup", always=True
+)

@@ -1,10 +1,10 @@
 """Containers drop root's capabilities, and add only approved ones.
 
-Why: with the runtime's default set, root in a container can change owners, forge packets and create devices. Most
-programs need none of these capabilities.
+Why: with the runtime's default set, root in a container can change owners, forge packets and create
+devices. Most programs need none of these capabilities.
 
-Judged: all containers, but not those of Windows pods, which have no capabilities. Names are compared in the API's
-spelling: `NET_RAW`, not `CAP_NET_RAW` or `net_raw`.
+Judged: all containers, but not those of Windows pods, which have no capabilities. Names are
+compared in the API's spelling: `NET_RAW`, not `CAP_NET_RAW` or `net_raw`.
 
 Allowed: `capabilities: {drop: [ALL], add: [NET_BIND_SERVICE]}`.
 Denied:  `add: [SYS_ADMIN]`; no `drop`, where `required_drop` is not empty.
@@ -26,7 +26,9 @@ ADD, DROP = "securityContext.capabilities.add", "securityContext.capabilities.dr
 
 def _spelled(capability: str) -> str:
     if capability.startswith("CAP_"):
-        raise ValueError(f"expected {capability.removeprefix('CAP_')}: the API spells capabilities without CAP_")
+        raise ValueError(
+            f"expected {capability.removeprefix('CAP_')}: the API spells capabilities without CAP_"
+        )
     return capability
 
 
@@ -44,10 +46,12 @@ class Capabilities(Params):
     """Which capabilities containers may add and must drop."""
 
     allowed: list[Capability] = Field(
-        ["NET_BIND_SERVICE"], description="capabilities that may be added, without CAP_; ALL allows every one"
+        ["NET_BIND_SERVICE"],
+        description="capabilities that may be added, without CAP_; ALL allows every one",
     )
     required_drop: list[Capability] = Field(
-        [ALL], description="capabilities that must be dropped; a container that drops ALL drops each"
+        [ALL],
+        description="capabilities that must be dropped; a container that drops ALL drops each",
     )
 
 
@@ -55,11 +59,21 @@ def validate(request: Request, params: Capabilities) -> Violations:
     """Yield a violation for each capability added that may not be, and for each container that drops too little."""
     for container in request.containers():
         added, dropped = container.strings(ADD), container.strings(DROP)
-        missing = [each for each in params.required_drop if each not in dropped and ALL not in dropped]
+        missing = [
+            each for each in params.required_drop if each not in dropped and ALL not in dropped
+        ]
         if missing:
-            rule, fix = f"containers must drop {', '.join(params.required_drop)}", f"add {', '.join(missing)} to it"
-            found, mended = ", ".join(map(shown, dropped)) or "nothing is dropped", [*dropped, *missing]
-            yield container.violation(DROP, dropped, rule, fix, found=found, excess=NotDropped(dropped), mended=mended)
+            rule, fix = (
+                f"containers must drop {', '.join(params.required_drop)}",
+                f"add {', '.join(missing)} to it",
+            )
+            found, mended = (
+                ", ".join(map(shown, dropped)) or "nothing is dropped",
+                [*dropped, *missing],
+            )
+            yield container.violation(
+                DROP, dropped, rule, fix, found=found, excess=NotDropped(dropped), mended=mended
+            )
         if not added or ALL in params.allowed:
             continue
         kept = [each for each in added if each in params.allowed] or None
@@ -70,5 +84,9 @@ def validate(request: Request, params: Capabilities) -> Violations:
 
 
 POLICY = Policy(
-    "capabilities", Capabilities, validate=unless(is_windows, validate), category="pod-security", severity="high"
+    "capabilities",
+    Capabilities,
+    validate=unless(is_windows, validate),
+    category="pod-security",
+    severity="high",
 )

@@ -1,6 +1,7 @@
 """Only approved subjects are bound to cluster-admin.
 
-Why: `cluster-admin` grants every right in every namespace; most subjects that are bound to it need only a few.
+Why: `cluster-admin` grants every right in every namespace; most subjects that are bound to it need
+only a few.
 
 Judged: RoleBindings and ClusterRoleBindings. Bindings that Kubernetes itself creates are ignored.
 

@@ -1,10 +1,11 @@
 """Kubernetes' default roles and bindings are not modified.
 
-Why: `admin`, `edit`, `view` and the `system:` roles are bound to many subjects; changing one changes the rights of all
-of them. `system:aggregate-to-edit` with rights on Endpoints is CVE-2021-25740.
+Why: `admin`, `edit`, `view` and the `system:` roles are bound to many subjects; changing one
+changes the rights of all of them. `system:aggregate-to-edit` with rights on Endpoints is
+CVE-2021-25740.
 
-Judged: updates and deletions of roles and bindings with the label `kubernetes.io/bootstrapping: rbac-defaults`.
-Kubernetes' own writes are ignored.
+Judged: updates and deletions of roles and bindings with the label `kubernetes.io/bootstrapping:
+rbac-defaults`. Kubernetes' own writes are ignored.
 
 Allowed: any other role; an update that changes labels or annotations of a default one.
 Denied:  an update of a default role's rules, subjects, aggregation or of that label; its deletion.

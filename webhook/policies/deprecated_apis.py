@@ -1,13 +1,14 @@
 """No object is written in a removed or deprecated API version.
 
-Why: a manifest in an old API version fails to apply after the Kubernetes upgrade that removes that version.
+Why: a manifest in an old API version fails to apply after the Kubernetes upgrade that removes that
+version.
 
-Judged: the version of the request, before the API server converts it; in files, the `apiVersion`. The version with
-which an object was created is unknown, so an update is allowed with a warning.
+Judged: the version of the request, before the API server converts it; in files, the `apiVersion`.
+The version with which an object was created is unknown, so an update is allowed with a warning.
 
 Allowed: `networking.k8s.io/v1` Ingress.
-Denied:  `extensions/v1beta1` Ingress, which Kubernetes 1.22 removed; with `deprecated`, also versions that `release`
-         deprecates.
+Denied:  `extensions/v1beta1` Ingress, which Kubernetes 1.22 removed; with `deprecated`, also
+         versions that `release` deprecates.
 Fix: use the version that the message names.
 See: https://kubernetes.io/docs/reference/using-api/deprecation-guide/
 """
@@ -31,7 +32,11 @@ OTHERS = (
     ("autoscaling/v2beta2", "HorizontalPodAutoscaler", "v2", 23, 26),
 )
 BY_KIND = {
-    (old, kind): (new if "/" in new or not new else f"{old.rpartition('/')[0]}/{new}", deprecated, removed)
+    (old, kind): (
+        new if "/" in new or not new else f"{old.rpartition('/')[0]}/{new}",
+        deprecated,
+        removed,
+    )
     for old, kinds, new, deprecated, removed in (*LIFECYCLES, *OTHERS)
     for kind in kinds.split()
 }
@@ -40,14 +45,24 @@ BY_KIND = {
 class DeprecatedAPIs(Params):
     """Which versions are denied."""
 
-    release: str = Field(LATEST, pattern=r"^1\.[0-9]{1,3}$", description="Kubernetes release whose removals are denied")
-    deprecated: bool = Field(False, description="whether versions that it deprecates are denied too")
+    release: str = Field(
+        LATEST,
+        pattern=r"^1\.[0-9]{1,3}$",
+        description="Kubernetes release whose removals are denied",
+    )
+    deprecated: bool = Field(
+        False, description="whether versions that it deprecates are denied too"
+    )
 
 
 def validate(request: Request, params: DeprecatedAPIs) -> Violations:
     """Yield a violation for a version that the release removed, or deprecated."""
     attributes = request.attributes
-    group, version, kind = attributes.requested or (attributes.group, attributes.version, attributes.kind)
+    group, version, kind = attributes.requested or (
+        attributes.group,
+        attributes.version,
+        attributes.kind,
+    )
     api_version = f"{group}/{version}" if group else version
     if (api_version, kind) not in BY_KIND:
         return
@@ -62,7 +77,10 @@ def validate(request: Request, params: DeprecatedAPIs) -> Violations:
 
 
 def _judged() -> Iterator[Kind]:
-    """Yield the kinds of the table; of other kinds only the old versions, since new ones are never judged."""
+    """Yield the kinds of the table.
+
+    Of other kinds only the old versions, since new ones are never judged.
+    """
     versions: dict[tuple[str, str], list[str]] = {}
     for api_version, kind in BY_KIND:
         group, _, version = api_version.partition("/")
@@ -71,4 +89,10 @@ def _judged() -> Iterator[Kind]:
         yield KINDS.get((group, kind)) or Kind(group, kind, plural(kind), tuple(old))
 
 
-POLICY = Policy("deprecated-apis", DeprecatedAPIs, validate=validate, kinds=tuple(_judged()), category="workloads")
+POLICY = Policy(
+    "deprecated-apis",
+    DeprecatedAPIs,
+    validate=validate,
+    kinds=tuple(_judged()),
+    category="workloads",
+)

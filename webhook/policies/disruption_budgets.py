@@ -1,15 +1,19 @@
 """A PodDisruptionBudget allows at least one eviction.
 
-Why: a budget that never allows an eviction stops every drain of a node, and with it every upgrade of the cluster.
+Why: a budget that never allows an eviction stops every drain of a node, and with it every upgrade
+of the cluster.
 
-Judged: PodDisruptionBudgets by themselves; with `workloads: true` also Deployments, StatefulSets, ReplicaSets and
-ReplicationControllers, each against the budgets that select its pods, and budgets against them: both are looked up. The
-same holds for their /scale subresource (`kubectl scale`, autoscalers), whose workload is looked up too. The replicas of
-all workloads that one budget selects count together. A workload with 0 replicas has nothing to evict. ReplicaSets that
-a Deployment owns are ignored.
+Judged: PodDisruptionBudgets by themselves; with `workloads: true` also Deployments, StatefulSets,
+ReplicaSets and ReplicationControllers, each against the budgets that select its pods, and budgets
+against them: both are looked up. The same holds for their /scale subresource (`kubectl scale`,
+autoscalers), whose workload is looked up too. The replicas of all workloads that one budget selects
+count together. A workload with 0 replicas has nothing to evict. ReplicaSets that a Deployment owns
+are ignored.
 
-Allowed: `maxUnavailable: 1`; `maxUnavailable: 1%`, which is rounded up; `minAvailable: 1` for two replicas.
-Denied:  `maxUnavailable: 0`; `minAvailable: 100%`; neither of the two; `minAvailable: 2` for two replicas.
+Allowed: `maxUnavailable: 1`; `maxUnavailable: 1%`, which is rounded up; `minAvailable: 1` for two
+replicas.
+Denied:  `maxUnavailable: 0`; `minAvailable: 100%`; neither of the two; `minAvailable: 2` for two
+replicas.
 Fix: allow at least one pod to be evicted.
 See: https://kubernetes.io/docs/concepts/workloads/pods/disruptions/
 """
@@ -25,7 +29,10 @@ from webhook.engine.look_ups import read_each
 from webhook.engine.match import meets
 from webhook.policies._records import is_scaled_by_deployment
 
-BUDGETS, WORKLOADS = "disruption_budgets", "workloads"  # what is looked up: objects of the namespace, with their kind
+BUDGETS, WORKLOADS = (
+    "disruption_budgets",
+    "workloads",
+)  # what is looked up: objects of the namespace, with their kind
 
 MINIMUM, MAXIMUM = "spec.minAvailable", "spec.maxUnavailable"
 PERCENT = re.compile(r"([0-9]{1,9})%")
@@ -35,7 +42,9 @@ NEVER = "a budget must allow the eviction of at least one pod"
 class DisruptionBudgets(Params):
     """What budgets are compared with."""
 
-    workloads: bool = Field(False, description="whether budgets are compared with the replicas of workloads")
+    workloads: bool = Field(
+        False, description="whether budgets are compared with the replicas of workloads"
+    )
 
 
 class Workload(NamedTuple):
@@ -58,7 +67,10 @@ class Budget(NamedTuple):
         return all(meets(workload.labels, *each) for each in self.requirements)
 
     def kept(self, replicas: int) -> int:
-        """Return how many of the pods that it selects it keeps, where these are all; 0 where one can be evicted."""
+        """Return how many of the pods that it selects it keeps, where these are all.
+
+        0 where one can be evicted.
+        """
         kept = _pods(self.minimum, replicas) or 0
         return kept if kept >= replicas > 0 else 0
 
@@ -96,14 +108,18 @@ def _judge_workload(request: Request) -> Violations:
     workload = _workload(request) if request.kind != "Scale" else _scaled(request)
     budgets = read_each(request.lookup(BUDGETS), _budget)
     keeping = [each for each in budgets if each.selects(workload) and each.kept(workload.replicas)]
-    others = [each for each in _workloads(request) if each.title != workload.title] if keeping else []
+    others = (
+        [each for each in _workloads(request) if each.title != workload.title] if keeping else []
+    )
     for budget in keeping:
         beside = sum(each.replicas for each in others if budget.selects(each))
         if kept := budget.kept(workload.replicas + beside):
             found = f"{workload.replicas}, and {budget.title} keeps {kept}"
             fix = f"run {kept - beside + 1} or more replicas, or lower its minAvailable"
             excess = kept - workload.replicas - beside
-            yield Violation("spec.replicas", found, NEVER, fix, excess, id=f"{NEVER}: {budget.title}")
+            yield Violation(
+                "spec.replicas", found, NEVER, fix, excess, id=f"{NEVER}: {budget.title}"
+            )
 
 
 def _workloads(request: Request) -> Iterator[Workload]:
@@ -112,19 +128,33 @@ def _workloads(request: Request) -> Iterator[Workload]:
 
 
 def _budget(object: Fields) -> Budget:
-    """Read a budget. One without a selector keeps no pods; one that keeps all of any number is denied by itself."""
+    """Read a budget.
+
+    One without a selector keeps no pods; one that keeps all of any number is denied by itself.
+    """
     minimum, selector = object.integer_or_string(MINIMUM), object.fields("spec.selector")
     labels = [(key, "In", [value]) for key, value in selector.texts("matchLabels").items()]
     others = selector.each("matchExpressions")
-    expressions = [(each.string("key"), each.string("operator"), each.strings("values")) for each in others]
+    expressions = [
+        (each.string("key"), each.string("operator"), each.strings("values")) for each in others
+    ]
     keeps_none = _is_all(minimum) or not object.is_set("spec.selector")
     return Budget(_title(object), None if keeps_none else minimum, [*labels, *expressions])
 
 
 def _pods(value: int | str | None, replicas: int) -> int | None:
-    """Return how many of `replicas` pods `2` or `50%` are, rounded up; None for other text, which the API refuses."""
+    """Return how many of `replicas` pods `2` or `50%` are, rounded up.
+
+    None for other text, which the API refuses.
+    """
     percent = PERCENT.fullmatch(value) if isinstance(value, str) else None
-    return -(-int(percent[1]) * replicas // 100) if percent else value if isinstance(value, int) else None
+    return (
+        -(-int(percent[1]) * replicas // 100)
+        if percent
+        else value
+        if isinstance(value, int)
+        else None
+    )
 
 
 def _is_all(value: int | str | None) -> bool:
@@ -154,7 +184,14 @@ POLICY = Policy(
     "disruption-budgets",
     DisruptionBudgets,
     validate=validate,
-    kinds=("PodDisruptionBudget", "Deployment", "StatefulSet", "ReplicaSet", "ReplicationController", "scale"),
+    kinds=(
+        "PodDisruptionBudget",
+        "Deployment",
+        "StatefulSet",
+        "ReplicaSet",
+        "ReplicationController",
+        "scale",
+    ),
     category="capacity",
     needs=lambda params: (BUDGETS, WORKLOADS, PARENT) if params.workloads else (),
 )

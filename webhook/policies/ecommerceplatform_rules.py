@@ -1,8 +1,9 @@
 """An EcommercePlatform's children can be created: its name, database, containers and host are valid.
 
-Why: without this policy, a platform with invalid children would be admitted, and never be ready. An unset field is no
-violation: it has a default, or the condition Ready reports that it is missing. A database of type postgresql is judged
-as the PostgreSQL object that the controller creates. Always in force, as part of the kind.
+Why: without this policy, a platform with invalid children would be admitted, and never be ready. An
+unset field is no violation: it has a default, or the condition Ready reports that it is missing. A
+database of type postgresql is judged as the PostgreSQL object that the controller creates. Always
+in force, as part of the kind.
 
 Allowed: `database: {type: postgresql, version: "14", storage: 1Ti}`, `host: shop.example.com`.
 Denied:  what `appstack-rules` denies of the components, all of which a platform has;
@@ -16,7 +17,9 @@ from webhook.engine import Params, Policy, Request, Violations
 from webhook.policies import appstack_rules
 from webhook.policies._field_checks import judge_fields
 
-DNS_NAME = re.compile(r"(?!.{254})([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*")
+DNS_NAME = re.compile(
+    r"(?!.{254})([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*"
+)
 
 
 def validate(request: Request, params: Params) -> Violations:
@@ -30,4 +33,10 @@ def validate(request: Request, params: Params) -> Violations:
 
 
 KINDS = ("EcommercePlatform",)
-POLICY = Policy("ecommerceplatform-rules", validate=validate, kinds=KINDS, category="ecommerceplatform", always=True)
+POLICY = Policy(
+    "ecommerceplatform-rules",
+    validate=validate,
+    kinds=KINDS,
+    category="ecommerceplatform",
+    always=True,
+)

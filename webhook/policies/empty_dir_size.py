@@ -1,7 +1,7 @@
 """Every emptyDir volume has a size limit.
 
-Why: without a limit an emptyDir can fill the disk or memory of its node, and other pods are evicted. A volume with
-only a name is an emptyDir.
+Why: without a limit an emptyDir can fill the disk or memory of its node, and other pods are
+evicted. A volume with only a name is an emptyDir.
 
 Allowed: `emptyDir: {sizeLimit: 500Mi}`.
 Denied:  `emptyDir: {}`; a sizeLimit of 0, which means no limit; one above `maximum`.

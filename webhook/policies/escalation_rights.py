@@ -1,24 +1,30 @@
 """No role grants privilege escalation: `escalate`, `bind` or `impersonate`.
 
-Why: with `escalate` or `bind` on roles a subject can grant itself every right; with `impersonate` it can act as any
-user or group, including `system:masters`.
+Why: with `escalate` or `bind` on roles a subject can grant itself every right; with `impersonate`
+it can act as any user or group, including `system:masters`.
 
-Judged: the rules of Roles and ClusterRoles. The verb `*` includes these verbs where the rule covers the resources that
-they act on. Roles that Kubernetes itself writes are ignored.
+Judged: the rules of Roles and ClusterRoles. The verb `*` includes these verbs where the rule covers
+the resources that they act on. Roles that Kubernetes itself writes are ignored.
 
 Allowed: every other verb.
-Denied:  `{apiGroups: [rbac.authorization.k8s.io], resources: [clusterroles], verbs: [bind]}`; `verbs: [impersonate]`.
+Denied:  `{apiGroups: [rbac.authorization.k8s.io], resources: [clusterroles], verbs: [bind]}`;
+`verbs: [impersonate]`.
 Fix: remove the verb; leave such changes to subjects that have the rights already.
 """
 
 from webhook.engine import Fields, Params, Policy, Request, Violations
 from webhook.policies._rbac import GROUP, ROLES, reach, rules
 
-EXTRAS = "userextras"  # whose subresources are the keys of a user's other attributes: userextras/scopes
+EXTRAS = (
+    "userextras"  # whose subresources are the keys of a user's other attributes: userextras/scopes
+)
 ACTED_ON = {  # verb: API groups and resources
     "escalate": ({"*", GROUP}, {"*", "roles", "clusterroles"}),
     "bind": ({"*", GROUP}, {"*", "roles", "clusterroles"}),
-    "impersonate": ({"*", "", "authentication.k8s.io"}, {"*", "users", "groups", "serviceaccounts", "uids", EXTRAS}),
+    "impersonate": (
+        {"*", "", "authentication.k8s.io"},
+        {"*", "users", "groups", "serviceaccounts", "uids", EXTRAS},
+    ),
 }
 
 
@@ -32,14 +38,23 @@ def validate(request: Request, params: Params) -> Violations:
             if (verb == "*" and implied) or verb.partition(":")[0] in ACTED_ON:
                 found = f'"*" includes {implied}' if verb == "*" else None
                 fault = "no role may let its subjects grant themselves more rights"
-                yield rule.violation(f"verbs[{index}]", verb, fault, "remove it", found=found, excess=given)
+                yield rule.violation(
+                    f"verbs[{index}]", verb, fault, "remove it", found=found, excess=given
+                )
 
 
 def _covers(rule: Fields, verb: str) -> bool:
-    """Return whether a rule covers what a verb acts on. A subresource is not its resource, except of userextras."""
+    """Return whether a rule covers what a verb acts on.
+
+    A subresource is not its resource, except of userextras.
+    """
     groups, resources = ACTED_ON[verb]
-    named = {EXTRAS if each.startswith(f"{EXTRAS}/") else each for each in rule.strings("resources")}
+    named = {
+        EXTRAS if each.startswith(f"{EXTRAS}/") else each for each in rule.strings("resources")
+    }
     return not (groups.isdisjoint(rule.strings("apiGroups")) or resources.isdisjoint(named))
 
 
-POLICY = Policy("escalation-rights", validate=validate, kinds=ROLES, category="rbac", severity="critical")
+POLICY = Policy(
+    "escalation-rights", validate=validate, kinds=ROLES, category="rbac", severity="critical"
+)

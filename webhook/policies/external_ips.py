@@ -1,7 +1,7 @@
 """Services use only approved external IPs.
 
-Why: with `externalIPs`, any user who can create a Service can redirect traffic for that address, from every node, to
-their own pods.
+Why: with `externalIPs`, any user who can create a Service can redirect traffic for that address,
+from every node, to their own pods.
 
 Allowed: no `externalIPs`, or only addresses within `allowed`.
 Denied:  `externalIPs: [203.0.113.7]`.
@@ -24,7 +24,11 @@ class ExternalIPs(Params):
     """Which addresses a Service may use."""
 
     allowed: list[Network] = Field(
-        [], description="addresses and networks that Services may use: 203.0.113.7, 203.0.113.0/24, 2001:db8::/64"
+        [],
+        description=(
+            "addresses and networks that Services may use: 203.0.113.7, 203.0.113.0/24, "
+            "2001:db8::/64"
+        ),
     )
 
     @cached_property
@@ -49,4 +53,11 @@ def _is_in(networks: list[IPv4Network | IPv6Network], text: str) -> bool:
         return False
 
 
-POLICY = Policy("external-ips", ExternalIPs, validate=validate, kinds=("Service",), category="network", severity="high")
+POLICY = Policy(
+    "external-ips",
+    ExternalIPs,
+    validate=validate,
+    kinds=("Service",),
+    category="network",
+    severity="high",
+)

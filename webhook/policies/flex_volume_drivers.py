@@ -1,6 +1,7 @@
 """flexVolume volumes use approved drivers only.
 
-Why: a flexVolume driver is a program that the kubelet runs as root on the node, with options that the pod chooses.
+Why: a flexVolume driver is a program that the kubelet runs as root on the node, with options that
+the pod chooses.
 
 Allowed: no `flexVolume`; one with a driver listed in `allowed`.
 Denied:  `flexVolume: {driver: example/lvm}`.
@@ -28,8 +29,15 @@ def validate(request: Request, params: FlexVolumeDrivers) -> Violations:
         if driver is not None and driver not in params.allowed:
             names = " or ".join(params.allowed)
             rule = f"flexVolume drivers must be {names}" if names else "flexVolume must not be used"
-            fix, raw = "use a CSI driver through a persistentVolumeClaim", volume.value["flexVolume"]
-            yield volume.violation("flexVolume.driver", raw, rule, fix, found=shown(driver))  # its options count too
+            fix, raw = (
+                "use a CSI driver through a persistentVolumeClaim",
+                volume.value["flexVolume"],
+            )
+            yield volume.violation(
+                "flexVolume.driver", raw, rule, fix, found=shown(driver)
+            )  # its options count too
 
 
-POLICY = Policy("flex-volume-drivers", FlexVolumeDrivers, validate=validate, category="pod-security")
+POLICY = Policy(
+    "flex-volume-drivers", FlexVolumeDrivers, validate=validate, category="pod-security"
+)

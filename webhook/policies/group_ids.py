@@ -1,9 +1,10 @@
 """Containers run with approved group ids (default: any but 0).
 
-Why: group 0 is root's group, and a process can read files of volumes, other pods and the node that belong to the same
-group id.
+Why: group 0 is root's group, and a process can read files of volumes, other pods and the node that
+belong to the same group id.
 
-Judged: `runAsGroup` of the pod and of each container, `fsGroup` and each of `supplementalGroups` of the pod.
+Judged: `runAsGroup` of the pod and of each container, `fsGroup` and each of `supplementalGroups` of
+the pod.
 
 Allowed: `runAsGroup: 1000`; none, where the group is not `required`.
 Denied:  `runAsGroup: 0`; an id outside of what is allowed.

@@ -1,14 +1,17 @@
 """Pods mount only approved directories of the node.
 
-Why: the node's filesystem contains the kubelet's keys, the container runtime's socket, and the data of every pod on the
-node. A pod that can write there controls the node.
+Why: the node's filesystem contains the kubelet's keys, the container runtime's socket, and the data
+of every pod on the node. A pod that can write there controls the node.
 
-Judged: `hostPath` volumes of pods, and PersistentVolumes, which any pod can mount through a claim. Paths are compared
-by whole components: `/var/log` contains `/var/log/pods` but not `/var/logs`. A path with `..` never matches. Symbolic
-links on the node are not resolved: list both `/var/run` and `/run`. PersistentVolumes of type `local` are ignored.
+Judged: `hostPath` volumes of pods, and PersistentVolumes, which any pod can mount through a claim.
+Paths are compared by whole components: `/var/log` contains `/var/log/pods` but not `/var/logs`. A
+path with `..` never matches. Symbolic links on the node are not resolved: list both `/var/run` and
+`/run`. PersistentVolumes of type `local` are ignored.
 
-Allowed: no `hostPath`; one below a prefix of `allowed`, mounted with `readOnly: true` where `read_only` is set.
-Denied:  `hostPath: {path: /etc}`; a path below or above an entry of `denied`, such as the runtime's socket.
+Allowed: no `hostPath`; one below a prefix of `allowed`, mounted with `readOnly: true` where
+`read_only` is set.
+Denied:  `hostPath: {path: /etc}`; a path below or above an entry of `denied`, such as the runtime's
+socket.
 Fix: use an emptyDir, a configMap or a persistentVolumeClaim.
 See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#baseline
 """
@@ -52,7 +55,10 @@ class HostPathVolumes(Params):
 
     allowed: list[AllowedHostPath] = Field([], description="what may be mounted")
     denied: list[HostPath] = Field(
-        [], description="paths that may not be mounted even if an allowed path contains them, nor their parents"
+        [],
+        description=(
+            "paths that may not be mounted even if an allowed path contains them, nor their parents"
+        ),
     )
 
 
@@ -71,7 +77,11 @@ def validate(request: Request, params: HostPathVolumes) -> Violations:
             yield volume.violation(PATH, path, rule, FIX)
         elif not allowing:
             prefixes = ", ".join(each.prefix for each in params.allowed)
-            rule = f"host paths must be in {prefixes}" if prefixes else "pods must not mount paths of the node"
+            rule = (
+                f"host paths must be in {prefixes}"
+                if prefixes
+                else "pods must not mount paths of the node"
+            )
             yield volume.violation(PATH, path, rule, FIX)
         elif is_for_reading and is_shared:
             rule = "a path that may only be mounted for reading must not be a PersistentVolume"
@@ -82,7 +92,9 @@ def validate(request: Request, params: HostPathVolumes) -> Violations:
         for mount in container.each("volumeMounts"):
             if (name := mount.string("name")) in for_reading and not mount.boolean("readOnly"):
                 rule = f"{shown(for_reading[name])} of the node may only be mounted for reading"
-                yield mount.violation("readOnly", for_reading[name], rule, "set it to true", found="not true")
+                yield mount.violation(
+                    "readOnly", for_reading[name], rule, "set it to true", found="not true"
+                )
 
 
 def _overlap(one: str, other: str) -> bool:

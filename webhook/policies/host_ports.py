@@ -1,7 +1,8 @@
 """Containers open only approved ports on their node.
 
-Why: a host port bypasses network policies, conflicts with other pods on the node, and limits where the pod can be
-scheduled. For a pod with `hostNetwork`, the API server sets a host port for every container port.
+Why: a host port bypasses network policies, conflicts with other pods on the node, and limits where
+the pod can be scheduled. For a pod with `hostNetwork`, the API server sets a host port for every
+container port.
 
 Allowed: no `hostPort`, or 0; those within `allowed`.
 Denied:  `ports: [{containerPort: 8080, hostPort: 80}]`.
@@ -27,7 +28,11 @@ class HostPorts(Params):
 def validate(request: Request, params: HostPorts) -> Violations:
     """Yield one violation for each host port that is not allowed."""
     ranges = listed(params.allowed)
-    rule = f"host ports must be within {ranges}" if params.allowed else "containers must not open host ports"
+    rule = (
+        f"host ports must be within {ranges}"
+        if params.allowed
+        else "containers must not open host ports"
+    )
     for container in having(request.containers(), "ports"):
         for port in having(container.each("ports"), "hostPort"):
             found = port.integer("hostPort")

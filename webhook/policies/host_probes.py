@@ -1,8 +1,10 @@
 """Probes and lifecycle hooks target the pod itself, not another host.
 
-Why: the kubelet sends them from the node, past network policies and to services that only nodes may reach.
+Why: the kubelet sends them from the node, past network policies and to services that only nodes may
+reach.
 
-Judged: `host` of `httpGet` and `tcpSocket`, in liveness, readiness and startup probes and in `postStart` and `preStop`.
+Judged: `host` of `httpGet` and `tcpSocket`, in liveness, readiness and startup probes and in
+`postStart` and `preStop`.
 
 Allowed: no `host`, or an empty one; hosts listed in `allowed`.
 Denied:  `livenessProbe: {httpGet: {host: 169.254.169.254, port: 80}}`.
@@ -15,7 +17,13 @@ from pydantic import Field
 from webhook.engine import Params, Policy, Request, Violations
 from webhook.policies._records import having
 
-HANDLERS = ("livenessProbe", "readinessProbe", "startupProbe", "lifecycle.postStart", "lifecycle.preStop")
+HANDLERS = (
+    "livenessProbe",
+    "readinessProbe",
+    "startupProbe",
+    "lifecycle.postStart",
+    "lifecycle.preStop",
+)
 
 
 class HostProbes(Params):
@@ -26,7 +34,9 @@ class HostProbes(Params):
 
 def validate(request: Request, params: HostProbes) -> Violations:
     """Yield one violation for each host that a probe or a hook targets and that is not allowed."""
-    rule = f"probes and lifecycle hooks must target {' or '.join(('the pod itself', *params.allowed))}"
+    rule = (
+        f"probes and lifecycle hooks must target {' or '.join(('the pod itself', *params.allowed))}"
+    )
     for handler in HANDLERS:
         for container in having(request.containers(), handler.partition(".")[0]):
             for path in (f"{handler}.httpGet.host", f"{handler}.tcpSocket.host"):

@@ -17,7 +17,9 @@ FAULT = "has no digest", "add its digest: @sha256:…"
 
 def validate(request: Request, params: Params) -> Violations:
     """Return one violation for each image without a digest."""
-    return image_violations(request, "images must be named by digest", lambda image: None if image.digest else FAULT)
+    return image_violations(
+        request, "images must be named by digest", lambda image: None if image.digest else FAULT
+    )
 
 
 POLICY = Policy("image-digests", validate=validate, category="images")

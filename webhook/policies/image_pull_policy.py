@@ -1,10 +1,11 @@
 """Containers have the required imagePullPolicy.
 
-Why: with `Always`, the registry authorizes every pull, and the kubelet gets the current image of a tag. With another
-policy, a node runs its cached image.
+Why: with `Always`, the registry authorizes every pull, and the kubelet gets the current image of a
+tag. With another policy, a node runs its cached image.
 
-Judged: all containers, and image volumes. An unset field counts as the API server's default: Always for the tag
-`latest` or no tag, else IfNotPresent. A WebApp has no such field; its Deployment is judged.
+Judged: all containers, and image volumes. An unset field counts as the API server's default: Always
+for the tag `latest` or no tag, else IfNotPresent. A WebApp has no such field; its Deployment is
+judged.
 
 Allowed: `imagePullPolicy: Always`; `image: nginx`, whose default it is.
 Denied:  `imagePullPolicy: IfNotPresent`; `image: nginx:1.21`, whose default that is.
@@ -19,15 +20,22 @@ from webhook.engine import Params, Policy, Request, Violations
 from webhook.engine.globs import Globs
 from webhook.engine.images import parsed
 
-PULL_POLICY = {"image": "imagePullPolicy", "image.reference": "image.pullPolicy"}  # by where the image is named
+PULL_POLICY = {
+    "image": "imagePullPolicy",
+    "image.reference": "image.pullPolicy",
+}  # by where the image is named
 
 
 class ImagePullPolicy(Params):
     """Which pull policy is required, and for which images."""
 
-    required: Literal["Always", "IfNotPresent", "Never"] = Field("Always", description="pull policy that must be set")
+    required: Literal["Always", "IfNotPresent", "Never"] = Field(
+        "Always", description="pull policy that must be set"
+    )
     tags: Globs | None = Field(
-        None, min_length=1, description="tags of the images judged (not those with a digest); all images, if left out"
+        None,
+        min_length=1,
+        description="tags of the images judged (not those with a digest); all images, if left out",
     )
 
 

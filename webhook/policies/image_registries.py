@@ -1,19 +1,21 @@
 """Images come from approved registries.
 
-Why: images from approved registries are scanned, signed and kept available. An image is compared by its parsed parts,
-never as text: `registry.company.com.evil.io/x` does not come from `registry.company.com`.
+Why: images from approved registries are scanned, signed and kept available. An image is compared by
+its parsed parts, never as text: `registry.company.com.evil.io/x` does not come from
+`registry.company.com`.
 
 Judged: the images of all containers and of image volumes, and the image of a WebApp.
 
-A registry is a host, a host with its port (443 is the same as none), or either with a path: `registry.company.com/team`
-contains `registry.company.com/team/app` but not `registry.company.com/team-evil/app`. A `*` matches one whole
-component: `*.company.com`, `ghcr.io/*/approved`. With a tag, where `*` matches any part, it is one repository's images
-with that tag: `registry.company.com/base:1.*`; a tag beside a digest counts. `denied` takes precedence over
-`registries`.
+A registry is a host, a host with its port (443 is the same as none), or either with a path:
+`registry.company.com/team` contains `registry.company.com/team/app` but not
+`registry.company.com/team-evil/app`. A `*` matches one whole component: `*.company.com`,
+`ghcr.io/*/approved`. With a tag, where `*` matches any part, it is one repository's images with
+that tag: `registry.company.com/base:1.*`; a tag beside a digest counts. `denied` takes precedence
+over `registries`.
 
 Allowed: `image: registry.company.com/shop:1.4` with `registries: [registry.company.com]`.
-Denied:  `image: nginx:1.21`, which stands for `docker.io/library/nginx:1.21`; `image: sha256:…`, the id of an image
-         of unknown origin.
+Denied:  `image: nginx:1.21`, which stands for `docker.io/library/nginx:1.21`; `image: sha256:…`,
+         the id of an image of unknown origin.
 Fix: push the image to an approved registry, or ask for an exception. The setting `registry` selects
      the registry of the images that Gatewright chooses itself: databases, caches and backups.
 """
@@ -68,7 +70,9 @@ def validate(request: Request, params: ImageRegistries) -> Violations:
     """Yield one violation for each image from elsewhere, and one for each from a denied registry."""
     if params.registries:
         rule = f"images must come from approved registry {', '.join(params.registries)}"
-        controller_fix = f"push it there and set Gatewright's registry to it {SETTING}, or ask for an exception"
+        controller_fix = (
+            f"push it there and set Gatewright's registry to it {SETTING}, or ask for an exception"
+        )
         yield from image_violations(request, rule, params.elsewhere, controller_fix)
     if params.denied:
         rule = f"images must not come from denied registry {', '.join(params.denied)}"
@@ -76,4 +80,6 @@ def validate(request: Request, params: ImageRegistries) -> Violations:
         yield from image_violations(request, rule, params.from_denied, controller_fix)
 
 
-POLICY = Policy("image-registries", ImageRegistries, validate=validate, category="images", severity="high")
+POLICY = Policy(
+    "image-registries", ImageRegistries, validate=validate, category="images", severity="high"
+)

@@ -1,7 +1,8 @@
 """Images have an explicit tag other than latest.
 
-Why: a tag like `latest` moves: nodes may run different versions, and a rollback is impossible. An image without a tag
-means `latest`. A digest pins the version, so an image with a digest may have any tag.
+Why: a tag like `latest` moves: nodes may run different versions, and a rollback is impossible. An
+image without a tag means `latest`. A digest pins the version, so an image with a digest may have
+any tag.
 
 Judged: the images of all containers and of image volumes, and the image of a WebApp.
 
@@ -21,7 +22,9 @@ from webhook.policies._images import Fault, image_violations
 class ImageTags(Params):
     """Which tags are allowed."""
 
-    denied: Globs = Field(Globs(["latest"]), description="tags that are denied; `*` and `?` match as in file names")
+    denied: Globs = Field(
+        Globs(["latest"]), description="tags that are denied; `*` and `?` match as in file names"
+    )
     allowed: Globs | None = Field(
         None, min_length=1, description="tags that are allowed; any other than denied, if left out"
     )
@@ -29,7 +32,9 @@ class ImageTags(Params):
     def fault(self, image: ImageReference) -> Fault | None:
         """Return what is wrong with an image whose tag is no version."""
         tag = image.version
-        if tag is None or (not self.denied.match(tag) and (self.allowed is None or self.allowed.match(tag))):
+        if tag is None or (
+            not self.denied.match(tag) and (self.allowed is None or self.allowed.match(tag))
+        ):
             return None
         found = f"has the tag {tag}" if image.tag else f"has no tag, which means {tag}"
         return found, "name a version, or a digest"

@@ -2,9 +2,10 @@
 
 Why: without TLS, anyone on the network path can read credentials and change responses.
 
-Judged: Ingresses: each host of a rule must be listed in `spec.tls`. A wildcard there covers one label, as in
-certificates, and an entry without hosts covers all. A default backend serves every host. The ingress controller decides
-whether plain HTTP is served too; `https` requires the annotation that disables it in several controllers.
+Judged: Ingresses: each host of a rule must be listed in `spec.tls`. A wildcard there covers one
+label, as in certificates, and an entry without hosts covers all. A default backend serves every
+host. The ingress controller decides whether plain HTTP is served too; `https` requires the
+annotation that disables it in several controllers.
 
 Allowed: `tls: [{hosts: [shop.example.com], secretName: shop-tls}]` with that host in the rules.
 Denied:  no `tls`, or one that leaves out a host, or a default backend beside hosts.
@@ -33,7 +34,9 @@ def validate(request: Request, params: IngressTLS) -> Violations:
         yield from _uncovered(request)
     if params.https and (value := request.texts("metadata.annotations").get(ANNOTATION)) != "false":
         path, found = f"metadata.annotations[{ANNOTATION}]", "missing" if value is None else None
-        yield request.violation(path, value, "plain HTTP must not be served", 'set it to "false"', found=found)
+        yield request.violation(
+            path, value, "plain HTTP must not be served", 'set it to "false"', found=found
+        )
 
 
 def _uncovered(request: Request) -> Violations:
@@ -47,11 +50,22 @@ def _uncovered(request: Request) -> Violations:
     elif all(entries):  # an entry without hosts covers every host
         if has_default:
             fix = "replace it by a rule with a host, or add an entry without hosts to spec.tls"
-            yield Violation(DEFAULT, "serves every host", "each host must be covered by spec.tls", fix)
+            yield Violation(
+                DEFAULT, "serves every host", "each host must be covered by spec.tls", fix
+            )
         covered = {host for hosts in entries for host in hosts}
         for rule, host in rules:
             if host not in covered and wildcard(host) not in covered:
-                yield rule.violation("host", host, "the host must be covered by spec.tls", "add it there")
+                yield rule.violation(
+                    "host", host, "the host must be covered by spec.tls", "add it there"
+                )
 
 
-POLICY = Policy("ingress-tls", IngressTLS, validate=validate, kinds=("Ingress",), category="network", severity="high")
+POLICY = Policy(
+    "ingress-tls",
+    IngressTLS,
+    validate=validate,
+    kinds=("Ingress",),
+    category="network",
+    severity="high",
+)

@@ -16,7 +16,9 @@ from webhook.policies._records import having
 class InteractiveContainers(Params):
     """Which containers are judged."""
 
-    ephemeral: bool = Field(False, description="whether ephemeral containers (kubectl debug) are judged too")
+    ephemeral: bool = Field(
+        False, description="whether ephemeral containers (kubectl debug) are judged too"
+    )
 
 
 def validate(request: Request, params: InteractiveContainers) -> Violations:
@@ -24,9 +26,15 @@ def validate(request: Request, params: InteractiveContainers) -> Violations:
     for field in ("stdin", "tty"):
         for container in having(request.containers(ephemeral=params.ephemeral), field):
             if container.boolean(field):
-                yield container.violation(field, True, "containers must not be interactive", "remove it", mended=None)
+                yield container.violation(
+                    field, True, "containers must not be interactive", "remove it", mended=None
+                )
 
 
 POLICY = Policy(
-    "interactive-containers", InteractiveContainers, validate=validate, category="workloads", severity="low"
+    "interactive-containers",
+    InteractiveContainers,
+    validate=validate,
+    category="workloads",
+    severity="low",
 )

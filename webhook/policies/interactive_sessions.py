@@ -1,9 +1,10 @@
 """Interactive sessions in running containers are denied.
 
-Why: changes made in a session are in no repository, have no review, and are lost with the pod. A session can also read
-every secret of the container.
+Why: changes made in a session are in no repository, have no review, and are lost with the pod. A
+session can also read every secret of the container.
 
-Judged: `kubectl exec` and `kubectl attach`, which `kubectl run -it` and `kubectl debug -it` use too.
+Judged: `kubectl exec` and `kubectl attach`, which `kubectl run -it` and `kubectl debug -it` use
+too.
 
 Allowed: a command that requests neither a terminal nor input, such as `kubectl exec shop -- date`.
 Denied:  `kubectl exec -it shop -- sh`; with `forbidden: [exec, attach]`, every session.
@@ -23,7 +24,9 @@ class InteractiveSessions(Params):
     """Which sessions are denied."""
 
     forbidden: list[Literal["tty", "stdin", "exec", "attach"]] = Field(
-        ["tty", "stdin"], min_length=1, description="a terminal, input, or either kind of session as a whole"
+        ["tty", "stdin"],
+        min_length=1,
+        description="a terminal, input, or either kind of session as a whole",
     )
 
 
@@ -39,5 +42,10 @@ def validate(request: Request, params: InteractiveSessions) -> Violations:
 
 
 POLICY = Policy(
-    "interactive-sessions", InteractiveSessions, validate=validate, kinds="exec", category="rbac", severity="high"
+    "interactive-sessions",
+    InteractiveSessions,
+    validate=validate,
+    kinds="exec",
+    category="rbac",
+    severity="high",
 )

@@ -1,8 +1,10 @@
 """Memory amounts have a plausible unit.
 
-Why: `memory: 100m` is a tenth of a byte and `memory: 512` is 512 bytes. The API server accepts both, and the container
-is killed or never scheduled. Intended for `validationActions: [Warn]`. Amounts below 64Ki are denied, but 0 is ignored.
-Judged: memory, ephemeral-storage and huge pages in requests and limits, and size limits of emptyDir volumes.
+Why: `memory: 100m` is a tenth of a byte and `memory: 512` is 512 bytes. The API server accepts
+both, and the container is killed or never scheduled. Intended for `validationActions: [Warn]`.
+Amounts below 64Ki are denied, but 0 is ignored.
+Judged: memory, ephemeral-storage and huge pages in requests and limits, and size limits of emptyDir
+volumes.
 
 Allowed: `memory: 100Mi`; `memory: 128974848000m`, which is 123Mi.
 Denied:  `memory: 100m`; `memory: 512`.
@@ -33,7 +35,10 @@ def validate(request: Request, params: Params) -> Violations:
 def _small_amounts(request: Request) -> Iterator[tuple[Fields, str, Quantity]]:
     """Yield the record, the field and the amount of what is implausibly small."""
     for each in of_all(request):
-        for part, amounts in (("resources.limits", each.limits), ("resources.requests", each.requests)):
+        for part, amounts in (
+            ("resources.limits", each.limits),
+            ("resources.requests", each.requests),
+        ):
             for name, amount in amounts.items():
                 if 0 < amount.millis < SMALLEST.millis and name.startswith(BYTES):
                     yield each, entry(part, name), amount

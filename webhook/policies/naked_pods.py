@@ -2,8 +2,9 @@
 
 Why: a pod without a controller is lost with its node, and `kubectl drain` refuses to evict it.
 
-Judged: the creation of pods. Mirror pods of static pods, created by a node, are ignored: denying one hides the pod but
-does not stop it. The owner is not looked up: the garbage collector deletes pods whose owner does not exist.
+Judged: the creation of pods. Mirror pods of static pods, created by a node, are ignored: denying
+one hides the pod but does not stop it. The owner is not looked up: the garbage collector deletes
+pods whose owner does not exist.
 
 Allowed: a pod with an owner that is its controller (a ReplicaSet, a Job …).
 Denied:  `kubectl run`, or a manifest of `kind: Pod`.
@@ -20,10 +21,23 @@ def validate(request: Request, params: Params) -> Violations:
     """Yield a violation for a pod without a controller."""
     if is_controlled(request):
         return
-    if MIRROR in request.texts("metadata.annotations") and "system:nodes" in request.attributes.groups:
+    if (
+        MIRROR in request.texts("metadata.annotations")
+        and "system:nodes" in request.attributes.groups
+    ):
         return
-    found, rule = "no owner that is its controller", "pods must have a controller that recreates them"
-    yield Violation("metadata.ownerReferences", found, rule, "use a Deployment, a StatefulSet, a DaemonSet or a Job")
+    found, rule = (
+        "no owner that is its controller",
+        "pods must have a controller that recreates them",
+    )
+    yield Violation(
+        "metadata.ownerReferences",
+        found,
+        rule,
+        "use a Deployment, a StatefulSet, a DaemonSet or a Job",
+    )
 
 
-POLICY = Policy("naked-pods", validate=validate, kinds=("Pod",), operations=("CREATE",), category="reliability")
+POLICY = Policy(
+    "naked-pods", validate=validate, kinds=("Pod",), operations=("CREATE",), category="reliability"
+)

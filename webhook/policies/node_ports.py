@@ -2,12 +2,14 @@
 
 Why: a node port is unique in the cluster; a Service may use one that is reserved for another team.
 
-Judged: node ports of Services, that of their health check included. Kubernetes allocates an unset port from its whole
-range before the webhook is called, so a Service must name its ports.
+Judged: node ports of Services, that of their health check included. Kubernetes allocates an unset
+port from its whole range before the webhook is called, so a Service must name its ports.
 
-Allowed: `nodePort: 30080` with `ranges: [{minimum: 30000, maximum: 30999}]`; a Service without node ports.
+Allowed: `nodePort: 30080` with `ranges: [{minimum: 30000, maximum: 30999}]`; a Service without node
+ports.
 Denied:  `nodePort: 31000`; a NodePort or LoadBalancer without explicit node ports.
-Fix: set a port within the ranges; a LoadBalancer needs none with `allocateLoadBalancerNodePorts: false`.
+Fix: set a port within the ranges; a LoadBalancer needs none with `allocateLoadBalancerNodePorts:
+false`.
 """
 
 from pydantic import Field
@@ -31,7 +33,9 @@ def validate(request: Request, params: NodePorts) -> Violations:
     for port in request.each("spec.ports"):
         number = port.integer("nodePort") or 0
         if (number or picks) and not any_holds(params.ranges, number):
-            yield port.violation("nodePort", number, rule, "name one of these", found=None if number else "missing")
+            yield port.violation(
+                "nodePort", number, rule, "name one of these", found=None if number else "missing"
+            )
     health = request.integer("spec.healthCheckNodePort")
     if health and not any_holds(params.ranges, health):
         yield request.violation("spec.healthCheckNodePort", health, rule, "name one of these")

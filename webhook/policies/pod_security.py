@@ -1,15 +1,17 @@
 """Pods meet a level of the Pod Security Standards, as a version of Kubernetes defines it.
 
-Why: charts and operators are written for the three levels of Kubernetes (`privileged`, `baseline`, `restricted`).
-Unlike Pod Security Admission, this policy reports a path for every violation, and denies workloads when they are
-applied, not when their pods are created.
+Why: charts and operators are written for the three levels of Kubernetes (`privileged`, `baseline`,
+`restricted`). Unlike Pod Security Admission, this policy reports a path for every violation, and
+denies workloads when they are applied, not when their pods are created.
 
-Judged: the fields that the checks of the level judge. Each check is a policy, named at the end of each violation; its
-page has the details. A newer version has more checks, or exempts pods that are safe for another reason: Windows pods
-since 1.25, pods in a user namespace (`hostUsers: false`) since 1.35.
+Judged: the fields that the checks of the level judge. Each check is a policy, named at the end of
+each violation; its page has the details. A newer version has more checks, or exempts pods that are
+safe for another reason: Windows pods since 1.25, pods in a user namespace (`hostUsers: false`)
+since 1.35.
 
 Allowed: pods that pass every check.
-Denied:  `level: baseline`: `hostNetwork: true`; `level: restricted`: a container that does not drop ALL capabilities.
+Denied:  `level: baseline`: `hostNetwork: true`; `level: restricted`: a container that does not drop
+ALL capabilities.
 Fix: each violation names its fix; `security-defaults` sets unset fields.
 See: https://kubernetes.io/docs/concepts/security/pod-security-standards/, https://kep.k8s.io/2579
 """
@@ -39,26 +41,40 @@ class PodSecurity(Params):
     """Which level of the Pod Security Standards pods must keep to, as which version of Kubernetes has it."""
 
     level: Level = Field("restricted", description="privileged, baseline or restricted")
-    version: Version = Field("latest", description="version of Kubernetes that defines the level: 1.0 … or latest")
+    version: Version = Field(
+        "latest", description="version of Kubernetes that defines the level: 1.0 … or latest"
+    )
     namespace_labels: Literal["enforce", "audit", "warn"] | None = Field(
         None,
         description="read level and version from these labels of the namespace, pod-security.kubernetes.io/enforce and "
         "so on; default: the parameters",
     )
-    excluded_checks: list[CheckName] = Field([], description="checks that are skipped, by the names of their policies")
-    exempt_runtime_classes: list[str] = Field([], description="runtime classes whose pods are skipped")
+    excluded_checks: list[CheckName] = Field(
+        [], description="checks that are skipped, by the names of their policies"
+    )
+    exempt_runtime_classes: list[str] = Field(
+        [], description="runtime classes whose pods are skipped"
+    )
 
 
-def level_and_version(labels: Mapping[str, str], mode: str, level: str, minor: int) -> tuple[str, int]:
+def level_and_version(
+    labels: Mapping[str, str], mode: str, level: str, minor: int
+) -> tuple[str, int]:
     """Return the level and version that a namespace's labels set for one mode, as Kubernetes reads them.
 
-    An invalid level means restricted for enforce, and privileged for the other modes; an invalid version means latest.
-    Without a level to warn about, a namespace that enforces a stricter level than the default warns about that one.
+    An invalid level means restricted for enforce, and privileged for the other modes; an invalid
+    version means latest. Without a level to warn about, a namespace that enforces a stricter level
+    than the default warns about that one.
     """
     enforced = labels.get(f"{LABEL}enforce")
     asked = labels.get(f"{LABEL}{mode}")
     version = labels.get(f"{LABEL}{mode}-version")
-    if mode == "warn" and asked is None and enforced in LEVELS and LEVELS.index(enforced) > LEVELS.index(level):
+    if (
+        mode == "warn"
+        and asked is None
+        and enforced in LEVELS
+        and LEVELS.index(enforced) > LEVELS.index(level)
+    ):
         asked, version = enforced, version or labels.get(f"{LABEL}enforce-version")
     if asked is not None and asked not in LEVELS:
         asked = RESTRICTED if mode == "enforce" else PRIVILEGED

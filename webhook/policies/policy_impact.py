@@ -1,14 +1,16 @@
 """Enforcing a policy warns of existing objects that violate it.
 
-Why: existing objects keep running, but their next update, or their next pod, is denied. The warning gives the number
-from the last audit; without an audit there is no warning. Always in force.
+Why: existing objects keep running, but their next update, or their next pod, is denied. The warning
+gives the number from the last audit; without an audit there is no warning. Always in force.
 
-Judged: updates that make a policy deny, or that change the parameters or match of a denying policy. A new policy object
-gets no warning, since no audit has judged by it: create it with `[Warn, Audit]`, and add Deny after an audit.
+Judged: updates that make a policy deny, or that change the parameters or match of a denying policy.
+A new policy object gets no warning, since no audit has judged by it: create it with `[Warn,
+Audit]`, and add Deny after an audit.
 
 Allowed: always; with a warning if existing objects violate the policy.
 Denied:  nothing.
-Fix: correct the objects first (the audit's reports and `gatewright check --kubeconfig` list them), or keep Warn.
+Fix: correct the objects first (the audit's reports and `gatewright check --kubeconfig` list them),
+or keep Warn.
 """
 
 from webhook.engine import Params, Policy, Request, Violation, Violations
@@ -16,13 +18,23 @@ from webhook.engine.fields import Fields
 from webhook.engine.kinds import POLICY_KINDS
 
 DENY = "Deny"
-RULES = ("policy", "params", "match", "validations", "variables", "matchConditions")  # the parts of spec that decide
+RULES = (
+    "policy",
+    "params",
+    "match",
+    "validations",
+    "variables",
+    "matchConditions",
+)  # the parts of spec that decide
 
 
 def validate(request: Request, params: Params) -> Violations:
     """Yield a warning where the stored policy object says that objects would be denied."""
     before = Fields(request.old_object or {})
-    would_deny, objects = before.integer("status.wouldDeny"), before.integer("status.auditedObjects")
+    would_deny, objects = (
+        before.integer("status.wouldDeny"),
+        before.integer("status.auditedObjects"),
+    )
     if not would_deny or objects is None or not _denies(request):
         return
     spec, old = request.mapping("spec"), before.mapping("spec")
@@ -32,7 +44,10 @@ def validate(request: Request, params: Params) -> Violations:
     by = " by its previous rules" if changes_rule else ""
     found = f"{would_deny:,} of {objects:,} objects judged would be denied{by}"
     yield Violation(
-        "spec.validationActions", found, "the last audit found violations in them", "correct them first, or keep Warn"
+        "spec.validationActions",
+        found,
+        "the last audit found violations in them",
+        "correct them first, or keep Warn",
     )
 
 

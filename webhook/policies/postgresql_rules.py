@@ -1,19 +1,21 @@
 """A PostgreSQL's children can be created: its name, volumes, users, databases and backups are valid.
 
-Why: the children's names have limits of their own. Without this policy, a PostgreSQL with an invalid role or schedule
-would be admitted and fail much later. An unset field has a default, or the condition Ready reports that it is missing.
-A destination of backups is judged as the Backup that the controller creates for it. Always in force, as part of the
-kind.
+Why: the children's names have limits of their own. Without this policy, a PostgreSQL with an
+invalid role or schedule would be admitted and fail much later. An unset field has a default, or the
+condition Ready reports that it is missing. A destination of backups is judged as the Backup that
+the controller creates for it. Always in force, as part of the kind.
 
-Not judged here, but by the controller against existing volumes: `storage` that shrinks or cannot grow, a later
-`version`, another `storageClassName`.
+Not judged here, but by the controller against existing volumes: `storage` that shrinks or cannot
+grow, a later `version`, another `storageClassName`.
 
-Allowed: `shop-db`; `storage: 10Gi`; `users: [{name: app}]` with `databases: [{name: shop, owner: app}]`.
-Denied:  a name of more than 52 characters, of 48 with users or databases, of 45 with backups, of 37 where
-         they go to a store; `storage: 0Gi`; a user `replicator`, `pg_reader` or `App`; a
-         database's owner that is not in `users`; `schedule: "0 25 * * *"`; a request of resources above its limit;
-         an earlier `version` than that of its data in `status.version`.
-Fix: choose other names; write the schedule as five fields (minute, hour, day of month, month, day of week) in UTC.
+Allowed: `shop-db`; `storage: 10Gi`; `users: [{name: app}]` with `databases: [{name: shop, owner:
+app}]`.
+Denied:  a name of more than 52 characters, of 48 with users or databases, of 45 with backups, of 37
+         where they go to a store; `storage: 0Gi`; a user `replicator`, `pg_reader` or `App`; a
+         database's owner that is not in `users`; `schedule: "0 25 * * *"`; a request of resources
+         above its limit; an earlier `version` than that of its data in `status.version`.
+Fix: choose other names; write the schedule as five fields (minute, hour, day of month, month, day
+of week) in UTC.
 See: https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/
 """
 
@@ -23,7 +25,13 @@ from webhook.engine import Params, Policy, Request, Violation, Violations
 from webhook.policies._field_checks import child_limit, judge_dumps, judge_fields, judge_name
 
 LABEL = "the Service of this name must have a DNS label as its name"
-PODS = (52, "its pods carry <name>-<revision> as a label, which has a limit of 63 characters, which leaves 52")
+PODS = (
+    52,
+    (
+        "its pods carry <name>-<revision> as a label, which has a limit of 63 characters, which "
+        "leaves 52"
+    ),
+)
 ROLES = (48, "the Job <name>-roles-<hash> has a limit of 63 characters, which leaves 48")
 DUMPS, STORED = child_limit("CronJob", "-backup", 52), child_limit("CronJob", "-backup-cronjob", 52)
 
@@ -32,7 +40,10 @@ def validate(request: Request, params: Params) -> Violations:
     """Yield one violation for each field from which a child cannot be created."""
     spec, backup = request.fields("spec"), request.fields("spec.backup")
     users = [user.string("name") or "" for user in spec.each("users")]
-    databases = [(each.string("name") or "", each.string("owner") or SUPERUSER) for each in spec.each("databases")]
+    databases = [
+        (each.string("name") or "", each.string("owner") or SUPERUSER)
+        for each in spec.each("databases")
+    ]
     limits = [PODS, ROLES] if users or databases else [PODS]
     if backup.boolean("enabled"):
         limits.append(STORED if backup.is_set("destination") else DUMPS)
@@ -46,4 +57,6 @@ def validate(request: Request, params: Params) -> Violations:
         yield Violation(*fault)
 
 
-POLICY = Policy("postgresql-rules", validate=validate, kinds=("PostgreSQL",), category="postgresql", always=True)
+POLICY = Policy(
+    "postgresql-rules", validate=validate, kinds=("PostgreSQL",), category="postgresql", always=True
+)

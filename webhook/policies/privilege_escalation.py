@@ -1,7 +1,7 @@
 """No process in a container gains more privileges than its parent had.
 
-Why: otherwise a set-user-ID program in the image can turn any user into root. Judged: all containers, but not those of
-Windows pods, where the API forbids the field.
+Why: otherwise a set-user-ID program in the image can turn any user into root. Judged: all
+containers, but not those of Windows pods, where the API forbids the field.
 
 Allowed: `securityContext: {allowPrivilegeEscalation: false}`.
 Denied:  `allowPrivilegeEscalation: true`, or not set, which means true.
@@ -21,7 +21,14 @@ def validate(request: Request, params: Params) -> Violations:
         found = container.boolean(PATH)
         if found is not False:
             words = "unset" if found is None else None
-            yield container.violation(PATH, found, "must be false", "set it to false", found=words, mended=False)
+            yield container.violation(
+                PATH, found, "must be false", "set it to false", found=words, mended=False
+            )
 
 
-POLICY = Policy("privilege-escalation", validate=unless(is_windows, validate), category="pod-security", severity="high")
+POLICY = Policy(
+    "privilege-escalation",
+    validate=unless(is_windows, validate),
+    category="pod-security",
+    severity="high",
+)

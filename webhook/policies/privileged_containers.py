@@ -1,7 +1,7 @@
 """No container runs privileged.
 
-Why: a privileged container has every capability, access to every device of the node, and no seccomp, AppArmor or
-SELinux confinement: an attacker in it controls the node.
+Why: a privileged container has every capability, access to every device of the node, and no
+seccomp, AppArmor or SELinux confinement: an attacker in it controls the node.
 
 Allowed: no `privileged`, or `privileged: false`.
 Denied:  `securityContext: {privileged: true}`.
@@ -19,7 +19,11 @@ def validate(request: Request, params: Params) -> Violations:
     """Yield one violation for each privileged container."""
     for container in having(request.containers(), "securityContext"):
         if container.boolean(PATH):
-            yield container.violation(PATH, True, "containers must not run privileged", "remove it", mended=None)
+            yield container.violation(
+                PATH, True, "containers must not run privileged", "remove it", mended=None
+            )
 
 
-POLICY = Policy("privileged-containers", validate=validate, category="pod-security", severity="critical")
+POLICY = Policy(
+    "privileged-containers", validate=validate, category="pod-security", severity="critical"
+)

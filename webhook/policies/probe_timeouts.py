@@ -1,10 +1,10 @@
 """A probe's timeout is shorter than its period.
 
-Why: with a `timeoutSeconds` of `periodSeconds` or more, a slow container is probed without a pause, and its failure is
-detected too late.
+Why: with a `timeoutSeconds` of `periodSeconds` or more, a slow container is probed without a pause,
+and its failure is detected too late.
 
-Judged: liveness, readiness and startup probes. Unset fields count as Kubernetes' defaults: a timeout of 1 second and a
-period of 10 seconds.
+Judged: liveness, readiness and startup probes. Unset fields count as Kubernetes' defaults: a
+timeout of 1 second and a period of 10 seconds.
 
 Allowed: `{timeoutSeconds: 2, periodSeconds: 10}`.
 Denied:  `{timeoutSeconds: 10}`, which is as long as the period.
@@ -22,11 +22,19 @@ def validate(request: Request, params: Params) -> Violations:
     for name in PROBES:
         for container in having(request.containers(ephemeral=False), name):
             probe = container.fields(name)
-            timeout, period = probe.integer("timeoutSeconds") or 1, probe.integer("periodSeconds") or 10
+            timeout, period = (
+                probe.integer("timeoutSeconds") or 1,
+                probe.integer("periodSeconds") or 10,
+            )
             if timeout >= period:
-                found, fix = f"{timeout}, and periodSeconds is {period}", "shorten the timeout, or lengthen the period"
+                found, fix = (
+                    f"{timeout}, and periodSeconds is {period}",
+                    "shorten the timeout, or lengthen the period",
+                )
                 rule, excess = "must be less than periodSeconds", timeout - period
-                yield probe.violation("timeoutSeconds", timeout, rule, fix, found=found, excess=excess)
+                yield probe.violation(
+                    "timeoutSeconds", timeout, rule, fix, found=found, excess=excess
+                )
 
 
 POLICY = Policy("probe-timeouts", validate=validate, category="reliability", severity="low")

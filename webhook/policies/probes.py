@@ -1,14 +1,14 @@
 """Containers have liveness and readiness probes.
 
-Why: without a readiness probe, requests reach a container that cannot answer yet; without a liveness probe, one that
-hangs is never restarted.
+Why: without a readiness probe, requests reach a container that cannot answer yet; without a
+liveness probe, one that hangs is never restarted.
 
 Judged: the containers of pods with `restartPolicy: Always`, without init and ephemeral ones.
 
 Allowed: a container with `livenessProbe` and `readinessProbe`.
          With `served`, one that no Service of the namespace sends requests to needs none.
-Denied:  a container that lacks one of them; with `distinct`, both being the same probe: then a container is restarted
-         where it should only stop receiving requests.
+Denied:  a container that lacks one of them; with `distinct`, both being the same probe: then a
+         container is restarted where it should only stop receiving requests.
 Fix: add the probe.
 See: https://kubernetes.io/docs/concepts/configuration/liveness-readiness-startup-probes/
 """
@@ -34,10 +34,14 @@ class Probes(Params):
         "all", description="whether a container must have all of them, or one is enough"
     )
     handlers: list[Handler] = Field(
-        ["httpGet", "tcpSocket", "exec", "grpc"], min_length=1, description="probe types that are accepted"
+        ["httpGet", "tcpSocket", "exec", "grpc"],
+        min_length=1,
+        description="probe types that are accepted",
     )
     served: bool = Field(False, description="whether only containers behind a Service are judged")
-    distinct: bool = Field(False, description="whether the liveness and readiness probes must differ")
+    distinct: bool = Field(
+        False, description="whether the liveness and readiness probes must differ"
+    )
 
 
 def validate(request: Request, params: Probes) -> Violations:
@@ -53,7 +57,11 @@ def validate(request: Request, params: Probes) -> Violations:
 
 def _judge(container: Fields, params: Probes) -> Violations:
     probes = {name: container.mapping(f"{name}Probe") for name in params.required}
-    missing = [name for name, probe in probes.items() if all(probe.get(each) is None for each in params.handlers)]
+    missing = [
+        name
+        for name, probe in probes.items()
+        if all(probe.get(each) is None for each in params.handlers)
+    ]
     if params.enough == "all":
         *others, last = params.handlers
         ways = f"{', '.join(others)} or {last}" if others else last
@@ -63,16 +71,24 @@ def _judge(container: Fields, params: Probes) -> Violations:
             yield container.violation(f"{name}Probe", found, rule, "add it", found=found)
     elif len(missing) == len(params.required):
         names = " or ".join(f"{name}Probe" for name in missing)
-        yield container.violation("", None, f"a container must have a {names}", "add one", found="no probe")
+        yield container.violation(
+            "", None, f"a container must have a {names}", "add one", found="no probe"
+        )
     readiness = container.mapping("readinessProbe")
     if params.distinct and readiness and readiness == container.mapping("livenessProbe"):
         found, fix = "the same as readinessProbe", "probe less, or more patiently"
-        yield container.violation("livenessProbe", readiness, "the two must differ", fix, found=found)
+        yield container.violation(
+            "livenessProbe", readiness, "the two must differ", fix, found=found
+        )
 
 
 def _ports(container: Fields) -> set[int | str | None]:
     """Return the ports of a container, by number and by name."""
-    return {each for port in container.each("ports") for each in (port.integer("containerPort"), port.string("name"))}
+    return {
+        each
+        for port in container.each("ports")
+        for each in (port.integer("containerPort"), port.string("name"))
+    }
 
 
 def _served(request: Request) -> set[int | str]:
@@ -80,12 +96,20 @@ def _served(request: Request) -> set[int | str]:
     metadata = request.pod_metadata()
     labels = metadata.texts("labels") if metadata is not None else {}
     services = read_each(request.lookup(SERVICES), _service)
-    return {port for selector, ports in services if selector and selector.items() <= labels.items() for port in ports}
+    return {
+        port
+        for selector, ports in services
+        if selector and selector.items() <= labels.items()
+        for port in ports
+    }
 
 
 def _service(service: Fields) -> tuple[dict[str, str], list[int | str]]:
     """Return the selector of a Service, and the ports of pods to which it sends requests."""
-    ports = [port.integer_or_string("targetPort") or port.integer("port") for port in service.each("spec.ports")]
+    ports = [
+        port.integer_or_string("targetPort") or port.integer("port")
+        for port in service.each("spec.ports")
+    ]
     return service.texts("spec.selector"), [port for port in ports if port]
 
 

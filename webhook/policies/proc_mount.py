@@ -1,7 +1,7 @@
 """Containers see /proc with its sensitive parts masked.
 
-Why: the runtime masks parts of /proc that expose or change the node's state. `Unmasked` is intended for nested
-containers in a user namespace.
+Why: the runtime masks parts of /proc that expose or change the node's state. `Unmasked` is intended
+for nested containers in a user namespace.
 
 Allowed: no `procMount`, or `Default`.
 Denied:  `procMount: Unmasked`.

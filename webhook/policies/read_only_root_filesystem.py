@@ -1,7 +1,7 @@
 """Containers do not write to their root filesystem.
 
-Why: an attacker cannot modify a read-only filesystem, and the container cannot fill the node's disk. Data belongs in
-volumes.
+Why: an attacker cannot modify a read-only filesystem, and the container cannot fill the node's
+disk. Data belongs in volumes.
 
 Judged: all containers, without those of Windows pods, where the API forbids the field.
 
@@ -23,7 +23,8 @@ class ReadOnlyRootFilesystem(Params):
     """Which containers are judged."""
 
     ephemeral: bool = Field(
-        False, description="whether ephemeral containers are judged, too: kubectl debug cannot set it"
+        False,
+        description="whether ephemeral containers are judged, too: kubectl debug cannot set it",
     )
 
 

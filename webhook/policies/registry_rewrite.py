@@ -1,14 +1,16 @@
 """Rewrites images to the mirrors of their registries.
 
-Why: a private mirror is near, is available when the original registry is not, and has no pull limits. Users need not
-know its name.
+Why: a private mirror is near, is available when the original registry is not, and has no pull
+limits. Users need not know its name.
 
-Sets: the image of each container and image volume whose registry has a mirror. Tag and digest stay, so the image is the
-same. The mirror with the longest matching path wins. On an update, only changed images are rewritten, so that an
-unrelated change restarts no pods. ReplicaSets of a Deployment are not changed, since the Deployment would no longer
-recognize them; their pods are. An invalid image reference is left unchanged.
+Sets: the image of each container and image volume whose registry has a mirror. Tag and digest stay,
+so the image is the same. The mirror with the longest matching path wins. On an update, only changed
+images are rewritten, so that an unrelated change restarts no pods. ReplicaSets of a Deployment are
+not changed, since the Deployment would no longer recognize them; their pods are. An invalid image
+reference is left unchanged.
 
-`mirrors: {docker.io: mirror.company.com/hub}` rewrites `nginx:1.21` to `mirror.company.com/hub/library/nginx:1.21`.
+`mirrors: {docker.io: mirror.company.com/hub}` rewrites `nginx:1.21` to
+`mirror.company.com/hub/library/nginx:1.21`.
 Fix: nothing to do; use the mirror's name where another policy requires it.
 """
 
@@ -35,20 +37,28 @@ Name = Annotated[str, AfterValidator(_registry)]
 class RegistryRewrite(Params):
     """Which mirrors there are."""
 
-    mirrors: dict[Name, Name] = Field(min_length=1, description="mirrors by registry: host, host:port, or with a path")
+    mirrors: dict[Name, Name] = Field(
+        min_length=1, description="mirrors by registry: host, host:port, or with a path"
+    )
 
     @model_validator(mode="after")
     def _ends(self) -> "RegistryRewrite":
         for _, mirror in self.parsed:
             for registry, _ in self.parsed:
                 if _overlap(registry, mirror):
-                    raise ValueError(f"images of the mirror {mirror} would be rewritten again, as those of {registry}")
+                    raise ValueError(
+                        f"images of the mirror {mirror} would be rewritten again, as those of "
+                        f"{registry}"
+                    )
         return self
 
     @cached_property
     def parsed(self) -> tuple[tuple[Registry, Registry], ...]:
         """Registries and their mirrors, those with the longest path first."""
-        pairs = [(parse_registry(registry), parse_registry(mirror)) for registry, mirror in self.mirrors.items()]
+        pairs = [
+            (parse_registry(registry), parse_registry(mirror))
+            for registry, mirror in self.mirrors.items()
+        ]
         return tuple(sorted(pairs, key=lambda pair: -len(pair[0].path)))
 
 
@@ -62,7 +72,11 @@ def mutate(request: Request, params: RegistryRewrite) -> Patches:
     if is_copy(request):
         return
     before = request.before()
-    known = {holder.path(field): text for text, holder, field in before.images()} if before is not None else {}
+    known = (
+        {holder.path(field): text for text, holder, field in before.images()}
+        if before is not None
+        else {}
+    )
     for text, holder, field in request.images():
         rewritten = _rewritten(text, params.parsed)
         if rewritten != text and known.get(holder.path(field)) != text:
@@ -70,7 +84,10 @@ def mutate(request: Request, params: RegistryRewrite) -> Patches:
 
 
 def _rewritten(text: str, mirrors: tuple[tuple[Registry, Registry], ...]) -> str:
-    """Return the image as its mirror has it; as it is, where there is none or no reference would come of it."""
+    """Return the image as its mirror has it.
+
+    As it is, where there is none or no reference would come of it.
+    """
     image = parsed(text)
     for registry, mirror in mirrors:
         if image is not None and registry.holds(image):

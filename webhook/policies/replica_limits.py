@@ -1,13 +1,13 @@
 """Workloads have at most the allowed number of replicas.
 
-Why: a typo in a number should not fill all nodes. Judged: replicas of the object, of its /scale subresource (`kubectl
-scale`), and of autoscalers (HorizontalPodAutoscaler, KEDA's ScaledObject) that could raise them later. The minimum does
-not apply to ReplicaSets that a Deployment scales during a rollout. With a `minimum`, the object that is scaled by
-/scale is looked up.
+Why: a typo in a number should not fill all nodes. Judged: replicas of the object, of its /scale
+subresource (`kubectl scale`), and of autoscalers (HorizontalPodAutoscaler, KEDA's ScaledObject)
+that could raise them later. The minimum does not apply to ReplicaSets that a Deployment scales
+during a rollout. With a `minimum`, the object that is scaled by /scale is looked up.
 
 Allowed: `spec.replicas: 10`, or no `replicas` at all (the API server's default is 1).
-Denied:  `spec.replicas: 11`; a HorizontalPodAutoscaler with `maxReplicas: 20`; a ScaledObject without
-         `maxReplicaCount`, which means 100.
+Denied:  `spec.replicas: 11`; a HorizontalPodAutoscaler with `maxReplicas: 20`; a ScaledObject
+         without `maxReplicaCount`, which means 100.
 Fix: lower the number, or ask for an exception.
 """
 
@@ -30,7 +30,9 @@ class ReplicaLimits(Params):
 
     maximum: int = Field(10, ge=0, description="maximum number of replicas")
     minimum: int = Field(0, ge=0, description="minimum number of replicas")
-    allow_zero: bool = Field(True, description="whether a workload may have 0 replicas whatever the minimum")
+    allow_zero: bool = Field(
+        True, description="whether a workload may have 0 replicas whatever the minimum"
+    )
     tier: str = Field("production", description="name of the environment in the message")
 
     @model_validator(mode="after")
@@ -47,13 +49,21 @@ def validate(request: Request, params: ReplicaLimits) -> Violations:
         if number > params.maximum:
             rule = f"{params.tier} workloads cannot exceed {params.maximum} replicas"
             fix, excess = f"set it to {params.maximum} or less", number - params.maximum
-            yield request.violation(path, number, rule, fix, found=found, excess=excess, mended=params.maximum)
+            yield request.violation(
+                path, number, rule, fix, found=found, excess=excess, mended=params.maximum
+            )
     path, number, found = judged[0]
-    if number < params.minimum and not (params.allow_zero and number == 0) and not _is_of_deployment(request):
+    if (
+        number < params.minimum
+        and not (params.allow_zero and number == 0)
+        and not _is_of_deployment(request)
+    ):
         rule = f"{params.tier} workloads need at least {params.minimum} replicas"
         fix = f"set it to {params.minimum} or more{', or to 0' if params.allow_zero else ''}"
         excess = params.minimum - number
-        yield request.violation(path, number, rule, fix, found=found, excess=excess, mended=params.minimum)
+        yield request.violation(
+            path, number, rule, fix, found=found, excess=excess, mended=params.minimum
+        )
 
 
 def _is_of_deployment(request: Request) -> bool:
@@ -69,7 +79,13 @@ def numbers(request: Request) -> list[tuple[str, int, str | None]]:
         if number is not None:
             found.append((path, number, None))
         elif default is not None:
-            found.append((path, default, None if request.kind == "Scale" else f"missing, which means {default}"))
+            found.append(
+                (
+                    path,
+                    default,
+                    None if request.kind == "Scale" else f"missing, which means {default}",
+                )
+            )
     return found
 
 

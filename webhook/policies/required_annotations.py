@@ -2,8 +2,8 @@
 
 Why: an owner's address or a link to a run book helps only if every object has one.
 
-A pattern is a glob (`*@example.com`) or a regular expression between slashes (RE2 syntax); it must match the whole
-value.
+A pattern is a glob (`*@example.com`) or a regular expression between slashes (RE2 syntax); it must
+match the whole value.
 
 Allowed: `annotations: {owner: shop@example.com}` with `annotations: {owner: "*@example.com"}`.
 Denied:  the annotation missing, or `owner: shop`.
@@ -29,4 +29,6 @@ def validate(request: Request, params: RequiredAnnotations) -> Violations:
     return params.lacking(request, "annotations", params.annotations)
 
 
-POLICY = Policy("required-annotations", RequiredAnnotations, validate=validate, kinds="all", category="metadata")
+POLICY = Policy(
+    "required-annotations", RequiredAnnotations, validate=validate, kinds="all", category="metadata"
+)

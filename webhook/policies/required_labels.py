@@ -2,8 +2,8 @@
 
 Why: on-call routing, cost allocation and selectors depend on labels.
 
-A pattern is a glob (`team-*`) or a regular expression between slashes (`/[0-9]{4}/`, RE2 syntax); it must match the
-whole value.
+A pattern is a glob (`team-*`) or a regular expression between slashes (`/[0-9]{4}/`, RE2 syntax);
+it must match the whole value.
 
 Allowed: `labels: {team: team-shop}` with `labels: {team: team-*}`.
 Denied:  the label missing, or `team: shop`.
@@ -29,4 +29,6 @@ def validate(request: Request, params: RequiredLabels) -> Violations:
     return params.lacking(request, "labels", params.labels)
 
 
-POLICY = Policy("required-labels", RequiredLabels, validate=validate, kinds="all", category="metadata")
+POLICY = Policy(
+    "required-labels", RequiredLabels, validate=validate, kinds="all", category="metadata"
+)

@@ -1,11 +1,13 @@
 """Requests and limits are within bounds.
 
-Why: one container should not be able to use a whole node, and a container with too little memory is killed at its
-start. Judged: limits and requests of containers and of a pod as a whole (`spec.resources`). An unset request equals the
-limit. Other unset amounts are not judged: `resource-limits` and `resource-requests` require them. With `cpu: {max: 0}`
-every CPU limit is denied.
+Why: one container should not be able to use a whole node, and a container with too little memory is
+killed at its start. Judged: limits and requests of containers and of a pod as a whole
+(`spec.resources`). An unset request equals the limit. Other unset amounts are not judged:
+`resource-limits` and `resource-requests` require them. With `cpu: {max: 0}` every CPU limit is
+denied.
 
-Allowed: `resources: {limits: {cpu: "2"}}` with `limits: {cpu: {max: 2}}`; the bounds themselves are allowed.
+Allowed: `resources: {limits: {cpu: "2"}}` with `limits: {cpu: {max: 2}}`; the bounds themselves are
+allowed.
 Denied:  `resources: {limits: {cpu: 2001m}}`.
 Fix: stay within the bounds, or ask for an exception.
 """
@@ -54,10 +56,28 @@ def validate(request: Request, params: ResourceBounds) -> Violations:
                     continue
                 if bounds.min is not None and (excess := bounds.min.millis - found.millis) > 0:
                     rule = f"{part} of {resource} must be at least {bounds.min}"
-                    yield violation(each, part, resource, found.text, rule, f"raise it to {bounds.min} or more", excess)
+                    yield violation(
+                        each,
+                        part,
+                        resource,
+                        found.text,
+                        rule,
+                        f"raise it to {bounds.min} or more",
+                        excess,
+                    )
                 if bounds.max is not None and (excess := found.millis - bounds.max.millis) > 0:
                     rule = f"{part} of {resource} must be at most {bounds.max}"
-                    yield violation(each, part, resource, found.text, rule, f"lower it to {bounds.max} or less", excess)
+                    yield violation(
+                        each,
+                        part,
+                        resource,
+                        found.text,
+                        rule,
+                        f"lower it to {bounds.max} or less",
+                        excess,
+                    )
 
 
-POLICY = Policy("resource-bounds", ResourceBounds, validate=validate, category="capacity", needs=needs)
+POLICY = Policy(
+    "resource-bounds", ResourceBounds, validate=validate, category="capacity", needs=needs
+)

@@ -2,12 +2,13 @@
 
 Why: the safe setting should be the default, and a default in the pod template is visible to users.
 
-Sets: each of `limits` and `requests` on containers and init containers that do not set that resource. Values that are
-set stay, and no default contradicts them: a default limit below the container's request becomes that request; a
-container with a limit gets no default request, since its request is its limit; a resource in the pod-level
-`spec.resources` gets no defaults. On an update, only containers whose resources change get defaults, so that an
-unrelated change starts no rollout. An existing Pod is never changed. ReplicaSets of a Deployment are not changed, since
-the Deployment would no longer recognize them; their pods are.
+Sets: each of `limits` and `requests` on containers and init containers that do not set that
+resource. Values that are set stay, and no default contradicts them: a default limit below the
+container's request becomes that request; a container with a limit gets no default request, since
+its request is its limit; a resource in the pod-level `spec.resources` gets no defaults. On an
+update, only containers whose resources change get defaults, so that an unrelated change starts no
+rollout. An existing Pod is never changed. ReplicaSets of a Deployment are not changed, since the
+Deployment would no longer recognize them; their pods are.
 Fix: nothing to do; set other amounts where the defaults do not fit.
 """
 
@@ -41,7 +42,11 @@ def mutate(request: Request, params: ResourceDefaults) -> Patches:
         return
     whole = of_pod(request)
     shared = {} if whole is None else whole.requests
-    known = {each.path(): each.mapping("resources") for each in before.containers()} if before is not None else {}
+    known = (
+        {each.path(): each.mapping("resources") for each in before.containers()}
+        if before is not None
+        else {}
+    )
     for each in of_containers(request):
         if known.get(each.path()) == each.mapping("resources"):
             continue

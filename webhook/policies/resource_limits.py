@@ -1,7 +1,8 @@
 """Every container has CPU and memory limits.
 
-Why: a container without limits can starve every other container on its node. Judged: all containers but ephemeral
-ones, on which the API forbids resources. A pod-level limit (`spec.resources`) counts for all of the pod's containers.
+Why: a container without limits can starve every other container on its node. Judged: all containers
+but ephemeral ones, on which the API forbids resources. A pod-level limit (`spec.resources`) counts
+for all of the pod's containers.
 
 Allowed: `resources: {limits: {cpu: 500m, memory: 512Mi}}`.
 Denied:  a container without `resources.limits`, or with only one of the two.

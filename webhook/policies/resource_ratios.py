@@ -1,8 +1,9 @@
 """The ratio of limit to request is bounded.
 
-Why: the scheduler counts requests only; containers with much higher limits overcommit their node. Judged: containers,
-and a pod as a whole (`spec.resources`). An unset request equals the limit. An unset limit is not judged:
-`resource-limits` requires it. Beside that policy, a ratio of 1 for cpu and memory gives every pod the QoS class
+Why: the scheduler counts requests only; containers with much higher limits overcommit their node.
+Judged: containers, and a pod as a whole (`spec.resources`). An unset request equals the limit. An
+unset limit is not judged: `resource-limits` requires it. Beside that policy, a ratio of 1 for cpu
+and memory gives every pod the QoS class
 Guaranteed: the last to be evicted.
 
 Allowed: `resources: {requests: {cpu: 500m}, limits: {cpu: "1"}}` with `maximum: {cpu: 2}`.
@@ -22,7 +23,9 @@ from webhook.policies._resources import Amount, Completed, needs, of_all, violat
 class ResourceRatios(Completed):
     """How many times its request a limit may be."""
 
-    maximum: dict[str, Amount] = Field(min_length=1, description="largest ratio of limit to request, by resource")
+    maximum: dict[str, Amount] = Field(
+        min_length=1, description="largest ratio of limit to request, by resource"
+    )
 
 
 def validate(request: Request, params: ResourceRatios) -> Violations:
@@ -34,10 +37,15 @@ def validate(request: Request, params: ResourceRatios) -> Violations:
                 continue
             asked = each.requests[resource]
             if limit.millis * MILLI > ratio.millis * asked.millis:
-                found, fix = f"{limit} with a request of {asked}", "raise the request or lower the limit"
+                found, fix = (
+                    f"{limit} with a request of {asked}",
+                    "raise the request or lower the limit",
+                )
                 rule = f"a limit of {resource} must be at most {ratio} times its request"
                 excess = Fraction(limit.millis, asked.millis) if asked.millis else LARGEST
                 yield violation(each, "limits", resource, found, rule, fix, excess)
 
 
-POLICY = Policy("resource-ratios", ResourceRatios, validate=validate, category="capacity", needs=needs)
+POLICY = Policy(
+    "resource-ratios", ResourceRatios, validate=validate, category="capacity", needs=needs
+)

@@ -1,8 +1,10 @@
 """Every container has CPU and memory requests.
 
-Why: the scheduler counts a container without requests as 0 and overcommits its node, and the kubelet evicts it first.
-Judged: all containers but ephemeral ones, on which the API forbids resources. A limit counts as a request of the same
-amount, as in every pod; a pod-level request (`spec.resources`) counts for all of the pod's containers.
+Why: the scheduler counts a container without requests as 0 and overcommits its node, and the
+kubelet evicts it first.
+Judged: all containers but ephemeral ones, on which the API forbids resources. A limit counts as a
+request of the same amount, as in every pod; a pod-level request (`spec.resources`) counts for all
+of the pod's containers.
 
 Allowed: `resources: {requests: {cpu: 100m, memory: 128Mi}}`, or limits alone.
 Denied:  a container without `resources`, or with only one of the two.

@@ -1,19 +1,26 @@
 """Every container sets `runAsNonRoot: true`, or inherits it from its pod.
 
-Why: through a flaw of the kernel or the runtime, root in a container is root on the node. With `runAsNonRoot: true` the
-kubelet does not start an image that would run as root. Judged: pods, but not those in a user namespace
-(`hostUsers: false`), whose root is unprivileged on the node.
+Why: through a flaw of the kernel or the runtime, root in a container is root on the node. With
+`runAsNonRoot: true` the kubelet does not start an image that would run as root. Judged: pods, but
+not those in a user namespace (`hostUsers: false`), whose root is unprivileged on the node.
 
 Allowed: `runAsNonRoot: true` on the pod, and `false` on no container; or true on every container.
 Denied:  `runAsNonRoot: false` anywhere; a container with the field set on neither it nor its pod.
 Fix: set `runAsNonRoot: true` on the pod, and build the image with a numeric `USER`.
-See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#restricted, https://kep.k8s.io/127
+See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#restricted,
+https://kep.k8s.io/127
 """
 
 from pydantic import Field
 
 from webhook.engine import Fields, Params, Policy, Request, Violations
-from webhook.policies._security_contexts import contexts, in_user_namespace, inherited, missing, unless
+from webhook.policies._security_contexts import (
+    contexts,
+    in_user_namespace,
+    inherited,
+    missing,
+    unless,
+)
 
 PATH = "securityContext.runAsNonRoot"
 USER = "securityContext.runAsUser"
@@ -30,7 +37,9 @@ def validate(request: Request, params: RunAsNonRoot) -> Violations:
     for context in contexts(request):
         if context.boolean(PATH) is False:
             excess = inherited(request, context, PATH, False)
-            yield context.violation(PATH, False, "must not be false", "set it to true", excess=excess, mended=True)
+            yield context.violation(
+                PATH, False, "must not be false", "set it to true", excess=excess, mended=True
+            )
     for violation in missing(request, PATH, "must be true", "set it to true", mended=True):
         if not (params.user_suffices and _user(violation.holder, request.pod())):
             yield violation

@@ -1,12 +1,15 @@
 """Containers run with approved user ids (default: any but 0).
 
-Why: user 0 is root, and a process can read files of volumes, other pods and the node that belong to the same user id.
-Judged: pods, but not those in a user namespace (`hostUsers: false`), whose root is unprivileged on the node.
+Why: user 0 is root, and a process can read files of volumes, other pods and the node that belong to
+the same user id.
+Judged: pods, but not those in a user namespace (`hostUsers: false`), whose root is unprivileged on
+the node.
 
 Allowed: `runAsUser: 1000`; none, where `required` is false: the image decides.
 Denied:  `runAsUser: 0`; an id outside of `allowed`.
 Fix: set an allowed id, or remove the field and let the image decide.
-See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#restricted, https://kep.k8s.io/127
+See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#restricted,
+https://kep.k8s.io/127
 """
 
 from functools import cached_property
@@ -35,5 +38,9 @@ def validate(request: Request, params: RunAsUser) -> Violations:
 
 
 POLICY = Policy(
-    "run-as-user", RunAsUser, validate=unless(in_user_namespace, validate), category="pod-security", severity="high"
+    "run-as-user",
+    RunAsUser,
+    validate=unless(in_user_namespace, validate),
+    category="pod-security",
+    severity="high",
 )

@@ -1,9 +1,11 @@
 """Every container has a seccomp profile: the runtime's default, or an approved profile of the node.
 
-Why: seccomp blocks system calls that a process does not need; most container escapes use one of them. Without a
-profile, the node's default applies, which may be none. Windows pods, which have no seccomp, are not judged.
+Why: seccomp blocks system calls that a process does not need; most container escapes use one of
+them. Without a profile, the node's default applies, which may be none. Windows pods, which have no
+seccomp, are not judged.
 
-Allowed: `seccompProfile: {type: RuntimeDefault}` on the pod or on every container; `type: Localhost`.
+Allowed: `seccompProfile: {type: RuntimeDefault}` on the pod or on every container; `type:
+Localhost`.
 Denied:  `type: Unconfined`; no profile at all, unless `required` is false.
 Fix: set `type: RuntimeDefault` on the pod.
 See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#restricted
@@ -23,7 +25,9 @@ CONTAINER_ANNOTATION = "container.seccomp.security.alpha.kubernetes.io/"
 class SeccompProfiles(Profiles):
     """Which seccomp profiles containers may run with, and whether they need one."""
 
-    required: bool = Field(True, description="whether each container must have a profile, its own or the pod's")
+    required: bool = Field(
+        True, description="whether each container must have a profile, its own or the pod's"
+    )
 
 
 def validate(request: Request, params: SeccompProfiles) -> Violations:
@@ -42,9 +46,13 @@ def validate_annotations(request: Request, params: SeccompProfiles) -> Violation
         return
     annotations = metadata.texts("annotations")
     names = (container.name or "" for container in request.containers())
-    for key in dict.fromkeys((POD_ANNOTATION, *(f"{CONTAINER_ANNOTATION}{name}" for name in names))):
+    for key in dict.fromkeys(
+        (POD_ANNOTATION, *(f"{CONTAINER_ANNOTATION}{name}" for name in names))
+    ):
         value = annotations.get(key)
-        if value not in (None, "runtime/default", "docker/default") and not str(value).startswith("localhost/"):
+        if value not in (None, "runtime/default", "docker/default") and not str(value).startswith(
+            "localhost/"
+        ):
             rule = "must be runtime/default or localhost/…"
             yield metadata.violation(f"annotations[{key}]", value, rule, "remove it")
 

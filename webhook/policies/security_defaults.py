@@ -1,17 +1,19 @@
 """Sets the restricted security context on pods that set none.
 
-Why: the safe setting should be the default. With these defaults a Linux pod that sets nothing meets the restricted
-level of the Pod Security Standards. Fields that are set stay unchanged.
+Why: the safe setting should be the default. With these defaults a Linux pod that sets nothing meets
+the restricted level of the Pod Security Standards. Fields that are set stay unchanged.
 
-Sets, where nothing is set: `runAsNonRoot: true` and `seccompProfile: {type: RuntimeDefault}` on the pod, which its
-containers inherit; `allowPrivilegeEscalation: false` on each container, and ALL appended to its `capabilities.drop`. If
-one container is exempt, the pod's settings go to the other containers instead.
+Sets, where nothing is set: `runAsNonRoot: true` and `seccompProfile: {type: RuntimeDefault}` on the
+pod, which its containers inherit; `allowPrivilegeEscalation: false` on each container, and ALL
+appended to its `capabilities.drop`. If one container is exempt, the pod's settings go to the other
+containers instead.
 
-Exempt: Windows pods and pods in a user namespace (`hostUsers: false`); privileged containers; `runAsNonRoot` of
-containers with user 0 or added root capabilities; `allowPrivilegeEscalation` of containers that add SYS_ADMIN; added
-capabilities, which are not dropped. Existing Pods and Jobs are immutable and not changed, except for new ephemeral
-containers of a Pod. ReplicaSets of a Deployment are not changed, since the Deployment would no longer recognize them.
-An update that does not change the pod template is not changed, since that would restart its pods.
+Exempt: Windows pods and pods in a user namespace (`hostUsers: false`); privileged containers;
+`runAsNonRoot` of containers with user 0 or added root capabilities; `allowPrivilegeEscalation` of
+containers that add SYS_ADMIN; added capabilities, which are not dropped. Existing Pods and Jobs are
+immutable and not changed, except for new ephemeral containers of a Pod. ReplicaSets of a Deployment
+are not changed, since the Deployment would no longer recognize them. An update that does not change
+the pod template is not changed, since that would restart its pods.
 Fix: for an image that needs more, set it explicitly: `securityContext: {runAsNonRoot: false}`.
 See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#restricted
 """
@@ -34,7 +36,8 @@ OS = "kubernetes.io/os"
 Id = Annotated[int, Field(ge=1, le=2**31 - 1)]
 
 
-# How much a container requests itself; its defaults must not contradict that. Each level includes those before it.
+# How much a container requests itself; its defaults must not contradict that. Each level includes
+# those before it.
 NOTHING, MAY_BE_ROOT, ROOT, PRIVILEGED = range(4)
 
 
@@ -44,13 +47,17 @@ class SecurityDefaults(Params):
     run_as_non_root: bool = Field(True, description="set runAsNonRoot to true")
     seccomp_profile: bool = Field(True, description="set the seccomp profile to RuntimeDefault")
     privilege_escalation: bool = Field(True, description="set allowPrivilegeEscalation to false")
-    drop_capabilities: list[Capability] = Field([ALL], description="capabilities to drop, without CAP_")
+    drop_capabilities: list[Capability] = Field(
+        [ALL], description="capabilities to drop, without CAP_"
+    )
     read_only_root_filesystem: bool = Field(False, description="set readOnlyRootFilesystem to true")
     run_as_user: Id | None = Field(None, description="user id to set, unless the pod requests root")
     run_as_group: Id | None = Field(None, description="group id to set")
     fs_group: Id | None = Field(None, description="group id of volumes to set")
     supplemental_groups: list[Id] = Field([], description="ids of further groups to set")
-    selinux_level: str | None = Field(None, description="SELinux level to set, such as s0:c123,c456")
+    selinux_level: str | None = Field(
+        None, description="SELinux level to set, such as s0:c123,c456"
+    )
 
     @cached_property
     def inherited(self) -> list[tuple[str, Any, int]]:
@@ -60,7 +67,11 @@ class SecurityDefaults(Params):
             (USER, self.run_as_user, MAY_BE_ROOT),
             (f"{CONTEXT}.runAsGroup", self.run_as_group, MAY_BE_ROOT),
             (f"{CONTEXT}.seLinuxOptions.level", self.selinux_level, PRIVILEGED),
-            (f"{CONTEXT}.seccompProfile.type", "RuntimeDefault" if self.seccomp_profile else None, PRIVILEGED),
+            (
+                f"{CONTEXT}.seccompProfile.type",
+                "RuntimeDefault" if self.seccomp_profile else None,
+                PRIVILEGED,
+            ),
         )
         return [each for each in settings if each[1] is not None]
 
@@ -75,7 +86,9 @@ def mutate(request: Request, params: SecurityDefaults) -> Patches:
     user = None if pod is None else pod.integer(USER)
     non_root = None if pod is None else pod.boolean(NON_ROOT)
     asked = {container: _asked(container, user, non_root) for container in containers}
-    hands_down = not is_debugged and not request.excepted  # what an exception is about must not inherit
+    hands_down = (
+        not is_debugged and not request.excepted
+    )  # what an exception is about must not inherit
     for path, value, exempt in params.inherited:
         if pod is not None and pod.is_set(path):
             continue
@@ -99,13 +112,17 @@ def _is_exempt(pod: Fields | None) -> bool:
     """Return whether the pod runs on Windows, or its root is unprivileged on the node."""
     if pod is None:
         return False
-    return is_windows(pod) or in_user_namespace(pod) or pod.texts("nodeSelector").get(OS) == "windows"
+    return (
+        is_windows(pod) or in_user_namespace(pod) or pod.texts("nodeSelector").get(OS) == "windows"
+    )
 
 
 def _is_created_now(request: Request) -> bool:
     """Return whether the pod is new, or its template has changed and is no copy."""
     before = request.before()
-    is_new = before is None or (request.kind not in ("Pod", "Job") and _template(request) != _template(before))
+    is_new = before is None or (
+        request.kind not in ("Pod", "Job") and _template(request) != _template(before)
+    )
     return is_new and not is_copy(request)
 
 
@@ -119,7 +136,11 @@ def _new(request: Request) -> list[Container]:
     """Return the ephemeral containers that the running pod did not have."""
     before = request.before()
     old = {each.name for each in before.containers()} if before is not None else set()
-    return [each for each in request.containers() if each.list == "ephemeralContainers" and each.name not in old]
+    return [
+        each
+        for each in request.containers()
+        if each.list == "ephemeralContainers" and each.name not in old
+    ]
 
 
 def _asked(container: Container, user: int | None, non_root: bool | None) -> int:
@@ -152,4 +173,6 @@ def _of_container(container: Container, params: SecurityDefaults) -> Patches:
         yield container.set(DROP, [*dropped, *drop], overwrite=True)
 
 
-POLICY = Policy("security-defaults", SecurityDefaults, mutate=mutate, category="pod-security", severity="high")
+POLICY = Policy(
+    "security-defaults", SecurityDefaults, mutate=mutate, category="pod-security", severity="high"
+)

@@ -29,15 +29,26 @@ class SELinuxOptions(Params):
 
 def validate(request: Request, params: SELinuxOptions) -> Violations:
     """Yield a violation for each label that may not be set."""
-    labels = {"type": params.types, "user": params.users, "role": params.roles, "level": params.levels}
+    labels = {
+        "type": params.types,
+        "user": params.users,
+        "role": params.roles,
+        "level": params.levels,
+    }
     for context in contexts(request):
         for field, allowed in labels.items() if context.is_set(OPTIONS) else ():
             found = context.string(f"{OPTIONS}.{field}")
             if found and allowed is not None and found not in allowed:
                 names = ", ".join(allowed)
-                rule = f"the SELinux {field} must be {names}" if names else f"no SELinux {field} may be set"
+                rule = (
+                    f"the SELinux {field} must be {names}"
+                    if names
+                    else f"no SELinux {field} may be set"
+                )
                 excess = inherited(request, context, OPTIONS, found)
-                yield context.violation(f"{OPTIONS}.{field}", found, rule, "remove it", excess=excess)
+                yield context.violation(
+                    f"{OPTIONS}.{field}", found, rule, "remove it", excess=excess
+                )
 
 
 POLICY = Policy("selinux-options", SELinuxOptions, validate=validate, category="pod-security")

@@ -1,7 +1,7 @@
 """A workload's service account does not change.
 
-Why: a user who can update a Deployment but not create one could otherwise give its pods the rights of any
-ServiceAccount in the namespace.
+Why: a user who can update a Deployment but not create one could otherwise give its pods the rights
+of any ServiceAccount in the namespace.
 
 Exempt users with the policy object's `match.exclude`.
 
@@ -27,4 +27,10 @@ def validate(request: Request, params: Params) -> Violations:
         yield pod.violation(FIELD, account, rule, "restore it, or delete and recreate the workload")
 
 
-POLICY = Policy("service-account-changes", validate=validate, operations=("UPDATE",), category="rbac", severity="high")
+POLICY = Policy(
+    "service-account-changes",
+    validate=validate,
+    operations=("UPDATE",),
+    category="rbac",
+    severity="high",
+)

@@ -1,10 +1,10 @@
 """Pods do not mount a service account token unless they need one.
 
-Why: a token is mounted into every pod by default. Few programs use it, and an attacker in the pod gets all rights of
-its service account.
+Why: a token is mounted into every pod by default. Few programs use it, and an attacker in the pod
+gets all rights of its service account.
 
-A pod must set `false` itself, since an unset field follows the ServiceAccount, which may change later. A ServiceAccount
-must not set `true`. Tokens in explicit projected volumes are allowed.
+A pod must set `false` itself, since an unset field follows the ServiceAccount, which may change
+later. A ServiceAccount must not set `true`. Tokens in explicit projected volumes are allowed.
 
 Allowed: `automountServiceAccountToken: false`; any value for a service account listed in `allowed`.
 Denied:  `automountServiceAccountToken: true`, or an unset field in a pod.
@@ -24,7 +24,9 @@ PATH = "automountServiceAccountToken"
 class ServiceAccountTokens(Params):
     """Whose tokens may be mounted."""
 
-    allowed: Globs = Field(Globs(), description="service accounts whose token may be mounted, as patterns (`*`, `?`)")
+    allowed: Globs = Field(
+        Globs(), description="service accounts whose token may be mounted, as patterns (`*`, `?`)"
+    )
 
 
 def validate(request: Request, params: ServiceAccountTokens) -> Violations:
@@ -39,7 +41,9 @@ def validate(request: Request, params: ServiceAccountTokens) -> Violations:
         found = f"{'unset' if mounted is None else 'true'}, with the service account {account}"
         names = ", ".join(params.allowed)
         rule = f"only tokens of {names} may be mounted" if names else "no token may be mounted"
-        yield judged.violation(PATH, (mounted, account), rule, "set it to false", found=found, mended=False)
+        yield judged.violation(
+            PATH, (mounted, account), rule, "set it to false", found=found, mended=False
+        )
 
 
 POLICY = Policy(

@@ -1,7 +1,7 @@
 """Pods do not run as the namespace's default service account.
 
-Why: all pods of a namespace without a service account share `default`; a right granted for one of them is granted to
-all.
+Why: all pods of a namespace without a service account share `default`; a right granted for one of
+them is granted to all.
 
 Allowed: `serviceAccountName: shop`.
 Denied:  `serviceAccountName: default`, or none; with `allowed`, any other account.
@@ -19,8 +19,12 @@ FIELD = "serviceAccountName"
 class ServiceAccounts(Params):
     """Which service accounts pods may run as."""
 
-    forbidden: Globs = Field(Globs(["default"]), description="accounts (globs) that no pod may run as")
-    allowed: Globs = Field(Globs(["*"]), min_length=1, description="accounts (globs) that pods may run as")
+    forbidden: Globs = Field(
+        Globs(["default"]), description="accounts (globs) that no pod may run as"
+    )
+    allowed: Globs = Field(
+        Globs(["*"]), min_length=1, description="accounts (globs) that pods may run as"
+    )
 
 
 def validate(request: Request, params: ServiceAccounts) -> Violations:

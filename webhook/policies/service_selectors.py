@@ -1,9 +1,10 @@
 """No two Services of a namespace have the same selector.
 
-Why: the second is usually a copy with a forgotten selector: its requests reach the pods of the first.
+Why: the second is usually a copy with a forgotten selector: its requests reach the pods of the
+first.
 
-Judged: the selector of a Service against those of the other Services in its namespace, as the webhook knows them at
-that moment. Services without a selector are ignored.
+Judged: the selector of a Service against those of the other Services in its namespace, as the
+webhook knows them at that moment. Services without a selector are ignored.
 
 Allowed: a selector that no other Service of the namespace has.
 Denied:  the same selector, in any order.
@@ -24,7 +25,9 @@ def validate(request: Request, params: Params) -> Violations:
             labels = ",".join(f"{key}={value}" for key, value in sorted(selector.items()))
             found = f"{labels} is also the selector of Service {name}"
             rule = "a selector must belong to one Service of its namespace"
-            yield Violation("spec.selector", found, rule, "correct it, or use the Service that has it")
+            yield Violation(
+                "spec.selector", found, rule, "correct it, or use the Service that has it"
+            )
 
 
 def _selector(service: Fields) -> tuple[str | None, dict[str, str]]:
@@ -32,5 +35,10 @@ def _selector(service: Fields) -> tuple[str | None, dict[str, str]]:
 
 
 POLICY = Policy(
-    "service-selectors", validate=validate, kinds=("Service",), category="network", severity="low", needs=(SERVICES,)
+    "service-selectors",
+    validate=validate,
+    kinds=("Service",),
+    category="network",
+    severity="low",
+    needs=(SERVICES,),
 )

@@ -1,10 +1,10 @@
 """Services are not exposed outside the cluster.
 
-Why: a NodePort opens a port on every node and bypasses Ingresses and their TLS; a LoadBalancer may get a public
-address, and costs money.
+Why: a NodePort opens a port on every node and bypasses Ingresses and their TLS; a LoadBalancer may
+get a public address, and costs money.
 
-Allowed: `type: ClusterIP`, or none; a LoadBalancer with one of the annotations in `internal`, such as
-         `{service.beta.kubernetes.io/azure-load-balancer-internal: "true"}`.
+Allowed: `type: ClusterIP`, or none; a LoadBalancer with one of the annotations in `internal`, such
+         as `{service.beta.kubernetes.io/azure-load-balancer-internal: "true"}`.
 Denied:  `type: NodePort`, `type: LoadBalancer`.
 Fix: use ClusterIP, and an Ingress or a Gateway for external traffic.
 """
@@ -26,7 +26,11 @@ class ServiceTypes(Params):
         ["NodePort", "LoadBalancer"], min_length=1, description="types that are denied"
     )
     internal: dict[str, Pattern] = Field(
-        {}, description="annotations, with patterns of their values, any of which marks a LoadBalancer as internal"
+        {},
+        description=(
+            "annotations, with patterns of their values, any of which marks a LoadBalancer as "
+            "internal"
+        ),
     )
 
 
@@ -37,7 +41,10 @@ def validate(request: Request, params: ServiceTypes) -> Violations:
         return
     internal = params.internal if type == "LoadBalancer" else {}
     annotations = request.texts("metadata.annotations")
-    if any(key in annotations and compile_pattern(like)(annotations[key]) for key, like in internal.items()):
+    if any(
+        key in annotations and compile_pattern(like)(annotations[key])
+        for key, like in internal.items()
+    ):
         return
     allowed = [each for each in get_args(ServiceType) if each not in params.forbidden]
     unless = f" without one of the annotations {', '.join(internal)}" if internal else ""
@@ -45,4 +52,6 @@ def validate(request: Request, params: ServiceTypes) -> Violations:
     yield request.violation("spec.type", type, rule, f"use {' or '.join(allowed)}", found=type)
 
 
-POLICY = Policy("service-types", ServiceTypes, validate=validate, kinds=("Service",), category="network")
+POLICY = Policy(
+    "service-types", ServiceTypes, validate=validate, kinds=("Service",), category="network"
+)

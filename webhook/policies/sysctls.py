@@ -1,9 +1,11 @@
 """Pods set only safe sysctls: namespaced ones that do not affect other pods.
 
-Why: some kernel parameters apply to the whole node, and some namespaced ones can starve or crash other pods.
+Why: some kernel parameters apply to the whole node, and some namespaced ones can starve or crash
+other pods.
 
 Allowed: `sysctls: [{name: net.ipv4.tcp_syncookies, value: "1"}]`, and others listed in `allowed`.
-Denied:  `sysctls: [{name: kernel.msgmax, value: "65536"}]`; those listed in `denied`, with either separator.
+Denied:  `sysctls: [{name: kernel.msgmax, value: "65536"}]`; those listed in `denied`, with either
+separator.
 Fix: remove it, or ask for an exception.
 See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#baseline
 """
@@ -36,8 +38,12 @@ SWAPPED = str.maketrans("./", "/.")
 class Sysctls(Params):
     """Which sysctls pods may set."""
 
-    allowed: Globs = Field(Globs(SAFE_1_32), description="sysctls that may be set; `*` matches any part of a name")
-    denied: Globs = Field(Globs(), description="sysctls that may not be set even where they are allowed, likewise")
+    allowed: Globs = Field(
+        Globs(SAFE_1_32), description="sysctls that may be set; `*` matches any part of a name"
+    )
+    denied: Globs = Field(
+        Globs(), description="sysctls that may not be set even where they are allowed, likewise"
+    )
 
 
 def validate(request: Request, params: Sysctls) -> Violations:

@@ -1,7 +1,7 @@
 """Pods use only approved types of volumes.
 
-Why: inline volumes (nfs, iscsi, hostPath …) give a pod access to storage without any authorization; a PersistentVolume
-is created by an administrator.
+Why: inline volumes (nfs, iscsi, hostPath …) give a pod access to storage without any authorization;
+a PersistentVolume is created by an administrator.
 
 Judged: the volumes of a pod, including the `projected` token volume that the API server adds unless
 `automountServiceAccountToken` is false. Keep that type allowed for Pods that call the API server.
@@ -41,10 +41,14 @@ def validate(request: Request, params: VolumeTypes) -> Violations:
     """Yield a violation for each volume of a type that may not be used."""
     rule = f"volumes must be of type {', '.join(params.allowed) or 'none'}"
     for volume in request.volumes():
-        types = [field for field, value in volume.value.items() if field != "name" and value is not None]
+        types = [
+            field for field, value in volume.value.items() if field != "name" and value is not None
+        ]
         for type in types or ["emptyDir"]:  # what the API server makes of a volume without a type
             if type not in params.allowed:
-                yield volume.violation(type, volume.value.get(type), rule, FIX, found=f"type {type}")
+                yield volume.violation(
+                    type, volume.value.get(type), rule, FIX, found=f"type {type}"
+                )
 
 
 POLICY = Policy("volume-types", VolumeTypes, validate=validate, category="pod-security")

@@ -1,12 +1,13 @@
 """A VoteConfig can be rendered into a ConfigMap.
 
-Why: without this policy, a VoteConfig with duplicate keys or an invalid id would be admitted and never take effect.
-Always in force, as part of the kind: it reports at admission what the status would report later. v1alpha1 is converted
-to v1 and then judged; messages name the fields of v1alpha1.
+Why: without this policy, a VoteConfig with duplicate keys or an invalid id would be admitted and
+never take effect. Always in force, as part of the kind: it reports at admission what the status
+would report later. v1alpha1 is converted to v1 and then judged; messages name the fields of
+v1alpha1.
 
 Allowed: options with the ids `cats` and `dogs-2`.
-Denied:  two options with the id `cats`, or `a-b` beside `A.b`: both would be `OPTION_A_B`; the id `big cats`; more than
-         1 MiB altogether; a name of more than 246 characters.
+Denied:  two options with the id `cats`, or `a-b` beside `A.b`: both would be `OPTION_A_B`; the id
+         `big cats`; more than 1 MiB altogether; a name of more than 246 characters.
 Fix: give each option a unique id: letters, digits, `-`, `_` and `.`, 63 at most.
 """
 
@@ -20,7 +21,9 @@ def validate(request: Request, params: Params) -> Violations:
     spec = request.fields("spec")
     question = spec.string("poll.question") or spec.string("question") or ""
     options = [
-        Option(id=each.string("id"), label=each.string("label"), description=each.string("description"))
+        Option(
+            id=each.string("id"), label=each.string("label"), description=each.string("description")
+        )
         for each in spec.each("options")
     ]
     name = request.string("metadata.name")
@@ -29,4 +32,6 @@ def validate(request: Request, params: Params) -> Violations:
         yield Violation(path, found="cannot build the ConfigMap", rule=text, fix="correct it")
 
 
-POLICY = Policy("voteconfig-rules", validate=validate, kinds=("VoteConfig",), category="voteconfig", always=True)
+POLICY = Policy(
+    "voteconfig-rules", validate=validate, kinds=("VoteConfig",), category="voteconfig", always=True
+)

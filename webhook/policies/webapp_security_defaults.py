@@ -2,7 +2,8 @@
 
 Why: the safe setting should be the default. Only unset fields are set.
 
-Sets on `spec.securityContext`: `runAsNonRoot: true`, `runAsUser: 1000`, `allowPrivilegeEscalation: false`.
+Sets on `spec.securityContext`: `runAsNonRoot: true`, `runAsUser: 1000`, `allowPrivilegeEscalation:
+false`.
 Fix: for an image that needs another user, set it explicitly: `spec.securityContext.runAsUser: 101`.
 """
 

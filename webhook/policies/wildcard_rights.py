@@ -1,10 +1,11 @@
 """Roles contain no wildcards.
 
-Why: `*` includes every kind that is installed later, and every verb that Kubernetes adds. Judged: roles, but not those
-that Kubernetes itself writes.
+Why: `*` includes every kind that is installed later, and every verb that Kubernetes adds. Judged:
+roles, but not those that Kubernetes itself writes.
 
 Allowed: `{apiGroups: [apps], resources: [deployments], verbs: [get, list, watch]}`.
-Denied:  `*` among verbs, resources or API groups; `*/scale` and `*/*` among resources; `/*` among non-resource URLs.
+Denied:  `*` among verbs, resources or API groups; `*/scale` and `*/*` among resources; `/*` among
+non-resource URLs.
 Fix: list the verbs, resources and API groups that are needed.
 """
 
@@ -37,4 +38,11 @@ def validate(request: Request, params: WildcardRights) -> Violations:
                     yield rule.violation(f"{field}[{index}]", value, fault, fix, excess=given)
 
 
-POLICY = Policy("wildcard-rights", WildcardRights, validate=validate, kinds=ROLES, category="rbac", severity="high")
+POLICY = Policy(
+    "wildcard-rights",
+    WildcardRights,
+    validate=validate,
+    kinds=ROLES,
+    category="rbac",
+    severity="high",
+)

@@ -1,6 +1,7 @@
 """No Windows container runs as a HostProcess container.
 
-Why: a HostProcess container is not isolated: it has access to the node's files, network and privileges.
+Why: a HostProcess container is not isolated: it has access to the node's files, network and
+privileges.
 
 Allowed: not set, or `false`.
 Denied:  `windowsOptions: {hostProcess: true}`.
@@ -22,4 +23,6 @@ def validate(request: Request, params: Params) -> Violations:
             yield context.violation(PATH, True, rule, "remove it", mended=None)
 
 
-POLICY = Policy("windows-host-process", validate=validate, category="pod-security", severity="critical")
+POLICY = Policy(
+    "windows-host-process", validate=validate, category="pod-security", severity="critical"
+)

@@ -17,14 +17,21 @@ from webhook.engine.policy import RuleError
 from webhook.engine.request import NAMESPACE_LABELS, Request
 from webhook.policy_sets.admission_match import condition_of, selects_namespaces, targets_of
 
-POLICIES = {(f"{GROUP}/{version}", "MutatingAdmissionPolicy") for version in ("v1", "v1beta1", "v1alpha1")}
+POLICIES = {
+    (f"{GROUP}/{version}", "MutatingAdmissionPolicy") for version in ("v1", "v1beta1", "v1alpha1")
+}
 POLICIES |= {(f"{GROUP}/v1", "ValidatingAdmissionPolicy")}
-NO_PARAMS = "failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction"
+NO_PARAMS = (
+    "failed to configure binding: no params found for policy binding with `Deny` "
+    "parameterNotFoundAction"
+)
 NO_TYPE = ("", "")  # API version and kind of what is no object
 
 Object = Mapping[str, Any]
 Bindings = list[tuple[str, BindingSpec]]  # of a policy, by name
-Applies = Callable[[Request, Any], bool]  # whether match conditions hold for a request and parameters
+Applies = Callable[
+    [Request, Any], bool
+]  # whether match conditions hold for a request and parameters
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +43,9 @@ class Native:
     faults: tuple[tuple[str, str], ...]
 
 
-def native_policies(documents: Iterable[Document], kinds: Sequence[Kind] = ()) -> tuple[list[Native], list[Document]]:
+def native_policies(
+    documents: Iterable[Document], kinds: Sequence[Kind] = ()
+) -> tuple[list[Native], list[Document]]:
     """Return Kubernetes' policies among the documents, and the documents that are no part of these.
 
     `kinds` are those of what is judged that the table of kinds does not have.
@@ -101,9 +110,16 @@ def _parsed(model: Any, document: Document, faulty: list[Native]) -> Any:
 
 
 def _in_force(
-    name: str, spec: KubernetesPolicySpec, bindings: Bindings, params: Sequence[Object], kinds: Sequence[Kind]
+    name: str,
+    spec: KubernetesPolicySpec,
+    bindings: Bindings,
+    params: Sequence[Object],
+    kinds: Sequence[Kind],
 ) -> Iterator[BoundPolicy]:
-    """Yield the policy as each binding puts it in force. FaultsError where it does not compile, bound or not."""
+    """Yield the policy as each binding puts it in force.
+
+    FaultsError where it does not compile, bound or not.
+    """
     from webhook.policy_sets.expressions import Expressions  # with CEL: 40 modules
     from webhook.policy_sets.rules import CATEGORY, RuleParams, rule_policy
 
@@ -116,7 +132,9 @@ def _in_force(
             rule_policy(spec, found, targets, _params_of(found.apply, spec, binding, params)),
             RuleParams(),
             Match(),
-            frozenset({"Deny"}) if spec.mutations else frozenset(map(str, binding.validation_actions)),
+            frozenset({"Deny"})
+            if spec.mutations
+            else frozenset(map(str, binding.validation_actions)),
             fails_closed=found.fails_closed,
             tolerates_existing=False,
             severity="medium",
@@ -134,7 +152,11 @@ def _params_of(
     if spec.param_kind is None or reference is None:
         return lambda request, _: [None] if applies(request, None) else []
     named = [(each.get("metadata") or {}, each) for each in params]
-    chosen = [(metadata.get("namespace"), each) for metadata, each in named if _is_chosen(reference, metadata)]
+    chosen = [
+        (metadata.get("namespace"), each)
+        for metadata, each in named
+        if _is_chosen(reference, metadata)
+    ]
 
     def params_of(request: Request, _: Any) -> Iterator[Object]:
         own = reference.namespace or request.attributes.namespace

@@ -14,7 +14,8 @@ from webhook import policies
 from webhook.engine import Policy
 
 GROUP = "gatewright.policies"  # entry points of installed packages: each a module with a POLICY
-TEAM = "gatewright_team_policies"  # packages of this name and a number have the modules of a directory each
+# packages of this name and a number have the modules of a directory each
+TEAM = "gatewright_team_policies"
 ABOUT_POLICIES = "webhook.policy_sets.policy_objects"  # the one that reads policy sets itself
 _found: dict[str, Policy] = {}
 
@@ -23,7 +24,10 @@ def catalogue() -> dict[str, Policy]:
     """Return every policy by name: built-in ones, those of installed packages, and those of added directories."""
     if not _found:
         found: dict[str, Policy] = {}
-        built_in = [f"{policies.__name__}.{module.name}" for module in pkgutil.iter_modules(policies.__path__)]
+        built_in = [
+            f"{policies.__name__}.{module.name}"
+            for module in pkgutil.iter_modules(policies.__path__)
+        ]
         for name in (*built_in, ABOUT_POLICIES):
             stem = name.rpartition(".")[2]
             if not stem.startswith("_"):  # those are shared by policies
@@ -38,8 +42,8 @@ def catalogue() -> dict[str, Policy]:
 def add_directory(directory: Path) -> None:
     """Take every policy module in `directory` into the catalogue.
 
-    Modules may import shared files, which begin with `_` (`from ._names import …`). Called once when a process starts.
-    ModuleError where a module cannot be imported or is no policy.
+    Modules may import shared files, which begin with `_` (`from ._names import …`). Called once
+    when a process starts. ModuleError where a module cannot be imported or is no policy.
     """
     catalogue()
     if not directory.is_dir():
@@ -60,7 +64,9 @@ def _take(module: object, stem: str, where: str, found: dict[str, Policy]) -> No
     if not isinstance(policy, Policy):
         raise ModuleError(f"{where}: declares no POLICY")
     if policy.name != stem.replace("_", "-"):
-        raise ModuleError(f'{where}: declares the policy "{policy.name}"; a policy is named like its module')
+        raise ModuleError(
+            f'{where}: declares the policy "{policy.name}"; a policy is named like its module'
+        )
     if policy.name in found:
         raise ModuleError(f'{where}: a policy "{policy.name}" already exists')
     if policy.validate is None and policy.mutate is None:

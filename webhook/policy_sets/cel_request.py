@@ -1,6 +1,7 @@
 """The CEL variables `request` and `namespaceObject` of a request.
 
-Source: CreateAdmissionRequest and CreateNamespaceObject of k8s.io/apiserver/pkg/admission/plugin/cel.
+Source: CreateAdmissionRequest and CreateNamespaceObject of
+k8s.io/apiserver/pkg/admission/plugin/cel.
 """
 
 from collections.abc import Iterable, Mapping
@@ -34,7 +35,10 @@ class Partial(dict[str, Any]):
 
 
 def namespace_object(request: Request) -> Object | None:
-    """Return the namespace of the object; None for what has none. Where it was not looked up, its labels are known."""
+    """Return the namespace of the object; None for what has none.
+
+    Where it was not looked up, its labels are known.
+    """
     attributes = request.attributes
     if not attributes.namespace or (attributes.resource_group, attributes.resource) == NAMESPACES:
         return None
@@ -43,11 +47,16 @@ def namespace_object(request: Request) -> Object | None:
         return whole
     labels = dict(request.namespace_labels())
     known = {"name": attributes.namespace, **({"labels": labels} if labels else {})}
-    return Partial("namespaceObject", {"metadata": Partial("namespaceObject.metadata", known, ["labels"])})
+    return Partial(
+        "namespaceObject", {"metadata": Partial("namespaceObject.metadata", known, ["labels"])}
+    )
 
 
 def admission_request(request: Request) -> Object:
-    """Return the variable `request`. What only the API server knows is an error where it did not send the request."""
+    """Return the variable `request`.
+
+    What only the API server knows is an error where it did not send the request.
+    """
     attributes, sent = request.attributes, request.attributes.sent
     kind = {"group": attributes.group, "version": attributes.version, "kind": attributes.kind}
     resource = {
@@ -72,7 +81,9 @@ def admission_request(request: Request) -> Object:
     }
     if sent is None or sent.options is UNSET:  # which the API server always sends
         metadata = request.value.get("metadata")
-        fields["name"] = attributes.name or (metadata.get("name") if isinstance(metadata, dict) else None)
+        fields["name"] = attributes.name or (
+            metadata.get("name") if isinstance(metadata, dict) else None
+        )
         return Partial("request", _given(fields), fields)
     if sent.user_info is not None:
         user |= {"uid": sent.user_info.uid, "extra": sent.user_info.extra}

@@ -9,7 +9,16 @@ from config.api.admission import KubernetesPolicySpec
 from config.api.policy import AdmissionPolicySpec
 from config.api.rules import Mutation, Validation
 from config.faults import FaultsError
-from webhook.cel import BUDGET, CelError, CompileError, Frame, Program, Steps, Variables, fields_read
+from webhook.cel import (
+    BUDGET,
+    CelError,
+    CompileError,
+    Frame,
+    Program,
+    Steps,
+    Variables,
+    fields_read,
+)
 from webhook.cel.admission import ADMISSION, AUTHORIZER, with_variable, without_params
 from webhook.engine import Patch, Request, Violation
 from webhook.engine.origins import value_at
@@ -39,7 +48,11 @@ class Rule:
                 text = str(self.message.evaluate(values)).strip()
         if "\n" in text or len(text.encode()) > MAX_MESSAGE:
             text = ""
-        return text or (self.validation.message or "").strip() or f"failed expression: {self.program.source.strip()}"
+        return (
+            text
+            or (self.validation.message or "").strip()
+            or f"failed expression: {self.program.source.strip()}"
+        )
 
     def violation(self, object: dict[str, Any], values: Frame) -> Violation:
         """Return its violation: the same as before while the value at `path` is, or without one all that it reads."""
@@ -55,9 +68,16 @@ class Expressions:
     """The compiled expressions of a policy."""
 
     def __init__(
-        self, spec: Spec, *, has_params: bool, faults: Sequence[tuple[str, str]] = (), is_of_tenant: bool = False
+        self,
+        spec: Spec,
+        *,
+        has_params: bool,
+        faults: Sequence[tuple[str, str]] = (),
+        is_of_tenant: bool = False,
     ) -> None:
-        """Compile them. FaultsError names every fault with line and column, before the other `faults` of the policy.
+        """Compile them.
+
+        FaultsError names every fault with line and column, before the other `faults` of the policy.
 
         The policies of a tenant share one budget for each request, however many there are.
         """
@@ -71,29 +91,52 @@ class Expressions:
         annotations = spec.audit_annotations if isinstance(spec, KubernetesPolicySpec) else []
         path = "spec.auditAnnotations"
         self.conditions = [
-            (each.name, self._program(f"spec.matchConditions[{index}].expression", each.expression, "bool"))
+            (
+                each.name,
+                self._program(f"spec.matchConditions[{index}].expression", each.expression, "bool"),
+            )
             for index, each in enumerate(spec.match_conditions)
         ]
         for index, variable in enumerate(spec.variables):
             if variable.name in self._variables:
-                self._faults.append((f"spec.variables[{index}].name", f'"{variable.name}" is declared twice'))
+                self._faults.append(
+                    (f"spec.variables[{index}].name", f'"{variable.name}" is declared twice')
+                )
             program = self._program(f"spec.variables[{index}].expression", variable.expression)
             self._variables[variable.name] = program
             self._fields[variable.name] = self._fields_of(program)
             self._environment = with_variable(self._environment, variable.name, program.type)
-        self.rules = [self._rule(f"spec.validations[{index}]", each) for index, each in enumerate(spec.validations)]
+        self.rules = [
+            self._rule(f"spec.validations[{index}]", each)
+            for index, each in enumerate(spec.validations)
+        ]
         self.annotations = [
-            (each.key, self._program(f"{path}[{index}].valueExpression", each.value_expression, "string", "null"))
+            (
+                each.key,
+                self._program(
+                    f"{path}[{index}].valueExpression", each.value_expression, "string", "null"
+                ),
+            )
             for index, each in enumerate(annotations)
         ]
-        self._environment = replace(self._environment, structs=True)  # for mutations alone, as in the API server
-        self.mutations = [self._mutation(f"spec.mutations[{index}]", each) for index, each in enumerate(spec.mutations)]
+        self._environment = replace(
+            self._environment, structs=True
+        )  # for mutations alone, as in the API server
+        self.mutations = [
+            self._mutation(f"spec.mutations[{index}]", each)
+            for index, each in enumerate(spec.mutations)
+        ]
         if self._faults or faults:
             raise FaultsError([*self._faults, *faults])
 
     def _program(self, path: str, source: str, *results: str) -> Program:
-        """Return the program of one expression. A fault is raised with the others, when all have been compiled."""
-        self._reads |= {name for name in ("oldObject", "request", "namespaceObject") if name in source}
+        """Return the program of one expression.
+
+        A fault is raised with the others, when all have been compiled.
+        """
+        self._reads |= {
+            name for name in ("oldObject", "request", "namespaceObject") if name in source
+        }
         try:
             return self._environment.compile(source, *results)
         except CompileError as error:
@@ -103,7 +146,9 @@ class Expressions:
     def _rule(self, path: str, validation: Validation) -> Rule:
         program, message = self._program(f"{path}.expression", validation.expression, "bool"), None
         if validation.message_expression is not None:
-            message = self._program(f"{path}.messageExpression", validation.message_expression, "string")
+            message = self._program(
+                f"{path}.messageExpression", validation.message_expression, "string"
+            )
         return Rule(validation, program, message, tuple(sorted(self._fields_of(program))))
 
     def _fields_of(self, program: Program) -> set[Steps]:
@@ -118,10 +163,14 @@ class Expressions:
         expression = mutation.json_patch if is_patch else mutation.apply_configuration
         path = f"{path}.{'jsonPatch' if is_patch else 'applyConfiguration'}"
         if expression is None or (mutation.json_patch and mutation.apply_configuration):
-            self._faults.append((path, f"patchType {mutation.patch_type} needs this, and nothing else"))
+            self._faults.append(
+                (path, f"patchType {mutation.patch_type} needs this, and nothing else")
+            )
             return mutation.patch_type, self._program(path, "null")
         result = "list(JSONPatch)" if is_patch else "Object"
-        return mutation.patch_type, self._program(f"{path}.expression", expression.expression, result)
+        return mutation.patch_type, self._program(
+            f"{path}.expression", expression.expression, result
+        )
 
     @property
     def needs(self) -> frozenset[str]:
@@ -129,20 +178,27 @@ class Expressions:
         return frozenset({NAMESPACE} if "namespaceObject" in self._reads else ())
 
     def values(self, request: Request, params: Any, object: Any) -> Frame:
-        """Return what to evaluate with, and a budget; `object` is the request's, or what mutations made of it."""
+        """Return what to evaluate with, and a budget.
+
+        `object` is the request's, or what mutations made of it.
+        """
         variables = Variables(self._variables)
         values = {
             "object": object,
             "oldObject": request.old_object if "oldObject" in self._reads else None,
             "request": admission_request(request) if "request" in self._reads else None,
             "params": params,
-            "namespaceObject": namespace_object(request) if "namespaceObject" in self._reads else None,
+            "namespaceObject": namespace_object(request)
+            if "namespaceObject" in self._reads
+            else None,
             "authorizer": AUTHORIZER,
             "variables": variables,
         }
         if self._is_of_tenant and request.budget is None:
             request.budget = [BUDGET]
-        variables.activation = self._environment.activation(values, request.budget if self._is_of_tenant else None)
+        variables.activation = self._environment.activation(
+            values, request.budget if self._is_of_tenant else None
+        )
         return variables.activation
 
     def apply(self, request: Request, params: Any) -> bool:
@@ -176,7 +232,10 @@ class Expressions:
             try:
                 program.evaluate(values)
             except CelError as error:
-                yield _failed(f"audit annotation {key}: expression '{program.source}' resulted in error: {error}")
+                yield _failed(
+                    f"audit annotation {key}: expression '{program.source}' resulted in error: "
+                    f"{error}"
+                )
 
     def annotated(self, request: Request, params: Any) -> Iterator[tuple[str, str]]:
         """Yield the audit annotations that have a value."""
@@ -194,7 +253,9 @@ class Expressions:
         object = request.value
         for sort, program in self.mutations:
             try:
-                object = changed(object, program.evaluate(self.values(request, params, object)), sort)
+                object = changed(
+                    object, program.evaluate(self.values(request, params, object)), sort
+                )
             except CelError as error:
                 raise RuleError(f"mutation '{program.source}' failed: {error}") from None
         yield from differences(request.value, object)
@@ -211,4 +272,6 @@ def _value(object: dict[str, Any], steps: Steps) -> Any:
 
 
 def _failed(text: str) -> Violation:
-    return Violation("", "", text, "", value=object())  # never the same as before: its value is equal to nothing
+    return Violation(
+        "", "", text, "", value=object()
+    )  # never the same as before: its value is equal to nothing

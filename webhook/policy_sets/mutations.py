@@ -1,8 +1,9 @@
 """What mutations in CEL make of an object: ApplyConfiguration and JSONPatch, as in MutatingAdmissionPolicy.
 
-An apply configuration is merged as server-side apply does: maps by their keys, lists whose items have a key by that
-key, sets by their items; every other list is replaced. The keys are those of the built-in kinds
-(`x-kubernetes-list-map-keys` of the API server's OpenAPI document); the lists of custom resources are replaced.
+An apply configuration is merged as server-side apply does: maps by their keys, lists whose items
+have a key by that key, sets by their items; every other list is replaced. The keys are those of the
+built-in kinds (`x-kubernetes-list-map-keys` of the API server's OpenAPI document); the lists of
+custom resources are replaced.
 """
 
 import copy
@@ -36,7 +37,10 @@ DEFAULTS = {"protocol": "TCP"}  # of fields that are part of a key
 
 
 def changed(object: dict[str, Any], value: Any, patch_type: str) -> dict[str, Any]:
-    """Return the object with what a mutation's expression returned. RuleError where it cannot be applied."""
+    """Return the object with what a mutation's expression returned.
+
+    RuleError where it cannot be applied.
+    """
     if patch_type != "JSONPatch":
         found: dict[str, Any] = merged(object, value)
         return found
@@ -48,15 +52,22 @@ def changed(object: dict[str, Any], value: Any, patch_type: str) -> dict[str, An
     for index, operation in enumerate(value):
         try:
             patched = jsonpatch.apply_patch(patched, [operation], in_place=True)
-        except (jsonpatch.JsonPatchException, jsonpatch.JsonPointerException):  # whose text may have the whole object
+        except (
+            jsonpatch.JsonPatchException,
+            jsonpatch.JsonPointerException,
+        ):  # whose text may have the whole object
             title = f"{operation['op']} {operation['path']}"
-            raise RuleError(f"operation {index} of the JSONPatch ({title}) cannot be applied to the object") from None
+            raise RuleError(
+                f"operation {index} of the JSONPatch ({title}) cannot be applied to the object"
+            ) from None
     if not isinstance(patched, dict):
         raise RuleError("the JSONPatch replaces the whole object by something else")
     return patched
 
 
-def differences(old: dict[str, Any], new: dict[str, Any], at: tuple[Step, ...] = ()) -> Iterator[Patch]:
+def differences(
+    old: dict[str, Any], new: dict[str, Any], at: tuple[Step, ...] = ()
+) -> Iterator[Patch]:
     """Yield the patches from one object to another: maps by their keys, anything else as a whole."""
     for key, value in new.items():
         found = old.get(key, UNSET)
@@ -78,7 +89,9 @@ def merged(old: Any, new: Any, field: str = "") -> Any:
     if field in SETS:
         return [*old, *(each for each in new if each not in old)]
     keys = LIST_KEYS.get(field)
-    if keys == LIST_KEYS["ports"] and any(isinstance(each, dict) and "port" in each for each in new):
+    if keys == LIST_KEYS["ports"] and any(
+        isinstance(each, dict) and "port" in each for each in new
+    ):
         keys = SERVICE_PORT
     if keys is None or not all(isinstance(each, dict) and keys[0] in each for each in (*old, *new)):
         return new

@@ -1,8 +1,9 @@
 """Policy objects are valid.
 
-Why: the author of an invalid policy learns of it at once, and not from a policy that is silently not in force. Always
-in force: it validates Gatewright's own kinds with the code that loads them. Objects in Gatewright's own namespace are
-never sent to the webhook; their status reports what is wrong.
+Why: the author of an invalid policy learns of it at once, and not from a policy that is silently
+not in force. Always in force: it validates Gatewright's own kinds with the code that loads them.
+Objects in Gatewright's own namespace are never sent to the webhook; their status reports what is
+wrong.
 
 Allowed: an existing policy with valid parameters.
 Denied:  `policy: replica-limit`; `params: {maximun: 3}`; a `kinds` that the policy does not judge.
@@ -25,10 +26,18 @@ def validate(request: Request, params: Params) -> Violations:
         for path, text in error.faults:
             rule = f"this {request.kind} would not be in force"
             yield Violation(
-                path or "spec", found=text, rule=rule, fix="correct it; `gatewright explain` lists the policies"
+                path or "spec",
+                found=text,
+                rule=rule,
+                fix="correct it; `gatewright explain` lists the policies",
             )
 
 
 POLICY = Policy(
-    "policy-objects", validate=validate, kinds=POLICY_KINDS, category="gatewright", severity="high", always=True
+    "policy-objects",
+    validate=validate,
+    kinds=POLICY_KINDS,
+    category="gatewright",
+    severity="high",
+    always=True,
 )

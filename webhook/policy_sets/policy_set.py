@@ -7,7 +7,13 @@ from typing import Any
 import orjson
 
 from config.api.match import Match as MatchSpec
-from config.api.policy import API_VERSION, AdmissionPolicySpec, PolicyDocument, PolicyExceptionSpec, PolicyMetadata
+from config.api.policy import (
+    API_VERSION,
+    AdmissionPolicySpec,
+    PolicyDocument,
+    PolicyExceptionSpec,
+    PolicyMetadata,
+)
 from config.documents import Document
 from config.faults import FaultsError, did_you_mean, parse
 from webhook.engine.bound import BoundPolicy
@@ -20,12 +26,17 @@ from webhook.policy_sets.admission_policies import native_policies
 
 Catalogue = Mapping[str, Policy]
 OF_ALL_NAMESPACES = frozenset(name for name, look_up in LOOK_UPS.items() if look_up.everywhere)
-MAX_POLICY_BYTES = 64 * 1024  # of one object as JSON, or a tenant's: compiling them takes well below a second
+MAX_POLICY_BYTES = (
+    64 * 1024
+)  # of one object as JSON, or a tenant's: compiling them takes well below a second
 KINDS = ("ClusterAdmissionPolicy", "AdmissionPolicy", "PolicyException")
 
 
 class PolicySetError(ValueError):
-    """A policy set that cannot be used; the text has a line for each fault: file, line, object, path, what is wrong."""
+    """A policy set that cannot be used.
+
+    The text has a line for each fault: file, line, object, path, what is wrong.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +49,15 @@ class PolicySet:
     def under(self, other: "PolicySet") -> "PolicySet":
         """Return both; a policy of the other replaces one of the same name here."""
         names = {(policy.namespace, policy.name) for policy in other.policies}
-        kept = tuple(policy for policy in self.policies if (policy.namespace, policy.name) not in names)
+        kept = tuple(
+            policy for policy in self.policies if (policy.namespace, policy.name) not in names
+        )
         return PolicySet(kept + other.policies, self.exceptions + other.exceptions)
 
 
-def read(documents: Iterable[Document], catalogue: Catalogue, kinds: Sequence[Kind] = ()) -> PolicySet:
+def read(
+    documents: Iterable[Document], catalogue: Catalogue, kinds: Sequence[Kind] = ()
+) -> PolicySet:
     """Return what the documents say. PolicySetError names all faults of all documents.
 
     `kinds` are those of what is judged that the table of kinds does not have.
@@ -60,7 +75,9 @@ def read(documents: Iterable[Document], catalogue: Catalogue, kinds: Sequence[Ki
             if isinstance(bound, BoundException):
                 exceptions.append((bound, document))
             elif (bound.namespace, bound.name) in policies:
-                raise FaultsError([("metadata.name", "duplicate name in this policy set; names are unique")])
+                raise FaultsError(
+                    [("metadata.name", "duplicate name in this policy set; names are unique")]
+                )
             else:
                 policies[bound.namespace, bound.name] = bound
         except FaultsError as error:
@@ -76,15 +93,21 @@ def read(documents: Iterable[Document], catalogue: Catalogue, kinds: Sequence[Ki
 
 
 def load(documents: Iterable[Document], catalogue: Catalogue) -> tuple[BoundPolicy, ...]:
-    """Return the policies that the documents put in force. PolicySetError names all faults of all documents."""
+    """Return the policies that the documents put in force.
+
+    PolicySetError names all faults of all documents.
+    """
     return in_force(read(documents, catalogue), catalogue)
 
 
-def in_force(policies: PolicySet, catalogue: Catalogue, home: str | None = None) -> tuple[BoundPolicy, ...]:
+def in_force(
+    policies: PolicySet, catalogue: Catalogue, home: str | None = None
+) -> tuple[BoundPolicy, ...]:
     """Return the policies with their exceptions, after those that are always in force unless the set names them.
 
-    An exception from a cluster policy counts only in the namespace `home`, or in a file without a namespace; a tenant's
-    policy is excepted from in its own namespace. What an exception says that does not fit its policy does not count.
+    An exception from a cluster policy counts only in the namespace `home`, or in a file without a
+    namespace; a tenant's policy is excepted from in its own namespace. What an exception says that
+    does not fit its policy does not count.
     """
     named = {policy.policy.name for policy in policies.policies if policy.namespace is None}
     always = [
@@ -104,13 +127,22 @@ def in_force(policies: PolicySet, catalogue: Catalogue, home: str | None = None)
 
 
 def bind(value: Any, catalogue: Catalogue) -> BoundPolicy | BoundException:
-    """Return one object of a policy set (decoded) as it comes into force. FaultsError names every fault."""
+    """Return one object of a policy set (decoded) as it comes into force.
+
+    FaultsError names every fault.
+    """
     if not isinstance(value, dict):
         raise FaultsError([("", "not an object")])
     if value.get("apiVersion") != API_VERSION or value.get("kind") not in KINDS:
-        found = f"{value['apiVersion']} {value['kind']}" if {"apiVersion", "kind"} <= value.keys() else "this"
+        found = (
+            f"{value['apiVersion']} {value['kind']}"
+            if {"apiVersion", "kind"} <= value.keys()
+            else "this"
+        )
         known = f"{', '.join(KINDS[:-1])} and {KINDS[-1]}"
-        raise FaultsError([("", f"a policy set contains {API_VERSION} {known} objects, not {found}")])
+        raise FaultsError(
+            [("", f"a policy set contains {API_VERSION} {known} objects, not {found}")]
+        )
     if (size := size_of(value)) > MAX_POLICY_BYTES:
         raise FaultsError([("", f"has {size:,} bytes; at most {MAX_POLICY_BYTES:,} are allowed")])
     document = parse(PolicyDocument, value)
@@ -122,7 +154,9 @@ def bind(value: Any, catalogue: Catalogue) -> BoundPolicy | BoundException:
     _check_sort(spec)
     rules = None
     if spec.policy is None or spec.match_conditions:
-        from webhook.policy_sets.rules import compile_rules  # with CEL: 40 modules, which most policy sets do without
+        from webhook.policy_sets.rules import (
+            compile_rules,
+        )  # with CEL: 40 modules, which most policy sets do without
 
         rules = compile_rules(spec, in_a_namespace)
     if rules is not None and rules.policy is not None:
@@ -159,11 +193,20 @@ def _check_sort(spec: AdmissionPolicySpec) -> None:
     """Refuse an object that says neither which built-in policy it means nor a rule, or more than one of these."""
     said = [name for name in ("policy", "validations", "mutations") if getattr(spec, name)]
     if not said:
-        raise FaultsError([("spec.policy", "missing; name a built-in policy, or give validations or mutations in CEL")])
+        raise FaultsError(
+            [
+                (
+                    "spec.policy",
+                    "missing; name a built-in policy, or give validations or mutations in CEL",
+                )
+            ]
+        )
     if len(said) > 1:
         raise FaultsError([(f"spec.{said[1]}", f"not beside `{said[0]}`; use one object for each")])
     if spec.variables and spec.policy:
-        raise FaultsError([("spec.variables", "not beside `policy`; a built-in policy reads no variables")])
+        raise FaultsError(
+            [("spec.variables", "not beside `policy`; a built-in policy reads no variables")]
+        )
 
 
 def document_of(stored: Mapping[str, Any]) -> dict[str, Any]:
@@ -177,11 +220,16 @@ def document_of(stored: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _policy(spec: AdmissionPolicySpec, catalogue: Catalogue, *, in_a_namespace: bool) -> Policy:
-    """Return the policy that is named, if it looks at what `match` names; a tenant's at nothing without a namespace."""
+    """Return the policy that is named, if it looks at what `match` names.
+
+    A tenant's at nothing without a namespace.
+    """
     assert spec.policy is not None
     policy = catalogue.get(spec.policy)
     if policy is None:
-        raise FaultsError([("spec.policy", f'no policy "{spec.policy}"{did_you_mean(spec.policy, catalogue)}')])
+        raise FaultsError(
+            [("spec.policy", f'no policy "{spec.policy}"{did_you_mean(spec.policy, catalogue)}')]
+        )
     targets = [target for target in policy.targets if target.kind.namespaced or not in_a_namespace]
     judged = {
         "kinds": {target.kind.kind for target in targets},
@@ -206,8 +254,13 @@ def _policy(spec: AdmissionPolicySpec, catalogue: Catalogue, *, in_a_namespace: 
 def _check_match(match: MatchSpec, policy: Policy, namespace: str | None) -> None:
     """Refuse a clause that matches nothing, for a tenant in its `namespace`: the policy would silently never apply."""
     targets = [target for target in policy.targets if target.kind.namespaced or namespace is None]
-    text = "matches nothing: the policy judges no request with these kinds, subresources, operations and namespaces"
-    nowhere = [index for index, clause in enumerate(match.any) if not can_match(clause, targets, namespace)]
+    text = (
+        "matches nothing: the policy judges no request with these kinds, subresources, operations "
+        "and namespaces"
+    )
+    nowhere = [
+        index for index, clause in enumerate(match.any) if not can_match(clause, targets, namespace)
+    ]
     if nowhere:
         raise FaultsError((f"spec.match.any[{index}]", text) for index in nowhere)
 
@@ -219,11 +272,18 @@ def _quoted(known: set[str]) -> set[str]:
 def _check_tenant(policy: Policy, params: Params, metadata: PolicyMetadata) -> None:
     """Refuse what a tenant's policy cannot be: somewhere else, one that changes objects, or that tells of others'."""
     if metadata.namespace is None:
-        raise FaultsError([("metadata.namespace", "missing; an AdmissionPolicy is in force in its own namespace")])
+        raise FaultsError(
+            [("metadata.namespace", "missing; an AdmissionPolicy is in force in its own namespace")]
+        )
     if policy.mutate is not None:
-        raise FaultsError([("spec.policy", f"{policy.name} changes objects; an AdmissionPolicy can only deny")])
+        raise FaultsError(
+            [("spec.policy", f"{policy.name} changes objects; an AdmissionPolicy can only deny")]
+        )
     if policy.needed(params) & OF_ALL_NAMESPACES:
-        text = f"{policy.name} looks at objects of all namespaces; an AdmissionPolicy knows those of its own"
+        text = (
+            f"{policy.name} looks at objects of all namespaces; an AdmissionPolicy knows those of "
+            "its own"
+        )
         raise FaultsError([("spec.policy", text)])
 
 

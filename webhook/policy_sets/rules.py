@@ -63,17 +63,29 @@ class RulePolicy(Policy):
     @property
     def documentation(self) -> str:
         """What outputs say of it: its rules are in its object."""
-        return "\n".join(["Rules in CEL, written in the policy object.", "", *(f"- {each}" for each in self.rules)])
+        return "\n".join(
+            [
+                "Rules in CEL, written in the policy object.",
+                "",
+                *(f"- {each}" for each in self.rules),
+            ]
+        )
 
 
-def rule_policy(spec: Spec, found: Expressions, resources: tuple[Target, ...], params_of: ParamsOf) -> RulePolicy:
+def rule_policy(
+    spec: Spec, found: Expressions, resources: tuple[Target, ...], params_of: ParamsOf
+) -> RulePolicy:
     """Return the policy of compiled expressions, which judge a request once with each of the values of `params`.
 
     `params_of` returns these from the request and the parameters of the policy object.
     """
 
-    def with_each(judge: Callable[[Request, Any], Iterable[Any]]) -> Callable[[Request, Any], Iterator[Any]]:
-        return lambda request, params: (each for value in params_of(request, params) for each in judge(request, value))
+    def with_each(
+        judge: Callable[[Request, Any], Iterable[Any]],
+    ) -> Callable[[Request, Any], Iterator[Any]]:
+        return lambda request, params: (
+            each for value in params_of(request, params) for each in judge(request, value)
+        )
 
     return RulePolicy(
         "rules in CEL",
@@ -101,7 +113,10 @@ def _listed(spec: Spec) -> Iterator[str]:
 
 
 def compile_rules(spec: AdmissionPolicySpec, in_a_namespace: bool) -> Rules:
-    """Compile the rules and conditions of a policy object. FaultsError names every fault with line and column."""
+    """Compile the rules and conditions of a policy object.
+
+    FaultsError names every fault with line and column.
+    """
     faults: list[tuple[str, str]] = []
     resources, match = resources_of(faults, spec, in_a_namespace)
     has_params = bool(spec.params) or spec.policy is not None

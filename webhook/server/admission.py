@@ -18,7 +18,15 @@ from webhook.server.answers import REVIEWED, Answer, Refusal
 from webhook.server.connection import CLIENT, IDLE, SERVER, Connection
 from webhook.server.decisions import fields_of, record
 from webhook.server.metrics import Metrics
-from webhook.server.requests import MAX_LIGHT_CONVERSION, RETRY, Route, body_of, is_light, route_of, size_of
+from webhook.server.requests import (
+    MAX_LIGHT_CONVERSION,
+    RETRY,
+    Route,
+    body_of,
+    is_light,
+    route_of,
+    size_of,
+)
 from webhook.server.shares import Shares
 from webhook.server.turns import Turns
 
@@ -68,7 +76,9 @@ class AdmissionHandler:
             connection.let_act(CLIENT)
         route = route_of(request.raw_path)
         if route is None:
-            return Refusal(404, "not found; reviews are sent to /validate, /mutate or /convert").answer()
+            return Refusal(
+                404, "not found; reviews are sent to /validate, /mutate or /convert"
+            ).answer()
         self._metrics.in_flight[route.hook] += 1
         started = time.perf_counter()
         deadline = started + route.seconds  # the API server counts from here too
@@ -84,14 +94,19 @@ class AdmissionHandler:
             body = await body_of(request)
             connection.let_act(SERVER)
             started = time.perf_counter()
-            await self._turns.wait(connection.address, deadline)  # before the body is decoded, which takes memory
+            await self._turns.wait(
+                connection.address, deadline
+            )  # before the body is decoded, which takes memory
             if route.hook == "convert":
                 is_short = len(body) <= MAX_LIGHT_CONVERSION
-                reviewed = await self._turns.run(connection.address, deadline, _converted, body, is_short=is_short)
+                reviewed = await self._turns.run(
+                    connection.address, deadline, _converted, body, is_short=is_short
+                )
             else:
                 reviewed = await self._review(route, body, connection.address, started, deadline)
             if time.perf_counter() > deadline:
-                raise TimeoutError  # the API server may have given up, and must never take this answer for a timely one
+                # the API server may have given up, and must never take this answer for a timely one
+                raise TimeoutError
             answer, status = Answer(reviewed, REVIEWED), 200
         except review.NotAReviewError as error:
             answer, status = Refusal(400, str(error)).answer(), 400
@@ -108,8 +123,13 @@ class AdmissionHandler:
             self._metrics.requests(route.hook, str(status)).inc()
         return answer
 
-    async def _review(self, route: Route, body: bytes, address: str, started: float, deadline: float) -> bytes:
-        """Answer a review. A large one is judged beside the event loop, which answers other requests meanwhile."""
+    async def _review(
+        self, route: Route, body: bytes, address: str, started: float, deadline: float
+    ) -> bytes:
+        """Answer a review.
+
+        A large one is judged beside the event loop, which answers other requests meanwhile.
+        """
         engine = self._policies.engine
         if engine is None:
             raise Refusal(503, "the policies are not loaded yet", RETRY)
@@ -121,7 +141,9 @@ class AdmissionHandler:
                 return review.allow(about)
             looked_up = review.NOTHING
             if needs := engine.needs(about, mutating=is_mutating):
-                looked_up = await self._looked_up(about, needs, min(LOOK_UP_SECONDS, route.seconds / 2))
+                looked_up = await self._looked_up(
+                    about, needs, min(LOOK_UP_SECONDS, route.seconds / 2)
+                )
             judge = engine.mutate if is_mutating else engine.validate
             is_short = is_light(body) and about.namespace not in engine.slow_namespaces
             verdict, answer = await self._turns.run(
@@ -131,19 +153,29 @@ class AdmissionHandler:
                 judge,
                 about,
                 looked_up,
-                is_short=is_short and about.group != POLICY_GROUP,  # compiling a policy is long, however small it is
+                is_short=is_short
+                and about.group != POLICY_GROUP,  # compiling a policy is long, however small it is
             )
         except review.MalformedRequestError as error:
             self._metrics.reviews(route.hook, "other", "malformed").inc()
-            log.info("malformed request denied: %s", error, extra={"fields": {"uid": error.uid, "webhook": route.hook}})
+            log.info(
+                "malformed request denied: %s",
+                error,
+                extra={"fields": {"uid": error.uid, "webhook": route.hook}},
+            )
             return review.deny_malformed(error)
         record(self._metrics, route.hook, about, verdict, time.perf_counter() - started)
         if self._record_review is not None and not is_mutating:
             self._record_review(body)
         return answer
 
-    async def _looked_up(self, about: Attributes, needs: frozenset[str], seconds: float) -> Mapping[str, Any]:
-        """Look up what the policies need. What is missing in the end, the engine makes an error of."""
+    async def _looked_up(
+        self, about: Attributes, needs: frozenset[str], seconds: float
+    ) -> Mapping[str, Any]:
+        """Look up what the policies need.
+
+        What is missing in the end, the engine makes an error of.
+        """
         found: dict[str, Any] = {}
         deadline = None
         for name in needs & self._look_ups.keys():
@@ -156,7 +188,9 @@ class AdmissionHandler:
                 found[name] = answer
             except (ApiError, TimeoutError) as error:
                 reason = str(error) or "no answer in time"
-                log.warning("%s: look-up failed: %s", name, reason, extra={"fields": fields_of(about)})
+                log.warning(
+                    "%s: look-up failed: %s", name, reason, extra={"fields": fields_of(about)}
+                )
         return found
 
 
@@ -173,5 +207,6 @@ def _judged(
     request = review.request(about, looked_up)
     verdict = judge(request)
     answer = review.answer(request, verdict)
-    request.forget()  # its records refer to it: it would stay in memory until the garbage collector finds it
+    # its records refer to it: it would stay in memory until the garbage collector finds it
+    request.forget()
     return verdict, answer

@@ -10,7 +10,9 @@ if TYPE_CHECKING:
     from webhook.server.connection import Connection
 
 NO_HEADERS: Mapping[str, str] = {}
-PIECE = 16 * 1024  # bytes in one write: the TLS buffer of a connection stays as large as the largest; a TLS record
+PIECE = (
+    16 * 1024
+)  # bytes in one write: the TLS buffer of a connection stays as large as the largest; a TLS record
 JSON = "application/json"
 TEXT = "text/plain; charset=utf-8"
 
@@ -54,7 +56,7 @@ class Answer(web.StreamResponse):
         """Do nothing: `prepare` has sent all of it."""
 
 
-class Refusal(Exception):  # noqa: N818  an answer to the client, not an error of the server
+class Refusal(Exception):  # noqa: N818
     """A request that gets no review: the HTTP status and the reason."""
 
     def __init__(self, status: int, text: str, headers: Mapping[str, str] = NO_HEADERS) -> None:
@@ -63,7 +65,10 @@ class Refusal(Exception):  # noqa: N818  an answer to the client, not an error o
         self.headers = headers
 
     def answer(self) -> Answer:
-        """Return the refusal as one line of text. The connection ends unless the whole request was read."""
+        """Return the refusal as one line of text.
+
+        The connection ends unless the whole request was read.
+        """
         return Answer(f"{self}\n".encode(), head_of(self.status, TEXT, self.headers))
 
 

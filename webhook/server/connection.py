@@ -11,15 +11,22 @@ from webhook.server.answers import Refusal
 if TYPE_CHECKING:
     from webhook.server.connections import Connections
 
-KEEP_ALIVE_SECONDS = 120.0  # the API server closes an idle connection after 90 s; the server must not be first
-LINGER_SECONDS = 1.0  # the rest of a refused body is read and dropped for so long, so that the refusal arrives
+KEEP_ALIVE_SECONDS = (
+    120.0  # the API server closes an idle connection after 90 s; the server must not be first
+)
+LINGER_SECONDS = (
+    1.0  # the rest of a refused body is read and dropped for so long, so that the refusal arrives
+)
 FIRST_READ = 16 * 1024  # bytes that are parsed before the head is judged; no head may be longer
-SMALL_READ = 4 * 1024  # bytes of a request that came at once; less is a rest, or a client that sends tiny pieces
+SMALL_READ = (
+    4 * 1024
+)  # bytes of a request that came at once; less is a rest, or a client that sends tiny pieces
 FREE_SMALL_READS = 8  # of one request
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.01, 1.0  # seconds
 
-# Who acts, in the order in which connections make room for new ones: neither side before the first request; the client,
-# which sends a request or reads an answer; neither side between two requests, or after the last one; the server.
+# Who acts, in the order in which connections make room for new ones: neither side before the first
+# request; the client, which sends a request or reads an answer; neither side between two requests,
+# or after the last one; the server.
 UNUSED, CLIENT, IDLE, ENDED, SERVER = range(5)
 
 log = logging.getLogger("gatewright.webhook")
@@ -47,16 +54,21 @@ class Connection(web.RequestHandler):
         self.let_act(UNUSED)
 
     def data_received(self, data: bytes) -> None:
-        """Start the clock of a request at its first byte; read a client that sends tiny pieces ever less often.
+        """Start the clock of a request at its first byte.
 
-        What has come meanwhile is read at once, so a client that has more to send is not slowed down.
+        Read a client that sends tiny pieces ever less often.
+
+        What has come meanwhile is read at once, so a client that has more to send is not slowed
+        down.
         """
         if self.acts == ENDED:
             return
         if self.acts in (UNUSED, IDLE):
             self.let_act(CLIENT)
             self.small_reads = 0
-        elif 0 < len(data) < SMALL_READ and self.transport is not None:  # aiohttp reads on with no data
+        elif (
+            0 < len(data) < SMALL_READ and self.transport is not None
+        ):  # aiohttp reads on with no data
             self.small_reads += 1
             if self.small_reads > FREE_SMALL_READS:
                 self.transport.pause_reading()
@@ -103,13 +115,18 @@ class Connection(web.RequestHandler):
         self.unread = b""
 
     def handle_error(
-        self, request: web.BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
     ) -> web.StreamResponse:
         """Answer a request that is not HTTP, or that met an internal error, in one line and close the connection."""
         if status == 500:
             log.error("error while answering a request", exc_info=exc)
         if exc is not None:
-            exc.__traceback__ = None  # its frames refer to the exception: the connection would wait for the collector
+            # its frames refer to the exception: the connection would wait for the collector
+            exc.__traceback__ = None
         text = "internal error" if status == 500 else "not an HTTP/1.1 request that can be answered"
         answer = Refusal(status, text).answer()
         answer.force_close()

@@ -25,8 +25,9 @@ log = logging.getLogger("gatewright.webhook")
 class ServerConfig:
     """Where and how to listen, and the limits of connections.
 
-    At its end the server goes on for `linger_seconds`, until no endpoint leads to it any more, and then until all
-    connections have ended, each with its next answer; after `grace_seconds` it closes those that are idle.
+    At its end the server goes on for `linger_seconds`, until no endpoint leads to it any more, and
+    then until all connections have ended, each with its next answer; after `grace_seconds` it
+    closes those that are idle.
     """
 
     host: str | None = None
@@ -39,14 +40,22 @@ class ServerConfig:
     most_connections: int = 1000
     """About 45 kB each. An API server keeps 25, and opens one more for each call beyond."""
     idle_seconds: float = 5.0
-    """Beyond the share of its address, a connection that has been idle for longer makes room for a new one."""
+    (
+        """Beyond the share of its address, a connection that has been idle for longer makes room for "
+    "a new one."""
+    )
 
 
 class Connections(web.Server):
     """All connections, limited in number, by address, and in waiting time."""
 
     def __init__(
-        self, handler: Any, config: ServerConfig, context: ssl.SSLContext, metrics: Metrics, listener: socket.socket
+        self,
+        handler: Any,
+        config: ServerConfig,
+        context: ssl.SSLContext,
+        metrics: Metrics,
+        listener: socket.socket,
     ) -> None:
         super().__init__(handler)
         self.config = config
@@ -77,7 +86,10 @@ class Connections(web.Server):
                     client.close()
 
     def _has_room(self, address: str) -> bool:
-        """Return whether one more connection may begin. Beyond its share, an address loses an idle one for it."""
+        """Return whether one more connection may begin.
+
+        Beyond its share, an address loses an idle one for it.
+        """
         if self._shares.has_room(address, 1):
             return True
         self._metrics.connections_cut.labels("too-many").inc()
@@ -102,7 +114,9 @@ class Connections(web.Server):
         except OSError:  # it sent no TLS that fits, or left
             self._forget(connection)
 
-    def connection_lost(self, handler: web.RequestHandler, exc: BaseException | None = None) -> None:
+    def connection_lost(
+        self, handler: web.RequestHandler, exc: BaseException | None = None
+    ) -> None:
         """Forget a connection."""
         super().connection_lost(handler, exc)
         self._forget(cast("Connection", handler))
@@ -125,7 +139,10 @@ class Connections(web.Server):
                 connection.abort()
 
     async def drain(self) -> None:
-        """End each connection with its next answer; return when none is left, or after the grace period."""
+        """End each connection with its next answer.
+
+        Return when none is left, or after the grace period.
+        """
         self.is_draining = True
         with suppress(TimeoutError):
             async with asyncio.timeout(self.config.grace_seconds):

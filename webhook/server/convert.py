@@ -1,7 +1,7 @@
 """ConversionReview (apiextensions.k8s.io/v1): objects of one version in, the same objects of another out.
 
-Pure, and without policies: it answers before they are loaded. One object that cannot be converted fails the review, as
-the API server asks for all or nothing, and the message names it.
+Pure, and without policies: it answers before they are loaded. One object that cannot be converted
+fails the review, as the API server asks for all or nothing, and the message names it.
 """
 
 from collections.abc import Iterator
@@ -25,7 +25,10 @@ CONVERSION = Review[_ConversionRequest]
 
 
 def answer(body: bytes) -> tuple[bytes, str]:
-    """Return the answer to a ConversionReview, and what went wrong; NotAReviewError where it cannot be answered."""
+    """Return the answer to a ConversionReview, and what went wrong.
+
+    NotAReviewError where it cannot be answered.
+    """
     try:
         asked = decoded(body, CONVERSION, API_VERSION, KIND)
         uid = asked.uid

@@ -10,7 +10,9 @@ from webhook.server.metrics import Metrics
 log = logging.getLogger("gatewright.webhook")
 
 
-def record(metrics: Metrics, hook: str, attributes: Attributes, verdict: Verdict, seconds: float) -> None:
+def record(
+    metrics: Metrics, hook: str, attributes: Attributes, verdict: Verdict, seconds: float
+) -> None:
     """Record the verdict of one review."""
     findings = {} if verdict.is_plain else _findings(verdict)
     decision = _decision(verdict, findings)
@@ -19,7 +21,11 @@ def record(metrics: Metrics, hook: str, attributes: Attributes, verdict: Verdict
         return
     for policy_and_finding in findings.items():
         metrics.findings(*policy_and_finding).inc()
-    fields = fields_of(attributes) | {"webhook": hook, "policies": findings, "ms": round(seconds * 1000, 2)}
+    fields = fields_of(attributes) | {
+        "webhook": hook,
+        "policies": findings,
+        "ms": round(seconds * 1000, 2),
+    }
     log.info(decision, extra={"fields": fields})
 
 
@@ -48,7 +54,9 @@ def _decision(verdict: Verdict, findings: Mapping[str, str]) -> str:
 
 def _findings(verdict: Verdict) -> dict[str, str]:
     """Return what each policy found."""
-    return {outcome.policy: finding for outcome in verdict.outcomes if (finding := _finding(outcome))}
+    return {
+        outcome.policy: finding for outcome in verdict.outcomes if (finding := _finding(outcome))
+    }
 
 
 def _finding(outcome: Outcome) -> str | None:

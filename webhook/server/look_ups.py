@@ -36,7 +36,15 @@ OURS = tuple(
     if about.scale is not None and about.storage
 )
 POD = Resource("", "v1", "pods", "Pod")  # whose labels select exec, attach and the like
-RESOURCES = (LIMIT_RANGE, SERVICE, BUDGET, INGRESS, POD, *WORKLOADS, *OURS)  # what the webhook must be allowed to read
+RESOURCES = (
+    LIMIT_RANGE,
+    SERVICE,
+    BUDGET,
+    INGRESS,
+    POD,
+    *WORKLOADS,
+    *OURS,
+)  # what the webhook must be allowed to read
 
 BY_NAMESPACE = "namespace"
 A_MOMENT = 10.0  # seconds; a CRD takes longer to be installed
@@ -47,13 +55,17 @@ Object = dict[str, Any]
 class LookUps:
     """Looks things up for one API server; `run` keeps the watches that were begun."""
 
-    def __init__(self, client: Client, scaled: Iterable[Resource] = (), optional: Iterable[Resource] = ()) -> None:
+    def __init__(
+        self, client: Client, scaled: Iterable[Resource] = (), optional: Iterable[Resource] = ()
+    ) -> None:
         """Know what else than built-in kinds and ours has a /scale, and what the API server may be without."""
         self._client = client
         self._optional = tuple(optional)
         self._served: Served = frozenset[ResourceKey]()
         self._ask_again = 0.0
-        self._parents = {(each.group, each.plural): each for each in (POD, SERVICE, *WORKLOADS, *OURS, *scaled)}
+        self._parents = {
+            (each.group, each.plural): each for each in (POD, SERVICE, *WORKLOADS, *OURS, *scaled)
+        }
         self._stores: dict[Resource, Store] = {}
         self._begun: asyncio.Queue[Store] = asyncio.Queue()
         self._namespaces = self._store(NAMESPACES)
@@ -73,8 +85,13 @@ class LookUps:
                 watch = Watch(self._client, store.resource, store)
                 group.create_task(watch.run(), name=f"watch {store.resource.plural}")
 
-    def namespace_labels(self, about: Attributes) -> Mapping[str, str] | Coroutine[Any, Any, Mapping[str, str]]:
-        """Return the labels of a request's namespace; ApiError where the API server does not answer."""
+    def namespace_labels(
+        self, about: Attributes
+    ) -> Mapping[str, str] | Coroutine[Any, Any, Mapping[str, str]]:
+        """Return the labels of a request's namespace.
+
+        ApiError where the API server does not answer.
+        """
         if not about.namespace:
             return {}
         entry = self._namespaces.entry(about.namespace)
@@ -91,7 +108,9 @@ class LookUps:
         return self._client.get(NAMESPACES, about.namespace) if entry is None else entry.object
 
     async def parent(self, about: Attributes) -> Object:
-        """Return the object that a subresource such as /scale or exec belongs to; nothing where it is about none.
+        """Return the object that a subresource such as /scale or exec belongs to.
+
+        Nothing where it is about none.
 
         ApiError where objects of its kind are not read.
         """
@@ -109,7 +128,9 @@ class LookUps:
         """Return which of the optional resources the API server has, as it answered in the last moments."""
         if time.monotonic() >= self._ask_again:
             answers = await asyncio.gather(*map(self._client.serves, self._optional))
-            found = (each for each, is_served in zip(self._optional, answers, strict=True) if is_served)
+            found = (
+                each for each, is_served in zip(self._optional, answers, strict=True) if is_served
+            )
             self._served = frozenset((each.group, each.plural) for each in found)
             self._ask_again = time.monotonic() + A_MOMENT
         return self._served

@@ -12,14 +12,17 @@ HOOKS = ("validate", "mutate", "convert")  # values of the label "webhook"
 class Metrics:
     """The collectors of the webhook; the names of the first ones are those of controller-runtime.
 
-    Those of a review are cached by the values of their labels: `labels()` costs several times what counting does.
+    Those of a review are cached by the values of their labels: `labels()` costs several times what
+    counting does.
     """
 
     def __init__(self, registry: CollectorRegistry) -> None:
         counter, gauge = partial(Counter, registry=registry), partial(Gauge, registry=registry)
         self.requests = cache(
             counter(
-                "controller_runtime_webhook_requests", "Admission requests by HTTP status code.", ["webhook", "code"]
+                "controller_runtime_webhook_requests",
+                "Admission requests by HTTP status code.",
+                ["webhook", "code"],
             ).labels
         )
         self.latency = cache(
@@ -33,16 +36,22 @@ class Metrics:
         )
         self.in_flight: Count[str] = Count()
         in_flight = gauge(
-            "controller_runtime_webhook_requests_in_flight", "Admission requests being served now.", ["webhook"]
+            "controller_runtime_webhook_requests_in_flight",
+            "Admission requests being served now.",
+            ["webhook"],
         )
         for hook in HOOKS:
             in_flight.labels(hook).set_function(partial(self.in_flight.__getitem__, hook))
-        self.certificate_reads = counter("certwatcher_read_certificate", "Readings of the serving certificate.")
+        self.certificate_reads = counter(
+            "certwatcher_read_certificate", "Readings of the serving certificate."
+        )
         self.certificate_errors = counter(
-            "certwatcher_read_certificate_errors", "Readings of the serving certificate that gave no usable pair."
+            "certwatcher_read_certificate_errors",
+            "Readings of the serving certificate that gave no usable pair.",
         )
         self.certificate_expiry = gauge(
-            "gatewright_serving_certificate_expiry_timestamp_seconds", "When the certificate being served expires."
+            "gatewright_serving_certificate_expiry_timestamp_seconds",
+            "When the certificate being served expires.",
         )
         self.reviews = cache(
             counter(
@@ -64,7 +73,9 @@ class Metrics:
             "Changed policy sets that could not be used; the set before stayed in force.",
         )
         self.policy_generation = gauge(
-            "gatewright_policy_generation", "Generation of each policy object that is in force here.", ["kind", "name"]
+            "gatewright_policy_generation",
+            "Generation of each policy object that is in force here.",
+            ["kind", "name"],
         )
         self.connections = gauge("gatewright_webhook_connections", "Open connections.")
         self.connections_cut = counter(

@@ -32,7 +32,10 @@ class Policies:
         objects: PolicyObjects,
         metrics: Metrics,
     ) -> None:
-        """Read the files at `paths`. What is wrong with them `read` and `build` raise as ValueError or OSError."""
+        """Read the files at `paths`.
+
+        What is wrong with them `read` and `build` raise as ValueError or OSError.
+        """
         self.engine: Engine | None = None
         self.objects = objects
         self._read = read
@@ -47,7 +50,10 @@ class Policies:
         objects.subscribe(self._changed.set)
 
     def refresh(self) -> None:
-        """Build an engine if the policies changed; log what is wrong with them and keep what is in force."""
+        """Build an engine if the policies changed.
+
+        Log what is wrong with them and keep what is in force.
+        """
         self._changed.clear()  # what changes from now on is for the next time
         if not self.objects.are_known:
             self._problem = "policy objects of the cluster: not read yet"
@@ -69,7 +75,9 @@ class Policies:
             self._metrics.policies.set(len(self.engine.policies))
             log.info("policies in force", extra={"fields": {"policies": len(self.engine.policies)}})
 
-    async def follow(self, on_change: Callable[[], None] = lambda: None, seconds: float = POLL_SECONDS) -> Never:
+    async def follow(
+        self, on_change: Callable[[], None] = lambda: None, seconds: float = POLL_SECONDS
+    ) -> Never:
         """Refresh beside the event loop: at once when an object changes, and now and then for the files.
 
         `on_change` is called after each new engine.
@@ -80,7 +88,9 @@ class Policies:
             if self.engine is not before:
                 on_change()
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._changed.wait(), seconds if self.engine else min(seconds, START_SECONDS))
+                await asyncio.wait_for(
+                    self._changed.wait(), seconds if self.engine else min(seconds, START_SECONDS)
+                )
 
     def ready(self) -> str | None:
         """Say why nothing can be judged, or None."""

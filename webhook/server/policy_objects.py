@@ -1,7 +1,7 @@
 """The policy objects of the cluster: the last good version of each, however many bad ones follow.
 
-An object that conflicts with what is in force already is not good either, nor is a tenant's policy for which its
-namespace has no room; it is tried again when others change.
+An object that conflicts with what is in force already is not good either, nor is a tenant's policy
+for which its namespace has no room; it is tried again when others change.
 """
 
 import logging
@@ -16,12 +16,21 @@ from kube.store import Entry, Store
 from webhook.engine import BoundPolicy
 from webhook.engine.conflicts import ConflictingPoliciesError
 from webhook.engine.exceptions import BoundException
-from webhook.policy_sets.policy_set import MAX_POLICY_BYTES, Catalogue, PolicySet, bind, document_of, size_of
+from webhook.policy_sets.policy_set import (
+    MAX_POLICY_BYTES,
+    Catalogue,
+    PolicySet,
+    bind,
+    document_of,
+    size_of,
+)
 from webhook.server.metrics import Metrics
 
 RESOURCES = tuple(
     Resource(about.group, about.version, about.plural, about.kind, about.namespaced)
-    for about in (kind.definition for kind in (ClusterAdmissionPolicy, AdmissionPolicy, PolicyException))
+    for about in (
+        kind.definition for kind in (ClusterAdmissionPolicy, AdmissionPolicy, PolicyException)
+    )
 )
 
 _, TENANTS, EXCEPTION = RESOURCES
@@ -42,7 +51,9 @@ class PolicyObjects:
         self._stores = tuple(stores)
         self._catalogue = catalogue
         self._metrics = metrics
-        self._versions: dict[Id, tuple[str, int]] = {}  # that were compiled, good or not: uid and generation
+        self._versions: dict[
+            Id, tuple[str, int]
+        ] = {}  # that were compiled, good or not: uid and generation
         self._good: dict[Id, BoundPolicy | BoundException] = {}
         self._sizes = Counter[str]()  # bytes of the tenants' policies that are good, by namespace
         self.problems: dict[Id, Exception] = {}
@@ -61,10 +72,14 @@ class PolicyObjects:
     def compile(self, check: Callable[[PolicySet], object]) -> bool:
         """Compile what has changed, but for the status; return whether anything has.
 
-        `check` raises ConflictingPoliciesError for a set with conflicts. It may take seconds, so this is called beside
-        the event loop, and by one caller at a time.
+        `check` raises ConflictingPoliciesError for a set with conflicts. It may take seconds, so
+        this is called beside the event loop, and by one caller at a time.
         """
-        stored = {(each.resource, key): entry for each in self._stores for key, entry in each.entries().items()}
+        stored = {
+            (each.resource, key): entry
+            for each in self._stores
+            for key, entry in each.entries().items()
+        }
         versions = {id: (entry.uid, entry.generation) for id, entry in stored.items()}
         changed = [id for id, version in versions.items() if self._versions.get(id) != version]
         gone = self._versions.keys() - versions.keys()
@@ -90,7 +105,11 @@ class PolicyObjects:
         return str(self.problems[id]) if id in self._conflicting() else None
 
     def _conflicting(self) -> list[Id]:
-        return [id for id, problem in self.problems.items() if isinstance(problem, ConflictingPoliciesError)]
+        return [
+            id
+            for id, problem in self.problems.items()
+            if isinstance(problem, ConflictingPoliciesError)
+        ]
 
     def _put_in_force(self, id: Id, entry: Entry, check: Callable[[PolicySet], object]) -> None:
         """Put an object in force if it is good, or else remember what is wrong with it."""
@@ -103,7 +122,11 @@ class PolicyObjects:
                 check(_policy_set(self._good | {id: made}))
         except (FaultsError, ConflictingPoliciesError) as error:
             if str(self.problems.get(id)) != str(error):
-                kept = "its last good version stays in force" if id in self._good else "it is not in force"
+                kept = (
+                    "its last good version stays in force"
+                    if id in self._good
+                    else "it is not in force"
+                )
                 log.warning("%s %s cannot be used, %s: %s", resource.kind, key, kept, error)
             self.problems[id] = error.with_traceback(None)
             return
@@ -116,13 +139,22 @@ class PolicyObjects:
         if id[0] != TENANTS:
             return
         namespace, old = document["metadata"]["namespace"], self._good.get(id)
-        size = self._sizes[namespace] + size_of(document) - (old.size if isinstance(old, BoundPolicy) else 0)
+        size = (
+            self._sizes[namespace]
+            + size_of(document)
+            - (old.size if isinstance(old, BoundPolicy) else 0)
+        )
         if size > MAX_POLICY_BYTES:
-            text = f"the AdmissionPolicies of namespace {namespace} would have {size:,} bytes together"
+            text = (
+                f"the AdmissionPolicies of namespace {namespace} would have {size:,} bytes together"
+            )
             raise NoRoomError(f"{text}; at most {MAX_POLICY_BYTES:,} are in force")
 
     def _replace(self, id: Id, made: BoundPolicy | BoundException | None) -> bool:
-        """Put an object in force in place of its last good version, or nothing; return whether there was one."""
+        """Put an object in force in place of its last good version, or nothing.
+
+        Return whether there was one.
+        """
         old = self._good.pop(id, None)
         if made is not None:
             self._good[id] = made

@@ -22,16 +22,24 @@ class Recorder:
     """Appends reviews to one file."""
 
     def __init__(self, path: Path, share: float, draw: Callable[[], float] = random.random) -> None:
-        """Take the file, and which share of the reviews is recorded (0 to 1). DocumentError where it cannot be."""
+        """Take the file, and which share of the reviews is recorded (0 to 1).
+
+        DocumentError where it cannot be.
+        """
         self._path, self._share, self._draw = path, share, draw
         try:
             with path.open("ab") as file:
                 self._size = file.tell()
         except OSError as error:
-            raise DocumentError(f"{path}: reviews cannot be recorded there: {error.strerror or error}") from None
+            raise DocumentError(
+                f"{path}: reviews cannot be recorded there: {error.strerror or error}"
+            ) from None
 
     def record(self, body: bytes) -> None:
-        """Record the body of a review that was judged, if its turn comes; a failure is logged and ends recording."""
+        """Record the body of a review that was judged, if its turn comes.
+
+        A failure is logged and ends recording.
+        """
         if self._share <= 0 or self._draw() >= self._share:
             return
         line = redacted(body)
@@ -42,15 +50,17 @@ class Recorder:
             with self._path.open("ab") as file:
                 file.write(line)
         except OSError as error:
-            log.warning("no more reviews are recorded in %s: %s", self._path, error.strerror or error)
+            log.warning(
+                "no more reviews are recorded in %s: %s", self._path, error.strerror or error
+            )
             self._share = 0
 
 
 def redacted(body: bytes) -> bytes:
     """Return a review as one line without values of Secrets, ConfigMaps and environment variables.
 
-    Keys and names stay, since policies judge them; managedFields, the last applied configuration and what else is known
-    of the user go.
+    Keys and names stay, since policies judge them; managedFields, the last applied configuration
+    and what else is known of the user go.
     """
     review = orjson.loads(body)
     request = review["request"]
@@ -76,7 +86,13 @@ def _redact(object: dict[str, Any]) -> None:
 
 def _redact_env(value: Any) -> None:
     """Redact the values of environment variables, wherever they are."""
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    items = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
     for key, item in items:
         if key != "env" or not isinstance(item, list):
             _redact_env(item)

@@ -16,9 +16,13 @@ MAX_SECONDS = 30.0  # the highest timeoutSeconds
 DEADLINE_SHARE = 0.9  # the rest of the time is for the way back
 TIMEOUT = re.compile(r"[?&]timeout=(\d{1,6}(?:\.\d{1,9})?)s(?:&|$)")
 
-MAX_BODY = 8 * 1024 * 1024  # bytes: object and oldObject at the API server's own limit of 3 MiB each, and some more
+MAX_BODY = (
+    8 * 1024 * 1024
+)  # bytes: object and oldObject at the API server's own limit of 3 MiB each, and some more
 MAX_LIGHT_BODY = 256 * 1024  # bytes; one long text costs as much as many values
-MAX_LIGHT_OBJECTS = 250  # each may be a container: with all policies in force, up to 25 ms of judging
+MAX_LIGHT_OBJECTS = (
+    250  # each may be a container: with all policies in force, up to 25 ms of judging
+)
 MAX_LIGHT_VALUES = 3000  # about 20 ms of judging
 SHORTEST_TEXT = len(b'"",')
 MAX_LIGHT_CONVERSION = 64 * 1024  # bytes
@@ -36,7 +40,10 @@ class Route(NamedTuple):
 
 @lru_cache(maxsize=256)
 def route_of(raw_path: str) -> Route | None:
-    """Return the route of a path: /validate, /mutate or /convert, or one followed by -<anything>; None for others."""
+    """Return the route of a path: /validate, /mutate or /convert, or one followed by -<anything>.
+
+    None for others.
+    """
     path = raw_path.partition("?")[0]
     prefix, dash, rest = path.partition("-")
     hook = HOOK_OF.get(prefix) if "/" not in rest and (rest or not dash) else None
@@ -51,7 +58,10 @@ def _seconds(raw_path: str) -> float:
 
 
 async def body_of(request: web.BaseRequest) -> bytes:
-    """Return the body of a request once all of it is here; a Refusal where the client leaves before."""
+    """Return the body of a request once all of it is here.
+
+    A Refusal where the client leaves before.
+    """
     try:
         return await request.content.read()
     except (ConnectionError, RequestPayloadError) as error:
@@ -82,13 +92,18 @@ def size_of(request: web.BaseRequest) -> int:
 def is_light(body: bytes) -> bool:
     """Whether a review is judged on the event loop: its cost is bounded by its size, its objects and its values.
 
-    Any other is judged beside the loop. A Refusal where it would take too much memory when it is decoded.
+    Any other is judged beside the loop. A Refusal where it would take too much memory when it is
+    decoded.
     """
     if len(body) <= MAX_LIGHT_BODY:
         objects = _count(body, b"{")
         if objects > MAX_LIGHT_OBJECTS:
-            objects -= body.count(b":{")  # such as those of managedFields, since containers are items of a list
-        has_few_values = len(body) <= SHORTEST_TEXT * MAX_LIGHT_VALUES or _count(body, b",") <= MAX_LIGHT_VALUES
+            objects -= body.count(
+                b":{"
+            )  # such as those of managedFields, since containers are items of a list
+        has_few_values = (
+            len(body) <= SHORTEST_TEXT * MAX_LIGHT_VALUES or _count(body, b",") <= MAX_LIGHT_VALUES
+        )
         return objects <= MAX_LIGHT_OBJECTS and has_few_values
     if body.count(b",") + body.count(b"{") + body.count(b"[") > MAX_VALUES:
         raise Refusal(413, f"a review may have at most {MAX_VALUES:,} values")

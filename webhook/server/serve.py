@@ -14,20 +14,27 @@ from webhook.server.metrics import Metrics
 from webhook.server.tls import ServingCertificate
 
 BACKLOG = 1024
-RECEIVE_BUFFER = 32 * 1024  # bytes of the kernel's for each connection: 3 ms of reading TLS records of one byte
+RECEIVE_BUFFER = (
+    32 * 1024
+)  # bytes of the kernel's for each connection: 3 ms of reading TLS records of one byte
 
 log = logging.getLogger("gatewright.webhook")
 
 
 @asynccontextmanager
 async def listening(
-    config: ServerConfig, handler: AdmissionHandler, certificate: ServingCertificate, metrics: Metrics
+    config: ServerConfig,
+    handler: AdmissionHandler,
+    certificate: ServingCertificate,
+    metrics: Metrics,
 ) -> AsyncIterator[Connections]:
     """Listen while the context lasts, with the pair that the certificate's files hold."""
     certificate.refresh()
     with _listener(config.host, config.port) as listener:
         connections = Connections(handler.handle, config, certificate.context, metrics, listener)
-        log.info("listening", extra={"fields": {"host": config.host or "*", "port": connections.port}})
+        log.info(
+            "listening", extra={"fields": {"host": config.host or "*", "port": connections.port}}
+        )
         async with asyncio.TaskGroup() as group:
             running = [
                 group.create_task(connections.accept()),
@@ -43,15 +50,28 @@ async def listening(
 
 
 def _listener(host: str | None, port: int) -> socket.socket:
-    """Listen at an address, by default at all of the machine. OSError where that is not possible."""
+    """Listen at an address, by default at all of the machine.
+
+    OSError where that is not possible.
+    """
     is_dual = host is None and socket.has_dualstack_ipv6()
     family = socket.AF_INET6 if is_dual or ":" in (host or "") else socket.AF_INET
     try:
-        listener = socket.create_server((host or "", port), family=family, backlog=BACKLOG, dualstack_ipv6=is_dual)
+        listener = socket.create_server(
+            (host or "", port), family=family, backlog=BACKLOG, dualstack_ipv6=is_dual
+        )
     except OSError as error:
-        reason = os.strerror(error.errno) if error.errno and error.errno > 0 else str(error.strerror or error)
+        reason = (
+            os.strerror(error.errno)
+            if error.errno and error.errno > 0
+            else str(error.strerror or error)
+        )
         where = f"{host or '*'}:{port}"
-        raise OSError(f"cannot listen on {where}: {reason.lower()}; choose another address with --listen") from error
+        raise OSError(
+            f"cannot listen on {where}: {reason.lower()}; choose another address with --listen"
+        ) from error
     listener.setblocking(False)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER)  # accepted connections inherit it
+    listener.setsockopt(
+        socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER
+    )  # accepted connections inherit it
     return listener

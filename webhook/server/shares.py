@@ -5,7 +5,10 @@ from collections import Counter
 
 
 class Shares:
-    """An amount, such as of connections or bytes. An address has at most half of what the others leave."""
+    """An amount, such as of connections or bytes.
+
+    An address has at most half of what the others leave.
+    """
 
     def __init__(self, amount: int) -> None:
         self._amount = amount

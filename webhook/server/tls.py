@@ -10,7 +10,9 @@ from pathlib import Path
 from webhook.server.content import Content
 from webhook.server.metrics import Metrics
 
-NO_CHECK_TIME = 0x200000  # X509_V_FLAG_NO_CHECK_TIME of OpenSSL, which the ssl module has no name for
+NO_CHECK_TIME = (
+    0x200000  # X509_V_FLAG_NO_CHECK_TIME of OpenSSL, which the ssl module has no name for
+)
 
 log = logging.getLogger("gatewright.webhook.tls")
 
@@ -18,8 +20,9 @@ log = logging.getLogger("gatewright.webhook.tls")
 class ServingCertificate:
     """A pair of mounted files, read again when they change.
 
-    `context` is for the listener: it asks for the pair in force at each handshake, so a swap drops no connection.
-    Without a pair, handshakes are refused; a broken new pair leaves the old one in force.
+    `context` is for the listener: it asks for the pair in force at each handshake, so a swap drops
+    no connection. Without a pair, handshakes are refused; a broken new pair leaves the old one in
+    force.
     """
 
     def __init__(
@@ -43,7 +46,10 @@ class ServingCertificate:
         self.context.sni_callback = self._choose
 
     def refresh(self) -> None:
-        """Take the pair that the files hold now, if it is new and good; remember and log what is wrong with it."""
+        """Take the pair that the files hold now, if it is new and good.
+
+        Remember and log what is wrong with it.
+        """
         if not self._content.changed() and self._problem is None:
             return
         self._metrics.certificate_reads.inc()
@@ -53,7 +59,11 @@ class ServingCertificate:
             self._metrics.certificate_errors.inc()
             problem = _reason(error)
             if problem != self._problem:
-                log.warning("the serving certificate cannot be used: %s", problem, extra={"fields": self._fields()})
+                log.warning(
+                    "the serving certificate cannot be used: %s",
+                    problem,
+                    extra={"fields": self._fields()},
+                )
             self._problem = problem
         else:
             self._problem = None
@@ -75,9 +85,14 @@ class ServingCertificate:
             if not begins <= now <= ends:
                 raise ValueError(f"the certificate is valid from {begins} to {ends}")
         except (ssl.SSLError, ValueError):
-            from certs import KeyPair, check  # imported here: cryptography takes 10 MB, and a good pair does without
+            from certs import (
+                KeyPair,
+                check,
+            )  # imported here: cryptography takes 10 MB, and a good pair does without
 
-            check(KeyPair(certificate, self._key.read_bytes()), None, None, now)  # raises what is wrong in better words
+            check(
+                KeyPair(certificate, self._key.read_bytes()), None, None, now
+            )  # raises what is wrong in better words
             raise
         self._in_force = context
         self._expires = ends
@@ -90,7 +105,9 @@ class ServingCertificate:
         context.set_alpn_protocols(["http/1.1"])
         return context
 
-    def _choose(self, connection: ssl.SSLObject, _name: str | None, _context: ssl.SSLContext) -> int | None:
+    def _choose(
+        self, connection: ssl.SSLObject, _name: str | None, _context: ssl.SSLContext
+    ) -> int | None:
         if self._in_force is None:
             return ssl.ALERT_DESCRIPTION_INTERNAL_ERROR
         connection.context = self._in_force
@@ -104,7 +121,8 @@ class ServingCertificate:
 def validity(context: ssl.SSLContext, certificate: bytes) -> tuple[datetime, datetime]:
     """Return from when until when a server's certificate is valid, as a client learns it: by a handshake in memory.
 
-    SSLError or ValueError where the server has another one, or a client that trusts this one cannot connect.
+    SSLError or ValueError where the server has another one, or a client that trusts this one cannot
+    connect.
     """
     trusting = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     trusting.check_hostname = False

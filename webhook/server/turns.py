@@ -7,17 +7,23 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
-LONG = 0.0005  # seconds; an API server's reviews take less, many of which are judged in one pass of the event loop
+# seconds; an API server's reviews take less, many of which are judged in one pass of the event loop
+LONG = 0.0005
 PASSES = 3  # of the event loop, which a short review takes from its first byte to its answer
 
 T = TypeVar("T")
 
 
 class Turns:
-    """Runs work on the event loop, or in one thread beside it. TimeoutError where its turn does not come in time."""
+    """Runs work on the event loop, or in one thread beside it.
+
+    TimeoutError where its turn does not come in time.
+    """
 
     def __init__(self) -> None:
-        self._others_turn: dict[str, asyncio.Event] = {}  # by an address that has just had long work done
+        self._others_turn: dict[
+            str, asyncio.Event
+        ] = {}  # by an address that has just had long work done
         self._thread = ThreadPoolExecutor(1, "large reviews")
         self._next = asyncio.Lock()
         self._of_address: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
@@ -29,13 +35,19 @@ class Turns:
             if time.perf_counter() > deadline:
                 raise TimeoutError
 
-    async def run(self, address: str, deadline: float, work: Callable[..., T], *arguments: Any, is_short: bool) -> T:
+    async def run(
+        self, address: str, deadline: float, work: Callable[..., T], *arguments: Any, is_short: bool
+    ) -> T:
         """Run `work`: if it is short at once, and otherwise in the thread, where one of each address waits."""
         if not is_short:
             own = self._of_address.setdefault(address, asyncio.Lock())
             async with asyncio.timeout(deadline - time.perf_counter()), own, self._next:
-                result = await asyncio.get_running_loop().run_in_executor(self._thread, work, *arguments)
-                for _ in range(PASSES):  # the others' turn: the thread may hold the interpreter for milliseconds
+                result = await asyncio.get_running_loop().run_in_executor(
+                    self._thread, work, *arguments
+                )
+                for _ in range(
+                    PASSES
+                ):  # the others' turn: the thread may hold the interpreter for milliseconds
                     await asyncio.sleep(0)
                 return result
         started = time.perf_counter()

@@ -1,4 +1,7 @@
-"""Call each URL of the command line; a webhook must allow a review of nothing. Exit code 1: one does not answer."""
+"""Call each URL of the command line; a webhook must allow a review of nothing.
+
+Exit code 1: one does not answer.
+"""
 
 import json
 import ssl

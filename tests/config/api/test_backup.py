@@ -23,11 +23,16 @@ def test_nothing_is_required():
         "retention": "30d",
         "suspend": False,
         "activeDeadlineSeconds": 21600,
-        "resources": {"requests": {"cpu": "100m", "memory": "256Mi"}, "limits": {"cpu": "1", "memory": "1Gi"}},
+        "resources": {
+            "requests": {"cpu": "100m", "memory": "256Mi"},
+            "limits": {"cpu": "1", "memory": "1Gi"},
+        },
     }
 
 
-@pytest.mark.parametrize("reference", ["db", {"name": "db"}, {"name": "db", "usernameKey": "user", "other": 1}])
+@pytest.mark.parametrize(
+    "reference", ["db", {"name": "db"}, {"name": "db", "usernameKey": "user", "other": 1}]
+)
 def test_a_login_is_a_reference_or_a_mere_name(reference):
     """The connection is open: both ways to name a Secret are understood."""
     login = read(source={"connection": {"secretRef": reference}}).spec.source.connection.secret_ref
@@ -37,14 +42,20 @@ def test_a_login_is_a_reference_or_a_mere_name(reference):
 @pytest.mark.parametrize("reference", [5, ["db"], True])
 def test_what_is_no_login_is_told_what_one_is(reference):
     """In words of the API, and not of the library that reads it."""
-    with pytest.raises(ValidationError, match="must be the name of a Secret, or an object with name, usernameKey and"):
+    with pytest.raises(
+        ValidationError,
+        match="must be the name of a Secret, or an object with name, usernameKey and",
+    ):
         read(source={"connection": {"secretRef": reference}})
 
 
 def test_a_connection_may_have_more_than_we_know():
     """Unknown keys are no fault, and the API server keeps them."""
     connection = {"host": "db", "port": "5432", "tablespace": {"fast": True}}
-    assert read(source={"type": "mysql", "connection": connection}).spec.source.connection.port == "5432"
+    assert (
+        read(source={"type": "mysql", "connection": connection}).spec.source.connection.port
+        == "5432"
+    )
     (version,) = definition(Backup)["spec"]["versions"]
     spec = version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
     open = spec["source"]["properties"]["connection"]
@@ -76,5 +87,7 @@ def test_what_cannot_be_is_refused(wrong):
 
 def test_the_status_is_written_as_the_api_server_does():
     """Whole seconds in UTC; what is not known is left out."""
-    status = BackupStatus(last_successful_time=datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=UTC), last_size=7)
+    status = BackupStatus(
+        last_successful_time=datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=UTC), last_size=7
+    )
     assert status.to_api() == {"lastSuccessfulTime": "2026-01-02T03:04:05Z", "lastSize": 7}

@@ -18,7 +18,11 @@ def read(**spec: Any) -> EcommercePlatform:
 def test_nothing_is_required() -> None:
     """What is left out has a default; cache and monitoring are on also where their blocks are absent."""
     spec = EcommercePlatform.model_validate({"metadata": {}}).spec
-    assert (spec.environment, spec.cache.enabled, spec.monitoring.enabled) == ("development", True, True)
+    assert (spec.environment, spec.cache.enabled, spec.monitoring.enabled) == (
+        "development",
+        True,
+        True,
+    )
     assert spec == read(cache={}, monitoring={}, database={}, frontend={}, backend={}).spec
 
 
@@ -26,7 +30,12 @@ def test_the_api_server_fills_in_the_same() -> None:
     """What is stored of a platform without any spec, and of a stack that asks for a cache."""
     about = {"apiVersion": "platform.example.com/v1", "kind": "EcommercePlatform", "metadata": {}}
     assert defaulted(about)["spec"]["cache"] == {"enabled": True}
-    stack = {"apiVersion": "app.example.com/v1", "kind": "AppStack", "metadata": {}, "spec": {"cache": {}}}
+    stack = {
+        "apiVersion": "app.example.com/v1",
+        "kind": "AppStack",
+        "metadata": {},
+        "spec": {"cache": {}},
+    }
     assert defaulted(stack)["spec"] == {"environment": "development", "cache": {"enabled": True}}
 
 

@@ -22,10 +22,14 @@ def test_unknown_keys_are_ignored():
 
 def test_null_is_absent():
     """A null means the same as no key at all, as it does to the API server."""
-    assert ObjectMeta.model_validate({"name": "shop", "labels": None, "generation": None}) == ObjectMeta(name="shop")
+    assert ObjectMeta.model_validate(
+        {"name": "shop", "labels": None, "generation": None}
+    ) == ObjectMeta(name="shop")
 
 
-@pytest.mark.parametrize("wrong", [{"generation": "1"}, {"name": 7}, {"labels": ["a"]}, {"labels": {"a": 1}}])
+@pytest.mark.parametrize(
+    "wrong", [{"generation": "1"}, {"name": 7}, {"labels": ["a"]}, {"labels": {"a": 1}}]
+)
 def test_wrong_types_are_refused(wrong):
     """Nothing is converted on the way in: what the API server would refuse, we refuse."""
     with pytest.raises(ValidationError):
@@ -42,5 +46,12 @@ def test_times_are_written_as_the_api_server_writes_them():
 def test_an_object_answers_for_its_metadata():
     """What is asked for all the time is one step away."""
     metadata = {"name": "shop", "namespace": "web", "uid": "1-2-3", "generation": 4}
-    webapp = WebApp.model_validate({"metadata": metadata, "spec": {"replicas": 1, "image": "shop:1"}})
-    assert (webapp.name, webapp.namespace, webapp.uid, webapp.generation) == ("shop", "web", "1-2-3", 4)
+    webapp = WebApp.model_validate(
+        {"metadata": metadata, "spec": {"replicas": 1, "image": "shop:1"}}
+    )
+    assert (webapp.name, webapp.namespace, webapp.uid, webapp.generation) == (
+        "shop",
+        "web",
+        "1-2-3",
+        4,
+    )

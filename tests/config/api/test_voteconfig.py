@@ -6,7 +6,12 @@ from config.api.voteconfig import VoteConfig, VoteConfigV1Alpha1
 
 def read(spec: object, **metadata: object) -> VoteConfig:
     """The VoteConfig with this spec, as the API server sends it."""
-    object = {"apiVersion": "voting.schoolofdevops.com/v1", "kind": "VoteConfig", "metadata": metadata, "spec": spec}
+    object = {
+        "apiVersion": "voting.schoolofdevops.com/v1",
+        "kind": "VoteConfig",
+        "metadata": metadata,
+        "spec": spec,
+    }
     return VoteConfig.model_validate(object)
 
 

@@ -4,12 +4,16 @@ from pydantic import ValidationError
 from config.api.webapp import WebApp, WebAppStatus
 
 SPEC = {"replicas": 1, "image": "shop:1"}
-TOO_MUCH = [{"resources": {"limits": {"cpu": amount}}} for amount in ("much", "1 Gi", 0.5, None, True)]
+TOO_MUCH = [
+    {"resources": {"limits": {"cpu": amount}}} for amount in ("much", "1 Gi", 0.5, None, True)
+]
 
 
 def read(spec: dict) -> WebApp:
     """The WebApp with this spec, as the API server sends it."""
-    return WebApp.model_validate({"apiVersion": "example.com/v1", "kind": "WebApp", "metadata": {}, "spec": spec})
+    return WebApp.model_validate(
+        {"apiVersion": "example.com/v1", "kind": "WebApp", "metadata": {}, "spec": spec}
+    )
 
 
 def test_defaults_are_those_of_the_documentation():
@@ -17,13 +21,18 @@ def test_defaults_are_those_of_the_documentation():
     assert read(SPEC).spec.to_api() == {
         **SPEC,
         "port": 8080,
-        "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"cpu": "500m", "memory": "512Mi"}},
+        "resources": {
+            "requests": {"cpu": "100m", "memory": "128Mi"},
+            "limits": {"cpu": "500m", "memory": "512Mi"},
+        },
     }
 
 
 def test_resources_default_only_as_a_whole():
     """Resources that are set have no defaults."""
-    assert read({**SPEC, "resources": {"limits": {"cpu": 1}}}).spec.resources.to_api() == {"limits": {"cpu": 1}}
+    assert read({**SPEC, "resources": {"limits": {"cpu": 1}}}).spec.resources.to_api() == {
+        "limits": {"cpu": 1}
+    }
 
 
 def test_a_security_context_comes_out_as_it_went_in():
@@ -41,7 +50,15 @@ def test_a_security_context_comes_out_as_it_went_in():
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"replicas": 0}, {"replicas": 11}, {"replicas": "3"}, {"image": ""}, {"port": 0}, {"port": 65536}, *TOO_MUCH],
+    [
+        {"replicas": 0},
+        {"replicas": 11},
+        {"replicas": "3"},
+        {"image": ""},
+        {"port": 0},
+        {"port": 65536},
+        *TOO_MUCH,
+    ],
 )
 def test_values_out_of_bounds_are_refused(wrong):
     """The bounds are those of the schema."""
@@ -51,9 +68,15 @@ def test_values_out_of_bounds_are_refused(wrong):
 
 def test_a_status_says_only_what_is_known():
     """What was not observed is not written."""
-    assert WebAppStatus(phase="Pending", ready_replicas=0).to_api() == {"phase": "Pending", "readyReplicas": 0}
+    assert WebAppStatus(phase="Pending", ready_replicas=0).to_api() == {
+        "phase": "Pending",
+        "readyReplicas": 0,
+    }
 
 
 def test_what_was_said_last_is_not_read():
     """No plan uses it, so an unknown status of a newer release has no effect."""
-    assert WebApp.model_validate({"spec": SPEC, "status": {"phase": "FromTheFuture"}}).spec == read(SPEC).spec
+    assert (
+        WebApp.model_validate({"spec": SPEC, "status": {"phase": "FromTheFuture"}}).spec
+        == read(SPEC).spec
+    )

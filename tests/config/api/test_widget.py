@@ -6,10 +6,14 @@ from config.api.widget import Widget, WidgetStatus
 
 def read(spec: dict) -> Widget:
     """The Widget with this spec, as the API server sends it."""
-    return Widget.model_validate({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {}, "spec": spec})
+    return Widget.model_validate(
+        {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {}, "spec": spec}
+    )
 
 
-@pytest.mark.parametrize(("spec", "replicas"), [({}, 1), ({"replicas": None}, 1), ({"replicas": 0}, 0)])
+@pytest.mark.parametrize(
+    ("spec", "replicas"), [({}, 1), ({"replicas": None}, 1), ({"replicas": 0}, 0)]
+)
 def test_one_replica_is_the_default(spec, replicas):
     """Nothing has to be said."""
     assert read(spec).spec.replicas == replicas

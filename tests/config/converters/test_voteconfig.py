@@ -20,18 +20,28 @@ metadata = st.fixed_dictionaries(
         "finalizers": st.lists(texts, max_size=2),
     },
 )
-statuses = st.fixed_dictionaries({}, optional={"checksum": texts, "conditions": st.just([{"type": "Ready"}])})
+statuses = st.fixed_dictionaries(
+    {}, optional={"checksum": texts, "conditions": st.just([{"type": "Ready"}])}
+)
 
 
 def objects(api_version: str, spec: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
     """Objects of a version."""
-    about = {"apiVersion": st.just(api_version), "kind": st.just("VoteConfig"), "metadata": metadata}
+    about = {
+        "apiVersion": st.just(api_version),
+        "kind": st.just("VoteConfig"),
+        "metadata": metadata,
+    }
     return st.fixed_dictionaries(about, optional={"spec": spec, "status": statuses})
 
 
-def specs(question: dict[str, st.SearchStrategy[Any]], **option: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+def specs(
+    question: dict[str, st.SearchStrategy[Any]], **option: st.SearchStrategy[Any]
+) -> st.SearchStrategy[Any]:
     """Specs with a question somewhere, and options whose ids may be there twice, or not at all."""
-    options = st.lists(st.fixed_dictionaries({}, optional={"id": st.sampled_from("ab"), "label": texts, **option}))
+    options = st.lists(
+        st.fixed_dictionaries({}, optional={"id": st.sampled_from("ab"), "label": texts, **option})
+    )
     return st.fixed_dictionaries({}, optional={**question, "options": options})
 
 
@@ -46,7 +56,9 @@ def test_v1_survives_v1alpha1(new: dict[str, Any]) -> None:
     old = convert(new, OLD)
     assert old["apiVersion"] == OLD
     assert old.get("spec", {}).keys() <= {"question", "options"}
-    assert all(option.keys() <= {"id", "label"} for option in old.get("spec", {}).get("options", ()))
+    assert all(
+        option.keys() <= {"id", "label"} for option in old.get("spec", {}).get("options", ())
+    )
     assert convert(old, V1) == before == new
 
 
@@ -86,14 +98,19 @@ def test_the_question_moves_and_descriptions_are_kept_aside() -> None:
         "question": "Which?",
         "options": [{"id": "cats", "label": "Cats"}, {"id": "dogs", "label": "Dogs"}],
     }
-    kept = {"options": [{"id": "cats", "description": "Purr."}, {"id": "dogs", "description": "Bark."}]}
+    kept = {
+        "options": [{"id": "cats", "description": "Purr."}, {"id": "dogs", "description": "Bark."}]
+    }
     assert json.loads(old["metadata"]["annotations"][KEPT]) == kept
 
 
 def test_an_edit_in_v1alpha1_keeps_the_other_descriptions() -> None:
     """Options are found again by their id: one is gone, one is new, and the order is another."""
     old = convert(NEW, OLD)
-    old["spec"] = {"question": "Who?", "options": [{"id": "fish"}, {"id": "dogs", "label": "Hounds"}]}
+    old["spec"] = {
+        "question": "Who?",
+        "options": [{"id": "fish"}, {"id": "dogs", "label": "Hounds"}],
+    }
     assert convert(old, V1) == vote(
         V1,
         {
@@ -107,7 +124,9 @@ def test_what_was_written_while_nobody_converted_is_understood() -> None:
     """With strategy None the API server stores v1alpha1 as v1 as it stands, and shows v1 as v1alpha1."""
     as_stored = vote(V1, {"question": "Which?", "options": [{"id": "cats"}]})
     assert convert(as_stored, OLD)["spec"] == as_stored["spec"]
-    as_shown = vote(OLD, {"poll": {"question": "Which?"}, "options": [{"id": "cats", "description": "Purr."}]})
+    as_shown = vote(
+        OLD, {"poll": {"question": "Which?"}, "options": [{"id": "cats", "description": "Purr."}]}
+    )
     assert convert(as_shown, V1)["spec"] == as_shown["spec"]
 
 
@@ -118,10 +137,26 @@ def test_what_was_written_while_nobody_converted_is_understood() -> None:
         (vote(V1, {"poll": []}), OLD, "spec.poll: must be an object"),
         (vote(OLD, {"options": ["cats"]}), V1, "spec.options: must be a list of objects"),
         (vote(OLD, {}, **{KEPT: "{"}), V1, f"metadata.annotations[{KEPT}]: is not JSON: "),
-        (vote(OLD, {}, **{KEPT: "[]"}), V1, f"metadata.annotations[{KEPT}]: must be a JSON object; remove it"),
-        (vote(V1, {}), "voting.schoolofdevops.com/v2", "VoteConfig has no version v2; it has v1, v1alpha1"),
-        (vote("voting.schoolofdevops.com/v3", {}), V1, "VoteConfig has no version v3; it has v1, v1alpha1"),
-        (vote(V1, {}), "example.com/v1", f"VoteConfig of {V1} cannot be converted to example.com/v1"),
+        (
+            vote(OLD, {}, **{KEPT: "[]"}),
+            V1,
+            f"metadata.annotations[{KEPT}]: must be a JSON object; remove it",
+        ),
+        (
+            vote(V1, {}),
+            "voting.schoolofdevops.com/v2",
+            "VoteConfig has no version v2; it has v1, v1alpha1",
+        ),
+        (
+            vote("voting.schoolofdevops.com/v3", {}),
+            V1,
+            "VoteConfig has no version v3; it has v1, v1alpha1",
+        ),
+        (
+            vote(V1, {}),
+            "example.com/v1",
+            f"VoteConfig of {V1} cannot be converted to example.com/v1",
+        ),
         (
             vote("example.com/v1", {}),
             "example.com/v2",
@@ -130,7 +165,9 @@ def test_what_was_written_while_nobody_converted_is_understood() -> None:
         ({}, V1, f"None of None cannot be converted to {V1}"),
     ],
 )
-def test_what_cannot_be_converted_is_named(object: dict[str, Any], desired: str, message: str) -> None:
+def test_what_cannot_be_converted_is_named(
+    object: dict[str, Any], desired: str, message: str
+) -> None:
     """The message says which field, or which versions there are."""
     with pytest.raises(ConversionError) as raised:
         convert(object, desired)

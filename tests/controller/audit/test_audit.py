@@ -18,7 +18,13 @@ from webhook.engine import Engine
 from webhook.policy_sets.catalogue import catalogue
 from webhook.policy_sets.policy_set import PolicySet, bind, in_force
 
-CRD = Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False)
+CRD = Resource(
+    "apiextensions.k8s.io",
+    "v1",
+    "customresourcedefinitions",
+    "CustomResourceDefinition",
+    namespaced=False,
+)
 NAMESPACE = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 DEPLOYMENT = Resource("apps", "v1", "deployments", "Deployment")
 REPLICA_SET = Resource("apps", "v1", "replicasets", "ReplicaSet")
@@ -55,7 +61,10 @@ def engine(text=POLICY):
 
 def deployment(name, replicas, **metadata):
     """A Deployment in the namespace shop."""
-    return {"metadata": {"name": name, "namespace": "shop", **metadata}, "spec": {"replicas": replicas}}
+    return {
+        "metadata": {"name": name, "namespace": "shop", **metadata},
+        "spec": {"replicas": replicas},
+    }
 
 
 @pytest.fixture
@@ -92,7 +101,11 @@ class Auditor:
         before = len(self.server.requests.log)
         await self.audit.reconcile(REQUEST)
         asked = self.server.requests.log[before:]
-        return [f"{each.method} {each.path.rpartition('/')[2]}" for each in asked if each.method != "GET"]
+        return [
+            f"{each.method} {each.path.rpartition('/')[2]}"
+            for each in asked
+            if each.method != "GET"
+        ]
 
     def reports(self):
         """What is reported, by object."""
@@ -126,7 +139,13 @@ async def test_violations_are_reported_until_they_are_mended(server, auditor):
 async def test_what_an_owner_answers_for_is_not_reported_again(server, auditor):
     """Pods and ReplicaSets whose owner is judged by the same policies are skipped; so is what is being deleted."""
     uid = server.create(DEPLOYMENT, deployment("many", 30))["metadata"]["uid"]
-    owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "many", "uid": uid, "controller": True}
+    owner = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "name": "many",
+        "uid": uid,
+        "controller": True,
+    }
     server.create(REPLICA_SET, deployment("owned", 30, ownerReferences=[owner]))
     server.create(REPLICA_SET, deployment("own", 30))
     server.create(DEPLOYMENT, deployment("going", 30, finalizers=["example.com/hold"]))
@@ -139,7 +158,13 @@ async def test_a_rule_in_cel_judges_what_is_owned_too(server, auditor):
     """It may be about fields that the owner does not have; what the owner answers for is not reported again."""
     auditor.engine = engine(f"{POLICY}---{RULE}")
     uid = server.create(DEPLOYMENT, deployment("many", 30))["metadata"]["uid"]
-    owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "many", "uid": uid, "controller": True}
+    owner = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "name": "many",
+        "uid": uid,
+        "controller": True,
+    }
     server.create(REPLICA_SET, deployment("owned", 30, ownerReferences=[owner]))
     await auditor.run()
     assert auditor.reports() == {"many": [MESSAGE], "owned": ["no ReplicaSets of many replicas"]}
@@ -160,9 +185,15 @@ async def test_exceptions_that_have_ended_do_not_count(server, auditor):
         "apiVersion": "gatewright.io/v1alpha1",
         "kind": "PolicyException",
         "metadata": {"name": "sale"},
-        "spec": {"reason": "sale", "expires": "2026-11-01T00:15:00Z", "exceptions": [{"policy": "few"}]},
+        "spec": {
+            "reason": "sale",
+            "expires": "2026-11-01T00:15:00Z",
+            "exceptions": [{"policy": "few"}],
+        },
     }
-    policies = PolicySet((bind(yaml.safe_load(POLICY), catalogue()),), (bind(exception, catalogue()),))
+    policies = PolicySet(
+        (bind(yaml.safe_load(POLICY), catalogue()),), (bind(exception, catalogue()),)
+    )
     auditor.engine = Engine(in_force(policies, catalogue()))
     await auditor.run()
     assert auditor.reports() == {}
@@ -179,7 +210,10 @@ async def test_a_kind_that_cannot_be_listed_hides_no_other(server, auditor):
     server.fail(1, 403, path="/deployments")
     await auditor.run()
     assert auditor.reports() == {"many": [MESSAGE], "own": [MESSAGE]}
-    assert auditor.registry.get_sample_value("gatewright_audit_last_success_timestamp_seconds") == succeeded
+    assert (
+        auditor.registry.get_sample_value("gatewright_audit_last_success_timestamp_seconds")
+        == succeeded
+    )
 
 
 async def test_a_look_up_that_cannot_be_listed_ends_the_pass(server, auditor):
@@ -216,7 +250,11 @@ async def test_without_the_report_crds_metrics_are_all(server, auditor):
 
 def pages(server):
     """The limit of each list of Deployments so far."""
-    return [each.query.get("limit") for each in server.requests.log if each.path.endswith("/deployments")]
+    return [
+        each.query.get("limit")
+        for each in server.requests.log
+        if each.path.endswith("/deployments")
+    ]
 
 
 async def test_a_list_is_read_page_by_page(server, auditor):
@@ -231,7 +269,9 @@ async def test_a_list_is_read_page_by_page(server, auditor):
 async def test_large_objects_come_in_small_pages(server, auditor):
     """So that a page needs about as much memory whatever is in it."""
     for index in range(501):
-        server.create(DEPLOYMENT, deployment(f"few-{index}", 3, annotations={"notes": "x" * 20_000}))
+        server.create(
+            DEPLOYMENT, deployment(f"few-{index}", 3, annotations={"notes": "x" * 20_000})
+        )
     assert await auditor.run() == []
     assert pages(server) == ["500", "307"]
 
@@ -264,7 +304,10 @@ async def test_a_server_that_is_overloaded_is_asked_again(server, auditor):
     server.fail(2, 429, path="/reports", retry_after="0")
     await auditor.run()
     assert auditor.reports() == {"many": [MESSAGE]}
-    assert auditor.registry.get_sample_value("gatewright_audit_last_success_timestamp_seconds") is not None
+    assert (
+        auditor.registry.get_sample_value("gatewright_audit_last_success_timestamp_seconds")
+        is not None
+    )
 
 
 async def test_audits_do_not_follow_one_another_at_once(auditor):

@@ -33,29 +33,50 @@ def plane(own_control_plane: Callable[..., ControlPlane]) -> ControlPlane:
     """A cluster of the test's own, with the CRDs of policies and reports, a policy and three Deployments."""
     started = own_control_plane(parts=("etcd", "kube-apiserver", "kube-controller-manager"))
     started.kubectl("apply", "--server-side", "-f", str(ROOT / "config/crd/bases"))
-    started.kubectl("apply", "--server-side", "-f", str(ROOT / "config/crd/reports/openreports.io.yaml"))
+    started.kubectl(
+        "apply", "--server-side", "-f", str(ROOT / "config/crd/reports/openreports.io.yaml")
+    )
     started.create_namespace("shop")
     started.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
     started.kubectl("apply", "-f", "-", input=POLICY)
     for name, replicas in (("many", 3), ("more", 3), ("few", 1)):
         image = "registry.company.com/app:1"
-        started.kubectl("create", "deployment", name, "-n", "shop", f"--image={image}", f"--replicas={replicas}")
+        started.kubectl(
+            "create", "deployment", name, "-n", "shop", f"--image={image}", f"--replicas={replicas}"
+        )
     return started
 
 
 @pytest.fixture
 def controllers(plane: ControlPlane, tmp_path: Path) -> Iterator[list[Gatewright]]:
     """Two controllers, to be started, that audit each second and share one Lease."""
-    options = ("--kinds", "none", "--audit", "--audit-interval", "1s", "--audit-qps", "200", "--namespace", "default")
+    options = (
+        "--kinds",
+        "none",
+        "--audit",
+        "--audit-interval",
+        "1s",
+        "--audit-qps",
+        "200",
+        "--namespace",
+        "default",
+    )
     lease = ("--lease-duration", "3s", "--renew-deadline", "2s", "--retry-period", "500ms")
     with ExitStack() as stack:
-        yield [stack.enter_context(Gatewright(plane, tmp_path, "controller", *options, *lease)) for _ in range(2)]
+        yield [
+            stack.enter_context(Gatewright(plane, tmp_path, "controller", *options, *lease))
+            for _ in range(2)
+        ]
 
 
 def reported(plane: ControlPlane) -> dict[str, list[str]]:
     """The messages of each object's report."""
-    found = json.loads(plane.kubectl("get", "reports.openreports.io", "-A", "-o", "json").stdout)["items"]
-    return {each["scope"]["name"]: [result["message"] for result in each["results"]] for each in found}
+    found = json.loads(plane.kubectl("get", "reports.openreports.io", "-A", "-o", "json").stdout)[
+        "items"
+    ]
+    return {
+        each["scope"]["name"]: [result["message"] for result in each["results"]] for each in found
+    }
 
 
 def until(plane: ControlPlane, wanted: dict[str, list[str]]) -> None:
@@ -66,7 +87,9 @@ def until(plane: ControlPlane, wanted: dict[str, list[str]]) -> None:
         time.sleep(0.5)
 
 
-def test_violations_are_reported_until_they_are_mended(plane: ControlPlane, controllers: list[Gatewright]) -> None:
+def test_violations_are_reported_until_they_are_mended(
+    plane: ControlPlane, controllers: list[Gatewright]
+) -> None:
     """Also by the next leader, once the first one is killed; the policy's status has the numbers."""
     leader, standby = controllers
     leader.start()

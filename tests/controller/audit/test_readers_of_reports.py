@@ -16,9 +16,25 @@ from tests.controlplane.gobuild import build
 MODULE = Path(__file__).parents[2] / "controlplane" / "reports"
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 FINDINGS = (
-    Result("few", "replica-limits", "spec.replicas", "spec.replicas: 30; too many.", "fail", "high", "capacity"),
+    Result(
+        "few",
+        "replica-limits",
+        "spec.replicas",
+        "spec.replicas: 30; too many.",
+        "fail",
+        "high",
+        "capacity",
+    ),
     Result("own-rules", "", "", "no owner", "warn", "info", "general"),
-    Result("budgets", "disruption-budgets", "", "cannot be decided", "error", "critical", "availability"),
+    Result(
+        "budgets",
+        "disruption-budgets",
+        "",
+        "cannot be decided",
+        "error",
+        "critical",
+        "availability",
+    ),
 )
 
 
@@ -36,7 +52,11 @@ def as_written(format: Format) -> list[dict[str, Any]]:
     """A report of each kind, as an audit writes it: of an object in a namespace, of one in none, and of a limit."""
     namespaced = Judged("apps/v1", "Deployment", "web", "shop", "uid-shop", FINDINGS)
     cluster = Judged("v1", "Namespace", "", "web", "uid-web", FINDINGS)
-    return [report(namespaced, format, NOW), report(cluster, format, NOW), report(truncated(5, 10), format, NOW)]
+    return [
+        report(namespaced, format, NOW),
+        report(cluster, format, NOW),
+        report(truncated(5, 10), format, NOW),
+    ]
 
 
 @pytest.mark.controlplane
@@ -45,7 +65,9 @@ def as_written(format: Format) -> list[dict[str, Any]]:
 def test_every_field_is_read(program: Path, format: Format) -> None:
     """No field is unknown to the types, and none is lost or changed when they are written again."""
     written = as_written(format)
-    ended = subprocess.run([program], input=b"\n".join(map(orjson.dumps, written)), capture_output=True, check=False)
+    ended = subprocess.run(
+        [program], input=b"\n".join(map(orjson.dumps, written)), capture_output=True, check=False
+    )
     assert ended.stderr == b""
     read = [orjson.loads(line) for line in ended.stdout.splitlines()]
     for each in read:

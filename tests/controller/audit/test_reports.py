@@ -13,7 +13,13 @@ NOW = datetime(2026, 11, 1, tzinfo=UTC)
 SECONDS = int(NOW.timestamp())
 NOTHING_UNREAD: set[tuple[str, str]] = set()
 RESULT = Result(
-    "few", "replica-limits", "spec.replicas", "spec.replicas: 30; too many. Lower it.", "fail", "high", "capacity"
+    "few",
+    "replica-limits",
+    "spec.replicas",
+    "spec.replicas: 30; too many. Lower it.",
+    "fail",
+    "high",
+    "capacity",
 )
 
 
@@ -122,8 +128,13 @@ def test_a_report_is_bounded_and_its_summary_is_not():
 
 def test_all_reports_together_are_bounded():
     """100,000 violations of 10,000 objects stay below 50 MB, however long their messages are."""
-    results = tuple(RESULT._replace(path=f"spec.f{index}", message="x" * 1_000) for index in range(10))
+    results = tuple(
+        RESULT._replace(path=f"spec.f{index}", message="x" * 1_000) for index in range(10)
+    )
     many = [judged(f"object-{number:05}", "web", *results) for number in range(10_000)]
     planned = changes(many, [], NOTHING_UNREAD)
     assert len(planned.apply) == 3_001
-    assert sum(len(orjson.dumps(report(each, "openreports", NOW))) for each in planned.apply) < 50 * 1024 * 1024
+    assert (
+        sum(len(orjson.dumps(report(each, "openreports", NOW))) for each in planned.apply)
+        < 50 * 1024 * 1024
+    )

@@ -1,7 +1,7 @@
 """What the controller runtime promises, and which tests show it: property by property, file::test.
 
-Paths are below tests/. Tests of the fake API server in tests/fakes are as good as those of a real one as far as
-kube/test_conformance*.py goes: each of its statements is asked of both.
+Paths are below tests/. Tests of the fake API server in tests/fakes are as good as those of a real
+one as far as kube/test_conformance*.py goes: each of its statements is asked of both.
 
 1 Idempotency: made once, a full pass and a restart write nothing and change no version
     controller/properties/test_every_kind.py::test_once_all_is_made_nothing_is_written

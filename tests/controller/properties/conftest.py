@@ -18,7 +18,9 @@ __all__ = ["hasty", "running", "server"]
 
 
 @pytest.fixture(scope="package")
-def plane(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+def plane(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ControlPlane]:
     """An API server without controllers, which these tests may break as long as they mend it."""
     available(request.config, find_binaries)
     directory = tmp_path_factory.mktemp("properties") / "controlplane"
@@ -38,5 +40,7 @@ def place(plane: ControlPlane) -> str:
 @pytest.fixture
 async def user(plane: ControlPlane) -> AsyncIterator[Client]:
     """A client of it with every right."""
-    async with Client(await credentials.load(plane.kubeconfig, environment={}), user_agent="the-test") as client:
+    async with Client(
+        await credentials.load(plane.kubeconfig, environment={}), user_agent="the-test"
+    ) as client:
         yield client

@@ -26,7 +26,9 @@ pytestmark = pytest.mark.controlplane("etcd", "kube-apiserver")
 
 MANY = 10
 AWAY = 3.0
-FOUND_WITHIN = 5.0 + 5.0  # five seconds are promised; as much again for a busy machine to do the work
+FOUND_WITHIN = (
+    5.0 + 5.0
+)  # five seconds are promised; as much again for a busy machine to do the work
 REQUESTS_A_SECOND = 0.3
 FIRST_TRIES = 3  # in the first seconds each watch is tried more often
 WATCHES = 3
@@ -34,7 +36,9 @@ TRIES_OF_A_KEY = 3 * 3  # after 0, 1 and 3 seconds, each with at most three requ
 
 
 @asynccontextmanager
-async def controller_through(plane: ControlPlane, place: str, proxy: Proxy) -> AsyncIterator[Manager]:
+async def controller_through(
+    plane: ControlPlane, place: str, proxy: Proxy
+) -> AsyncIterator[Manager]:
     """Run a controller of WebApps that reaches the API server through a proxy."""
     kubeconfig = plane.certificate_kubeconfig("through-the-proxy", "system:masters")
     text = kubeconfig.read_text()
@@ -76,7 +80,9 @@ async def test_all_is_made_whatever_happens_to_the_api_server(
     plane: ControlPlane, place: str, user: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Killed under load, frozen, connections silent and cut: found again within seconds, spared meanwhile."""
-    monkeypatch.setattr(kube.watch, "UNMARKED_SECONDS", (1, 1))  # these four are 75, 80, 60 and 30 seconds
+    monkeypatch.setattr(
+        kube.watch, "UNMARKED_SECONDS", (1, 1)
+    )  # these four are 75, 80, 60 and 30 seconds
     monkeypatch.setattr(kube.watch, "BOOKMARK_LIMIT", 2.0)
     monkeypatch.setattr(kube.session, "IDLE_CONNECTION_SECONDS", 1.5)
     assert Client.__init__.__kwdefaults__ is not None
@@ -94,7 +100,10 @@ async def test_all_is_made_whatever_happens_to_the_api_server(
         await asyncio.to_thread(plane.kill, "kube-apiserver")
         opened = proxy.accepted
         await asyncio.sleep(AWAY)  # that is how long it is away
-        assert proxy.accepted - opened <= WATCHES * (AWAY * REQUESTS_A_SECOND + FIRST_TRIES) + MANY * TRIES_OF_A_KEY
+        assert (
+            proxy.accepted - opened
+            <= WATCHES * (AWAY * REQUESTS_A_SECOND + FIRST_TRIES) + MANY * TRIES_OF_A_KEY
+        )
         await asyncio.to_thread(plane.restart, "kube-apiserver")
         ready = time.monotonic()
         await load

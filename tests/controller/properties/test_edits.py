@@ -12,7 +12,16 @@ import pytest
 import controller.runtime.conflicts
 from controller.fake_apiserver.storage import Event
 from controller.runtime.plan import Apply, Observed, Plan, Step
-from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE, Object, Running, Status, Thing, Things, configmap
+from tests.controller.runtime.conftest import (
+    CONFIGMAP,
+    NAMESPACE,
+    Object,
+    Running,
+    Status,
+    Thing,
+    Things,
+    configmap,
+)
 
 NAMES = [f"thing-{number}" for number in range(40)]
 
@@ -40,7 +49,12 @@ class Editors:
     def edit(self) -> None:
         """Let somebody make one edit."""
         name, number = self.chance.choice(NAMES), self.chance.randrange(10**6)
-        often: list[Callable[[str, int], None]] = [self.user, self.autoscaler, self.labeller, self.other_controller]
+        often: list[Callable[[str, int], None]] = [
+            self.user,
+            self.autoscaler,
+            self.labeller,
+            self.other_controller,
+        ]
         seldom = [self.neighbour, self.vandal, self.remover]
         self.chance.choice([*often, *often, *often, *seldom])(name, number)
 
@@ -63,7 +77,10 @@ class Editors:
     def other_controller(self, name: str, number: int) -> None:
         """Write fields and a condition of its own into the status."""
         self.written["Thing", name, "status.theirs"] = number
-        status = {"theirs": number, "conditions": [{"type": "Theirs", "status": "True", "reason": f"R{number}"}]}
+        status = {
+            "theirs": number,
+            "conditions": [{"type": "Theirs", "status": "True", "reason": f"R{number}"}],
+        }
         object: Object = {"metadata": {"name": name, "namespace": NAMESPACE}, "status": status}
         self.server.apply(self.things.resource, object, "other-controller", "status")
 
@@ -72,7 +89,10 @@ class Editors:
         if self.server.get(CONFIGMAP, name, NAMESPACE):
             self.written["ConfigMap", name, "data.theirs"] = str(number)
             self.written["ConfigMap", name, "metadata.annotations.theirs"] = str(number)
-            theirs = {"data": {"theirs": str(number)}, "metadata": {"annotations": {"theirs": str(number)}}}
+            theirs = {
+                "data": {"theirs": str(number)},
+                "metadata": {"annotations": {"theirs": str(number)}},
+            }
             self.server.change(CONFIGMAP, name, theirs, NAMESPACE)
 
     def vandal(self, name: str, number: int) -> None:
@@ -95,7 +115,9 @@ class Editors:
         name = event.new["metadata"]["name"]
         for (kind, its, path), value in self.expected(event.new["kind"], name):
             if field(event.new, path) != value:
-                self.lost.append(f"{kind} {its}: {path} is {field(event.new, path)}, and was written to be {value}")
+                self.lost.append(
+                    f"{kind} {its}: {path} is {field(event.new, path)}, and was written to be {value}"
+                )
 
     def expected(self, kind: str, name: str) -> list[tuple[tuple[str, str, str], Any]]:
         """Return what others wrote into an object."""
@@ -110,7 +132,9 @@ class Editors:
         def holds(thing: Object) -> bool:
             child = self.server.get(CONFIGMAP, name, NAMESPACE)
             wanted = {key: str(thing["spec"][key]) for key in ("size", "scale")}
-            is_seen_to = thing.get("status", {}).get("observedGeneration") == thing["metadata"]["generation"]
+            is_seen_to = (
+                thing.get("status", {}).get("observedGeneration") == thing["metadata"]["generation"]
+            )
             return is_seen_to and child is not None and child["data"].items() >= wanted.items()
 
         return holds
@@ -126,7 +150,9 @@ def field(object: Object, path: str) -> Any:
 
 @pytest.mark.usefixtures("hasty")
 @pytest.mark.parametrize("edits", [1_000, pytest.param(10_000, marks=pytest.mark.long)])
-async def test_nobodys_fields_are_lost(running: Running, monkeypatch: pytest.MonkeyPatch, edits: int) -> None:
+async def test_nobodys_fields_are_lost(
+    running: Running, monkeypatch: pytest.MonkeyPatch, edits: int
+) -> None:
     """At no moment is a field of somebody else reverted, and in the end all is as the specs say."""
     monkeypatch.setattr(
         controller.runtime.conflicts, "REPAIRS_WINDOW", 0.0
@@ -135,7 +161,10 @@ async def test_nobodys_fields_are_lost(running: Running, monkeypatch: pytest.Mon
         for name in NAMES:
             things.server.create(
                 things.resource,
-                {"metadata": {"name": name, "namespace": NAMESPACE}, "spec": {"size": 0, "scale": 0}},
+                {
+                    "metadata": {"name": name, "namespace": NAMESPACE},
+                    "spec": {"size": 0, "scale": 0},
+                },
             )
         editors = Editors(things, random.Random(5))
         for _ in range(edits):
@@ -145,7 +174,9 @@ async def test_nobodys_fields_are_lost(running: Running, monkeypatch: pytest.Mon
         at_work = Counter(each.path for each in things.server.requests.writes)
         for name in NAMES:
             await things.until(things.resource, name, editors.is_settled(name))
-            editors.vandal(name, 0)  # after the last change of the spec, which would have covered it up
+            editors.vandal(
+                name, 0
+            )  # after the last change of the spec, which would have covered it up
         for name in NAMES:
             thing = await things.until(things.resource, name, editors.is_settled(name))
             conditions = {each["type"]: each for each in thing["status"]["conditions"]}

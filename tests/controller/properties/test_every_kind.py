@@ -32,8 +32,12 @@ class Reconciled:
     @property
     def count(self) -> float:
         """How many reconciles have ended."""
-        samples = [each for metric in self.manager.metrics.registry.collect() for each in metric.samples]
-        return sum(each.value for each in samples if each.name == "controller_runtime_reconcile_total")
+        samples = [
+            each for metric in self.manager.metrics.registry.collect() for each in metric.samples
+        ]
+        return sum(
+            each.value for each in samples if each.name == "controller_runtime_reconcile_total"
+        )
 
     async def until_quiet(self, reconciles: float) -> None:
         """Wait until this many reconciles have ended, and no further one for a second."""
@@ -55,7 +59,9 @@ class Reconciled:
 async def all_kinds(plane: ControlPlane, namespace: str, agent: str) -> AsyncIterator[Reconciled]:
     """Run the controllers of all kinds, in one namespace."""
     endpoint = await credentials.load(plane.kubeconfig, environment={})
-    manager = Manager(endpoint, CollectorRegistry(), identity=agent, namespaces=[namespace], user_agent=agent)
+    manager = Manager(
+        endpoint, CollectorRegistry(), identity=agent, namespaces=[namespace], user_agent=agent
+    )
     for kind in planned_kinds():
         manager.add_kind(kind, settings={"registry": ""})
     stop = asyncio.Event()
@@ -68,7 +74,9 @@ async def all_kinds(plane: ControlPlane, namespace: str, agent: str) -> AsyncIte
             stop.set()
 
 
-async def test_once_all_is_made_nothing_is_written(control_plane: ControlPlane, namespace: str) -> None:
+async def test_once_all_is_made_nothing_is_written(
+    control_plane: ControlPlane, namespace: str
+) -> None:
     """All samples become ready; then a full pass, and a restart, make not one write, of whatever kind."""
 
     async def kubectl(*arguments: str) -> None:
@@ -86,10 +94,14 @@ async def test_once_all_is_made_nothing_is_written(control_plane: ControlPlane, 
     beginning = await asyncio.to_thread(control_plane.audit_mark)
     async with all_kinds(control_plane, namespace, "the-first-process") as process:
         await kubectl("apply", "-n", namespace, *(f"--filename={sample}" for sample in SAMPLES))
-        await kubectl("wait", "-n", namespace, "--for=condition=Ready", "--timeout=90s", *resources())
+        await kubectl(
+            "wait", "-n", namespace, "--for=condition=Ready", "--timeout=90s", *resources()
+        )
         await process.until_quiet(0)
         mark = await asyncio.to_thread(control_plane.audit_mark)
-        assert len(await asyncio.to_thread(writes, beginning, "the-first-process")) > 2 * len(resources())
+        assert len(await asyncio.to_thread(writes, beginning, "the-first-process")) > 2 * len(
+            resources()
+        )
         await process.until_quiet(process.count + process.look_again())
         assert await asyncio.to_thread(writes, mark, "the-first-process") == []
     async with all_kinds(control_plane, namespace, "the-second-process") as process:
@@ -99,11 +111,18 @@ async def test_once_all_is_made_nothing_is_written(control_plane: ControlPlane, 
 
 def crds() -> list[str]:
     """The names of all CRDs."""
-    return [yaml.safe_load(path.read_text())["metadata"]["name"] for path in (CONFIG / "crd/bases").glob("*.yaml")]
+    return [
+        yaml.safe_load(path.read_text())["metadata"]["name"]
+        for path in (CONFIG / "crd/bases").glob("*.yaml")
+    ]
 
 
 def resources() -> list[str]:
     """The custom resources of all samples, as kubectl names them."""
     objects = [each for sample in SAMPLES for each in yaml.safe_load_all(sample.read_text())]
     kinds = {kind.resource.kind for kind in planned_kinds()}
-    return [f"{each['kind'].lower()}/{each['metadata']['name']}" for each in objects if each["kind"] in kinds]
+    return [
+        f"{each['kind'].lower()}/{each['metadata']['name']}"
+        for each in objects
+        if each["kind"] in kinds
+    ]

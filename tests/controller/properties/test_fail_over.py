@@ -28,7 +28,14 @@ pytestmark = pytest.mark.controlplane("etcd", "kube-apiserver")
 LOCK = "gatewright-controller-lock"
 DURATION = 3.0
 ONLY = ("--kinds", "webapp", "--namespaces")
-LEASE_TIMES = ("--lease-duration", f"{DURATION:g}s", "--renew-deadline", "2s", "--retry-period", "0.4s")
+LEASE_TIMES = (
+    "--lease-duration",
+    f"{DURATION:g}s",
+    "--renew-deadline",
+    "2s",
+    "--retry-period",
+    "0.4s",
+)
 TAKEN_OVER_WITHIN = DURATION + 3.0  # a standby looks every 0.4 s, and this machine may be busy
 RELEASED_WITHIN = DURATION / 2  # much sooner than an unreleased lease
 
@@ -52,7 +59,13 @@ class Replicas:
         directory = self.directory / user
         directory.mkdir()
         process = Gatewright(
-            self.plane, directory, "controller", *ONLY, self.place, *LEASE_TIMES, kubeconfig=kubeconfig
+            self.plane,
+            directory,
+            "controller",
+            *ONLY,
+            self.place,
+            *LEASE_TIMES,
+            kubeconfig=kubeconfig,
         )
         self.processes[user] = process
         await asyncio.to_thread(process.start)
@@ -74,7 +87,10 @@ class Replicas:
     def user(self, identity: str) -> str:
         """Return the user of the process that says it leads under this name; empty if none says so yet."""
         for user, process in self.processes.items():
-            if any(line["message"] == "leading" and line["identity"] == identity for line in process.logged()):
+            if any(
+                line["message"] == "leading" and line["identity"] == identity
+                for line in process.logged()
+            ):
                 return user
         return ""
 
@@ -96,7 +112,8 @@ class Replicas:
         written = [
             (each["requestReceivedTimestamp"], each["user"]["username"])
             for each in events
-            if each["user"]["username"] in self.processes and each["objectRef"]["resource"] != "leases"
+            if each["user"]["username"] in self.processes
+            and each["objectRef"]["resource"] != "leases"
         ]
         return [user for user, _ in groupby(user for _, user in sorted(written))]
 
@@ -119,7 +136,9 @@ async def work_coming_in(client: Client, place: str) -> AsyncIterator[Callable[[
         task.cancel()
 
 
-async def test_never_do_two_write(plane: ControlPlane, place: str, user: Client, tmp_path: Path) -> None:
+async def test_never_do_two_write(
+    plane: ControlPlane, place: str, user: Client, tmp_path: Path
+) -> None:
     """Killed, frozen and thawed, cut off, without its lease, ended: each time the next one takes over, and in time."""
     target = urlsplit(plane.url)
     async with Proxy(target.hostname or "", target.port or 0) as proxy:
@@ -134,7 +153,9 @@ async def test_never_do_two_write(plane: ControlPlane, place: str, user: Client,
                 order = await go_through_it(replicas, proxy)
             await until_all_are_made(user, place, made())
         finally:
-            await asyncio.gather(*(asyncio.to_thread(each.close) for each in replicas.processes.values()))
+            await asyncio.gather(
+                *(asyncio.to_thread(each.close) for each in replicas.processes.values())
+            )
         assert await asyncio.to_thread(replicas.writers, mark) == order
 
 
@@ -175,4 +196,6 @@ async def until_all_are_made(client: Client, place: str, count: int) -> None:
     """Wait until every WebApp has its children: nothing was lost on the way."""
     async with observing(client, place, [WEBAPP.resource]) as observer:
         for number in range(count):
-            await observer.until(WEBAPP.resource, f"shop-{number}", lambda each: bool(each.get("status")), within=60)
+            await observer.until(
+                WEBAPP.resource, f"shop-{number}", lambda each: bool(each.get("status")), within=60
+            )

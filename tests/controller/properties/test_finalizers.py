@@ -9,7 +9,16 @@ from controller.fake_apiserver.requests import Fault, Logged
 from controller.runtime.kind import Reads
 from controller.runtime.leader import LEASE
 from controller.runtime.plan import Apply, Delete, Observed, Plan, Reference, Step
-from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE, Object, Running, Status, Thing, Things, configmap
+from tests.controller.runtime.conftest import (
+    CONFIGMAP,
+    NAMESPACE,
+    Object,
+    Running,
+    Status,
+    Thing,
+    Things,
+    configmap,
+)
 
 FINALIZER = "test.example/external"
 DECLARED: Any = {
@@ -27,8 +36,13 @@ def plan(thing: Thing, observed: Observed, now: datetime) -> Plan:
     if "deletionTimestamp" not in thing.metadata:
         return Plan((config,), Status(), finalized=False)
     external = observed.find(LEASE, "thing", name)
-    references = [Reference(LEASE, name, each["metadata"]["uid"], each["metadata"]["namespace"]) for each in external]
-    undo = Step("external", [Delete(each) for each in references], doing="failed to give the lease back")
+    references = [
+        Reference(LEASE, name, each["metadata"]["uid"], each["metadata"]["namespace"])
+        for each in external
+    ]
+    undo = Step(
+        "external", [Delete(each) for each in references], doing="failed to give the lease back"
+    )
     return Plan((config, undo), Status(), finalized=not external)
 
 
@@ -70,7 +84,9 @@ async def test_deleted_while_it_is_made(running: Running) -> None:
             name = f"thing-{number}"
             lease(things, name)
             things.create(name)
-            await things.server.requests.until(lambda requests, least=number: len(requests.writes) > least)
+            await things.server.requests.until(
+                lambda requests, least=number: len(requests.writes) > least
+            )
             delete(things, name)
         for number in range(10):
             await things.until_gone(things.resource, f"thing-{number}")
@@ -123,7 +139,9 @@ async def test_a_clean_up_that_fails_is_seen_and_tried_again(running: Running) -
         event = await things.until_told("CleanUpFailed")
         things.server.delete(CONFIGMAP, "thing", NAMESPACE)
         things.server.requests.clear()
-        await things.server.requests.until(lambda log: sum(each.method == "DELETE" for each in log.writes) > 2)
+        await things.server.requests.until(
+            lambda log: sum(each.method == "DELETE" for each in log.writes) > 2
+        )
         assert things.server.get(CONFIGMAP, "thing", NAMESPACE) is None
         held = await things.until(things.resource, "thing", has_finalizer)
         things.server.requests.faults.clear()
@@ -159,7 +177,11 @@ async def test_a_finalizer_that_cannot_be_written_is_seen(running: Running) -> N
         things.server.requests.faults.clear()
         await things.until_gone(things.resource, "thing")
     assert unheld["message"] == "failed to add the finalizer: a fault of the test: 403"
-    assert event["note"] == stuck["message"] == "failed to remove the finalizer: a fault of the test: 403"
+    assert (
+        event["note"]
+        == stuck["message"]
+        == "failed to remove the finalizer: a fault of the test: 403"
+    )
 
 
 async def test_what_is_gone_already_counts_as_undone(running: Running) -> None:

@@ -39,7 +39,9 @@ async def test_keys_are_reconciled_one_at_a_time_and_after_their_last_change(see
             quiet.set()
         return Result()
 
-    keys = Controller("keys", reconcile=reconcile, metrics=Metrics(CollectorRegistry()), workers=WORKERS)
+    keys = Controller(
+        "keys", reconcile=reconcile, metrics=Metrics(CollectorRegistry()), workers=WORKERS
+    )
     async with asyncio.timeout(20), asyncio.TaskGroup() as group:
         group.create_task(keys.run())
         for number in range(1, ADDITIONS + 1):

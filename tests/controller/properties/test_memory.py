@@ -21,13 +21,28 @@ from tests.controller.runtime.test_reconciler import single
 
 OBJECTS = 400
 TEXT = "x" * 5600
-OTHERS = {"manager": "somebody", "operation": "Update", "fieldsV1": {f"f:{'field' * 40}-{n}": {} for n in range(10)}}
+OTHERS = {
+    "manager": "somebody",
+    "operation": "Update",
+    "fieldsV1": {f"f:{'field' * 40}-{n}": {} for n in range(10)},
+}
 
 
 def deployment(number: int, version: int) -> bytes:
     """A Deployment of six kilobytes as the API server sends it, with two more that say who wrote which field."""
-    fields = {"f:metadata": {"f:labels": {"f:app": {}}, "f:ownerReferences": {f'k:{{"uid":"{number}"}}': {}}}}
-    owner = {"apiVersion": "a/v1", "kind": "A", "name": f"a-{number}", "uid": f"owner-{number}", "controller": True}
+    fields = {
+        "f:metadata": {
+            "f:labels": {"f:app": {}},
+            "f:ownerReferences": {f'k:{{"uid":"{number}"}}': {}},
+        }
+    }
+    owner = {
+        "apiVersion": "a/v1",
+        "kind": "A",
+        "name": f"a-{number}",
+        "uid": f"owner-{number}",
+        "controller": True,
+    }
     metadata = {
         "name": f"deployment-{number}",
         "namespace": NAMESPACE,
@@ -37,7 +52,10 @@ def deployment(number: int, version: int) -> bytes:
         "labels": {"app": f"app-{number}", "managed-by": "a-test"},
         "annotations": {"text": TEXT[:200]},
         "ownerReferences": [owner],
-        "managedFields": [{"manager": FIELD_MANAGER, "operation": "Apply", "fieldsV1": fields}, OTHERS],
+        "managedFields": [
+            {"manager": FIELD_MANAGER, "operation": "Apply", "fieldsV1": fields},
+            OTHERS,
+        ],
     }
     return orjson.dumps({"metadata": metadata, "spec": {"replicas": number, "text": TEXT}})
 
@@ -71,7 +89,9 @@ def test_a_store_costs_little_more_than_the_json_in_it() -> None:
                 store.remove(store.key_of(orjson.loads(deployment(number, version))))
                 store.put(orjson.loads(deployment(number, version)))
     assert filled[0] <= 1.2 * size
-    assert churned[0] <= 1.2 * size  # what was there before is not counted any more once it is replaced
+    assert (
+        churned[0] <= 1.2 * size
+    )  # what was there before is not counted any more once it is replaced
     assert len(store) == OBJECTS
 
 
@@ -92,7 +112,11 @@ async def test_nothing_is_remembered_of_what_is_gone(running: Running) -> None:
     gc.collect()
     tracked = gc.get_objects()
     requests = {each.name for each in tracked if isinstance(each, Request)} & set(names)
-    places = [each for each in tracked if type(each) is tuple and len(each) == 2 and isinstance(each[0], Resource)]
+    places = [
+        each
+        for each in tracked
+        if type(each) is tuple and len(each) == 2 and isinstance(each[0], Resource)
+    ]
     remembered = {each[1] for each in places} & {f"{NAMESPACE}/{name}" for name in names}
     series = "".join(str(each) for each in things.manager.metrics.registry.collect())
     assert requests == set()
@@ -103,7 +127,10 @@ async def test_nothing_is_remembered_of_what_is_gone(running: Running) -> None:
 async def test_others_have_their_turn_while_much_is_read(server: FakeApiServer) -> None:
     """Between two turns of the event loop no more is taken than fits into a few milliseconds."""
     for number in range(OBJECTS):
-        server.create(CONFIGMAP, {"metadata": {"name": f"a-{number}", "namespace": NAMESPACE}, "data": {"text": TEXT}})
+        server.create(
+            CONFIGMAP,
+            {"metadata": {"name": f"a-{number}", "namespace": NAMESPACE}, "data": {"text": TEXT}},
+        )
     taken, most = 0, 0
 
     async def turn() -> None:

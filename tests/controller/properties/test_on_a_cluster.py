@@ -30,7 +30,13 @@ from tests.controlplane.plane import ControlPlane
 
 pytestmark = pytest.mark.controlplane("etcd", "kube-apiserver")
 
-CRDS = Resource("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False)
+CRDS = Resource(
+    "apiextensions.k8s.io",
+    "v1",
+    "customresourcedefinitions",
+    "CustomResourceDefinition",
+    namespaced=False,
+)
 WEBAPPS = WEBAPP.resource
 NAMES = [f"shop-{number}" for number in range(10)]
 EDITS = int(os.environ.get("EDITS", "500"))  # the workflow of the forge makes ten thousand
@@ -38,7 +44,9 @@ AT_ONCE = 16
 
 
 @asynccontextmanager
-async def controlling(plane: ControlPlane, place: str, kind: PlannedKind[Any]) -> AsyncIterator[Manager]:
+async def controlling(
+    plane: ControlPlane, place: str, kind: PlannedKind[Any]
+) -> AsyncIterator[Manager]:
     """Run a controller of one kind in one namespace, as a user of its own."""
     kubeconfig = plane.certificate_kubeconfig(f"controller-of-{place}", "system:masters")
     endpoint = await credentials.load(kubeconfig, environment={})
@@ -72,7 +80,9 @@ class Editors:
                 [self.user, self.user, self.autoscaler, self.labeller, self.other, self.neighbour]
             )(name, number)
 
-    async def write(self, resource: Resource, name: str, path: str, value: Any, send: Awaitable[Object]) -> None:
+    async def write(
+        self, resource: Resource, name: str, path: str, value: Any, send: Awaitable[Object]
+    ) -> None:
         """Send a write of a field; two of one field go one after the other, so that it is known which was last."""
         async with self.locks.setdefault((resource, name, path), asyncio.Lock()):
             await send
@@ -92,21 +102,30 @@ class Editors:
 
     async def labeller(self, name: str, number: int) -> None:
         """Label the object."""
-        send = self.client.patch(WEBAPPS, name, {"metadata": {"labels": {"theirs": str(number)}}}, self.place)
+        send = self.client.patch(
+            WEBAPPS, name, {"metadata": {"labels": {"theirs": str(number)}}}, self.place
+        )
         await self.write(WEBAPPS, name, "metadata.labels.theirs", str(number), send)
 
     async def other(self, name: str, number: int) -> None:
         """Write a condition, as another controller does."""
         condition = {"type": "Theirs", "status": "True", "reason": f"R{number}", "message": ""}
         condition["lastTransitionTime"] = "2026-01-01T00:00:00Z"
-        object: Object = {"metadata": {"name": name, "namespace": self.place}, "status": {"conditions": [condition]}}
-        send = self.client.apply(WEBAPPS, object, field_manager="other-controller", force=True, subresource="status")
+        object: Object = {
+            "metadata": {"name": name, "namespace": self.place},
+            "status": {"conditions": [condition]},
+        }
+        send = self.client.apply(
+            WEBAPPS, object, field_manager="other-controller", force=True, subresource="status"
+        )
         await self.write(WEBAPPS, name, "Theirs", f"R{number}", send)
 
     async def neighbour(self, name: str, number: int) -> None:
         """Annotate a child."""
         child = self.chance.choice([DEPLOYMENT, SERVICE])
-        send = self.client.patch(child, name, {"metadata": {"annotations": {"theirs": str(number)}}}, self.place)
+        send = self.client.patch(
+            child, name, {"metadata": {"annotations": {"theirs": str(number)}}}, self.place
+        )
         await self.write(child, name, "metadata.annotations.theirs", str(number), send)
 
 
@@ -114,7 +133,9 @@ def said(object: Object, path: str) -> Any:
     """Return the value of a field, or the reason of a condition."""
     if path != "Theirs":
         return field(object, path)
-    return next((each["reason"] for each in object["status"]["conditions"] if each["type"] == path), None)
+    return next(
+        (each["reason"] for each in object["status"]["conditions"] if each["type"] == path), None
+    )
 
 
 async def test_nobodys_fields_are_lost(
@@ -139,10 +160,18 @@ async def test_nobodys_fields_are_lost(
             spec = (await user.get(WEBAPPS, name, place))["spec"]
             await observer.until(DEPLOYMENT, name, made_for(spec))
             await observer.until(
-                WEBAPPS, name, lambda each: each["status"]["observedGeneration"] == each["metadata"]["generation"]
+                WEBAPPS,
+                name,
+                lambda each: each["status"]["observedGeneration"] == each["metadata"]["generation"],
             )
-        stored = {(resource, name): await user.get(resource, name, place) for resource, name, _ in editors.written}
-    found = {(resource, name, path): said(stored[resource, name], path) for resource, name, path in editors.written}
+        stored = {
+            (resource, name): await user.get(resource, name, place)
+            for resource, name, _ in editors.written
+        }
+    found = {
+        (resource, name, path): said(stored[resource, name], path)
+        for resource, name, path in editors.written
+    }
     assert found == editors.written
     assert len(found) > 5 * len(NAMES)
 
@@ -152,7 +181,10 @@ def made_for(spec: Object) -> Callable[[Object], bool]:
 
     def holds(deployment: Object) -> bool:
         (container,) = deployment["spec"]["template"]["spec"]["containers"]
-        return (deployment["spec"]["replicas"], container["image"]) == (spec["replicas"], spec["image"])
+        return (deployment["spec"]["replicas"], container["image"]) == (
+            spec["replicas"],
+            spec["image"],
+        )
 
     return holds
 
@@ -179,7 +211,9 @@ async def test_an_api_that_is_removed_takes_its_objects_along(
         await user.delete(CRDS, CRD["metadata"]["name"])
         await observer.until_gone(LEASE, "thing")
         await gone.wait()
-        await asyncio.to_thread(plane.kubectl, "wait", "--for=delete", f"crd/{CRD['metadata']['name']}")
+        await asyncio.to_thread(
+            plane.kubectl, "wait", "--for=delete", f"crd/{CRD['metadata']['name']}"
+        )
         assert list(things) == []
         mark = await asyncio.to_thread(plane.audit_mark)
         await user.delete(CONFIGMAP, "thing", place)  # there is no garbage collector here
@@ -187,7 +221,9 @@ async def test_an_api_that_is_removed_takes_its_objects_along(
         await user.create(kind.resource, thing)
         await observer.until(CONFIGMAP, "thing")
         assert manager.unready() is None
-        events = await asyncio.to_thread(plane.audit_events, mark, user=f"controller-of-{place}", verb=WRITES)
+        events = await asyncio.to_thread(
+            plane.audit_events, mark, user=f"controller-of-{place}", verb=WRITES
+        )
     assert "patch things" in {f"{each['verb']} {each['objectRef']['resource']}" for each in events}
     await user.delete(kind.resource, "thing", place)
 
@@ -195,4 +231,6 @@ async def test_an_api_that_is_removed_takes_its_objects_along(
 async def define(plane: ControlPlane, user: Client) -> None:
     """Create the CRD of Things, and wait until they are served."""
     await user.create(CRDS, deepcopy(CRD))
-    await asyncio.to_thread(plane.kubectl, "wait", "--for=condition=Established", f"crd/{CRD['metadata']['name']}")
+    await asyncio.to_thread(
+        plane.kubectl, "wait", "--for=condition=Established", f"crd/{CRD['metadata']['name']}"
+    )

@@ -28,7 +28,9 @@ pytestmark = pytest.mark.long
 
 
 @pytest.mark.parametrize(("outage", "most"), [(1, 2), (10, 5), (60, 18)])
-async def test_an_absent_server_is_asked_seldom_and_found_soon(server: FakeApiServer, outage: float, most: int) -> None:
+async def test_an_absent_server_is_asked_seldom_and_found_soon(
+    server: FakeApiServer, outage: float, most: int
+) -> None:
     """Over a minute 0.3 times a second; five seconds after its return a watch is right again, tombstones and all."""
     now = 0.0
     answers: list[int] = []
@@ -44,14 +46,23 @@ async def test_an_absent_server_is_asked_seldom_and_found_soon(server: FakeApiSe
     client = Client(server.endpoint, on_response=lambda method, code: answers.append(code))
     async with client, asyncio.timeout(20), asyncio.TaskGroup() as group:
         store = Store(CONFIGMAP)
-        watch = Watch(client, CONFIGMAP, store, monotonic=lambda: now, uniform=lambda low, high: low, sleep=sleep)
+        watch = Watch(
+            client,
+            CONFIGMAP,
+            store,
+            monotonic=lambda: now,
+            uniform=lambda low, high: low,
+            sleep=sleep,
+        )
         changes: asyncio.Queue[tuple[str, str]] = asyncio.Queue()
         store.subscribers.append(lambda change: changes.put_nowait((change.kind, change.key)))
         following = group.create_task(watch.run())
         await store.synced.wait()
         server.create(CONFIGMAP, {"metadata": {"name": "watched", "namespace": NAMESPACE}})
         told = [await changes.get() for _ in range(3)]
-        await server.requests.until(lambda requests: any(each.code == 200 for each in requests.watches))
+        await server.requests.until(
+            lambda requests: any(each.code == 200 for each in requests.watches)
+        )
         await server.stop()
         server.delete(CONFIGMAP, "deleted", NAMESPACE)
         server.create(CONFIGMAP, {"metadata": {"name": "new", "namespace": NAMESPACE}})
@@ -88,7 +99,9 @@ async def test_what_is_listed_anew_waits_for_what_people_change(running: Running
         things.server.delete(CONFIGMAP, "thing-3", NAMESPACE)
         things.server.expire_watches()
         await things.server.requests.until(
-            lambda requests: sum(each.method == "GET" and not each.watch for each in requests.log) > 2
+            lambda requests: (
+                sum(each.method == "GET" and not each.watch for each in requests.log) > 2
+            )
         )
         await things.until(CONFIGMAP, "thing-3")
         await things.until_quiet()
@@ -108,15 +121,21 @@ async def test_nothing_is_lost_while_the_server_is_away(running: Running) -> Non
         await things.server.stop()
         for number in range(20):
             things.create(f"meanwhile-{number}")
-            things.server.change(things.resource, f"before-{number}", {"spec": {"size": 7}}, NAMESPACE)
+            things.server.change(
+                things.resource, f"before-{number}", {"spec": {"size": 7}}, NAMESPACE
+            )
         await things.server.start()
         for number in range(20):
-            await things.until(CONFIGMAP, f"before-{number}", lambda each: bool(each["data"] == {"size": "7"}))
+            await things.until(
+                CONFIGMAP, f"before-{number}", lambda each: bool(each["data"] == {"size": "7"})
+            )
             await things.until_ready(name=f"meanwhile-{number}")
 
 
 @pytest.mark.usefixtures("hasty")
-async def test_connections_that_break_or_fall_silent(server: FakeApiServer, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_connections_that_break_or_fall_silent(
+    server: FakeApiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Both are noticed, the silent ones by the bookmarks that do not come and the answers that do not; all goes on."""
     assert Client.__init__.__kwdefaults__ is not None
     assert kube.watch.BOOKMARK_LIMIT + Client.__init__.__kwdefaults__["timeout"] <= 120
@@ -124,7 +143,9 @@ async def test_connections_that_break_or_fall_silent(server: FakeApiServer, monk
     monkeypatch.setattr(kube.watch, "BOOKMARK_LIMIT", 0.3)
     target = urlsplit(server.url)
     async with Proxy(target.hostname or "", target.port or 0) as proxy:
-        manager = Manager(Endpoint(f"http://127.0.0.1:{proxy.port}"), CollectorRegistry(), identity="the-test")
+        manager = Manager(
+            Endpoint(f"http://127.0.0.1:{proxy.port}"), CollectorRegistry(), identity="the-test"
+        )
         kind = kind_of(single)
         manager.add_kind(kind)
         stop = asyncio.Event()
@@ -132,7 +153,11 @@ async def test_connections_that_break_or_fall_silent(server: FakeApiServer, monk
             group.create_task(manager.run(stop))
             await manager.caches.synced()
             things = Things(server, manager, kind)
-            for name, fault in (("first", proxy.silence), ("second", proxy.cut), ("third", proxy.silence)):
+            for name, fault in (
+                ("first", proxy.silence),
+                ("second", proxy.cut),
+                ("third", proxy.silence),
+            ):
                 fault()
                 things.create(name)
                 await things.until_ready(name=name)
@@ -151,12 +176,16 @@ async def test_a_server_that_asks_for_patience_gets_it(
         await things.until_ready("False")
         await things.until_quiet()
         written = things.writes()
-    (waits,) = [each.fields["retry_seconds"] for each in caplog.records if "retry_seconds" in each.fields]
+    (waits,) = [
+        each.fields["retry_seconds"] for each in caplog.records if "retry_seconds" in each.fields
+    ]
     assert waits == 7
     assert written.count("PATCH configmaps/thing") == 1
 
 
-async def test_an_overloaded_server_meets_no_storm(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_overloaded_server_meets_no_storm(
+    running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Each key fails once and waits; no key is delayed by another's failure."""
     monkeypatch.setattr(controller.runtime.workqueue, "FIRST_DELAY", 0.1)
     monkeypatch.setattr(controller.runtime.workqueue, "MAX_JITTER", 0.1)
@@ -180,10 +209,14 @@ async def test_a_right_that_is_lost_concerns_one_resource(running: Running) -> N
         await things.until_ready(name="before")
         things.server.fail(10**6, 403, path="/configmaps", watch=True)
         things.server.close_watches()
-        await things.server.requests.until(lambda log: sum(each.code == 403 for each in log.watches) >= 3)
+        await things.server.requests.until(
+            lambda log: sum(each.code == 403 for each in log.watches) >= 3
+        )
         things.create("after")
         await things.until_ready(name="after")
-        heard = [watch.last_heard or 0.0 for watch in things.manager.caches.of(things.resource).watches]
+        heard = [
+            watch.last_heard or 0.0 for watch in things.manager.caches.of(things.resource).watches
+        ]
         fault = unready(things.manager.caches, clock=lambda: min(heard) + MAX_SILENCE) or ""
         things.server.requests.faults.clear()
         await things.server.requests.until(lambda log: log.watches[-1].code == 200)

@@ -20,4 +20,6 @@ def test_every_test_of_the_overview_exists() -> None:
         assert places, f"property {number} has no test"
         for file, test in places:
             text = (ROOT / file).read_text()
-            assert re.search(rf"def {test}\(|^{test} = ", text, flags=re.MULTILINE), f"{file} has no {test}"
+            assert re.search(rf"def {test}\(|^{test} = ", text, flags=re.MULTILINE), (
+                f"{file} has no {test}"
+            )

@@ -37,7 +37,12 @@ def plan(thing: Thing, observed: Observed, now: datetime) -> Plan:
     made = [observed.child(resource, name) is not None for resource in (SECRET, CONFIGMAP)]
     steps = (
         Step("secret", [CreateOnly(secret, {"data.password": Random()})], ready=made[0]),
-        Step("config", [Apply(configmap(name, size=str(thing.spec.size)))], depends_on=("secret",), ready=made[1]),
+        Step(
+            "config",
+            [Apply(configmap(name, size=str(thing.spec.size)))],
+            depends_on=("secret",),
+            ready=made[1],
+        ),
     )
     return Plan(steps, Status({"made": sum(made)}))
 
@@ -53,7 +58,10 @@ class History:
         """Note a new status."""
         status = (event.new or {}).get("status")
         if event.new and event.new["kind"] == "Thing" and status:
-            says = (status["made"], next(each["status"] for each in status["conditions"] if each["type"] == "Ready"))
+            says = (
+                status["made"],
+                next(each["status"] for each in status["conditions"] if each["type"] == "Ready"),
+            )
             if self.said[event.new["metadata"]["name"]][-1:] != [says]:
                 self.said[event.new["metadata"]["name"]].append(says)
 
@@ -86,7 +94,8 @@ async def test_caches_that_lag_make_nothing_twice(
 ) -> None:
     """Each object is created once, whether the caches are waited for or, when patience is out, the server is asked.
 
-    A reconcile that waits for the caches begins when they know, long before a patience of a minute is out.
+    A reconcile that waits for the caches begins when they know, long before a patience of a minute
+    is out.
     """
     monkeypatch.setattr(expectations, "PATIENCE", patience)
     chance = random.Random(6)
@@ -104,7 +113,9 @@ async def test_caches_that_lag_make_nothing_twice(
         written = Counter(each for each in things.writes() if "marker" not in each)
         asked = [each for each in requests if each.method == "GET" and "thing-" in each.path]
     created = Counter({each: count for each, count in written.items() if "status" not in each})
-    assert created == Counter({f"PATCH configmaps/{name}": 1 for name in NAMES} | {"POST secrets": len(NAMES) + 1})
+    assert created == Counter(
+        {f"PATCH configmaps/{name}": 1 for name in NAMES} | {"POST secrets": len(NAMES) + 1}
+    )
     assert {name: history.said[name] for name in NAMES} == {name: [(2, "True")] for name in NAMES}
     assert {count for each, count in written.items() if each.endswith("/status")} == {1}
     if patience == 60.0:
@@ -116,7 +127,10 @@ def told_of(thing: Thing, observed: Observed, now: datetime) -> Plan:
     del now
     name = str(thing.metadata["name"])
     theirs = (observed.child(CONFIGMAP, name) or {}).get("data", {}).get("theirs")
-    return Plan((Step("config", [Apply(configmap(name, size=str(thing.spec.size)))]),), Status({"theirs": theirs}))
+    return Plan(
+        (Step("config", [Apply(configmap(name, size=str(thing.spec.size)))]),),
+        Status({"theirs": theirs}),
+    )
 
 
 async def test_a_spec_that_changed_unseen_is_not_taken_for_our_own_status(running: Running) -> None:
@@ -129,7 +143,11 @@ async def test_a_spec_that_changed_unseen_is_not_taken_for_our_own_status(runnin
             watcher.silent = watcher.kind.resource.plural == things.resource.plural
         things.server.change(things.resource, "thing", {"spec": {"size": 2}}, NAMESPACE)
         things.server.change(CONFIGMAP, "thing", {"data": {"theirs": "x"}}, NAMESPACE)
-        await things.until(things.resource, "thing", lambda each: bool(each["status"]["theirs"] == "x"))
+        await things.until(
+            things.resource, "thing", lambda each: bool(each["status"]["theirs"] == "x")
+        )
         things.server.expire_watches()
-        child = await things.until(CONFIGMAP, "thing", lambda each: bool(each["data"]["size"] == "2"))
+        child = await things.until(
+            CONFIGMAP, "thing", lambda each: bool(each["data"]["size"] == "2")
+        )
     assert child["data"] == {"size": "2", "theirs": "x"}

@@ -14,7 +14,16 @@ from controller.runtime.metrics import Metrics
 from controller.runtime.plan import Observed, Plan, Step
 from controller.runtime.types import Request, Result
 from controller.runtime.workqueue import LOW
-from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE, Object, Planner, Running, Status, Thing, Things
+from tests.controller.runtime.conftest import (
+    CONFIGMAP,
+    NAMESPACE,
+    Object,
+    Planner,
+    Running,
+    Status,
+    Thing,
+    Things,
+)
 from tests.controller.runtime.test_reconciler import single
 
 MANY = 100
@@ -23,13 +32,21 @@ MANY = 100
 def versions(things: Things) -> dict[str, str]:
     """The resource version of everything."""
     everything = [*things.server.list(things.resource), *things.server.list(CONFIGMAP)]
-    return {f"{each['kind']} {each['metadata']['name']}": each["metadata"]["resourceVersion"] for each in everything}
+    return {
+        f"{each['kind']} {each['metadata']['name']}": each["metadata"]["resourceVersion"]
+        for each in everything
+    }
 
 
 def say(things: Things, *conditions: Object, name: str = "thing") -> None:
     """Let somebody else apply conditions of a Thing's status, and take away those of before."""
     named = {"name": name, "namespace": NAMESPACE}
-    things.server.apply(things.resource, {"metadata": named, "status": {"conditions": [*conditions]}}, "them", "status")
+    things.server.apply(
+        things.resource,
+        {"metadata": named, "status": {"conditions": [*conditions]}},
+        "them",
+        "status",
+    )
 
 
 def requests_for(name: str, things: Things) -> list[str]:
@@ -72,7 +89,10 @@ async def test_what_others_say_in_a_status_costs_nothing(running: Running) -> No
     async with running(single) as things:
         things.create()
         await things.until_ready()
-        theirs = [{"type": "Approved", "status": "True"}, {"type": "Old", "status": "True", "observedGeneration": 0}]
+        theirs = [
+            {"type": "Approved", "status": "True"},
+            {"type": "Old", "status": "True", "observedGeneration": 0},
+        ]
         say(things, *theirs)
         await things.until_quiet()
         before = versions(things)
@@ -87,7 +107,9 @@ async def test_what_others_say_in_a_status_costs_nothing(running: Running) -> No
         restarted = requests_for("thing", things)
         assert versions(things).items() >= before.items()
         say(things, theirs[0] | {"status": "False"})
-        things.server.change(CONFIGMAP, "thing", {"metadata": {"labels": {"some": "body"}}}, NAMESPACE)
+        things.server.change(
+            CONFIGMAP, "thing", {"metadata": {"labels": {"some": "body"}}}, NAMESPACE
+        )
         await things.until_quiet()
         changed = requests_for("thing", things)
         thing = await things.until(things.resource, "thing")
@@ -98,7 +120,9 @@ async def test_what_others_say_in_a_status_costs_nothing(running: Running) -> No
     }
 
 
-@pytest.mark.parametrize(("conditions", "fields"), [(["Kept"], ["kept", "dropped"]), (["Kept", "Dropped"], ["kept"])])
+@pytest.mark.parametrize(
+    ("conditions", "fields"), [(["Kept"], ["kept", "dropped"]), (["Kept", "Dropped"], ["kept"])]
+)
 async def test_what_a_new_release_says_no_more_goes_from_a_status(
     running: Running, conditions: list[str], fields: list[str]
 ) -> None:
@@ -126,7 +150,9 @@ async def test_what_a_new_release_says_no_more_goes_from_a_status(
             written.append(sorted(requests_for("one", things) + requests_for("two", things)))
             left = {name: await things.until(things.resource, name) for name in ("one", "two")}
     assert written == [["PATCH things/one/status", "PATCH things/two/status"], []]
-    assert {name: {each["type"] for each in left[name]["status"]["conditions"]} for name in left} == {
+    assert {
+        name: {each["type"] for each in left[name]["status"]["conditions"]} for name in left
+    } == {
         "one": {*conditions, "Ready", "Approved"},
         "two": {*conditions, "Ready"},
     }
@@ -145,7 +171,9 @@ async def test_what_might_be_ours_is_asked_of_the_server_at_a_start(running: Run
         await things.until_ready(name="one")
         await things.until_ready(name="two")
         say(things, {"type": "Approved", "status": "True", "observedGeneration": 1}, name="one")
-        things.server.change(things.resource, "two", {"status": {"note": "theirs"}}, NAMESPACE, "status")
+        things.server.change(
+            things.resource, "two", {"status": {"note": "theirs"}}, NAMESPACE, "status"
+        )
         await things.until_quiet()
         before = versions(things)
     things.server.requests.clear()
@@ -185,7 +213,9 @@ async def test_what_the_server_fills_in_is_no_loop(running: Running) -> None:
         things.server.mutate(lambda each: each | {"immutable": False} if "data" in each else each)
         things.create()
         await things.until_ready()
-        things.server.change(CONFIGMAP, "thing", {"metadata": {"labels": {"some": "body"}}}, NAMESPACE)
+        things.server.change(
+            CONFIGMAP, "thing", {"metadata": {"labels": {"some": "body"}}}, NAMESPACE
+        )
         await things.until_quiet()
         child = await things.until(CONFIGMAP, "thing")
         written = things.writes()

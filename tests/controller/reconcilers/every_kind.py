@@ -111,15 +111,25 @@ class Case:
 @cache
 def cases() -> list[Case]:
     """Every sample, and the objects that ask for more."""
-    samples = [each.value for file in sorted((CONFIG / "samples").glob("*.yaml")) for each in read_documents(file)]
+    samples = [
+        each.value
+        for file in sorted((CONFIG / "samples").glob("*.yaml"))
+        for each in read_documents(file)
+    ]
     (more,) = parse_documents(MORE.encode(), "MORE")
     found = (defaulted(stored(each)) for each in [*samples, *more.value])
-    return [Case(KINDS[each["apiVersion"], each["kind"]], placed(each)) for each in found if each["kind"] != "Secret"]
+    return [
+        Case(KINDS[each["apiVersion"], each["kind"]], placed(each))
+        for each in found
+        if each["kind"] != "Secret"
+    ]
 
 
 def placed(object: Object) -> Object:
     """Return an object in our namespace, as a part of a platform."""
-    return object | {"metadata": {"namespace": NAMESPACE, "labels": {"platform": PLATFORM}} | object["metadata"]}
+    return object | {
+        "metadata": {"namespace": NAMESPACE, "labels": {"platform": PLATFORM}} | object["metadata"]
+    }
 
 
 class World:
@@ -142,13 +152,18 @@ class World:
         """Reconcile the object once, as a controller that has just started; `error` is what came of it."""
         self.error = None
         try:
-            await reconcile(self.case.kind, self.server, self.case.name, NAMESPACE, registry=REGISTRY)
+            await reconcile(
+                self.case.kind, self.server, self.case.name, NAMESPACE, registry=REGISTRY
+            )
         except (TerminalError, RetryableError) as error:
             self.error = error
 
     def events(self) -> list[tuple[str, str, str]]:
         """All events so far: type, reason and note."""
-        return [(each["type"], each["reason"], each["note"]) for each in self.server.list(EVENT, NAMESPACE)]
+        return [
+            (each["type"], each["reason"], each["note"])
+            for each in self.server.list(EVENT, NAMESPACE)
+        ]
 
     async def settle(self) -> Object:
         """Reconcile until there is nothing to write, the children being ready each time; return the object."""
@@ -179,15 +194,25 @@ class World:
     def children(self) -> list[tuple[Resource, Object]]:
         """Return the object's children, each with its resource."""
         served = [each for each in self.case.kind.owns if self.server.serves(each)]
-        found = ((resource, child) for resource in served for child in self.server.list(resource, NAMESPACE))
-        return [(resource, child) for resource, child in found if child["metadata"].get("labels") != THEIRS]
+        found = (
+            (resource, child)
+            for resource in served
+            for child in self.server.list(resource, NAMESPACE)
+        )
+        return [
+            (resource, child)
+            for resource, child in found
+            if child["metadata"].get("labels") != THEIRS
+        ]
 
     def _make_ready(self, resource: Resource, child: Object) -> None:
         name, generation = child["metadata"]["name"], child["metadata"].get("generation")
         status: Object = {}
         if resource.kind in RUNNING:
             count = child["spec"]["replicas"]
-            counts = dict.fromkeys(("replicas", "readyReplicas", "updatedReplicas", "availableReplicas"), count)
+            counts = dict.fromkeys(
+                ("replicas", "readyReplicas", "updatedReplicas", "availableReplicas"), count
+            )
             status = {**counts, "observedGeneration": generation}
         if resource.kind == "Job":
             status = {"conditions": [{"type": "Complete", "status": "True"}]}
@@ -199,10 +224,16 @@ class World:
             return
         self.server.change(resource, name, {"status": status}, NAMESPACE, "status")
         if resource.kind == "StatefulSet":
-            pod = {"name": f"{name}-0", "namespace": NAMESPACE, **child["spec"]["template"]["metadata"]}
+            pod = {
+                "name": f"{name}-0",
+                "namespace": NAMESPACE,
+                **child["spec"]["template"]["metadata"],
+            }
             self.server.apply(POD, {"metadata": pod}, "kubelet")
             conditions = [{"type": "Ready", "status": "True"}]
-            self.server.change(POD, f"{name}-0", {"status": {"conditions": conditions}}, NAMESPACE, "status")
+            self.server.change(
+                POD, f"{name}-0", {"status": {"conditions": conditions}}, NAMESPACE, "status"
+            )
 
 
 def templates(value: Any) -> Iterator[Object]:

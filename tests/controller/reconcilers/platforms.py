@@ -5,7 +5,10 @@ from typing import Any
 
 from controller.runtime.plan import Apply, Delete, Object, Observed, Plan
 
-IMAGES: Mapping[str, Any] = {"backend": {"image": "shop/backend:v2"}, "frontend": {"image": "shop/frontend:v2"}}
+IMAGES: Mapping[str, Any] = {
+    "backend": {"image": "shop/backend:v2"},
+    "frontend": {"image": "shop/frontend:v2"},
+}
 
 
 def stored(kind: str, api_version: str, spec: Object, **more: Any) -> Object:
@@ -26,13 +29,21 @@ def stack(**spec: Any) -> Object:
 
 def made(plan: Plan, kind: str | None = None) -> dict[tuple[str, str], Object]:
     """The objects that a plan applies, by kind and name."""
-    objects = [write.object for step in plan.steps for write in step.writes if isinstance(write, Apply)]
-    return {(each["kind"], each["metadata"]["name"]): each for each in objects if kind in (None, each["kind"])}
+    objects = [
+        write.object for step in plan.steps for write in step.writes if isinstance(write, Apply)
+    ]
+    return {
+        (each["kind"], each["metadata"]["name"]): each
+        for each in objects
+        if kind in (None, each["kind"])
+    }
 
 
 def deleted(plan: Plan) -> list[str]:
     """What a plan deletes, as `deployments/shop-cache`."""
-    references = [write.reference for step in plan.steps for write in step.writes if isinstance(write, Delete)]
+    references = [
+        write.reference for step in plan.steps for write in step.writes if isinstance(write, Delete)
+    ]
     return [f"{each.resource.plural}/{each.name}" for each in references]
 
 
@@ -42,7 +53,11 @@ def ready(object: Object) -> Object:
     match object["kind"]:
         case "Deployment" | "StatefulSet":
             replicas = object["spec"]["replicas"]
-            status = {"readyReplicas": replicas, "updatedReplicas": replicas, "observedGeneration": 1}
+            status = {
+                "readyReplicas": replicas,
+                "updatedReplicas": replicas,
+                "observedGeneration": 1,
+            }
         case "PostgreSQL":
             condition = {"type": "Ready", "status": "True", "reason": "AllReady", "message": ""}
             condition["lastTransitionTime"] = "2026-01-01T00:00:00Z"
@@ -63,6 +78,10 @@ def given(objects: Iterable[Object], **more: Any) -> Observed:
 
 def container(objects: Mapping[tuple[str, str], Object], name: str) -> Object:
     """The one container of a Deployment or StatefulSet."""
-    (found,) = (each for (kind, its), each in objects.items() if its == name and kind in ("Deployment", "StatefulSet"))
+    (found,) = (
+        each
+        for (kind, its), each in objects.items()
+        if its == name and kind in ("Deployment", "StatefulSet")
+    )
     (container,) = found["spec"]["template"]["spec"]["containers"]
     return dict(container)

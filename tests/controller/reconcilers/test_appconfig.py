@@ -15,7 +15,12 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 def planned(status: Any = None, observed: Observed | None = None, **spec: Any) -> Plan:
     """The plan of an AppConfig."""
-    metadata = {"name": "settings", "namespace": "sales", "uid": "1", "labels": {"platform": "store", "team": "a"}}
+    metadata = {
+        "name": "settings",
+        "namespace": "sales",
+        "uid": "1",
+        "labels": {"platform": "store", "team": "a"},
+    }
     object = {"metadata": metadata, "spec": spec} | ({"status": status} if status else {})
     return APPCONFIG.plan(AppConfig.model_validate(object), observed or Observed(), NOW)
 
@@ -23,7 +28,9 @@ def planned(status: Any = None, observed: Observed | None = None, **spec: Any) -
 def test_it_makes_one_configmap() -> None:
     """It has the rendered values and the platform's labels; no workload is restarted."""
     plan = planned(
-        application="shop", environment="staging", config={"url": "http://{{ application }}.{{ namespace }}"}
+        application="shop",
+        environment="staging",
+        config={"url": "http://{{ application }}.{{ namespace }}"},
     )
     (step,) = plan.steps
     (write,) = step.writes
@@ -36,7 +43,10 @@ def test_it_makes_one_configmap() -> None:
             "name": "shop-config",
             "namespace": "sales",
             "labels": {"platform": "store", "team": "a"},
-            "annotations": {"checksum.gatewright.io/data": checksum_of(data), "checksum.gatewright.io/revision": "1"},
+            "annotations": {
+                "checksum.gatewright.io/data": checksum_of(data),
+                "checksum.gatewright.io/revision": "1",
+            },
         },
         "data": data,
     }
@@ -54,7 +64,10 @@ def test_the_status_speaks_of_what_is_there() -> None:
     child = {
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": {"name": "shop-config", "annotations": {"checksum.gatewright.io/data": checksum}},
+        "metadata": {
+            "name": "shop-config",
+            "annotations": {"checksum.gatewright.io/data": checksum},
+        },
     }
     observed = Observed(children=[child])
     status = planned(observed=observed, application="shop", config={"a": "1"}).status.to_api()
@@ -64,7 +77,11 @@ def test_the_status_speaks_of_what_is_there() -> None:
         "revision": 1,
         "lastUpdated": "2026-01-01T00:00:00Z",
     }
-    before = status | {"lastUpdated": "2025-01-01T00:00:00Z", "conditions": [], "observedGeneration": 1}
+    before = status | {
+        "lastUpdated": "2025-01-01T00:00:00Z",
+        "conditions": [],
+        "observedGeneration": 1,
+    }
     again = planned(before, observed, application="shop", config={"a": "1"}).status.to_api()
     assert again == status | {"lastUpdated": "2025-01-01T00:00:00Z"}
     assert planned(before, observed, application="shop", config={"a": "2"}).status.to_api() == again
@@ -109,7 +126,11 @@ TOO_LONG = "the ConfigMap's name would have 254 characters; the limit is 253"
 )
 def test_what_cannot_be_made_is_a_problem(spec: Any, reason: str, message: str) -> None:
     """Nothing is written, what was observed stays, and the field is named."""
-    status = {"configMapName": "shop-config", "checksum": "1", "lastUpdated": "2025-01-01T00:00:00Z"}
+    status = {
+        "configMapName": "shop-config",
+        "checksum": "1",
+        "lastUpdated": "2025-01-01T00:00:00Z",
+    }
     plan = planned(status | {"conditions": []}, **spec)
     assert (plan.steps, plan.status.to_api()) == ((), status)
     assert plan.problem is not None

@@ -8,7 +8,15 @@ import pytest
 from controller.reconcilers.appstack import APP_STACK
 from controller.reconcilers.postgresql import POSTGRESQL
 from controller.runtime.plan import CreateOnly, Object, Observed, Plan
-from tests.controller.reconcilers.platforms import IMAGES, container, deleted, given, made, ready, stack
+from tests.controller.reconcilers.platforms import (
+    IMAGES,
+    container,
+    deleted,
+    given,
+    made,
+    ready,
+    stack,
+)
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 EVERYTHING: Object = {"database": {}, "cache": {}, **IMAGES}
@@ -66,7 +74,9 @@ def test_the_label_of_a_platform_is_handed_on() -> None:
     """A stack that is a part of a platform marks what it makes."""
     labelled = stack(**EVERYTHING)
     labelled["metadata"] = {**labelled["metadata"], "labels": {"platform": "store"}}
-    assert {each["metadata"]["labels"]["platform"] for each in made(planned(labelled)).values()} == {"store"}
+    assert {
+        each["metadata"]["labels"]["platform"] for each in made(planned(labelled)).values()
+    } == {"store"}
 
 
 def test_a_frontend_alone_is_told_of_nobody() -> None:
@@ -79,7 +89,11 @@ def test_a_frontend_alone_is_told_of_nobody() -> None:
     ("type", "left_out", "removed"),
     [
         ("postgresql", "database", ["postgresqls/shop-db"]),
-        ("mysql", "database", ["statefulsets/shop-db", "services/shop-db", "services/shop-db-headless"]),
+        (
+            "mysql",
+            "database",
+            ["statefulsets/shop-db", "services/shop-db", "services/shop-db-headless"],
+        ),
         ("postgresql", "cache", ["deployments/shop-cache", "services/shop-cache"]),
         ("postgresql", "backend", ["deployments/shop-backend", "services/shop-backend"]),
         ("postgresql", "frontend", ["deployments/shop-frontend", "services/shop-frontend"]),
@@ -96,7 +110,10 @@ def test_what_is_taken_out_is_removed(type: str, left_out: str, removed: list[st
 @pytest.mark.parametrize(
     ("type", "kept"),
     [
-        ("postgresql", ["shop-db-credentials", "shop-db-user-app", "shop-db-backup", "data-shop-db-0"]),
+        (
+            "postgresql",
+            ["shop-db-credentials", "shop-db-user-app", "shop-db-backup", "data-shop-db-0"],
+        ),
         ("mysql", ["shop-db-mysql-credentials", "shop-db-mysql-backup", "mysql-shop-db-0"]),
     ],
 )
@@ -106,7 +123,12 @@ def test_each_database_keeps_what_it_has_under_names_of_its_own(type: str, kept:
     if type == "postgresql":
         child = made(plan)["PostgreSQL", "shop-db"]
         plan = POSTGRESQL.plan(POSTGRESQL.type.model_validate(child), Observed(), NOW)
-    once = [write.object for step in plan.steps for write in step.writes if isinstance(write, CreateOnly)]
+    once = [
+        write.object
+        for step in plan.steps
+        for write in step.writes
+        if isinstance(write, CreateOnly)
+    ]
     (template,) = made(plan)["StatefulSet", "shop-db"]["spec"]["volumeClaimTemplates"]
     claim = f"{template['metadata']['name']}-shop-db-0"
     assert [*(each["metadata"]["name"] for each in once), claim] == kept

@@ -21,9 +21,19 @@ NOW = datetime(2026, 11, 21, 17, 0, 30, tzinfo=UTC)
 CONNECTION = {"host": "shop-db", "database": "shop", "secretRef": {"name": "login"}}
 SPEC = {
     "source": {"type": "postgresql", "connection": CONNECTION},
-    "destination": {"type": "s3", "bucket": "backups", "prefix": "/a/b/", "secretRef": {"name": "store"}},
+    "destination": {
+        "type": "s3",
+        "bucket": "backups",
+        "prefix": "/a/b/",
+        "secretRef": {"name": "store"},
+    },
 }
-METADATA = {"name": "nightly", "namespace": "shop", "uid": "1", "labels": {"platform": "store", "app": "x"}}
+METADATA = {
+    "name": "nightly",
+    "namespace": "shop",
+    "uid": "1",
+    "labels": {"platform": "store", "app": "x"},
+}
 
 
 def backup(status: Object | None = None, **spec: Any) -> Backup:
@@ -43,13 +53,22 @@ def destination(**more: Any) -> Object:
 
 def cronjob() -> Object:
     """Its CronJob."""
-    return {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "nightly-cronjob", "uid": "cron"}}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "CronJob",
+        "metadata": {"name": "nightly-cronjob", "uid": "cron"},
+    }
 
 
 def owned(name: str, uid: str, owner: str) -> Object:
     """Metadata of what somebody controls."""
     owners = [{"uid": owner, "controller": True}]
-    return {"name": name, "uid": uid, "ownerReferences": owners, "creationTimestamp": f"2026-11-{uid[-2:]}T02:00:00Z"}
+    return {
+        "name": name,
+        "uid": uid,
+        "ownerReferences": owners,
+        "creationTimestamp": f"2026-11-{uid[-2:]}T02:00:00Z",
+    }
 
 
 def job(day: str, *conditions: str, owner: str = "cron", command: str = "/backup.sh") -> Object:
@@ -62,7 +81,12 @@ def job(day: str, *conditions: str, owner: str = "cron", command: str = "/backup
         "status": {
             **({"completionTime": ended} if "Complete" in conditions else {}),
             "conditions": [
-                {"type": each, "status": "True", "lastTransitionTime": ended, "message": f"it is {each}"}
+                {
+                    "type": each,
+                    "status": "True",
+                    "lastTransitionTime": ended,
+                    "message": f"it is {each}",
+                }
                 for each in conditions
             ],
         },
@@ -71,7 +95,11 @@ def job(day: str, *conditions: str, owner: str = "cron", command: str = "/backup
 
 def pod(day: str, code: int, message: str | None, *, state: str = "state") -> Object:
     """The pod of that day's Job, whose container ended so."""
-    terminated = {"exitCode": code, "reason": "Error", **({} if message is None else {"message": message})}
+    terminated = {
+        "exitCode": code,
+        "reason": "Error",
+        **({} if message is None else {"message": message}),
+    }
     status = {"name": "backup", state: {"terminated": terminated}}
     return {
         "metadata": owned(f"nightly-{day}-x", f"pod-{day}", f"job-{day}"),
@@ -85,12 +113,18 @@ def made(day: str) -> Object:
 
 
 def observed(
-    *, jobs: Sequence[Object] = (), pods: Sequence[Object] = (), secrets: Sequence[str] = ("login", "store")
+    *,
+    jobs: Sequence[Object] = (),
+    pods: Sequence[Object] = (),
+    secrets: Sequence[str] = ("login", "store"),
 ) -> Observed:
     """What is there besides the CronJob."""
-    there: dict[Any, Sequence[Object]] = {(SECRET, "secret", name): [{"metadata": {"name": name}}] for name in secrets}
+    there: dict[Any, Sequence[Object]] = {
+        (SECRET, "secret", name): [{"metadata": {"name": name}}] for name in secrets
+    }
     return Observed(
-        children=[cronjob()], found={**there, (JOB, "backup", "nightly"): jobs, (POD, "backup", "nightly"): pods}
+        children=[cronjob()],
+        found={**there, (JOB, "backup", "nightly"): jobs, (POD, "backup", "nightly"): pods},
     )
 
 
@@ -108,11 +142,15 @@ def applied(plan: Plan) -> Object:
 
 def environment(**spec: Any) -> dict[str, str]:
     """Its variables; what stands in a Secret as `$secret/key`."""
-    (container,) = applied(planned(**spec))["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"]
+    (container,) = applied(planned(**spec))["spec"]["jobTemplate"]["spec"]["template"]["spec"][
+        "containers"
+    ]
     found = {}
     for each in container["env"]:
         secret = each.get("valueFrom", {}).get("secretKeyRef", {})
-        found[each["name"]] = each["value"] if "value" in each else f"${secret['name']}/{secret['key']}"
+        found[each["name"]] = (
+            each["value"] if "value" in each else f"${secret['name']}/{secret['key']}"
+        )
     return found
 
 
@@ -124,7 +162,11 @@ def backed_up(plan: Plan) -> tuple[str, str, str]:
 
 def test_the_cronjob_makes_one_backup_at_a_time_without_rights() -> None:
     """All of it but the environment."""
-    cronjob = applied(planned(schedule="@daily", suspend=True, activeDeadlineSeconds=60, serviceAccountName="saver"))
+    cronjob = applied(
+        planned(
+            schedule="@daily", suspend=True, activeDeadlineSeconds=60, serviceAccountName="saver"
+        )
+    )
     labels = {"gatewright.io/backup": "nightly", "platform": "store"}
     template = cronjob["spec"]["jobTemplate"]["spec"]["template"]
     (container,) = template["spec"].pop("containers")
@@ -163,7 +205,10 @@ def test_the_cronjob_makes_one_backup_at_a_time_without_rights() -> None:
         "name": "backup",
         "image": "gatewright-backup-postgresql:1.0.0",
         "command": ["/backup.sh"],
-        "resources": {"requests": {"cpu": "100m", "memory": "256Mi"}, "limits": {"cpu": "1", "memory": "1Gi"}},
+        "resources": {
+            "requests": {"cpu": "100m", "memory": "256Mi"},
+            "limits": {"cpu": "1", "memory": "1Gi"},
+        },
         "securityContext": {
             "runAsNonRoot": True,
             "allowPrivilegeEscalation": False,
@@ -178,7 +223,9 @@ def test_the_cronjob_makes_one_backup_at_a_time_without_rights() -> None:
 
 def test_the_image_follows_the_source_and_the_registry() -> None:
     """One image for each type, from where the images come that we choose."""
-    plan = BACKUP.plan(backup(source=source("mysql")), Observed(settings={"registry": "registry.company.com"}), NOW)
+    plan = BACKUP.plan(
+        backup(source=source("mysql")), Observed(settings={"registry": "registry.company.com"}), NOW
+    )
     pod = applied(plan)["spec"]["jobTemplate"]["spec"]["template"]["spec"]
     assert pod["containers"][0]["image"] == "registry.company.com/gatewright-backup-mysql:1.0.0"
 
@@ -208,11 +255,24 @@ def test_the_environment_says_all_and_credentials_by_reference() -> None:
     [
         ({"source": source("mysql")}, {"SOURCE_TYPE": "mysql", "SOURCE_PORT": "3306"}),
         ({"source": source("mysql", port="3307")}, {"SOURCE_PORT": "3307"}),
-        ({"source": source("mongodb")}, {"SOURCE_PORT": "27017", "SOURCE_AUTHENTICATION_DATABASE": "admin"}),
-        ({"source": source("mongodb", authenticationDatabase="shop")}, {"SOURCE_AUTHENTICATION_DATABASE": "shop"}),
-        ({"source": source("mysql", username="me")}, {"SOURCE_USERNAME": "me", "SOURCE_PASSWORD": "$login/password"}),
         (
-            {"source": source("mysql", secretRef={"name": "other", "usernameKey": "u", "passwordKey": "p"})},
+            {"source": source("mongodb")},
+            {"SOURCE_PORT": "27017", "SOURCE_AUTHENTICATION_DATABASE": "admin"},
+        ),
+        (
+            {"source": source("mongodb", authenticationDatabase="shop")},
+            {"SOURCE_AUTHENTICATION_DATABASE": "shop"},
+        ),
+        (
+            {"source": source("mysql", username="me")},
+            {"SOURCE_USERNAME": "me", "SOURCE_PASSWORD": "$login/password"},
+        ),
+        (
+            {
+                "source": source(
+                    "mysql", secretRef={"name": "other", "usernameKey": "u", "passwordKey": "p"}
+                )
+            },
             {"SOURCE_USERNAME": "$other/u", "SOURCE_PASSWORD": "$other/p"},
         ),
         (
@@ -223,7 +283,10 @@ def test_the_environment_says_all_and_credentials_by_reference() -> None:
                 "RCLONE_CONFIG_DESTINATION_REGION": "eu-1",
             },
         ),
-        ({"destination": destination(secretRef=None)}, {"RCLONE_CONFIG_DESTINATION_ENV_AUTH": "true"}),
+        (
+            {"destination": destination(secretRef=None)},
+            {"RCLONE_CONFIG_DESTINATION_ENV_AUTH": "true"},
+        ),
         (
             {"destination": destination(type="gcs")},
             {"RCLONE_CONFIG_DESTINATION_SERVICE_ACCOUNT_CREDENTIALS": "$store/credentials.json"},
@@ -272,7 +335,10 @@ def test_every_field_is_traced_to_the_users_own() -> None:
 @pytest.mark.parametrize(
     ("spec", "problem"),
     [
-        ({"source": {}}, "spec.source.type, spec.source.connection.host, spec.source.connection.secretRef.name"),
+        (
+            {"source": {}},
+            "spec.source.type, spec.source.connection.host, spec.source.connection.secretRef.name",
+        ),
         ({"source": source("mysql", host="")}, "spec.source.connection.host"),
         ({"source": source("mysql", secretRef={})}, "spec.source.connection.secretRef.name"),
         ({"destination": {"type": "s3"}}, "spec.destination.bucket"),
@@ -326,7 +392,11 @@ def test_the_last_good_backup_is_known() -> None:
     status = plan.status.to_api()
     assert status["lastSuccessfulTime"] == "2026-11-20T02:10:00Z"
     assert (status["lastBackup"], status["lastSize"]) == ("20261120T020000Z-x", 20)
-    assert backed_up(plan) == ("True", "Succeeded", "Job nightly-20: backup 20261120T020000Z-x, 20 bytes")
+    assert backed_up(plan) == (
+        "True",
+        "Succeeded",
+        "Job nightly-20: backup 20261120T020000Z-x, 20 bytes",
+    )
 
 
 def test_what_was_known_stays_known() -> None:
@@ -337,7 +407,10 @@ def test_what_was_known_stays_known() -> None:
         assert {key: after[key] for key in before if key != "conditions"} == {
             key: before[key] for key in before if key != "conditions"
         }
-    assert planned(observed(jobs=[job("20", "Complete")]), before).status.to_api()["conditions"] == before["conditions"]
+    assert (
+        planned(observed(jobs=[job("20", "Complete")]), before).status.to_api()["conditions"]
+        == before["conditions"]
+    )
     assert planned(observed(), before).status.to_api()["conditions"] == before["conditions"]
 
 
@@ -355,11 +428,15 @@ def test_a_success_without_a_word_has_no_size() -> None:
 def test_a_failure_is_told_while_it_is_tried_again_and_after() -> None:
     """With what the script said last, also once its pod is gone; the last good backup stays the last good one."""
     good = planned(observed(jobs=[job("19", "Complete")], pods=[made("19")])).status.to_api()
-    attempts = [pod("20", 1, "dumping\nfailed while dumping shop.dump: no such table\n", state="lastState")]
+    attempts = [
+        pod("20", 1, "dumping\nfailed while dumping shop.dump: no such table\n", state="lastState")
+    ]
     failing = planned(observed(jobs=[job("19", "Complete"), job("20")], pods=attempts), good)
     said = "Job nightly-20: failed while dumping shop.dump: no such table"
     assert backed_up(failing) == ("False", "Failing", said)
-    ending = planned(observed(jobs=[job("19", "Complete"), job("20", "FailureTarget")]), failing.status.to_api())
+    ending = planned(
+        observed(jobs=[job("19", "Complete"), job("20", "FailureTarget")]), failing.status.to_api()
+    )
     assert backed_up(ending) == ("False", "Failing", said)
     failed = planned(observed(jobs=[job("20", "FailureTarget", "Failed")]), ending.status.to_api())
     assert backed_up(failed) == ("False", "Failed", said)
@@ -374,19 +451,31 @@ def test_what_keeps_a_pod_from_starting_is_told() -> None:
     """An image that cannot be pulled, a key that its Secret has not; and it stays told while it is tried again."""
 
     def waiting(reason: str) -> Object:
-        status = {"name": "backup", "state": {"waiting": {"reason": reason, "message": "no key password"}}}
-        return {"metadata": owned("x", "pod-20", "job-20"), "status": {"containerStatuses": [status]}}
+        status = {
+            "name": "backup",
+            "state": {"waiting": {"reason": reason, "message": "no key password"}},
+        }
+        return {
+            "metadata": owned("x", "pod-20", "job-20"),
+            "status": {"containerStatuses": [status]},
+        }
 
     stuck = planned(observed(jobs=[job("20")], pods=[waiting("CreateContainerConfigError")]))
     said = ("False", "Failing", "Job nightly-20: CreateContainerConfigError: no key password")
     assert backed_up(stuck) == said
-    again = planned(observed(jobs=[job("20")], pods=[waiting("ContainerCreating")]), stuck.status.to_api())
+    again = planned(
+        observed(jobs=[job("20")], pods=[waiting("ContainerCreating")]), stuck.status.to_api()
+    )
     assert backed_up(again) == said
 
 
 def test_a_first_attempt_changes_nothing() -> None:
     """While it runs, what is known is the backup before, or that there was none."""
-    assert backed_up(planned(observed(jobs=[job("20")]))) == ("False", "NoneYet", "no backup was made yet")
+    assert backed_up(planned(observed(jobs=[job("20")]))) == (
+        "False",
+        "NoneYet",
+        "no backup was made yet",
+    )
     before = planned(observed(jobs=[job("19", "Complete")], pods=[made("19")])).status.to_api()
     assert backed_up(planned(observed(jobs=[job("20")]), before))[:2] == ("True", "Succeeded")
 
@@ -394,14 +483,23 @@ def test_a_first_attempt_changes_nothing() -> None:
 def test_what_wakes_a_backup_is_found() -> None:
     """By the Secrets it names, whatever else is wrong with it."""
     assert list(by_secret({"spec": SPEC})) == ["login", "store"]
-    assert list(by_secret({"spec": {"source": {"connection": {"secretRef": "login"}}}})) == ["login"]
-    assert list(by_secret({"spec": {"source": {"connection": {"secretRef": 1}}, "destination": None}})) == []
+    assert list(by_secret({"spec": {"source": {"connection": {"secretRef": "login"}}}})) == [
+        "login"
+    ]
+    assert (
+        list(by_secret({"spec": {"source": {"connection": {"secretRef": 1}}, "destination": None}}))
+        == []
+    )
     assert list(by_secret({})) == []
 
 
-async def test_one_reconcile_makes_the_cronjob_once_its_secrets_are_there(server: ApiServer) -> None:
+async def test_one_reconcile_makes_the_cronjob_once_its_secrets_are_there(
+    server: ApiServer,
+) -> None:
     """First only a status that says what is waited for; then the CronJob; then no write more."""
-    server.create(BACKUP.resource, {"metadata": {"name": "nightly", "namespace": "default"}, "spec": SPEC})
+    server.create(
+        BACKUP.resource, {"metadata": {"name": "nightly", "namespace": "default"}, "spec": SPEC}
+    )
     await reconcile(BACKUP, server, "nightly")
     stored = server.get(BACKUP.resource, "nightly", "default")
     ready = stored["status"]["conditions"][-1]
@@ -414,25 +512,39 @@ async def test_one_reconcile_makes_the_cronjob_once_its_secrets_are_there(server
         server.create(SECRET, {"metadata": {"name": name, "namespace": "default"}})
     mark = len(server.writes)
     await reconcile(BACKUP, server, "nightly")
-    assert server.writes[mark:] == ["apply cronjobs default/nightly-cronjob", "apply backups/status default/nightly"]
+    assert server.writes[mark:] == [
+        "apply cronjobs default/nightly-cronjob",
+        "apply backups/status default/nightly",
+    ]
     await reconcile(BACKUP, server, "nightly")
     assert len(server.writes) == mark + 2
-    assert (server.get(CRON_JOB, "nightly-cronjob", "default"))["spec"]["concurrencyPolicy"] == "Forbid"
+    assert (server.get(CRON_JOB, "nightly-cronjob", "default"))["spec"][
+        "concurrencyPolicy"
+    ] == "Forbid"
 
 
 def test_the_page_restores_with_what_was_backed_up_with() -> None:
     """The Job that the page shows has the environment of the page's own Backup, but for what only a backup needs."""
-    (example, job) = map(yaml.safe_load, re.findall(r"```yaml\n(.*?)```", PAGE.read_text(), re.DOTALL))
+    (example, job) = map(
+        yaml.safe_load, re.findall(r"```yaml\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    )
     shown = {each["name"]: each for each in job["spec"]["template"]["spec"]["containers"][0]["env"]}
     example["metadata"]["namespace"] = "default"
     plan = BACKUP.plan(Backup.model_validate(example), Observed(), NOW)
     template = applied(plan)["spec"]["jobTemplate"]["spec"]["template"]["spec"]
     planned = {each["name"]: each for each in template["containers"][0]["env"]}
-    only_here = {"SOURCE_DATABASE", "RETENTION_SECONDS", "RCLONE_CONFIG_DESTINATION_NO_CHECK_BUCKET"}
+    only_here = {
+        "SOURCE_DATABASE",
+        "RETENTION_SECONDS",
+        "RCLONE_CONFIG_DESTINATION_NO_CHECK_BUCKET",
+    }
     assert shown.keys() == planned.keys() - only_here
     elsewhere = {"SOURCE_HOST", "SOURCE_USERNAME", "SOURCE_PASSWORD"}
     assert [name for name in shown.keys() - elsewhere if shown[name] != planned[name]] == []
-    assert job["spec"]["template"]["spec"]["containers"][0]["image"] == template["containers"][0]["image"]
+    assert (
+        job["spec"]["template"]["spec"]["containers"][0]["image"]
+        == template["containers"][0]["image"]
+    )
 
 
 def test_the_sample_is_what_the_page_shows() -> None:

@@ -20,8 +20,14 @@ def series(spec: dict[str, Any], status: dict[str, Any] | None = None) -> dict[s
     """What a scrape shows of one Backup, made the day before."""
     metadata = {"name": "nightly", "namespace": "shop", "creationTimestamp": CREATED}
     registry = CollectorRegistry()
-    registry.register(LastBackups(lambda: [{"metadata": metadata, "spec": spec, "status": status or {}}]))
-    lines = [line.rpartition(" ") for line in generate_latest(registry).decode().splitlines() if line[0] != "#"]
+    registry.register(
+        LastBackups(lambda: [{"metadata": metadata, "spec": spec, "status": status or {}}])
+    )
+    lines = [
+        line.rpartition(" ")
+        for line in generate_latest(registry).decode().splitlines()
+        if line[0] != "#"
+    ]
     return {name: float(value) for name, _, value in lines}
 
 

@@ -11,7 +11,15 @@ from controller.reconcilers.monitoring import PROMETHEUS_RULE, SERVICE_MONITOR
 from controller.reconcilers.resources import POSTGRESQL
 from controller.runtime.plan import Object, Observed, Plan, Problem
 from gatewright.testing import ApiServer, reconcile
-from tests.controller.reconcilers.platforms import container, deleted, given, made, platform, ready, unready
+from tests.controller.reconcilers.platforms import (
+    container,
+    deleted,
+    given,
+    made,
+    platform,
+    ready,
+    unready,
+)
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 MONITORED = frozenset({SERVICE_MONITOR, PROMETHEUS_RULE})
@@ -20,7 +28,9 @@ EVERYTHING: Object = {"environment": "production", "host": "shop.example.com"}
 
 def planned(object: Object, observed: Observed | None = None) -> Plan:
     """The plan of a platform."""
-    return ECOMMERCE_PLATFORM.plan(ECOMMERCE_PLATFORM.type.model_validate(object), observed or Observed(), NOW)
+    return ECOMMERCE_PLATFORM.plan(
+        ECOMMERCE_PLATFORM.type.model_validate(object), observed or Observed(), NOW
+    )
 
 
 def test_all_of_it_is_planned_before_anything_exists() -> None:
@@ -43,7 +53,9 @@ def test_all_of_it_is_planned_before_anything_exists() -> None:
 
 def test_each_waits_for_what_it_needs() -> None:
     """The backend for the database, the frontend for the backend, the rest for the frontend."""
-    assert {step.name: tuple(step.depends_on) for step in planned(platform(**EVERYTHING)).steps} == {
+    assert {
+        step.name: tuple(step.depends_on) for step in planned(platform(**EVERYTHING)).steps
+    } == {
         "database": (),
         "cache": (),
         "backend": ("database",),
@@ -53,12 +65,17 @@ def test_each_waits_for_what_it_needs() -> None:
     }
 
 
-@pytest.mark.parametrize("name", ["database", "cache", "backend", "frontend", "monitoring", "ingress"])
+@pytest.mark.parametrize(
+    "name", ["database", "cache", "backend", "frontend", "monitoring", "ingress"]
+)
 def test_each_has_a_condition_that_begins_with_what_was_being_done(name: str) -> None:
     """The words people know stand before the reason."""
     (step,) = (each for each in planned(platform(**EVERYTHING)).steps if each.name == name)
     doing = "setup failed" if name in ("monitoring", "ingress") else "deployment failed"
-    assert (step.condition, step.failed_to) == (f"{name.capitalize()}Ready", f"{name.capitalize()} {doing}")
+    assert (step.condition, step.failed_to) == (
+        f"{name.capitalize()}Ready",
+        f"{name.capitalize()} {doing}",
+    )
 
 
 def test_everything_carries_the_name_of_the_platform() -> None:
@@ -98,7 +115,11 @@ def test_the_environment_decides_where_the_spec_is_silent(
 def test_every_container_is_restricted_and_sized(environment: str) -> None:
     """In every environment; a user's image may write to its own filesystem."""
     objects = made(planned(platform(environment=environment)))
-    for name, read_only in (("shop-cache", True), ("shop-backend", False), ("shop-frontend", False)):
+    for name, read_only in (
+        ("shop-cache", True),
+        ("shop-backend", False),
+        ("shop-frontend", False),
+    ):
         found = container(objects, name)
         assert found["resources"].keys() == {"requests", "limits"}
         context = dict(found["securityContext"])
@@ -150,7 +171,14 @@ def test_the_spec_says_otherwise() -> None:
 
 @pytest.mark.parametrize(
     ("storage", "written"),
-    [("1Ti", "1024Gi"), ("500Gi", "500Gi"), ("1.5Ti", "1536Gi"), ("500Mi", "1Gi"), (2**40, "1024Gi"), (0, "0Gi")],
+    [
+        ("1Ti", "1024Gi"),
+        ("500Gi", "500Gi"),
+        ("1.5Ti", "1536Gi"),
+        ("500Mi", "1Gi"),
+        (2**40, "1024Gi"),
+        (0, "0Gi"),
+    ],
 )
 def test_storage_is_written_in_whole_gibibytes(storage: str | int, written: str) -> None:
     """It is valid for PostgreSQL, or rejected; it is rounded up, never down."""
@@ -184,7 +212,10 @@ def test_the_applications_are_told_where_the_others_are() -> None:
         {"name": "DATABASE_PORT", "value": "5432"},
         {"name": "DATABASE_NAME", "value": "app"},
         {"name": "DATABASE_USER", "value": "app"},
-        {"name": "DATABASE_PASSWORD", "valueFrom": {"secretKeyRef": {"name": "shop-db-user-app", "key": "password"}}},
+        {
+            "name": "DATABASE_PASSWORD",
+            "valueFrom": {"secretKeyRef": {"name": "shop-db-user-app", "key": "password"}},
+        },
         {
             "name": "DATABASE_URL",
             "value": "postgresql://$(DATABASE_USER):$(DATABASE_PASSWORD)@$(DATABASE_HOST):$(DATABASE_PORT)"
@@ -214,7 +245,10 @@ def test_the_cache_keeps_within_its_limit(cache: Object, memory: list[str]) -> N
 def test_our_images_come_from_the_registry_and_those_of_users_are_as_written() -> None:
     """The one setting moves the cache's image and no other."""
     objects = made(planned(platform(), Observed(settings={"registry": "registry.company.com"})))
-    images = {name: container(objects, f"shop-{name}")["image"] for name in ("cache", "backend", "frontend")}
+    images = {
+        name: container(objects, f"shop-{name}")["image"]
+        for name in ("cache", "backend", "frontend")
+    }
     assert images == {
         "cache": "registry.company.com/valkey/valkey:8.1",
         "backend": "shop/backend:v2",
@@ -224,7 +258,11 @@ def test_our_images_come_from_the_registry_and_those_of_users_are_as_written() -
 
 def test_an_ingress_leads_to_the_frontend() -> None:
     """With a certificate it speaks https; without a host there is none."""
-    objects = made(planned(platform(host="shop.example.com", tlsSecretName="shop-tls", ingressClassName="public")))
+    objects = made(
+        planned(
+            platform(host="shop.example.com", tlsSecretName="shop-tls", ingressClassName="public")
+        )
+    )
     service = {"name": "shop-frontend", "port": {"name": "http"}}
     assert objects["Ingress", "shop"]["spec"] == {
         "ingressClassName": "public",
@@ -232,7 +270,9 @@ def test_an_ingress_leads_to_the_frontend() -> None:
         "rules": [
             {
                 "host": "shop.example.com",
-                "http": {"paths": [{"path": "/", "pathType": "Prefix", "backend": {"service": service}}]},
+                "http": {
+                    "paths": [{"path": "/", "pathType": "Prefix", "backend": {"service": service}}]
+                },
             }
         ],
     }
@@ -260,7 +300,11 @@ def test_with_the_apis_of_prometheus_services_are_selected() -> None:
         "selector": {
             "matchLabels": {"platform": "shop"},
             "matchExpressions": [
-                {"key": "app.kubernetes.io/component", "operator": "In", "values": ["backend", "frontend"]}
+                {
+                    "key": "app.kubernetes.io/component",
+                    "operator": "In",
+                    "values": ["backend", "frontend"],
+                }
             ],
         },
         "endpoints": [{"port": "http", "path": "/metrics", "interval": "30s"}],
@@ -270,15 +314,27 @@ def test_with_the_apis_of_prometheus_services_are_selected() -> None:
 
 def test_production_alerts_on_missing_replicas_and_silent_pods() -> None:
     """Of this platform alone, by what kube-state-metrics and Prometheus itself say."""
-    rule = made(planned(platform(environment="production"), Observed(served=MONITORED)))["PrometheusRule", "shop"]
+    rule = made(planned(platform(environment="production"), Observed(served=MONITORED)))[
+        "PrometheusRule", "shop"
+    ]
     (group,) = rule["spec"]["groups"]
     deployments = '{namespace="eu",deployment=~"shop-(cache|backend|frontend)"}'
     database = '{namespace="eu",statefulset="shop-db"}'
     deployed = f"kube_deployment_status_replicas_available{deployments} < kube_deployment_spec_replicas{deployments}"
-    stored = f"kube_statefulset_status_replicas_ready{database} < kube_statefulset_replicas{database}"
+    stored = (
+        f"kube_statefulset_status_replicas_ready{database} < kube_statefulset_replicas{database}"
+    )
     alerts = [
-        ("PlatformComponentUnavailable", deployed, "{{ $labels.deployment }} has fewer replicas than it should"),
-        ("PlatformDatabaseUnavailable", stored, "{{ $labels.statefulset }} has fewer instances than it should"),
+        (
+            "PlatformComponentUnavailable",
+            deployed,
+            "{{ $labels.deployment }} has fewer replicas than it should",
+        ),
+        (
+            "PlatformDatabaseUnavailable",
+            stored,
+            "{{ $labels.statefulset }} has fewer instances than it should",
+        ),
         (
             "PlatformTargetDown",
             'up{namespace="eu",service=~"shop-(backend|frontend)"} == 0',
@@ -329,13 +385,19 @@ def children(**spec: Any) -> list[Object]:
 
 def seen_without(kind: str, name: str, *more: Object) -> Observed:
     """All children ready but one, and others in its place."""
-    others = [each for each in children() if (each["kind"], each["metadata"]["name"]) != (kind, name)]
+    others = [
+        each for each in children() if (each["kind"], each["metadata"]["name"]) != (kind, name)
+    ]
     return Observed(children=[*others, *more])
 
 
-RUNNING, DEPLOYING = {"phase": "Running", "observedGeneration": 1}, {"phase": "Deploying", "observedGeneration": 1}
+RUNNING, DEPLOYING = (
+    {"phase": "Running", "observedGeneration": 1},
+    {"phase": "Deploying", "observedGeneration": 1},
+)
 DATABASE, BACKEND = (
-    made(planned(platform()))[each] for each in (("PostgreSQL", "shop-db"), ("Deployment", "shop-backend"))
+    made(planned(platform()))[each]
+    for each in (("PostgreSQL", "shop-db"), ("Deployment", "shop-backend"))
 )
 
 
@@ -348,7 +410,12 @@ def condition(reason: str, message: str, **more: Any) -> Object:
 REFUSED = "spec.version: 17; the data is of PostgreSQL 14; spec.storage: 1Gi; volumes of 2Gi cannot shrink"
 UNLIKELY = "failed to grow storage: the claim is invalid: spec.resources.requests.storage: too much"
 ONE_OF_BEFORE = {"observedGeneration": 1, "replicas": 2, "updatedReplicas": 1, "readyReplicas": 1}
-QUOTA = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": "exceeded quota"}
+QUOTA = {
+    "type": "ReplicaFailure",
+    "status": "True",
+    "reason": "FailedCreate",
+    "message": "exceeded quota",
+}
 
 
 @pytest.mark.parametrize(
@@ -357,7 +424,9 @@ QUOTA = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "
         (Observed(), "backend", "waiting for database", {}, "Deploying"),
         (seen_without("PostgreSQL", "shop-db"), "database", "", {}, "Deploying"),
         (
-            seen_without("PostgreSQL", "shop-db", condition("Progressing", "waiting for instances")),
+            seen_without(
+                "PostgreSQL", "shop-db", condition("Progressing", "waiting for instances")
+            ),
             "database",
             "PostgreSQL shop-db: waiting for instances",
             DEPLOYING,
@@ -385,7 +454,11 @@ QUOTA = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "
             "Degraded",
         ),
         (
-            seen_without("Deployment", "shop-backend", unready(BACKEND, observedGeneration=1, updatedReplicas=1)),
+            seen_without(
+                "Deployment",
+                "shop-backend",
+                unready(BACKEND, observedGeneration=1, updatedReplicas=1),
+            ),
             "backend",
             "0 of 1 replicas are ready",
             RUNNING,
@@ -420,7 +493,12 @@ def test_what_is_missing_is_told(
     """Each component says why it is not ready; the phase says whether it was."""
     plan = planned(platform() | {"status": before}, observed)
     (found,) = (each for each in plan.steps if each.name == step)
-    assert (found.ready, found.note, plan.status.to_api()["phase"], plan.failing) == (False, note, phase, phase)
+    assert (found.ready, found.note, plan.status.to_api()["phase"], plan.failing) == (
+        False,
+        note,
+        phase,
+        phase,
+    )
     assert plan.requeue_after == timedelta(seconds=30)
 
 
@@ -443,7 +521,9 @@ def test_a_platform_that_runs_is_looked_at_every_ten_minutes() -> None:
 def test_an_image_that_nobody_named_is_asked_for() -> None:
     """Ready is False, reason Incomplete; the others are made, and what runs is left alone."""
     plan = planned(platform(backend={}), Observed(children=children()))
-    assert plan.problem == Problem("Backend deployment failed: spec.backend.image: must be set", "Incomplete")
+    assert plan.problem == Problem(
+        "Backend deployment failed: spec.backend.image: must be set", "Incomplete"
+    )
     assert deleted(plan) == []
     assert ("Deployment", "shop-frontend") in made(plan)
     both = (
@@ -456,7 +536,9 @@ def test_an_image_that_nobody_named_is_asked_for() -> None:
 def test_another_type_of_database_leaves_the_data_alone() -> None:
     """What is there stays, and the condition says what to do; the backend keeps its login."""
     plan = planned(platform(database={"type": "mysql"}), Observed(children=children()))
-    wrong = "it is postgresql, and spec.database.type: mysql would leave its data behind; set it back"
+    wrong = (
+        "it is postgresql, and spec.database.type: mysql would leave its data behind; set it back"
+    )
     assert plan.problem == Problem(f"Database deployment failed: {wrong}", "TypeChanged")
     assert (deleted(plan), made(plan, "StatefulSet"), made(plan, "PostgreSQL")) == ([], {}, {})
     backend = next(each for each in children() if each["metadata"]["name"] == "shop-backend")
@@ -523,7 +605,9 @@ def test_a_label_of_its_own_is_not_lost_on_the_way() -> None:
     """A platform is its own platform, whatever label it carries itself."""
     labelled = platform()
     labelled["metadata"] = {**labelled["metadata"], "labels": {"platform": "other"}}
-    assert {each["metadata"]["labels"]["platform"] for each in made(planned(labelled)).values()} == {"shop"}
+    assert {
+        each["metadata"]["labels"]["platform"] for each in made(planned(labelled)).values()
+    } == {"shop"}
 
 
 @pytest.mark.parametrize("name", ["database", "cache", "backend", "frontend", "ingress"])
@@ -533,11 +617,21 @@ def test_every_object_says_where_its_fields_come_from(name: str) -> None:
     (step,) = (each for each in plan.steps if each.name == name)
     found = {source for write in step.writes for source in getattr(write, "origin", {}).values()}
     sources = {each for each in found if each.startswith("spec.")}
-    of_database = ("version", "storage", "storageClassName", "replicas", "backup", "resources", "deletionPolicy")
+    of_database = (
+        "version",
+        "storage",
+        "storageClassName",
+        "replicas",
+        "backup",
+        "resources",
+        "deletionPolicy",
+    )
     wanted = {
         "database": {f"spec.database.{each}" for each in of_database} | {"spec.monitoring"},
         "cache": {"spec.cache.resources"},
         "ingress": {"spec.host", "spec.tlsSecretName", "spec.ingressClassName"},
     }
     fields = ("replicas", "image", "port", "resources", "env", "securityContext", "readinessPath")
-    assert sources == wanted.get(name, {f"spec.{name}.{each}" for each in fields} | {"spec.environment"})
+    assert sources == wanted.get(
+        name, {f"spec.{name}.{each}" for each in fields} | {"spec.environment"}
+    )

@@ -42,7 +42,8 @@ async def serving(case: Case, **metadata: Any) -> AsyncIterator[World]:
 async def test_it_becomes_ready_and_stays_as_it_is(case: Case) -> None:
     """`kubectl wait --for=condition=Ready` ends; another pass makes no write; children say whose they are.
 
-    Each has one owner, which controls it and waits for it to go; but for claims, which outlive their parent.
+    Each has one owner, which controls it and waits for it to go; but for claims, which outlive
+    their parent.
     """
     async with serving(case) as world:
         await world.settle()
@@ -71,7 +72,11 @@ async def test_what_is_deleted_or_edited_comes_back(various: World) -> None:
     await various.settle()
     again = various.children()
     assert [resource for resource, _ in again] == [resource for resource, _ in before]
-    kept_right = [each for each in again if each[1]["metadata"].get("ownerReferences") and each[0].kind != "Secret"]
+    kept_right = [
+        each
+        for each in again
+        if each[1]["metadata"].get("ownerReferences") and each[0].kind != "Secret"
+    ]
     for resource, child in kept_right:
         various.server.change(resource, child["metadata"]["name"], an_edit(child), NAMESPACE)
     await various.settle()
@@ -92,7 +97,11 @@ async def test_what_is_somebody_elses_is_never_touched(various: World) -> None:
         assert various.ready() == ("False", "NameTaken"), told
         expected = f"{told} exists and was not created by this {various.case.kind.resource.kind}; rename one of them"
         assert str(various.error).endswith(expected)
-        assert [each for each in various.events() if each == ("Warning", "NameTaken", str(various.error))], told
+        assert [
+            each
+            for each in various.events()
+            if each == ("Warning", "NameTaken", str(various.error))
+        ], told
         various.server.delete(resource, name, NAMESPACE)
         various.server.create(resource, as_created(child))
         if "status" in child:
@@ -101,7 +110,9 @@ async def test_what_is_somebody_elses_is_never_touched(various: World) -> None:
 
 async def test_what_is_being_deleted_gets_nothing(case: Case) -> None:
     """Of an object that somebody deletes while another finalizer holds it, nothing is made."""
-    async with serving(case, finalizers=["example.com/held", *filter(None, [case.kind.finalizer])]) as world:
+    async with serving(
+        case, finalizers=["example.com/held", *filter(None, [case.kind.finalizer])]
+    ) as world:
         world.server.delete(case.kind.resource, case.name, NAMESPACE)
         await world.settle()
         assert world.children() == []
@@ -116,12 +127,16 @@ def name_of(resource: Resource, child: Object) -> str:
 def as_created(object: Object) -> Object:
     """Return an object without what the API server adds to it."""
     own = ("uid", "resourceVersion", "generation", "creationTimestamp", "managedFields")
-    return object | {"metadata": {key: value for key, value in object["metadata"].items() if key not in own}}
+    return object | {
+        "metadata": {key: value for key, value in object["metadata"].items() if key not in own}
+    }
 
 
 def content(object: Object) -> Object:
     """Return what of an object somebody might want."""
-    metadata = {key: object["metadata"].get(key) for key in ("labels", "annotations", "ownerReferences")}
+    metadata = {
+        key: object["metadata"].get(key) for key in ("labels", "annotations", "ownerReferences")
+    }
     return {key: value for key, value in object.items() if key != "status"} | {"metadata": metadata}
 
 

@@ -16,7 +16,8 @@ from webhook.engine.origins import traced
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 SEEN = Observed(
-    settings={"registry": REGISTRY}, served=frozenset(each for kind in planned_kinds() for each in kind.optional)
+    settings={"registry": REGISTRY},
+    served=frozenset(each for kind in planned_kinds() for each in kind.optional),
 )
 STRINGS = ("7 7 * * *", "77Gi", "9d", "/x", "app")
 MAPS = ({"cpu": "7", "memory": "7Gi"}, {"a": "b"})
@@ -28,7 +29,11 @@ CASES = cases()
 @pytest.mark.parametrize("kind", planned_kinds(), ids=lambda kind: kind.name)
 def test_what_a_field_changes_comes_from_a_field(kind: PlannedKind[Any]) -> None:
     """Each field of each spec gets another value: what is then other in a child has an origin."""
-    (version,) = (each for each in definition(kind.type)["spec"]["versions"] if each["name"] == kind.resource.version)
+    (version,) = (
+        each
+        for each in definition(kind.type)["spec"]["versions"]
+        if each["name"] == kind.resource.version
+    )
     spec = version["schema"]["openAPIV3Schema"]["properties"]["spec"]
     untraced, looked_at = set(), 0
     for object in (case.object for case in CASES if case.kind is kind):
@@ -65,8 +70,17 @@ def made(kind: PlannedKind[Any], object: Object) -> Made:
         plan = kind.plan(kind.type.model_validate(object), SEEN, NOW)
     except ValidationError:
         return {}
-    writes = (write for step in plan.steps for write in step.writes if isinstance(write, Apply | CreateOnly))
-    return {} if plan.problem else {(each.object["kind"], each.object["metadata"]["name"]): each for each in writes}
+    writes = (
+        write
+        for step in plan.steps
+        for write in step.writes
+        if isinstance(write, Apply | CreateOnly)
+    )
+    return (
+        {}
+        if plan.problem
+        else {(each.object["kind"], each.object["metadata"]["name"]): each for each in writes}
+    )
 
 
 def leaves(schema: Schema, path: Path = ()) -> Iterator[tuple[Path, Schema]]:
@@ -119,7 +133,11 @@ def differences(before: Any, after: Any, path: str = "") -> Iterator[str]:
             is_text = path.endswith(("labels", "annotations"))
             below = f"{path}[{key}]" if is_text else f"{path}.{key}".lstrip(".")
             yield from differences(before.get(key), after.get(key), below)
-    elif isinstance(before, list) and isinstance(after, list) and all("name" in each for each in (*before, *after)):
+    elif (
+        isinstance(before, list)
+        and isinstance(after, list)
+        and all("name" in each for each in (*before, *after))
+    ):
         old, new = ({each["name"]: each for each in items} for items in (before, after))
         for name in sorted({*old, *new}):
             yield from differences(old.get(name), new.get(name), f"{path}[name={name}]")

@@ -61,7 +61,9 @@ def test_labels_are_handed_on_and_enter_no_selector(case: Case) -> None:
     for each in objects:
         for part in (each.object, *templates(each.object)):
             found = part.get("metadata", {}).get("labels", {})
-            assert found.items() >= LABELS.items(), f"{each.resource.kind} {each.object['metadata']['name']}"
+            assert found.items() >= LABELS.items(), (
+                f"{each.resource.kind} {each.object['metadata']['name']}"
+            )
             assert not found.items() & OTHERS.items()
     for each in objects:
         of = [*values(each.object, "selector"), *values(each.object, "matchLabels")]
@@ -83,7 +85,9 @@ def test_containers_that_we_choose_are_ours(case: Case) -> None:
     for each in made(case):
         for pod in pods(each.object):
             for container in containers(pod):
-                told = f"{each.resource.kind} {each.object['metadata']['name']}: {container['name']}"
+                told = (
+                    f"{each.resource.kind} {each.object['metadata']['name']}: {container['name']}"
+                )
                 if container["image"] in theirs:
                     continue
                 assert container["image"].startswith(f"{REGISTRY}/"), told
@@ -96,21 +100,29 @@ def test_containers_that_we_choose_are_ours(case: Case) -> None:
                 assert context["capabilities"] == {"drop": ["ALL"]}, told
                 assert context["seccompProfile"] == {"type": "RuntimeDefault"}, told
                 assert context["runAsUser"] > 0, told
-                assert pod.get("automountServiceAccountToken") is False or not pod.get("volumes"), told
+                assert pod.get("automountServiceAccountToken") is False or not pod.get("volumes"), (
+                    told
+                )
 
 
 def values(value: Any, key: str) -> Iterator[Any]:
     """Yield what stands under a key, anywhere in a value."""
     if isinstance(value, dict):
         yield from (each for name, each in value.items() if name == key)
-    for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+    for each in (
+        value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    ):
         yield from values(each, key)
 
 
 @pytest.mark.parametrize("kind", planned_kinds(), ids=lambda kind: kind.name)
 def test_origins_lead_from_field_to_field(kind: PlannedKind[Any]) -> None:
     """Each field of a child that comes from one of the parent's is one, and so is the parent's."""
-    (version,) = (each for each in definition(kind.type)["spec"]["versions"] if each["name"] == kind.resource.version)
+    (version,) = (
+        each
+        for each in definition(kind.type)["spec"]["versions"]
+        if each["name"] == kind.resource.version
+    )
     schema = version["schema"]["openAPIV3Schema"]
     named: set[tuple[str, str]] = set()
     found: set[tuple[str, str]] = set()
@@ -129,7 +141,9 @@ def has(schema: Schema, path: str) -> bool:
     if path in ("", "metadata.name") or path.startswith("metadata.labels["):
         return True
     for step in STEP.finditer(path):
-        schema = schema.get("items") if step[1] is None else schema.get("properties", {}).get(step[1])
+        schema = (
+            schema.get("items") if step[1] is None else schema.get("properties", {}).get(step[1])
+        )
         if schema is None:
             return False
     return True
@@ -152,11 +166,13 @@ def there(object: Any, path: str) -> bool:
 @pytest.mark.parametrize("kind", planned_kinds(), ids=lambda kind: kind.name)
 def test_what_is_missing_is_named(kind: PlannedKind[Any]) -> None:
     """Of an object that says nothing all is made by defaults, or it is Incomplete and the field is named."""
-    object = defaulted({"apiVersion": kind.resource.api_version, "kind": kind.resource.kind, "spec": {}})
-    object["metadata"] = {"name": "empty", "namespace": NAMESPACE}
-    required = definition(kind.type)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"].get(
-        "required"
+    object = defaulted(
+        {"apiVersion": kind.resource.api_version, "kind": kind.resource.kind, "spec": {}}
     )
+    object["metadata"] = {"name": "empty", "namespace": NAMESPACE}
+    required = definition(kind.type)["spec"]["versions"][0]["schema"]["openAPIV3Schema"][
+        "properties"
+    ]["spec"].get("required")
     if required:  # the API server refuses it
         return
     plan = kind.plan(kind.type.model_validate(object), Observed(served=SERVED), NOW)
@@ -184,7 +200,9 @@ def test_names_that_are_let_in_make_valid_names(case: Case, engine: Engine) -> N
                 longest = middle
             else:
                 denied = middle
-        assert longest >= 20 or shape[0] == "1", f"nothing that begins with {shape[: longest + 1]} is allowed"
+        assert longest >= 20 or shape[0] == "1", (
+            f"nothing that begins with {shape[: longest + 1]} is allowed"
+        )
         for name in (shape[:length] for length in range(longest, max(longest - 3, 0), -1)):
             assert not DNS_NAME.fullmatch(name) or list(faults(called(case, name))) == []
 
@@ -197,7 +215,9 @@ def called(case: Case, name: str) -> Case:
 def is_let_in(engine: Engine, case: Case) -> bool:
     """Tell whether the webhook lets an object in; of names that the API server refuses, those a sign shorter."""
     named = called(case, case.name.rstrip(".-"))
-    return ask(engine, Admission(object=named.object, namespace=NAMESPACE), {"now": NOW, "served_apis": ()}).allowed
+    return ask(
+        engine, Admission(object=named.object, namespace=NAMESPACE), {"now": NOW, "served_apis": ()}
+    ).allowed
 
 
 def faults(case: Case) -> Iterator[str]:
@@ -205,8 +225,14 @@ def faults(case: Case) -> Iterator[str]:
     for each in made(case):
         kind, name = each.resource.kind, each.object["metadata"]["name"]
         limits = {"CronJob": 52, "Job": 63, "StatefulSet": 63 - len("-0123456789")}
-        if len(name) > limits.get(kind, 253) or not (DNS_LABEL if kind == "Service" else DNS_NAME).fullmatch(name):
+        if len(name) > limits.get(kind, 253) or not (
+            DNS_LABEL if kind == "Service" else DNS_NAME
+        ).fullmatch(name):
             yield f"{kind} {name}"
         for part in (each.object, *templates(each.object)):
             labels = part.get("metadata", {}).get("labels", {})
-            yield from (f"{kind} {name}: {key}={value}" for key, value in labels.items() if not LABEL.fullmatch(value))
+            yield from (
+                f"{kind} {name}: {key}={value}"
+                for key, value in labels.items()
+                if not LABEL.fullmatch(value)
+            )

@@ -8,19 +8,37 @@ from controller.reconcilers.images import PUBLISHED, image, is_chosen
 @pytest.mark.parametrize(
     ("registry", "expected"),
     [
-        ("", ["postgres:17", "registry.k8s.io/pause:17", "quay.io/prometheuscommunity/postgres-exporter:17"]),
-        ("r.example/team/", [f"r.example/team/{name}:17" for name in ("postgres", "pause", "postgres-exporter")]),
+        (
+            "",
+            [
+                "postgres:17",
+                "registry.k8s.io/pause:17",
+                "quay.io/prometheuscommunity/postgres-exporter:17",
+            ],
+        ),
+        (
+            "r.example/team/",
+            [f"r.example/team/{name}:17" for name in ("postgres", "pause", "postgres-exporter")],
+        ),
     ],
 )
 def test_they_come_from_the_registry_that_is_set(registry: str, expected: list[str]) -> None:
     """All of them; else each from where it is published."""
     settings = {"registry": registry}
-    assert [image(settings, name, "17") for name in ("postgres", "pause", "postgres-exporter")] == expected
+    assert [
+        image(settings, name, "17") for name in ("postgres", "pause", "postgres-exporter")
+    ] == expected
 
 
 def test_what_somebody_else_chose_is_not_ours() -> None:
     """Other images, other registries, and ours as they are called without the setting."""
     assert is_chosen({}, "mysql:8.4")
-    for settings, name in (({}, "nginx:1.21"), ({}, "r.example/mysql:8.4"), ({"registry": "r.example"}, "mysql:8.4")):
+    for settings, name in (
+        ({}, "nginx:1.21"),
+        ({}, "r.example/mysql:8.4"),
+        ({"registry": "r.example"}, "mysql:8.4"),
+    ):
         assert not is_chosen(settings, name)
-    assert set(PUBLISHED) >= {f"gatewright-backup-{type}" for type in ("postgresql", "mysql", "mongodb")}
+    assert set(PUBLISHED) >= {
+        f"gatewright-backup-{type}" for type in ("postgresql", "mysql", "mongodb")
+    }

@@ -12,4 +12,8 @@ def test_an_object_is_found_by_the_value_of_a_label():
     """Where it carries the label; others are not found."""
     index = by_label("gatewright.io/backup")
     assert list(index({"metadata": {"labels": {"gatewright.io/backup": "nightly"}}})) == ["nightly"]
-    assert list(index({"metadata": {"labels": {"app": "nightly"}}})) == list(index({"metadata": {}})) == []
+    assert (
+        list(index({"metadata": {"labels": {"app": "nightly"}}}))
+        == list(index({"metadata": {}}))
+        == []
+    )

@@ -22,7 +22,9 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 def planned(observed: Observed | None = None, **database: Any) -> Plan:
     """The plan of a platform with a MySQL server."""
     object = platform(environment="production", database={"type": "mysql", **database})
-    return ECOMMERCE_PLATFORM.plan(ECOMMERCE_PLATFORM.type.model_validate(object), observed or Observed(), NOW)
+    return ECOMMERCE_PLATFORM.plan(
+        ECOMMERCE_PLATFORM.type.model_validate(object), observed or Observed(), NOW
+    )
 
 
 def server(plan: Plan) -> Object:
@@ -39,7 +41,9 @@ def test_a_server_its_services_and_its_passwords() -> None:
         ("Service", "shop-db"),
         ("CronJob", "shop-db-backup"),
     ]
-    once, claim = (write for step in plan.steps for write in step.writes if isinstance(write, CreateOnly))
+    once, claim = (
+        write for step in plan.steps for write in step.writes if isinstance(write, CreateOnly)
+    )
     assert (claim.object["metadata"]["name"], once.adopt_labels) == ("shop-db-mysql-backup", {})
     assert claim.adopt_labels == {
         "app.kubernetes.io/name": "mysql",
@@ -51,7 +55,10 @@ def test_a_server_its_services_and_its_passwords() -> None:
     assert once.object["metadata"]["name"] == "shop-db-mysql-credentials"
     assert once.object["metadata"]["labels"]["platform"] == "shop"
     assert once.generate == {"data.root-password": Random(32), "data.password": Random(32)}
-    assert (server(plan)["spec"]["replicas"], server(plan)["spec"]["serviceName"]) == (1, "shop-db-headless")
+    assert (server(plan)["spec"]["replicas"], server(plan)["spec"]["serviceName"]) == (
+        1,
+        "shop-db-headless",
+    )
 
 
 def test_every_label_reaches_pods_and_claims() -> None:
@@ -73,11 +80,16 @@ def test_its_pod_is_restricted_sized_and_asked_whether_it_lives() -> None:
     plan = planned(version="8.0", storage="1Ti")
     spec, found = server(plan)["spec"], container(made(plan), "shop-db")
     assert found["image"] == "mysql:8.0"
-    assert spec["volumeClaimTemplates"][0]["spec"]["resources"] == {"requests": {"storage": "1024Gi"}}
+    assert spec["volumeClaimTemplates"][0]["spec"]["resources"] == {
+        "requests": {"storage": "1024Gi"}
+    }
     assert found["resources"].keys() == {"requests", "limits"}
     assert found["securityContext"]["readOnlyRootFilesystem"] is True
     assert spec["template"]["spec"]["securityContext"]["runAsUser"] == 999
-    ping = {"exec": {"command": ["mysqladmin", "ping", "--host=127.0.0.1", "--connect-timeout=3"]}, "timeoutSeconds": 5}
+    ping = {
+        "exec": {"command": ["mysqladmin", "ping", "--host=127.0.0.1", "--connect-timeout=3"]},
+        "timeoutSeconds": 5,
+    }
     assert found["startupProbe"] == {**ping, "periodSeconds": 5, "failureThreshold": 120}
     assert found["readinessProbe"] == {**ping, "periodSeconds": 5}
     assert found["livenessProbe"] == {**ping, "periodSeconds": 10, "failureThreshold": 6}
@@ -107,7 +119,9 @@ def test_its_container_is_told_what_the_official_image_asks_for() -> None:
 
 def test_its_backups_log_in_as_root_and_write_to_their_claim() -> None:
     """The script's whole environment, and what it finds where."""
-    job = made(planned(backup={"retention": "2w"}))["CronJob", "shop-db-backup"]["spec"]["jobTemplate"]["spec"]
+    job = made(planned(backup={"retention": "2w"}))["CronJob", "shop-db-backup"]["spec"][
+        "jobTemplate"
+    ]["spec"]
     pod = job["template"]["spec"]
     (found,) = pod["containers"]
     assert found["env"] == [
@@ -116,8 +130,14 @@ def test_its_backups_log_in_as_root_and_write_to_their_claim() -> None:
         {"name": "MYSQL_PWD", **secret("root-password")},
     ]
     assert (found["command"], pod["restartPolicy"]) == (["bash", "-c", DUMP], "OnFailure")
-    assert {each["name"]: each["mountPath"] for each in found["volumeMounts"]} == {"backup": "/backup", "tmp": "/tmp"}
-    assert pod["volumes"][0] == {"name": "backup", "persistentVolumeClaim": {"claimName": "shop-db-mysql-backup"}}
+    assert {each["name"]: each["mountPath"] for each in found["volumeMounts"]} == {
+        "backup": "/backup",
+        "tmp": "/tmp",
+    }
+    assert pod["volumes"][0] == {
+        "name": "backup",
+        "persistentVolumeClaim": {"claimName": "shop-db-mysql-backup"},
+    }
 
 
 def test_the_backend_gets_its_login() -> None:
@@ -137,7 +157,9 @@ def test_it_is_ready_once_its_pod_is() -> None:
 
 
 @pytest.mark.parametrize("has_data", [False, True])
-def test_passwords_of_a_volume_that_has_data_are_set_as_it_starts(tmp_path: Path, has_data: bool) -> None:
+def test_passwords_of_a_volume_that_has_data_are_set_as_it_starts(
+    tmp_path: Path, has_data: bool
+) -> None:
     """A fresh volume is left to the image's own entry point; an old one gets the passwords of the Secret."""
     (tmp_path / ("mysql" if has_data else "other")).mkdir()
     entry_point = tmp_path / "docker-entrypoint.sh"
@@ -149,7 +171,9 @@ def test_passwords_of_a_volume_that_has_data_are_set_as_it_starts(tmp_path: Path
     )
     environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "MYSQL_USER": "app"}
     environment |= {"MYSQL_PASSWORD": "a-1", "MYSQL_ROOT_PASSWORD": "b_2"}
-    said = subprocess.run(["sh", "-c", script], env=environment, stdout=subprocess.PIPE, text=True, check=True).stdout
+    said = subprocess.run(
+        ["sh", "-c", script], env=environment, stdout=subprocess.PIPE, text=True, check=True
+    ).stdout
     assert said == (f"mysqld --init-file={passwords}\n" if has_data else "mysqld\n")
     if has_data:
         assert passwords.stat().st_mode & 0o777 == 0o600
@@ -164,7 +188,10 @@ def test_backups_are_no_part_of_the_service() -> None:
     objects = made(planned(backup={"schedule": "@daily", "retention": "4w"}))
     template = objects["CronJob", "shop-db-backup"]["spec"]["jobTemplate"]["spec"]["template"]
     assert template["metadata"]["labels"]["platform"] == "shop"
-    assert template["metadata"]["labels"]["app"] != objects["Service", "shop-db"]["spec"]["selector"]["app"]
+    assert (
+        template["metadata"]["labels"]["app"]
+        != objects["Service", "shop-db"]["spec"]["selector"]["app"]
+    )
     assert objects["CronJob", "shop-db-backup"]["spec"]["schedule"] == "@daily"
     (container,) = template["spec"]["containers"]
     assert {"name": "RETENTION", "value": "4w"} in container["env"]
@@ -197,7 +224,12 @@ def test_backups_that_are_switched_off_go() -> None:
 
 def claim(storage: str) -> Object:
     """The claim of the server's volume."""
-    metadata = {"name": "mysql-shop-db-0", "namespace": "eu", "uid": "c", "labels": {"app": "shop-db"}}
+    metadata = {
+        "name": "mysql-shop-db-0",
+        "namespace": "eu",
+        "uid": "c",
+        "labels": {"app": "shop-db"},
+    }
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
@@ -219,7 +251,9 @@ def claim(storage: str) -> Object:
         ),
     ],
 )
-def test_a_volume_grows_and_never_shrinks(storage: str, patched: list[str], problem: str | None) -> None:
+def test_a_volume_grows_and_never_shrinks(
+    storage: str, patched: list[str], problem: str | None
+) -> None:
     """The StatefulSet keeps the template it was made with; the claim is what changes."""
     children = [ready(each) for each in made(planned()).values()]
     found = {(CLAIM, "database", "shop-db"): [claim("100Gi")]}
@@ -240,8 +274,14 @@ def test_a_volume_grows_and_never_shrinks(storage: str, patched: list[str], prob
 def test_labels_reach_claims_that_were_made_before() -> None:
     """That of the data and that of the backups, whose size is left alone; what others put on them is."""
     dumps = claim("10Gi")
-    dumps["metadata"] |= {"name": "shop-db-mysql-backup", "labels": {"app": "shop-db-backup", "theirs": "yes"}}
-    found = {(CLAIM, "database", "shop-db"): [claim("100Gi")], (CLAIM, "database", "shop-db-backup"): [dumps]}
+    dumps["metadata"] |= {
+        "name": "shop-db-mysql-backup",
+        "labels": {"app": "shop-db-backup", "theirs": "yes"},
+    }
+    found = {
+        (CLAIM, "database", "shop-db"): [claim("100Gi")],
+        (CLAIM, "database", "shop-db-backup"): [dumps],
+    }
     plan = planned(Observed(found=found))
     patches = [write for step in plan.steps for write in step.writes if isinstance(write, Patch)]
     labels = {"metadata": {"labels": {"platform": "shop"}}}
@@ -277,9 +317,30 @@ UNREADY: Object = {"observedGeneration": 1, "replicas": 1, "updatedReplicas": 1}
         ("9.0", "9.0", True, "8.4", "9.0", None),
         ("9.0", "8.4", True, "8.4", "9.0", None),
         ("8.4.3", "8.4.5", True, "8.4.5", "8.4.3", None),
-        ("8.0", "9.0", True, "9.0", "9.0", "MySQL 8.0 cannot open the data of 9.0. Set it back to 9.0"),
-        ("9.0", "9.1", True, None, "9.1", "MySQL 9.0 cannot open the data of 9.1. Set it back to 9.1"),
-        ("9.0", "8.0", True, "8.0", "8.0", "MySQL 9.0 cannot open the data of 8.0. Set it to 8.4 first"),
+        (
+            "8.0",
+            "9.0",
+            True,
+            "9.0",
+            "9.0",
+            "MySQL 8.0 cannot open the data of 9.0. Set it back to 9.0",
+        ),
+        (
+            "9.0",
+            "9.1",
+            True,
+            None,
+            "9.1",
+            "MySQL 9.0 cannot open the data of 9.1. Set it back to 9.1",
+        ),
+        (
+            "9.0",
+            "8.0",
+            True,
+            "8.0",
+            "8.0",
+            "MySQL 9.0 cannot open the data of 8.0. Set it to 8.4 first",
+        ),
         ("8.4", "9.9", False, "8.4", "8.4", None),
         ("8.4", "9.9", False, None, "8.4", None),
         (None, "9.9", False, "8.4", "8.4", None),
@@ -292,7 +353,14 @@ UNREADY: Object = {"observedGeneration": 1, "replicas": 1, "updatedReplicas": 1}
             "MySQL 8.0 cannot open the data of 8.4. Set it back to 8.4",
         ),
         (None, None, False, "9.0", "9.0", None),
-        ("8.4", None, False, "9.0", "9.0", "MySQL 8.4 cannot open the data of 9.0. Set it back to 9.0"),
+        (
+            "8.4",
+            None,
+            False,
+            "9.0",
+            "9.0",
+            "MySQL 8.4 cannot open the data of 9.0. Set it back to 9.0",
+        ),
         ("11", "9.0", True, "9.0", "11", None),
     ],
     ids=[
@@ -313,7 +381,12 @@ UNREADY: Object = {"observedGeneration": 1, "replicas": 1, "updatedReplicas": 1}
     ],
 )
 def test_a_version_that_does_not_open_the_data_is_refused(
-    asked: str | None, runs: str | None, is_ready: bool, data: str | None, server: str, refused: str | None
+    asked: str | None,
+    runs: str | None,
+    is_ready: bool,
+    data: str | None,
+    server: str,
+    refused: str | None,
 ) -> None:
     """The server stays at the version of the data, which its claim remembers once it was ready."""
     children = []
@@ -323,12 +396,19 @@ def test_a_version_that_does_not_open_the_data_is_refused(
     observed = Observed(children=children, found={(CLAIM, "database", "shop-db"): [volume(data)]})
     plan = planned(observed, **({"version": asked} if asked else {}))
     assert container(made(plan), "shop-db")["image"] == f"mysql:{server}"
-    assert made(plan)["StatefulSet", "shop-db"]["metadata"]["labels"]["app.kubernetes.io/version"] == server
+    assert (
+        made(plan)["StatefulSet", "shop-db"]["metadata"]["labels"]["app.kubernetes.io/version"]
+        == server
+    )
     told = plan.problem and (plan.problem.reason, plan.problem.message)
     if refused is None:
         assert told is None
     else:
-        end = "and continue when that is ready" if refused.endswith("first") else "or move a dump to a new database"
+        end = (
+            "and continue when that is ready"
+            if refused.endswith("first")
+            else "or move a dump to a new database"
+        )
         message = f"Database deployment failed: spec.database.version: {asked}; {refused}, {end}"
         assert told == ("VersionChanged", message)
     (patch,) = (write for step in plan.steps for write in step.writes if isinstance(write, Patch))
@@ -353,7 +433,9 @@ def test_the_class_of_a_volume_cannot_change() -> None:
 def test_a_missing_storage_class_is_reported() -> None:
     """Of the server's claim, and of that of its backups where there are such."""
     children = [ready(each) for each in made(planned(storageClassName="fast")).values()]
-    told = 'Database deployment failed: StorageClass "fast" does not exist, and claim {} waits for it'
+    told = (
+        'Database deployment failed: StorageClass "fast" does not exist, and claim {} waits for it'
+    )
     for index, name, backup, is_told in (
         ("shop-db", "mysql-shop-db-0", {}, True),
         ("shop-db-backup", "shop-db-mysql-backup", {}, True),
@@ -361,7 +443,10 @@ def test_a_missing_storage_class_is_reported() -> None:
     ):
         waiting = claim("100Gi")
         waiting["metadata"]["name"] = name
-        waiting |= {"spec": {**waiting["spec"], "storageClassName": "fast"}, "status": {"phase": "Pending"}}
+        waiting |= {
+            "spec": {**waiting["spec"], "storageClassName": "fast"},
+            "status": {"phase": "Pending"},
+        }
         observed = Observed(children=children, found={(CLAIM, "database", index): [waiting]})
         step = planned(observed, storageClassName="fast", backup=backup).steps[0]
         problem = Problem(told.format(name), "StorageClassNotFound") if is_told else None
@@ -387,7 +472,9 @@ def dump(directory: Path, server: str) -> subprocess.CompletedProcess[str]:
     environment = {"PATH": f"{directory}:/usr/bin:/bin", "SERVER": "shop-db", "RETENTION": "7d"}
     script = DUMP.replace("/backup/", f"{directory}/backup/")
     command = ["bash", "-c", script]
-    return subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    return subprocess.run(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
 
 
 def test_a_good_dump_is_kept_and_old_ones_go(tmp_path: Path) -> None:

@@ -11,13 +11,26 @@ from config.api.postgresql import PostgreSQL
 from controller.reconcilers.claims import READS_CLASSES
 from controller.reconcilers.postgresql import POSTGRESQL
 from controller.reconcilers.resources import CLAIM, JOB, POD, STORAGE_CLASS
-from controller.runtime.plan import Apply, CreateOnly, Delete, Object, Observed, Patch, Plan, Problem, Random, Write
+from controller.runtime.plan import (
+    Apply,
+    CreateOnly,
+    Delete,
+    Object,
+    Observed,
+    Patch,
+    Plan,
+    Problem,
+    Random,
+    Write,
+)
 from gatewright.testing import ApiServer, reconcile
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 APP = {"users": [{"name": "app"}], "databases": [{"name": "shop", "owner": "app"}]}
 LOCAL = {"backup": {"enabled": True}}
-REMOTE = {"backup": {"enabled": True, "destination": {"bucket": "dumps", "secretRef": {"name": "store"}}}}
+REMOTE = {
+    "backup": {"enabled": True, "destination": {"bucket": "dumps", "secretRef": {"name": "store"}}}
+}
 LABELS = {"app.kubernetes.io/instance": "shop", "app.kubernetes.io/component": "database"}
 
 
@@ -30,17 +43,34 @@ def planned(
     **spec: Any,
 ) -> Plan:
     """The plan of a PostgreSQL `shop`, where these children are, and these claims, pods, Jobs and classes."""
-    about = {"name": "shop", "namespace": "default", "uid": "1", "generation": 1, **(metadata or {})}
-    database = PostgreSQL.model_validate({"metadata": about, "spec": {"version": "14", **spec}, "status": status or {}})
+    about = {
+        "name": "shop",
+        "namespace": "default",
+        "uid": "1",
+        "generation": 1,
+        **(metadata or {}),
+    }
+    database = PostgreSQL.model_validate(
+        {"metadata": about, "spec": {"version": "14", **spec}, "status": status or {}}
+    )
     look_ups: dict[Any, list[Object]] = {}
     for each in found:
-        resource = {"Pod": POD, "Job": JOB, "PersistentVolumeClaim": CLAIM, "StorageClass": STORAGE_CLASS}[each["kind"]]
-        indexes = READS_CLASSES.indexes if resource == STORAGE_CLASS else {"instance": lambda _: ["shop"]}
+        resource = {
+            "Pod": POD,
+            "Job": JOB,
+            "PersistentVolumeClaim": CLAIM,
+            "StorageClass": STORAGE_CLASS,
+        }[each["kind"]]
+        indexes = (
+            READS_CLASSES.indexes if resource == STORAGE_CLASS else {"instance": lambda _: ["shop"]}
+        )
         for index, by in indexes.items():
             for value in by(each):
                 look_ups.setdefault((resource, index, value), []).append(each)
     return POSTGRESQL.plan(
-        database, Observed(children=children, found=look_ups, settings={"registry": "r.example"}), NOW
+        database,
+        Observed(children=children, found=look_ups, settings={"registry": "r.example"}),
+        NOW,
     )
 
 
@@ -56,7 +86,12 @@ def writes(plan: Plan, step: str) -> list[Write]:
 
 def made(plan: Plan, kind: str) -> list[Object]:
     """The objects of a kind that a plan makes."""
-    objects = [write.object for step in plan.steps for write in step.writes if isinstance(write, Apply | CreateOnly)]
+    objects = [
+        write.object
+        for step in plan.steps
+        for write in step.writes
+        if isinstance(write, Apply | CreateOnly)
+    ]
     return [each for each in objects if each["kind"] == kind]
 
 
@@ -67,8 +102,19 @@ def holding(plan: Plan) -> list[str]:
 
 def child(kind: str, name: str, **fields: Any) -> Object:
     """A child as it is stored."""
-    versions = {"StatefulSet": "apps/v1", "Job": "batch/v1", "CronJob": "batch/v1", "Backup": "backup.example.com/v1"}
-    about = {"name": name, "namespace": "default", "uid": f"{name}-uid", "resourceVersion": "7", "generation": 1}
+    versions = {
+        "StatefulSet": "apps/v1",
+        "Job": "batch/v1",
+        "CronJob": "batch/v1",
+        "Backup": "backup.example.com/v1",
+    }
+    about = {
+        "name": name,
+        "namespace": "default",
+        "uid": f"{name}-uid",
+        "resourceVersion": "7",
+        "generation": 1,
+    }
     return {"apiVersion": versions.get(kind, "v1"), "kind": kind, "metadata": about, **fields}
 
 
@@ -76,7 +122,12 @@ def stateful_set(ready: int = 1, storage: str = "1Gi", version: str = "14") -> O
     """Return the StatefulSet with this many ready instances."""
     labels = {**LABELS, "app.kubernetes.io/version": version}
     claims = [{"metadata": {"name": "data", "labels": labels}, "spec": asked(storage)}]
-    status = {"observedGeneration": 1, "replicas": ready, "readyReplicas": ready, "updatedReplicas": ready}
+    status = {
+        "observedGeneration": 1,
+        "replicas": ready,
+        "readyReplicas": ready,
+        "updatedReplicas": ready,
+    }
     return child("StatefulSet", "shop", spec={"volumeClaimTemplates": claims}, status=status)
 
 
@@ -85,7 +136,9 @@ def asked(storage: str) -> Object:
     return {"resources": {"requests": {"storage": storage}}, "storageClassName": "fast"}
 
 
-def claim(storage: str = "1Gi", *, ordinal: int = 0, component: str = "database", phase: str = "Bound") -> Object:
+def claim(
+    storage: str = "1Gi", *, ordinal: int = 0, component: str = "database", phase: str = "Bound"
+) -> Object:
     """A stored claim."""
     found = child("PersistentVolumeClaim", f"data-shop-{ordinal}", spec=asked(storage))
     labels = {**LABELS, "app.kubernetes.io/component": component, "app.kubernetes.io/version": "14"}
@@ -167,7 +220,10 @@ def test_the_instances_are_a_stateful_set() -> None:
     (object,) = made(planned(replicas=3, storage="5Gi", storageClassName="fast"), "StatefulSet")
     spec, template = object["spec"], object["spec"]["template"]["spec"]
     assert (spec["replicas"], spec["serviceName"]) == (3, "shop-headless")
-    assert spec["persistentVolumeClaimRetentionPolicy"] == {"whenDeleted": "Retain", "whenScaled": "Retain"}
+    assert spec["persistentVolumeClaimRetentionPolicy"] == {
+        "whenDeleted": "Retain",
+        "whenScaled": "Retain",
+    }
     assert spec["volumeClaimTemplates"][0]["spec"] == {
         "accessModes": ["ReadWriteOnce"],
         "resources": {"requests": {"storage": "5Gi"}},
@@ -175,9 +231,13 @@ def test_the_instances_are_a_stateful_set() -> None:
     }
     (container,) = template["containers"]
     assert (container["name"], container["image"]) == ("postgres", "r.example/postgres:14")
-    environment = {each["name"]: each.get("value") or each["valueFrom"] for each in container["env"]}
+    environment = {
+        each["name"]: each.get("value") or each["valueFrom"] for each in container["env"]
+    }
     assert environment["PGDATA"] == "/var/lib/postgresql/data/pgdata"
-    assert environment["POSTGRES_PASSWORD"] == {"secretKeyRef": {"name": "shop-credentials", "key": "password"}}
+    assert environment["POSTGRES_PASSWORD"] == {
+        "secretKeyRef": {"name": "shop-credentials", "key": "password"}
+    }
     assert container["readinessProbe"]["exec"]["command"] == ["pg_isready", "--quiet"]
     assert container["resources"] == {
         "requests": {"cpu": "250m", "memory": "512Mi"},
@@ -197,7 +257,10 @@ def test_a_secret_that_is_made_anew_restarts_the_instances() -> None:
     stored["spec"]["template"] = {"metadata": {"annotations": annotated}}
     for children, expected in (
         ([stored], annotated),
-        ([stored, child("Secret", "shop-credentials")], {"database.example.com/credentials": "shop-credentials-uid"}),
+        (
+            [stored, child("Secret", "shop-credentials")],
+            {"database.example.com/credentials": "shop-credentials-uid"},
+        ),
     ):
         template = made(planned(children=children), "StatefulSet")[0]["spec"]["template"]
         assert template["metadata"]["annotations"] == expected
@@ -207,15 +270,23 @@ def test_the_services_lead_to_all_and_to_the_primary() -> None:
     """The headless one knows a pod before it is ready: a standby must find a busy primary."""
     of_all, of_primary = (each["spec"] for each in made(planned(), "Service"))
     assert (of_all["clusterIP"], of_all["publishNotReadyAddresses"]) == ("None", True)
-    assert of_primary["selector"] == {**of_all["selector"], "statefulset.kubernetes.io/pod-name": "shop-0"}
-    assert of_primary["ports"] == [{"name": "postgresql", "port": 5432, "targetPort": 5432, "protocol": "TCP"}]
+    assert of_primary["selector"] == {
+        **of_all["selector"],
+        "statefulset.kubernetes.io/pod-name": "shop-0",
+    }
+    assert of_primary["ports"] == [
+        {"name": "postgresql", "port": 5432, "targetPort": 5432, "protocol": "TCP"}
+    ]
 
 
 def test_monitoring_is_an_exporter_beside_each_instance() -> None:
     """It asks as a role that sees figures only, by the socket."""
     plan = planned(monitoring={"enabled": True})
     template = made(plan, "StatefulSet")[0]["spec"]["template"]
-    assert template["metadata"]["annotations"] == {"prometheus.io/scrape": "true", "prometheus.io/port": "9187"}
+    assert template["metadata"]["annotations"] == {
+        "prometheus.io/scrape": "true",
+        "prometheus.io/port": "9187",
+    }
     _, exporter = template["spec"]["containers"]
     assert exporter["image"] == "r.example/postgres-exporter:v0.17.1"
     assert exporter["env"] == [
@@ -224,16 +295,31 @@ def test_monitoring_is_an_exporter_beside_each_instance() -> None:
             "value": "host=/var/run/postgresql user=exporter dbname=postgres sslmode=disable",
         }
     ]
-    assert [each["name"] for each in made(plan, "Service")[0]["spec"]["ports"]] == ["postgresql", "metrics"]
+    assert [each["name"] for each in made(plan, "Service")[0]["spec"]["ports"]] == [
+        "postgresql",
+        "metrics",
+    ]
 
 
 def test_labels_are_on_everything() -> None:
     """Pods, claims, Jobs and children's children too; what selectors go by stays."""
     given = {"platform": "store", "app.kubernetes.io/name": "mine", "helm.sh/chart": "shop-1"}
     plan = planned(metadata={"labels": given}, **APP, **LOCAL)
-    objects = [write.object for step in plan.steps for write in step.writes if isinstance(write, Apply | CreateOnly)]
-    stateful, job, cron = (made(plan, kind)[0]["spec"] for kind in ("StatefulSet", "Job", "CronJob"))
-    nested = [stateful["template"], *stateful["volumeClaimTemplates"], job["template"], cron["jobTemplate"]]
+    objects = [
+        write.object
+        for step in plan.steps
+        for write in step.writes
+        if isinstance(write, Apply | CreateOnly)
+    ]
+    stateful, job, cron = (
+        made(plan, kind)[0]["spec"] for kind in ("StatefulSet", "Job", "CronJob")
+    )
+    nested = [
+        stateful["template"],
+        *stateful["volumeClaimTemplates"],
+        job["template"],
+        cron["jobTemplate"],
+    ]
     for each in (*objects, *nested, cron["jobTemplate"]["spec"]["template"]):
         assert each["metadata"]["labels"]["platform"] == "store"
         assert each["metadata"]["labels"]["app.kubernetes.io/name"] == "postgresql"
@@ -286,11 +372,15 @@ def test_what_the_volumes_do_not_allow_is_refused(
 ) -> None:
     """The condition names the field; the StatefulSet keeps its version and its template of claims."""
     plan = planned(children=children, found=found, **spec)
-    assert (plan.problem and (plan.problem.reason, plan.problem.message)) == (("Refused", refused) if refused else None)
+    assert (plan.problem and (plan.problem.reason, plan.problem.message)) == (
+        ("Refused", refused) if refused else None
+    )
     (object,) = made(plan, "StatefulSet")
     assert object["spec"]["template"]["spec"]["containers"][0]["image"] == "r.example/postgres:14"
     if children:
-        template = next(each for each in children if each["kind"] == "StatefulSet")["spec"]["volumeClaimTemplates"][0]
+        template = next(each for each in children if each["kind"] == "StatefulSet")["spec"][
+            "volumeClaimTemplates"
+        ][0]
         assert object["spec"]["volumeClaimTemplates"][0]["spec"] == {
             "accessModes": ["ReadWriteOnce"],
             **template["spec"],
@@ -313,7 +403,10 @@ def test_claims_grow_one_by_one() -> None:
 
 DEFAULT = {
     "kind": "StorageClass",
-    "metadata": {"name": "standard", "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}},
+    "metadata": {
+        "name": "standard",
+        "annotations": {"storageclass.kubernetes.io/is-default-class": "true"},
+    },
 }
 ABSENT = 'StorageClass "fast" does not exist, and claim data-shop-0 waits for it'
 NO_DEFAULT = "no StorageClass is the default, and claim data-shop-0 names none"
@@ -336,13 +429,17 @@ def test_a_missing_storage_class_is_reported(
     """Where a claim waits for it; one that binds only once its pod is there is none of them."""
     waiting = claim(phase=phase)
     waiting["spec"] = {**asked("1Gi"), "storageClassName": class_name}
-    plan = planned(children=[*ALL_THERE[:1], stateful_set(0)], found=[pod("False"), waiting, *classes])
+    plan = planned(
+        children=[*ALL_THERE[:1], stateful_set(0)], found=[pod("False"), waiting, *classes]
+    )
     of_database, of_instances = (step_of(plan, name).problem for name in ("database", "instances"))
     if said is None:
         assert (of_database, of_instances) == (None, None)
     else:
         assert of_database == Problem(f"failed to create database: {said}", "StorageClassNotFound")
-        assert of_instances == Problem(f"failed to create instances: {said}", "StorageClassNotFound")
+        assert of_instances == Problem(
+            f"failed to create instances: {said}", "StorageClassNotFound"
+        )
 
 
 def test_a_storage_class_that_is_not_there_keeps_backups_from_being_made() -> None:
@@ -357,7 +454,9 @@ def test_a_storage_class_that_is_not_there_keeps_backups_from_being_made() -> No
     assert (there.problem, there.ready) == (None, True)
 
 
-@pytest.mark.parametrize(("count", "said"), [(None, "0 of 3 replicas are ready"), (1, "1 of 3 replicas are ready")])
+@pytest.mark.parametrize(
+    ("count", "said"), [(None, "0 of 3 replicas are ready"), (1, "1 of 3 replicas are ready")]
+)
 def test_how_many_instances_are_ready_is_told(count: int | None, said: str) -> None:
     """Beside the primary, which has a condition of its own."""
     children = [] if count is None else [stateful_set(count)]
@@ -366,7 +465,11 @@ def test_how_many_instances_are_ready_is_told(count: int | None, said: str) -> N
 
 def test_a_lost_primary_is_told() -> None:
     """By the condition while it lasts, and by one event."""
-    available = {"type": "PrimaryAvailable", "lastTransitionTime": "2026-01-01T00:00:00Z", "reason": "Ready"}
+    available = {
+        "type": "PrimaryAvailable",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+        "reason": "Ready",
+    }
     for status, count in (("True", 1), ("False", 0)):
         stored = {
             "phase": "Running",
@@ -374,8 +477,13 @@ def test_a_lost_primary_is_told() -> None:
             "conditions": [{**available, "status": status, "message": ""}],
         }
         plan = planned(children=ALL_THERE, found=[pod("False")], status=stored)
-        note = "pod shop-0 is not ready: nothing can be written, and no other instance takes its place"
-        assert (step_of(plan, "database").condition, step_of(plan, "database").note) == ("PrimaryAvailable", note)
+        note = (
+            "pod shop-0 is not ready: nothing can be written, and no other instance takes its place"
+        )
+        assert (step_of(plan, "database").condition, step_of(plan, "database").note) == (
+            "PrimaryAvailable",
+            note,
+        )
         assert plan.status.to_api()["phase"] == "Degraded"
         assert [(each.reason, each.note, each.type) for each in plan.events] == [
             ("PrimaryLost", note, "Warning")
@@ -413,7 +521,9 @@ def test_a_change_makes_another_job() -> None:
     ]
     names = {made(plan, "Job")[0]["metadata"]["name"] for plan in plans}
     assert len(names) == 3
-    assert {name.startswith("shop-roles-") and len(name) for name in names} == {len("shop-roles-") + 8}
+    assert {name.startswith("shop-roles-") and len(name) for name in names} == {
+        len("shop-roles-") + 8
+    }
     old = child("Job", "shop-roles-00000000")
     old["metadata"]["labels"] = {"app.kubernetes.io/component": "roles"}
     of_backup = child("Job", "shop-backup-1")
@@ -429,7 +539,13 @@ def test_a_change_makes_another_job() -> None:
         ([], False, ""),
         ([{"type": "Complete", "status": "True"}], True, ""),
         (
-            [{"type": "Failed", "status": "True", "message": "Job has reached the specified backoff limit"}],
+            [
+                {
+                    "type": "Failed",
+                    "status": "True",
+                    "message": "Job has reached the specified backoff limit",
+                }
+            ],
             False,
             "failed to create users and databases: Job has reached the specified backoff limit: see the log of job/{}, "
             "and delete it to try again",
@@ -440,7 +556,8 @@ def test_the_job_must_come_to_its_end(conditions: list[Object], holds: bool, sai
     """Observed up, it says where its log is."""
     name = made(planned(**APP), "Job")[0]["metadata"]["name"]
     step = step_of(
-        planned(children=[child("Job", name, status={"conditions": conditions})], **APP), "users and databases"
+        planned(children=[child("Job", name, status={"conditions": conditions})], **APP),
+        "users and databases",
     )
     assert (step.ready, step.problem and step.problem.message) == (holds, said.format(name) or None)
 
@@ -450,8 +567,13 @@ def test_names_that_cannot_be_are_said() -> None:
     plan = planned(users=[{"name": "App"}, {"name": "app"}])
     assert plan.problem is not None
     assert plan.problem.reason == "Invalid"
-    assert plan.problem.message.startswith('spec.users[0].name: "App"; a user\'s name is at most 63 lower-case letters')
-    assert [each["metadata"]["name"] for each in made(plan, "Secret")] == ["shop-credentials", "shop-user-app"]
+    assert plan.problem.message.startswith(
+        'spec.users[0].name: "App"; a user\'s name is at most 63 lower-case letters'
+    )
+    assert [each["metadata"]["name"] for each in made(plan, "Secret")] == [
+        "shop-credentials",
+        "shop-user-app",
+    ]
     assert writes(plan, "users and databases") == []
 
 
@@ -460,7 +582,9 @@ def test_names_that_cannot_be_are_said() -> None:
 
 def test_without_a_destination_backups_go_to_a_claim_of_their_own() -> None:
     """The claim outlives the object, and grows; the CronJob runs one at a time."""
-    plan = planned(children=ALL_THERE, found=[claim(component="backup"), expandable()], storage="3Gi", **LOCAL)
+    plan = planned(
+        children=ALL_THERE, found=[claim(component="backup"), expandable()], storage="3Gi", **LOCAL
+    )
     once, growing, cron = writes(plan, "backups")
     assert isinstance(once, CreateOnly)
     assert once.object["metadata"]["name"] == "shop-backup"
@@ -473,7 +597,11 @@ def test_without_a_destination_backups_go_to_a_claim_of_their_own() -> None:
     assert growing.fields["spec"] == {"resources": {"requests": {"storage": "3Gi"}}}
     assert isinstance(cron, Apply)
     spec = cron.object["spec"]
-    assert (spec["schedule"], spec["timeZone"], spec["concurrencyPolicy"]) == ("0 2 * * *", "Etc/UTC", "Forbid")
+    assert (spec["schedule"], spec["timeZone"], spec["concurrencyPolicy"]) == (
+        "0 2 * * *",
+        "Etc/UTC",
+        "Forbid",
+    )
     template = spec["jobTemplate"]["spec"]["template"]["spec"]
     assert template["restartPolicy"] == "OnFailure"
     assert template["containers"][0]["command"] == ["bash", "/etc/gatewright/backup.sh"]
@@ -488,13 +616,21 @@ def test_with_a_destination_backups_are_a_backup() -> None:
             "type": "postgresql",
             "connection": {"host": "shop", "port": 5432, "secretRef": {"name": "shop-credentials"}},
         },
-        "destination": {"type": "s3", "bucket": "dumps", "prefix": "", "secretRef": {"name": "store"}},
+        "destination": {
+            "type": "s3",
+            "bucket": "dumps",
+            "prefix": "",
+            "secretRef": {"name": "store"},
+        },
         "schedule": "0 2 * * *",
         "retention": "30d",
     }
     problem = planned(backup={"enabled": True, "destination": {}}).problem
     assert problem is not None
-    assert (problem.reason, problem.message) == ("Incomplete", "spec.backup.destination.bucket: must be set")
+    assert (problem.reason, problem.message) == (
+        "Incomplete",
+        "spec.backup.destination.bucket: must be set",
+    )
 
 
 @pytest.mark.parametrize(
@@ -502,7 +638,11 @@ def test_with_a_destination_backups_are_a_backup() -> None:
     [
         (None, False, None),
         ({"status": "True", "reason": "AllReady", "message": ""}, True, None),
-        ({"status": "False", "reason": "Progressing", "message": "waiting for cronjob"}, False, None),
+        (
+            {"status": "False", "reason": "Progressing", "message": "waiting for cronjob"},
+            False,
+            None,
+        ),
         (
             {"status": "False", "reason": "Incomplete", "message": "no bucket"},
             False,
@@ -510,21 +650,33 @@ def test_with_a_destination_backups_are_a_backup() -> None:
         ),
     ],
 )
-def test_a_backup_that_cannot_be_is_told(ready: Object | None, holds: bool, said: str | None) -> None:
+def test_a_backup_that_cannot_be_is_told(
+    ready: Object | None, holds: bool, said: str | None
+) -> None:
     """What its condition says, after what we were doing."""
     conditions = [{"type": "Ready", **ready}] if ready else []
     step = step_of(
-        planned(children=[child("Backup", "shop-backup", status={"conditions": conditions})], **REMOTE), "backups"
+        planned(
+            children=[child("Backup", "shop-backup", status={"conditions": conditions})], **REMOTE
+        ),
+        "backups",
     )
     assert (step.ready, step.problem and step.problem.message) == (holds, said)
 
 
-@pytest.mark.parametrize(("spec", "removed"), [({}, ["Backup", "CronJob"]), (LOCAL, ["Backup"]), (REMOTE, ["CronJob"])])
+@pytest.mark.parametrize(
+    ("spec", "removed"), [({}, ["Backup", "CronJob"]), (LOCAL, ["Backup"]), (REMOTE, ["CronJob"])]
+)
 def test_what_makes_backups_no_more_is_removed(spec: Object, removed: list[str]) -> None:
     """Never the claim with the dumps."""
     children = [child("Backup", "shop-backup"), child("CronJob", "shop-backup")]
     plan = planned(children=children, found=[claim(component="backup")], **spec)
-    found = [write.reference.resource.kind for step in plan.steps for write in step.writes if isinstance(write, Delete)]
+    found = [
+        write.reference.resource.kind
+        for step in plan.steps
+        for write in step.writes
+        if isinstance(write, Delete)
+    ]
     assert sorted(found) == removed
 
 
@@ -532,7 +684,9 @@ def test_what_makes_backups_no_more_is_removed(spec: Object, removed: list[str])
     ("policy", "is_deleted", "finalized", "removed"),
     [("Retain", True, True, 0), ("Delete", False, False, 0), ("Delete", True, False, 1)],
 )
-def test_the_dumps_go_only_when_asked(policy: str, is_deleted: bool, finalized: bool, removed: int) -> None:
+def test_the_dumps_go_only_when_asked(
+    policy: str, is_deleted: bool, finalized: bool, removed: int
+) -> None:
     """With the policy Delete a finalizer keeps the object until they are gone."""
     metadata = {"deletionTimestamp": "2026-01-01T00:00:00Z"} if is_deleted else {}
     found = [claim(component="backup")]
@@ -548,7 +702,9 @@ def test_the_dumps_go_only_when_asked(policy: str, is_deleted: bool, finalized: 
 
 async def test_the_steps_follow_each_other(server: ApiServer) -> None:
     """One write for each object, in order; a second look writes nothing."""
-    server.create(POSTGRESQL.resource, {"metadata": {"name": "shop", "namespace": "default"}, "spec": LOCAL})
+    server.create(
+        POSTGRESQL.resource, {"metadata": {"name": "shop", "namespace": "default"}, "spec": LOCAL}
+    )
     await reconcile(POSTGRESQL, server, "shop")
     assert server.writes == [
         "create secrets default/shop-credentials",
@@ -567,7 +723,14 @@ async def test_the_steps_follow_each_other(server: ApiServer) -> None:
     server.change(
         POSTGRESQL.owned(child("StatefulSet", "shop")),
         "shop",
-        {"status": {"observedGeneration": 1, "replicas": 1, "readyReplicas": 1, "updatedReplicas": 1}},
+        {
+            "status": {
+                "observedGeneration": 1,
+                "replicas": 1,
+                "readyReplicas": 1,
+                "updatedReplicas": 1,
+            }
+        },
         "default",
         "status",
     )

@@ -7,7 +7,10 @@ import pytest
 from config.api.core import ResourceRequirements
 from controller.reconcilers.requirements import completed
 
-DEFAULT = {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"cpu": "500m", "memory": "512Mi"}}
+DEFAULT = {
+    "requests": {"cpu": "100m", "memory": "128Mi"},
+    "limits": {"cpu": "500m", "memory": "512Mi"},
+}
 
 
 @pytest.mark.parametrize(
@@ -19,7 +22,11 @@ DEFAULT = {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"cpu": "50
         ({"limits": {"memory": "1Gi"}}, ("100m", "128Mi"), ("500m", "1Gi")),
         ({"requests": {"cpu": 2}}, (2, "128Mi"), (2, "512Mi")),
         ({"limits": {"memory": "64Mi"}}, ("100m", "64Mi"), ("500m", "64Mi")),
-        ({"requests": {"cpu": "0.5"}, "limits": {"cpu": "400m"}}, ("0.5", "128Mi"), ("400m", "512Mi")),
+        (
+            {"requests": {"cpu": "0.5"}, "limits": {"cpu": "400m"}},
+            ("0.5", "128Mi"),
+            ("400m", "512Mi"),
+        ),
     ],
 )
 def test_what_is_not_said_is_as_by_default(
@@ -35,7 +42,9 @@ def test_what_is_not_said_is_as_by_default(
 
 def test_other_resources_stay() -> None:
     """What has no default is as it is given."""
-    given = ResourceRequirements.model_validate({"limits": {"example.com/gpu": 1}, "claims": [{"name": "a"}]})
+    given = ResourceRequirements.model_validate(
+        {"limits": {"example.com/gpu": 1}, "claims": [{"name": "a"}]}
+    )
     found = completed(given, DEFAULT)
     assert found["claims"] == [{"name": "a"}]
     assert found["limits"] == {"cpu": "500m", "memory": "512Mi", "example.com/gpu": 1}

@@ -14,7 +14,9 @@ from controller.runtime.types import RetryableError
 from gatewright.testing import ApiServer, reconcile
 
 DAEMON_SET, DEPLOYMENT, STATEFUL_SET = WORKLOADS
-USES: Object = {"containers": [{"name": "app", "envFrom": [{"configMapRef": {"name": "shop-config"}}]}]}
+USES: Object = {
+    "containers": [{"name": "app", "envFrom": [{"configMapRef": {"name": "shop-config"}}]}]
+}
 KEY = "checksum.gatewright.io/shop-config"
 
 
@@ -88,7 +90,9 @@ async def test_a_change_restarts_all_who_use_it_once(shop: Shop) -> None:
     shop.workload("queue", STATEFUL_SET)
     shop.create(NAMESPACE, {"metadata": {"name": "other"}})
     shop.workload("elsewhere", namespace="other")
-    shop.create(DEPLOYMENT, {"metadata": {"name": "none", "namespace": "default"}, "spec": {"template": {}}})
+    shop.create(
+        DEPLOYMENT, {"metadata": {"name": "none", "namespace": "default"}, "spec": {"template": {}}}
+    )
     await shop.configure(a="2")
     assert shop.writes == [
         MADE[0],
@@ -103,7 +107,9 @@ async def test_a_change_restarts_all_who_use_it_once(shop: Shop) -> None:
         shop.annotation("agent", DAEMON_SET),
         shop.annotation("queue", STATEFUL_SET),
     } == {status["checksum"]}
-    assert shop.get(DEPLOYMENT, "web", "default")["spec"]["template"]["metadata"]["labels"] == {"app": "web"}
+    assert shop.get(DEPLOYMENT, "web", "default")["spec"]["template"]["metadata"]["labels"] == {
+        "app": "web"
+    }
     await shop.look()
     assert shop.writes == []
 
@@ -117,7 +123,12 @@ async def test_what_a_crash_left_is_finished(shop: Shop, done: int) -> None:
     await shop.configure(x="2")
     for unreached in before[done:]:
         spec = unreached["spec"]["template"]["metadata"] | {"annotations": {KEY: None}}
-        shop.change(DEPLOYMENT, unreached["metadata"]["name"], {"spec": {"template": {"metadata": spec}}}, "default")
+        shop.change(
+            DEPLOYMENT,
+            unreached["metadata"]["name"],
+            {"spec": {"template": {"metadata": spec}}},
+            "default",
+        )
     shop.change(APPCONFIG.resource, "settings", {"status": old["status"]}, "default", "status")
     shop.workload("newcomer")
     await shop.look()
@@ -178,7 +189,9 @@ async def test_the_second_of_one_application_has_no_name_and_restarts_nobody(sho
     }
     shop.create(APPCONFIG.resource, other)
     shop.requests.clear()
-    with pytest.raises(RetryableError, match="ConfigMap shop-config exists and belongs to AppConfig settings"):
+    with pytest.raises(
+        RetryableError, match="ConfigMap shop-config exists and belongs to AppConfig settings"
+    ):
         await reconcile(APPCONFIG, shop, "other")
     assert shop.writes == ["apply appconfigs/status default/other"]
     status = shop.get(APPCONFIG.resource, "other", "default")["status"]
@@ -193,11 +206,36 @@ REFERENCE = {"name": "c"}
     "pod",
     [
         {"containers": [{"envFrom": [{"prefix": "A_", "configMapRef": REFERENCE}]}]},
-        {"initContainers": [{"envFrom": [{"secretRef": {"name": "s"}}, {"configMapRef": REFERENCE}]}]},
-        {"containers": [{"env": [{"name": "A", "valueFrom": {"configMapKeyRef": {**REFERENCE, "key": "a"}}}]}]},
-        {"initContainers": [{"env": [{"name": "A", "value": "1"}, {"valueFrom": {"configMapKeyRef": REFERENCE}}]}]},
+        {
+            "initContainers": [
+                {"envFrom": [{"secretRef": {"name": "s"}}, {"configMapRef": REFERENCE}]}
+            ]
+        },
+        {
+            "containers": [
+                {
+                    "env": [
+                        {"name": "A", "valueFrom": {"configMapKeyRef": {**REFERENCE, "key": "a"}}}
+                    ]
+                }
+            ]
+        },
+        {
+            "initContainers": [
+                {
+                    "env": [
+                        {"name": "A", "value": "1"},
+                        {"valueFrom": {"configMapKeyRef": REFERENCE}},
+                    ]
+                }
+            ]
+        },
         {"volumes": [{"name": "v", "configMap": REFERENCE}]},
-        {"volumes": [{"name": "v", "projected": {"sources": [{"secret": {}}, {"configMap": REFERENCE}]}}]},
+        {
+            "volumes": [
+                {"name": "v", "projected": {"sources": [{"secret": {}}, {"configMap": REFERENCE}]}}
+            ]
+        },
     ],
 )
 def test_every_way_to_use_a_configmap_is_seen(pod: Object) -> None:
@@ -205,7 +243,9 @@ def test_every_way_to_use_a_configmap_is_seen(pod: Object) -> None:
     assert list(config_maps_of({"spec": {"template": {"spec": pod}}})) == ["c"]
 
 
-@pytest.mark.parametrize("workload", [{}, {"spec": None}, {"spec": {"template": {"spec": {"containers": None}}}}])
+@pytest.mark.parametrize(
+    "workload", [{}, {"spec": None}, {"spec": {"template": {"spec": {"containers": None}}}}]
+)
 def test_a_workload_without_pods_uses_none(workload: Object) -> None:
     """Whatever is missing."""
     assert list(config_maps_of(workload)) == []

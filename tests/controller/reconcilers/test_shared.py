@@ -19,9 +19,23 @@ def test_our_containers_are_restricted() -> None:
 
 def test_labels_of_people_are_inherited() -> None:
     """Those of tools, of the object itself and of selectors stay with the object they were given to."""
-    own = {"app": "x", "version": "v1", "managed-by": "webapp-operator", "app.kubernetes.io/version": "1"}
-    tools = {"helm.sh/chart": "a-1", "app.kubernetes.io/instance": "argo", "kustomize.toolkit.fluxcd.io/name": "b"}
-    handed_on = {"platform": "store", "team": "x", "app.kubernetes.io/name": "a", "app.kubernetes.io/part-of": "c"}
+    own = {
+        "app": "x",
+        "version": "v1",
+        "managed-by": "webapp-operator",
+        "app.kubernetes.io/version": "1",
+    }
+    tools = {
+        "helm.sh/chart": "a-1",
+        "app.kubernetes.io/instance": "argo",
+        "kustomize.toolkit.fluxcd.io/name": "b",
+    }
+    handed_on = {
+        "platform": "store",
+        "team": "x",
+        "app.kubernetes.io/name": "a",
+        "app.kubernetes.io/part-of": "c",
+    }
     parent = WebApp.model_validate(
         {
             "metadata": {"name": "a", "namespace": "b", "labels": own | tools | handed_on},

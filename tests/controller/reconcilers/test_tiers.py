@@ -21,7 +21,10 @@ def rows() -> dict[str, list[str]]:
 
 def shown(resources: Object) -> str:
     """Requests and limits as the table writes them."""
-    return "; ".join(", ".join(resources[part][name] for name in ("cpu", "memory")) for part in ("requests", "limits"))
+    return "; ".join(
+        ", ".join(resources[part][name] for name in ("cpu", "memory"))
+        for part in ("requests", "limits")
+    )
 
 
 @pytest.mark.parametrize("place", range(3))
@@ -37,6 +40,8 @@ def test_the_page_says_what_an_environment_is(place: int) -> None:
         "cache: requests; limits": shown(tier.cache),
         "database: requests; limits": shown(tier.database),
         "security context": "restricted",
-        "pods of a workload on different nodes, PodDisruptionBudget, alerts": "yes" if tier.spread else "",
+        "pods of a workload on different nodes, PodDisruptionBudget, alerts": "yes"
+        if tier.spread
+        else "",
     }
     assert tier.alerts is tier.spread

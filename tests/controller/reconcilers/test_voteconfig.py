@@ -39,7 +39,10 @@ def test_the_configmap_is_what_a_vote_app_reads() -> None:
     assert data == {"question": "Which?", "OPTION_A": "Cats", "OPTION_B_2": "b-2"}
     assert document == {
         "question": "Which?",
-        "options": [{"id": "a", "label": "Cats", "description": "Purr."}, {"id": "b-2", "label": "b-2"}],
+        "options": [
+            {"id": "a", "label": "Cats", "description": "Purr."},
+            {"id": "b-2", "label": "b-2"},
+        ],
     }
 
 
@@ -53,7 +56,11 @@ def test_the_question_is_read_where_v1alpha1_has_it() -> None:
     ("spec", "reason", "message"),
     [
         ({}, "Incomplete", "spec.poll.question, spec.options: must be set"),
-        ({"poll": POLL, "options": [{"label": "Cats"}]}, "Incomplete", "spec.options[0].id: must be set"),
+        (
+            {"poll": POLL, "options": [{"label": "Cats"}]},
+            "Incomplete",
+            "spec.options[0].id: must be set",
+        ),
         (
             {"poll": POLL, "options": [{"id": "a b"}]},
             "Invalid",
@@ -102,7 +109,9 @@ async def test_three_writes_make_it_and_none_follow(server: ApiServer) -> None:
         "apply voteconfigs/status default/pets",
     ]
     object = await current(server)
-    assert object["metadata"]["finalizers"] == [FINALIZER] == ["voting.schoolofdevops.com/finalizer"]
+    assert (
+        object["metadata"]["finalizers"] == [FINALIZER] == ["voting.schoolofdevops.com/finalizer"]
+    )
     data = (server.get(CONFIG_MAP, "pets-config", "default"))["data"]
     status = object["status"]
     assert (status["configMapName"], status["checksum"]) == ("pets-config", checksum_of(data))
@@ -114,7 +123,9 @@ async def test_it_goes_in_the_first_pass(server: ApiServer, spec: Any) -> None:
     """Whatever is wrong with it: the finalizer is dropped, and that is all that is written."""
     server.serve(VOTECONFIG.resource)
     await stored(server, **spec)
-    server.change(VOTECONFIG.resource, "pets", {"metadata": {"finalizers": [FINALIZER, "theirs"]}}, "default")
+    server.change(
+        VOTECONFIG.resource, "pets", {"metadata": {"finalizers": [FINALIZER, "theirs"]}}, "default"
+    )
     server.delete(VOTECONFIG.resource, "pets", "default")
     server.requests.clear()
     await reconcile(VOTECONFIG, server, "pets")

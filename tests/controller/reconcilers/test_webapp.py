@@ -13,7 +13,10 @@ from controller.runtime.types import TerminalError
 from gatewright.testing import ApiServer, reconcile
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-SEEN: Object = {"observedGeneration": 2, "updatedReplicas": 3}  # as the Deployment's controller leaves it
+SEEN: Object = {
+    "observedGeneration": 2,
+    "updatedReplicas": 3,
+}  # as the Deployment's controller leaves it
 BEHIND: Object = {"observedGeneration": 1}
 REPLACING: Object = {"updatedReplicas": 1}
 OLD_ONES: Object = {"replicas": 4}  # one more than it should have, until the new ones are ready
@@ -22,7 +25,9 @@ OLD_ONES: Object = {"replicas": 4}  # one more than it should have, until the ne
 def webapp(**spec: Any) -> WebApp:
     """A WebApp of three replicas."""
     metadata = {"name": "shop", "namespace": "production", "uid": "1"}
-    return WebApp.model_validate({"metadata": metadata, "spec": {"replicas": 3, "image": "nginx:1.21", **spec}})
+    return WebApp.model_validate(
+        {"metadata": metadata, "spec": {"replicas": 3, "image": "nginx:1.21", **spec}}
+    )
 
 
 def planned(observed: Observed | None = None, **spec: Any) -> Plan:
@@ -32,7 +37,9 @@ def planned(observed: Observed | None = None, **spec: Any) -> Plan:
 
 def made(plan: Plan) -> list[Object]:
     """The objects that a plan applies."""
-    return [write.object for step in plan.steps for write in step.writes if isinstance(write, Apply)]
+    return [
+        write.object for step in plan.steps for write in step.writes if isinstance(write, Apply)
+    ]
 
 
 def deployment(ready: int | None = None, wanted: int = 3, **more: Any) -> Object:
@@ -50,7 +57,11 @@ def deployment(ready: int | None = None, wanted: int = 3, **more: Any) -> Object
 def test_a_deployment_and_a_service_of_the_same_name() -> None:
     """Both children carry the WebApp's name, namespace and label."""
     for child in made(planned()):
-        assert child["metadata"] == {"name": "shop", "namespace": "production", "labels": {"app": "shop"}}
+        assert child["metadata"] == {
+            "name": "shop",
+            "namespace": "production",
+            "labels": {"app": "shop"},
+        }
 
 
 def test_the_deployment_runs_what_the_spec_says() -> None:
@@ -104,9 +115,18 @@ def test_resources_and_security_context_are_passed_on() -> None:
         ([deployment(3)], {"phase": "Running", "replicas": 3, "readyReplicas": 3}),
         ([deployment(2, wanted=2)], {"phase": "Deploying", "replicas": 2, "readyReplicas": 2}),
         ([deployment(3, **SEEN)], {"phase": "Running", "replicas": 3, "readyReplicas": 3}),
-        ([deployment(3, **SEEN | BEHIND)], {"phase": "Deploying", "replicas": 3, "readyReplicas": 3}),
-        ([deployment(3, **SEEN | REPLACING)], {"phase": "Deploying", "replicas": 3, "readyReplicas": 3}),
-        ([deployment(3, **SEEN | OLD_ONES)], {"phase": "Deploying", "replicas": 3, "readyReplicas": 3}),
+        (
+            [deployment(3, **SEEN | BEHIND)],
+            {"phase": "Deploying", "replicas": 3, "readyReplicas": 3},
+        ),
+        (
+            [deployment(3, **SEEN | REPLACING)],
+            {"phase": "Deploying", "replicas": 3, "readyReplicas": 3},
+        ),
+        (
+            [deployment(3, **SEEN | OLD_ONES)],
+            {"phase": "Deploying", "replicas": 3, "readyReplicas": 3},
+        ),
     ],
 )
 def test_the_status_follows_the_deployment(children: list[Object], status: Object) -> None:
@@ -129,7 +149,10 @@ GOING = "3 of 3 replicas are ready, and old ones are still to go"
         (deployment(1, **SEEN | REPLACING), "1 of 3 replicas are ready"),
         (deployment(3, **SEEN | REPLACING), GOING),
         (deployment(3, **SEEN | OLD_ONES), GOING),
-        (deployment(5, **SEEN | {"updatedReplicas": 5}), "5 of 3 replicas are ready, and old ones are still to go"),
+        (
+            deployment(5, **SEEN | {"updatedReplicas": 5}),
+            "5 of 3 replicas are ready, and old ones are still to go",
+        ),
         (deployment(3, **SEEN), ""),
     ],
 )
@@ -141,13 +164,20 @@ def test_how_far_it_is_is_told(stored: Object | None, note: str) -> None:
 async def test_the_numbers_cost_no_write_of_their_own(server: ApiServer) -> None:
     """One status write for each change of phase, replicas and readyReplicas, through a whole rollout."""
     metadata = {"name": "shop", "namespace": "default"}
-    server.create(WEBAPP.resource, {"metadata": metadata, "spec": {"replicas": 3, "image": "nginx:1.21"}})
+    server.create(
+        WEBAPP.resource, {"metadata": metadata, "spec": {"replicas": 3, "image": "nginx:1.21"}}
+    )
     await reconcile(WEBAPP, server, "shop")
 
     async def told(ready: int, updated: int, replicas: int) -> tuple[int, str]:
         """What another status of the Deployment costs in writes, and what Ready says then."""
         count = len(server.writes)
-        status = {"readyReplicas": ready, "updatedReplicas": updated, "replicas": replicas, "observedGeneration": 9}
+        status = {
+            "readyReplicas": ready,
+            "updatedReplicas": updated,
+            "replicas": replicas,
+            "observedGeneration": 9,
+        }
         server.change(DEPLOYMENT, "shop", {"status": status}, "default", "status")
         await reconcile(WEBAPP, server, "shop")
         conditions = (server.get(WEBAPP.resource, "shop", "default"))["status"]["conditions"]
@@ -167,8 +197,18 @@ async def test_the_numbers_cost_no_write_of_their_own(server: ApiServer) -> None
 @pytest.mark.parametrize(
     ("type", "status", "reason", "message"),
     [
-        ("ReplicaFailure", "True", "FailedCreate", 'pods "shop-1" is forbidden: exceeded quota: team'),
-        ("Progressing", "False", "ProgressDeadlineExceeded", 'ReplicaSet "shop-1" has timed out progressing.'),
+        (
+            "ReplicaFailure",
+            "True",
+            "FailedCreate",
+            'pods "shop-1" is forbidden: exceeded quota: team',
+        ),
+        (
+            "Progressing",
+            "False",
+            "ProgressDeadlineExceeded",
+            'ReplicaSet "shop-1" has timed out progressing.',
+        ),
     ],
 )
 def test_why_no_pods_come_is_told(type: str, status: str, reason: str, message: str) -> None:
@@ -204,7 +244,9 @@ def test_webapps_are_found_by_image() -> None:
 async def test_s7_one_reconcile_makes_the_deployment(server: ApiServer) -> None:
     """S7: one WebApp (3 replicas, port 80), one reconcile, Deployment test-webapp with 3 replicas."""
     spec = {"replicas": 3, "image": "nginx:alpine", "port": 80}
-    server.create(WEBAPP.resource, {"metadata": {"name": "test-webapp", "namespace": "default"}, "spec": spec})
+    server.create(
+        WEBAPP.resource, {"metadata": {"name": "test-webapp", "namespace": "default"}, "spec": spec}
+    )
     await reconcile(WEBAPP, server, "test-webapp")
     deployment = server.get(DEPLOYMENT, "test-webapp", "default")
     assert deployment["spec"]["replicas"] == 3
@@ -219,12 +261,21 @@ async def test_s7_one_reconcile_makes_the_deployment(server: ApiServer) -> None:
 
 async def test_our_finalizer_is_taken_off_and_never_put_on(server: ApiServer) -> None:
     """There is nothing to clean up outside of the cluster; what somebody else waits for stays."""
-    metadata = {"name": "shop", "namespace": "default", "finalizers": [FINALIZER, "example.com/theirs"]}
-    server.create(WEBAPP.resource, {"metadata": metadata, "spec": {"replicas": 1, "image": "nginx"}})
+    metadata = {
+        "name": "shop",
+        "namespace": "default",
+        "finalizers": [FINALIZER, "example.com/theirs"],
+    }
+    server.create(
+        WEBAPP.resource, {"metadata": metadata, "spec": {"replicas": 1, "image": "nginx"}}
+    )
     await reconcile(WEBAPP, server, "shop")
     stored = server.get(WEBAPP.resource, "shop", "default")
     assert stored["metadata"]["finalizers"] == ["example.com/theirs"]
-    server.create(WEBAPP.resource, {"metadata": {"name": "other", "namespace": "default"}, "spec": stored["spec"]})
+    server.create(
+        WEBAPP.resource,
+        {"metadata": {"name": "other", "namespace": "default"}, "spec": stored["spec"]},
+    )
     await reconcile(WEBAPP, server, "other")
     assert "finalizers" not in (server.get(WEBAPP.resource, "other", "default"))["metadata"]
 
@@ -232,12 +283,19 @@ async def test_our_finalizer_is_taken_off_and_never_put_on(server: ApiServer) ->
 async def test_a_spec_that_cannot_be_is_a_failed_webapp(server: ApiServer) -> None:
     """As an older schema may have let it in: phase Failed, and the field is named."""
     server.serve(WEBAPP.resource)
-    server.create(WEBAPP.resource, {"metadata": {"name": "shop", "namespace": "default"}, "spec": {"replicas": 1}})
+    server.create(
+        WEBAPP.resource,
+        {"metadata": {"name": "shop", "namespace": "default"}, "spec": {"replicas": 1}},
+    )
     with pytest.raises(TerminalError, match="must be set"):
         await reconcile(WEBAPP, server, "shop")
     status = (server.get(WEBAPP.resource, "shop", "default"))["status"]
     (ready,) = status.pop("conditions")
-    assert (ready["status"], ready["reason"], ready["message"]) == ("False", "Incomplete", "spec.image: must be set")
+    assert (ready["status"], ready["reason"], ready["message"]) == (
+        "False",
+        "Incomplete",
+        "spec.image: must be set",
+    )
     assert status == {"phase": "Failed", "observedGeneration": 1}
 
 
@@ -251,4 +309,8 @@ def test_labels_are_handed_on(given: dict[str, str]) -> None:
     labels = {"app": "shop"} | ({"platform": "store", "team": "web"} if given else {})
     assert deployment["metadata"]["labels"] == service["metadata"]["labels"] == labels
     assert deployment["spec"]["template"]["metadata"]["labels"] == labels
-    assert deployment["spec"]["selector"]["matchLabels"] == service["spec"]["selector"] == {"app": "shop"}
+    assert (
+        deployment["spec"]["selector"]["matchLabels"]
+        == service["spec"]["selector"]
+        == {"app": "shop"}
+    )

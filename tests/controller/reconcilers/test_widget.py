@@ -18,7 +18,9 @@ def planned(observed: Observed | None = None, **labels: str) -> Plan:
     """The plan of a Widget of two replicas."""
     metadata = {"name": "gears", "namespace": "default", "labels": labels}
     return WIDGET.plan(
-        Widget.model_validate({"metadata": metadata, "spec": {"replicas": 2}}), observed or Observed(), NOW
+        Widget.model_validate({"metadata": metadata, "spec": {"replicas": 2}}),
+        observed or Observed(),
+        NOW,
     )
 
 
@@ -31,7 +33,12 @@ def made(plan: Plan) -> Object:
 
 def deployment(**status: Any) -> Object:
     """Its Deployment, as it is observed."""
-    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "gears"}, "status": status}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "gears"},
+        "status": status,
+    }
 
 
 def test_a_deployment_of_pause_containers() -> None:
@@ -79,7 +86,9 @@ def test_a_deployment_of_pause_containers() -> None:
 
 def test_the_image_comes_from_the_registry_that_is_set() -> None:
     """As all images that we choose."""
-    pod = made(planned(Observed(settings={"registry": "registry.company.com"})))["spec"]["template"]["spec"]
+    pod = made(planned(Observed(settings={"registry": "registry.company.com"})))["spec"][
+        "template"
+    ]["spec"]
     assert pod["containers"][0]["image"] == "registry.company.com/pause:3.10"
 
 
@@ -87,7 +96,11 @@ def test_labels_are_handed_on() -> None:
     """To the Deployment and its pods, but not to the selector, which never changes."""
     object = made(planned(platform="store", team="shop"))
     assert object["metadata"]["labels"] == {"app": "gears", "platform": "store", "team": "shop"}
-    assert object["spec"]["template"]["metadata"]["labels"] == {"app": "gears", "platform": "store", "team": "shop"}
+    assert object["spec"]["template"]["metadata"]["labels"] == {
+        "app": "gears",
+        "platform": "store",
+        "team": "shop",
+    }
     assert object["spec"]["selector"] == {"matchLabels": {"app": "gears"}}
 
 
@@ -100,7 +113,9 @@ def test_labels_are_handed_on() -> None:
         ([deployment(availableReplicas=2)], 2, True),
     ],
 )
-def test_it_is_ready_once_all_pods_are_available(children: list[Object], available: int, holds: bool) -> None:
+def test_it_is_ready_once_all_pods_are_available(
+    children: list[Object], available: int, holds: bool
+) -> None:
     """The status follows the Deployment's."""
     plan = planned(Observed(children=children))
     status = {"availableReplicas": available, "selector": "app=gears"}
@@ -110,10 +125,16 @@ def test_it_is_ready_once_all_pods_are_available(children: list[Object], availab
 
 async def test_none_asked_for_and_none_there_is_ready(server: ApiServer) -> None:
     """Two writes make a Widget of no replicas ready, and a second look makes none."""
-    server.create(WIDGET.resource, {"metadata": {"name": "gears", "namespace": "default"}, "spec": {"replicas": 0}})
+    server.create(
+        WIDGET.resource,
+        {"metadata": {"name": "gears", "namespace": "default"}, "spec": {"replicas": 0}},
+    )
     await reconcile(WIDGET, server, "gears")
     await reconcile(WIDGET, server, "gears")
     stored = server.get(WIDGET.resource, "gears", "default")
     assert stored["status"]["conditions"][0]["status"] == "True"
     assert (server.get(DEPLOYMENT, "gears", "default"))["spec"]["replicas"] == 0
-    assert server.writes == ["apply deployments default/gears", "apply widgets/status default/gears"]
+    assert server.writes == [
+        "apply deployments default/gears",
+        "apply widgets/status default/gears",
+    ]

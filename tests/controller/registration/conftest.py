@@ -32,7 +32,12 @@ NAMESPACE = "gatewright-system"
 NAME = "gatewright"
 CONVERTED = "voteconfigs.voting.schoolofdevops.com"  # one that the controller has rights on
 NAMES = Names(
-    NAMESPACE, "gatewright-ca", "gatewright-webhook-tls", NAME, ("localhost", "gatewright-webhook"), (CONVERTED,)
+    NAMESPACE,
+    "gatewright-ca",
+    "gatewright-webhook-tls",
+    NAME,
+    ("localhost", "gatewright-webhook"),
+    (CONVERTED,),
 )
 
 
@@ -47,7 +52,9 @@ def bound(name: str, *, mutates: bool = False, kinds: Any = ("Deployment",)) -> 
 class Policies:
     """The engine in force."""
 
-    engine: Engine | None = field(default_factory=lambda: Engine([bound("a"), bound("b", mutates=True)]))
+    engine: Engine | None = field(
+        default_factory=lambda: Engine([bound("a"), bound("b", mutates=True)])
+    )
 
 
 class Clock:
@@ -83,7 +90,9 @@ class System:
 
     def secret(self, name: str) -> dict[str, bytes]:
         """Return the data of a Secret as the reconcilers see it."""
-        cache = self.certificates.ca_cache if name == NAMES.ca_secret else self.certificates.tls_cache
+        cache = (
+            self.certificates.ca_cache if name == NAMES.ca_secret else self.certificates.tls_cache
+        )
         stored = cache.get(f"{NAMESPACE}/{name}") or {}
         return {key: base64.b64decode(value) for key, value in (stored.get("data") or {}).items()}
 
@@ -100,11 +109,16 @@ class System:
 
     def registered(self) -> bool:
         """Say whether both configurations ask for something."""
-        return all(any(each["rules"] for each in self.webhooks(resource)) for resource in (VALIDATING, MUTATING))
+        return all(
+            any(each["rules"] for each in self.webhooks(resource))
+            for resource in (VALIDATING, MUTATING)
+        )
 
     def stanza(self) -> dict[str, Any]:
         """Return the conversion stanza of the CRD as the reconcilers see it."""
-        return (self.conversion.caches[CRD, CONVERTED].get(CONVERTED) or {"spec": {}})["spec"].get("conversion") or {}
+        return (self.conversion.caches[CRD, CONVERTED].get(CONVERTED) or {"spec": {}})["spec"].get(
+            "conversion"
+        ) or {}
 
     def mount(self) -> None:
         """Do what the kubelet does: give the webhook the pair of its Secret."""
@@ -123,7 +137,9 @@ async def working(
     metrics = Metrics(CollectorRegistry())
     certificate = ServingCertificate(directory / "tls.crt", directory / "tls.key", metrics)
     config = ServerConfig(host="127.0.0.1", port=0)
-    async with listening(config, AdmissionHandler(policies, metrics, {}), certificate, metrics) as connections:
+    async with listening(
+        config, AdmissionHandler(policies, metrics, {}), certificate, metrics
+    ) as connections:
         certificates = Certificates(runtime.client, runtime.caches, NAMES)
         registrar = Registrar(
             runtime.client,
@@ -184,7 +200,10 @@ async def install(client: Client) -> None:
 async def server() -> AsyncIterator[FakeApiServer]:
     """A fake API server with the installation's namespace."""
     async with FakeApiServer() as fake:
-        fake.create(Resource("", "v1", "namespaces", "Namespace", namespaced=False), {"metadata": {"name": NAMESPACE}})
+        fake.create(
+            Resource("", "v1", "namespaces", "Namespace", namespaced=False),
+            {"metadata": {"name": NAMESPACE}},
+        )
         yield fake
 
 

@@ -42,7 +42,9 @@ def is_sent(request: Sent, webhook: Object) -> bool:
         and request.operation in rule["operations"]
         for rule in webhook["rules"]
     )
-    return has_rule and in_selected_namespace(request, webhook) and conditions_hold(request, webhook)
+    return (
+        has_rule and in_selected_namespace(request, webhook) and conditions_hold(request, webhook)
+    )
 
 
 def in_selected_namespace(request: Sent, webhook: Object) -> bool:

@@ -4,7 +4,13 @@ import base64
 
 import pytest
 
-from controller.registration.configurations import Address, Service, Timeouts, published, registration
+from controller.registration.configurations import (
+    Address,
+    Service,
+    Timeouts,
+    published,
+    registration,
+)
 from webhook.engine import BoundPolicy, Engine, Params, Policy
 from webhook.engine.match import Match
 
@@ -12,22 +18,30 @@ BUNDLE = b"-----BEGIN CERTIFICATE-----\n"
 SERVICE = Address(Service("gatewright-system", "gatewright-webhook"), BUNDLE)
 
 
-def bound(name: str, *, mutates: bool = False, fails_closed: bool = True, kinds=("Deployment",)) -> BoundPolicy:
+def bound(
+    name: str, *, mutates: bool = False, fails_closed: bool = True, kinds=("Deployment",)
+) -> BoundPolicy:
     """Put a policy in force that looks at some kinds."""
     function = {"mutate" if mutates else "validate": lambda request, params: iter(())}
     policy = Policy(name, Params, kinds=kinds, **function)
-    return BoundPolicy(name, policy, Params(), Match(()), frozenset({"Deny"}), fails_closed=fails_closed)
+    return BoundPolicy(
+        name, policy, Params(), Match(()), frozenset({"Deny"}), fails_closed=fails_closed
+    )
 
 
 def webhooks(*policies: BoundPolicy, address: Address = SERVICE, **options):
     """Return the webhooks of both configurations."""
-    validating, mutating = registration("gatewright", Engine(policies), address, ["gatewright-system"], **options)
+    validating, mutating = registration(
+        "gatewright", Engine(policies), address, ["gatewright-system"], **options
+    )
     return validating["webhooks"], mutating["webhooks"]
 
 
 def test_one_validating_policy_makes_one_webhook():
     """Everything is said explicitly, so that no default of the API server can be a difference."""
-    validating, mutating = registration("gatewright", Engine([bound("a")]), SERVICE, ["gatewright-system"])
+    validating, mutating = registration(
+        "gatewright", Engine([bound("a")]), SERVICE, ["gatewright-system"]
+    )
     assert validating == {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "ValidatingWebhookConfiguration",
@@ -100,7 +114,10 @@ def test_policies_that_fail_open_have_a_webhook_of_their_own():
     (closed, opened), _ = webhooks(bound("a"), bound("b", fails_closed=False, kinds=("Pod",)))
     assert (closed["name"], closed["failurePolicy"]) == ("validate.gatewright.io", "Fail")
     assert (opened["name"], opened["failurePolicy"]) == ("validate-ignore.gatewright.io", "Ignore")
-    assert [rule["resources"] for rule in closed["rules"] + opened["rules"]] == [["deployments"], ["pods"]]
+    assert [rule["resources"] for rule in closed["rules"] + opened["rules"]] == [
+        ["deployments"],
+        ["pods"],
+    ]
 
 
 def test_a_subresource_is_asked_for_when_it_is_updated():

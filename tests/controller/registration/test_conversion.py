@@ -10,7 +10,14 @@ from controller.registration import upkeep
 from controller.registration.configurations import MUTATING, VALIDATING
 from controller.registration.conversion import CRD, without_conversion
 from kube.client import Client
-from tests.controller.registration.conftest import CONVERTED, NAME, NAMES, NAMESPACE, install, working
+from tests.controller.registration.conftest import (
+    CONVERTED,
+    NAME,
+    NAMES,
+    NAMESPACE,
+    install,
+    working,
+)
 
 NONE = {"strategy": "None"}
 SCHEMA = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
@@ -18,10 +25,24 @@ SCHEMA = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-f
 
 def crd() -> dict:
     """A CRD as it is installed: it says nothing of conversion, and the API server writes None."""
-    versions = [{"name": name, "served": True, "storage": name == "v1", "schema": SCHEMA} for name in ("v1", "v1beta1")]
+    versions = [
+        {"name": name, "served": True, "storage": name == "v1", "schema": SCHEMA}
+        for name in ("v1", "v1beta1")
+    ]
     plural, _, group = CONVERTED.partition(".")
-    names = {"plural": plural, "singular": "voteconfig", "kind": "VoteConfig", "listKind": "VoteConfigList"}
-    spec = {"group": group, "scope": "Namespaced", "names": names, "versions": versions, "conversion": NONE}
+    names = {
+        "plural": plural,
+        "singular": "voteconfig",
+        "kind": "VoteConfig",
+        "listKind": "VoteConfigList",
+    }
+    spec = {
+        "group": group,
+        "scope": "Namespaced",
+        "names": names,
+        "versions": versions,
+        "conversion": NONE,
+    }
     return {"metadata": {"name": CONVERTED, "labels": {"theirs": "yes"}}, "spec": spec}
 
 
@@ -58,7 +79,10 @@ async def test_nothing_is_written_before_a_webhook_answers(server, client, tmp_p
         assert running.stanza() == {
             "strategy": "Webhook",
             "webhook": {
-                "clientConfig": {"url": f"https://localhost:{running.connections.port}/convert", "caBundle": bundle},
+                "clientConfig": {
+                    "url": f"https://localhost:{running.connections.port}/convert",
+                    "caBundle": bundle,
+                },
                 "conversionReviewVersions": ["v1"],
             },
         }
@@ -73,16 +97,26 @@ async def test_what_somebody_changes_is_put_back_and_not_fought(converting, serv
     service = {"service": {"namespace": "theirs", "name": "theirs"}}
     converting.clock.go_on()
     server.change(
-        CRD, CONVERTED, {"spec": {"conversion": before | {"webhook": before["webhook"] | {"clientConfig": service}}}}
+        CRD,
+        CONVERTED,
+        {
+            "spec": {
+                "conversion": before | {"webhook": before["webhook"] | {"clientConfig": service}}
+            }
+        },
     )
     await converting.until(lambda: "service" in converting.stanza()["webhook"]["clientConfig"])
     await converting.until(lambda: converting.stanza() == before)
     server.requests.clear()
-    assert (await converting.conversion.reconcile(converting.conversion.request)).requeue_after is None
+    assert (
+        await converting.conversion.reconcile(converting.conversion.request)
+    ).requeue_after is None
     assert server.requests.log == []
     server.change(CRD, CONVERTED, {"spec": {"conversion": NONE}})
     await converting.until(lambda: converting.stanza() != before)
-    assert (await converting.conversion.reconcile(converting.conversion.request)).requeue_after > timedelta(seconds=20)
+    assert (
+        await converting.conversion.reconcile(converting.conversion.request)
+    ).requeue_after > timedelta(seconds=20)
     assert server.requests.writes == []
 
 
@@ -132,5 +166,7 @@ async def test_a_new_authority_signs_nothing_before_the_crd_trusts_it(converting
     leaf = converting.secret(NAMES.tls_secret)
     await converting.until(lambda: converting.secret(NAMES.tls_secret) not in ({}, leaf))
     after = converting.secret(NAMES.ca_secret)
-    bundle = base64.b64decode(server.get(CRD, CONVERTED)["spec"]["conversion"]["webhook"]["clientConfig"]["caBundle"])
+    bundle = base64.b64decode(
+        server.get(CRD, CONVERTED)["spec"]["conversion"]["webhook"]["clientConfig"]["caBundle"]
+    )
     assert bundle == after["ca.crt"] == join(after["tls.crt"], before["tls.crt"])

@@ -9,7 +9,13 @@ from typing import Any
 import pytest
 
 from certs import issue_ca
-from controller.registration.configurations import MUTATING, VALIDATING, Address, Object, registration
+from controller.registration.configurations import (
+    MUTATING,
+    VALIDATING,
+    Address,
+    Object,
+    registration,
+)
 from gatewright.policies import policy_set
 from kube.client import Client
 from kube.credentials import load
@@ -27,7 +33,10 @@ NAMESPACE = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 CONFIG_MAP = Resource("", "v1", "configmaps", "ConfigMap")
 DEPLOYMENT = Resource("apps", "v1", "deployments", "Deployment")
 ROLE = Resource("rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole", namespaced=False)
-TEMPLATE = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "app", "image": "app:1"}]}}
+TEMPLATE = {
+    "metadata": {"labels": {"a": "b"}},
+    "spec": {"containers": [{"name": "app", "image": "app:1"}]},
+}
 SPEC = {"selector": {"matchLabels": {"a": "b"}}, "template": TEMPLATE}
 
 
@@ -50,7 +59,9 @@ class Cluster:
         """Create a namespace."""
         await self.client.create(NAMESPACE, {"metadata": {"name": name, "labels": labels}})
 
-    async def is_refused(self, namespace: str, resource: Resource = DEPLOYMENT, **fields: Any) -> bool:
+    async def is_refused(
+        self, namespace: str, resource: Resource = DEPLOYMENT, **fields: Any
+    ) -> bool:
         """Return whether an object cannot be created since the webhook does not answer."""
         object: Object = {"metadata": {"generateName": "a-", "namespace": namespace}, **fields}
         try:
@@ -88,7 +99,9 @@ async def test_an_outage_hurts_the_namespaces_under_policy_only(cluster: Cluster
     assert await cluster.is_refused("shop", spec=SPEC)
     assert not await cluster.is_refused("staging", spec=SPEC)
     assert not await cluster.is_refused("production", CONFIG_MAP)
-    await cluster.client.patch(NAMESPACE, "staging", {"metadata": {"labels": {"environment": "production"}}})
+    await cluster.client.patch(
+        NAMESPACE, "staging", {"metadata": {"labels": {"environment": "production"}}}
+    )
     await cluster.until("staging", refused=True)
     await cluster.client.patch(NAMESPACE, "shop", {"metadata": {"labels": {"environment": "test"}}})
     await cluster.until("shop", refused=False)
@@ -97,7 +110,10 @@ async def test_an_outage_hurts_the_namespaces_under_policy_only(cluster: Cluster
 async def test_match_conditions_are_those_of_the_api_server(cluster: Cluster) -> None:
     """Globs, excluded users and groups, and what is in no namespace, on one registration."""
     exclude = {"users": ["break-glass"], "groups": ["ops-*"], "serviceAccounts": ["ci/*"]}
-    clauses = [{"namespaces": ["prod*"]}, {"namespaceSelector": {"matchLabels": {"environment": "production"}}}]
+    clauses = [
+        {"namespaces": ["prod*"]},
+        {"namespaceSelector": {"matchLabels": {"environment": "production"}}},
+    ]
     await cluster.register(
         bound({"any": clauses, "exclude": exclude}),
         bound({"any": clauses, "exclude": exclude}, kinds=("ClusterRole", "Namespace")),
@@ -108,10 +124,26 @@ async def test_match_conditions_are_those_of_the_api_server(cluster: Cluster) ->
     role = {"metadata": {"name": "it"}, "rules": []}
     await cluster.client.create(ROLE, role, dry_run=True)
     await cluster.client.create(NAMESPACE, {"metadata": {"name": "test"}}, dry_run=True)
-    for metadata in ({"name": "product"}, {"name": "test", "labels": {"environment": "production"}}):
+    for metadata in (
+        {"name": "product"},
+        {"name": "test", "labels": {"environment": "production"}},
+    ):
         with pytest.raises(ServerError, match="failed calling webhook"):
             await cluster.client.create(NAMESPACE, {"metadata": metadata}, dry_run=True)
-    for user, groups in (("break-glass", ()), ("x", ("ops-1", "system:masters")), ("system:serviceaccount:ci:bot", ())):
+    for user, groups in (
+        ("break-glass", ()),
+        ("x", ("ops-1", "system:masters")),
+        ("system:serviceaccount:ci:bot", ()),
+    ):
         identity = ["--as", user, *(f"--as-group={group}" for group in (*groups, "system:masters"))]
-        command = ("create", "deployment", "web", "--image=app:1", "-n", "production", "--dry-run=server", *identity)
+        command = (
+            "create",
+            "deployment",
+            "web",
+            "--image=app:1",
+            "-n",
+            "production",
+            "--dry-run=server",
+            *identity,
+        )
         assert (await asyncio.to_thread(cluster.plane.kubectl, *command)).returncode == 0

@@ -21,7 +21,9 @@ from webhook.policy_sets.catalogue import catalogue
 from webhook.policy_sets.policy_set import bind
 
 BASES = Path(__file__).parents[3] / "config/crd/bases"
-DEFINITIONS = [each.value for file in BASES.glob("gatewright.io_*.yaml") for each in read_documents(file)]
+DEFINITIONS = [
+    each.value for file in BASES.glob("gatewright.io_*.yaml") for each in read_documents(file)
+]
 CLUSTER, TENANT, EXCEPTION = (
     Resource("gatewright.io", "v1alpha1", plural, kind, namespaced=kind != "ClusterAdmissionPolicy")
     for plural, kind in (
@@ -35,7 +37,12 @@ TODAY = datetime(2026, 11, 21, 12, tzinfo=UTC)
 API_VERSION = "gatewright.io/v1alpha1"
 
 
-def policy(name: str = "few", kind: str = "ClusterAdmissionPolicy", namespace: str | None = None, **spec: object):
+def policy(
+    name: str = "few",
+    kind: str = "ClusterAdmissionPolicy",
+    namespace: str | None = None,
+    **spec: object,
+):
     """A policy object for replica-limits, changed by what a test names."""
     return {
         "apiVersion": API_VERSION,
@@ -63,7 +70,8 @@ async def server() -> AsyncIterator[FakeApiServer]:
             fake.define(definition)
         for namespace in (HOME, "shop"):
             fake.create(
-                Resource("", "v1", "namespaces", "Namespace", namespaced=False), {"metadata": {"name": namespace}}
+                Resource("", "v1", "namespaces", "Namespace", namespaced=False),
+                {"metadata": {"name": namespace}},
             )
         yield fake
 
@@ -94,7 +102,9 @@ class Statuses:
         await self._seen(key, namespace, name)
         result = await self.reconciler.reconcile(Request(namespace or None, name))
         await self._seen(key, namespace, name)
-        return self.server.get(self.resource, name, namespace).get("status", {}), result.requeue_after
+        return self.server.get(self.resource, name, namespace).get(
+            "status", {}
+        ), result.requeue_after
 
     async def _seen(self, key: str, namespace: str, name: str) -> None:
         wanted = int(self.server.get(self.resource, name, namespace)["metadata"]["resourceVersion"])
@@ -120,7 +130,9 @@ def statuses(server: FakeApiServer):
     return running
 
 
-def condition(status: str, reason: str, message: str = "", *, generation: int = 1, since: datetime = TODAY) -> dict:
+def condition(
+    status: str, reason: str, message: str = "", *, generation: int = 1, since: datetime = TODAY
+) -> dict:
     """The whole status of an exception with this condition Ready."""
     found = {
         "type": "Ready",
@@ -159,7 +171,11 @@ async def test_a_good_policy_is_in_force(server, statuses, resource, namespace):
 @pytest.mark.parametrize(
     ("resource", "spec", "message"),
     [
-        (CLUSTER, {"params": {"maximun": 3}}, 'spec.params.maximun: unknown parameter; did you mean "maximum"?'),
+        (
+            CLUSTER,
+            {"params": {"maximun": 3}},
+            'spec.params.maximun: unknown parameter; did you mean "maximum"?',
+        ),
         (
             CLUSTER,
             {"policy": "replica-limit"},
@@ -199,9 +215,13 @@ async def test_the_status_follows_the_object(server, statuses):
         later = running.now = TODAY + timedelta(minutes=5)
         server.change(CLUSTER, "few", {"spec": {"params": {"maximum": -1}}})
         message = "spec.params.maximum: -1: should be greater than or equal to 0"
-        assert (await running.reconciled("few"))[0] == ready("False", "Invalid", message, generation=2, since=later)
+        assert (await running.reconciled("few"))[0] == ready(
+            "False", "Invalid", message, generation=2, since=later
+        )
         server.change(CLUSTER, "few", {"spec": {"params": {"maximum": 4}}})
-        assert (await running.reconciled("few"))[0] == ready("True", "InForce", generation=3, since=later)
+        assert (await running.reconciled("few"))[0] == ready(
+            "True", "InForce", generation=3, since=later
+        )
 
 
 async def test_a_policy_that_conflicts_says_so(server, statuses):
@@ -209,7 +229,9 @@ async def test_a_policy_that_conflicts_says_so(server, statuses):
     server.create(CLUSTER, policy())
     async with statuses(CLUSTER) as running:
         running.conflicts["few"] = "few and fewer differ"
-        assert (await running.reconciled("few"))[0] == ready("False", "Conflict", "few and fewer differ")
+        assert (await running.reconciled("few"))[0] == ready(
+            "False", "Conflict", "few and fewer differ"
+        )
         running.conflicts.clear()
         assert (await running.reconciled("few"))[0] == ready("True", "InForce")
 
@@ -233,12 +255,20 @@ async def test_an_exception_is_looked_at_again_when_it_ends(server, statuses):
     server.create(EXCEPTION, exception(expires="2026-11-21T12:00:10Z"))
     async with statuses(EXCEPTION) as running:
         running.policies = [bind(policy(), catalogue())]
-        assert await running.reconciled("why-not", HOME) == (condition("True", "InForce"), timedelta(seconds=10))
+        assert await running.reconciled("why-not", HOME) == (
+            condition("True", "InForce"),
+            timedelta(seconds=10),
+        )
         running.now += timedelta(seconds=9)
-        assert await running.reconciled("why-not", HOME) == (condition("True", "InForce"), timedelta(seconds=1))
+        assert await running.reconciled("why-not", HOME) == (
+            condition("True", "InForce"),
+            timedelta(seconds=1),
+        )
         assert status_writes(server) == 1
         ended = running.now = running.now + timedelta(seconds=1)
-        expired = condition("False", "Expired", "it ended at 2026-11-21T12:00:10+00:00", since=ended)
+        expired = condition(
+            "False", "Expired", "it ended at 2026-11-21T12:00:10+00:00", since=ended
+        )
         assert await running.reconciled("why-not", HOME) == (expired, None)
         assert await running.reconciled("why-not", HOME) == (expired, None)
         assert status_writes(server) == 2
@@ -278,21 +308,40 @@ TENANTS = policy(kind="AdmissionPolicy", namespace="shop")
             'spec.exceptions[0].policy: "few" is a policy of namespace shop; exceptions from it count there only',
         ),
         (TENANTS, "default", {}, 'spec.exceptions[0].policy: no policy object "few"'),
-        (policy(), HOME, {"kinds": ["Pod", "Service"]}, "spec.exceptions[0].kinds: few judges no Pod or Service"),
+        (
+            policy(),
+            HOME,
+            {"kinds": ["Pod", "Service"]},
+            "spec.exceptions[0].kinds: few judges no Pod or Service",
+        ),
     ],
     ids=[
-        *("from a cluster policy", "from a tenant's own", "with parameters", "an unknown policy", "a wrong parameter"),
-        *("from a cluster policy, elsewhere", "from a tenant's, elsewhere", "from another tenant's"),
+        *(
+            "from a cluster policy",
+            "from a tenant's own",
+            "with parameters",
+            "an unknown policy",
+            "a wrong parameter",
+        ),
+        *(
+            "from a cluster policy, elsewhere",
+            "from a tenant's, elsewhere",
+            "from another tenant's",
+        ),
         "for kinds that the policy does not judge",
     ],
 )
-async def test_an_exception_that_does_not_count_says_so(server, statuses, from_, namespace, entry, message):
+async def test_an_exception_that_does_not_count_says_so(
+    server, statuses, from_, namespace, entry, message
+):
     """An exception without effect reports so."""
     server.create(EXCEPTION, exception(namespace, **entry))
     async with statuses(EXCEPTION) as running:
         running.policies = [bind(from_, catalogue())]
         status, _ = await running.reconciled("why-not", namespace)
-        assert status == (condition("False", "Invalid", message) if message else condition("True", "InForce"))
+        assert status == (
+            condition("False", "Invalid", message) if message else condition("True", "InForce")
+        )
 
 
 async def test_an_exception_waits_for_the_policies(server, statuses):

@@ -40,7 +40,9 @@ async def test_both_secrets_are_made_at_the_first_start(system):
     assert authority["tls.key"] not in serving.values()
 
 
-async def test_nothing_is_registered_before_a_webhook_answers(server, client, tmp_path, monkeypatch):
+async def test_nothing_is_registered_before_a_webhook_answers(
+    server, client, tmp_path, monkeypatch
+):
     """A webhook without a certificate is none; once it answers, both configurations are filled."""
     monkeypatch.setattr(upkeep, "PROBE_AGAIN", timedelta(milliseconds=10))
     await install(client)
@@ -78,7 +80,9 @@ async def test_a_change_of_policies_changes_the_rules(system):
     assert len(system.webhooks(VALIDATING)[0]["rules"]) > 2
 
 
-@pytest.mark.parametrize("field", ["caBundle", "rules", "namespaceSelector", "failurePolicy", "matchConditions"])
+@pytest.mark.parametrize(
+    "field", ["caBundle", "rules", "namespaceSelector", "failurePolicy", "matchConditions"]
+)
 async def test_what_somebody_changes_is_put_back(system, server, field):
     """Whichever field it is."""
     (before,) = system.webhooks(VALIDATING)
@@ -99,7 +103,9 @@ async def test_whoever_keeps_changing_it_is_not_fought(system, server):
     """A second repair within half a minute is put off."""
     server.requests.clear()
     for number in range(5):
-        server.change(VALIDATING, NAME, {"webhooks": [], "metadata": {"labels": {"n": str(number)}}})
+        server.change(
+            VALIDATING, NAME, {"webhooks": [], "metadata": {"labels": {"n": str(number)}}}
+        )
         await system.until(lambda: not system.webhooks(VALIDATING))
         await system.registrar.reconcile(system.registrar.request)
     assert server.requests.writes == []
@@ -107,7 +113,11 @@ async def test_whoever_keeps_changing_it_is_not_fought(system, server):
 
 async def test_a_webhook_of_somebody_else_in_the_same_configuration_stays(system, server):
     """Only those under our domain are ours."""
-    theirs = {"name": "validate.example.com", "clientConfig": {"url": "https://example.com"}, "rules": []}
+    theirs = {
+        "name": "validate.example.com",
+        "clientConfig": {"url": "https://example.com"},
+        "rules": [],
+    }
     (before,) = system.webhooks(VALIDATING)
     system.clock.go_on()
     server.change(VALIDATING, NAME, {"webhooks": [theirs, before | {"rules": []}]})
@@ -162,14 +172,21 @@ async def test_a_lost_authority_is_replaced_and_what_is_served_stays_trusted(sys
 
 
 @pytest.mark.parametrize("name", [NAMES.ca_secret, NAMES.tls_secret])
-async def test_a_secret_of_somebody_else_is_never_overwritten(server, client, tmp_path, caplog, name):
+async def test_a_secret_of_somebody_else_is_never_overwritten(
+    server, client, tmp_path, caplog, name
+):
     """The error says what to do; nothing is registered."""
     data = encoded(tls_crt=b"theirs", tls_key=b"theirs")
-    theirs = server.create(SECRET, {"metadata": {"name": name, "namespace": NAMESPACE}, "data": data})
+    theirs = server.create(
+        SECRET, {"metadata": {"name": name, "namespace": NAMESPACE}, "data": data}
+    )
     await install(client)
     async with working(server.endpoint, tmp_path) as system:
         await system.until(
-            lambda: f"Secret {NAMESPACE}/{name} was not created by Gatewright" in told(caplog) or wait_once(system)
+            lambda: (
+                f"Secret {NAMESPACE}/{name} was not created by Gatewright" in told(caplog)
+                or wait_once(system)
+            )
         )
         assert server.get(SECRET, name, NAMESPACE) == theirs
         assert not system.registered()
@@ -177,7 +194,9 @@ async def test_a_secret_of_somebody_else_is_never_overwritten(server, client, tm
 
 def told(caplog) -> str:
     """Return the errors in the log."""
-    return " ".join(record.fields.get("error", "") for record in caplog.records if hasattr(record, "fields"))
+    return " ".join(
+        record.fields.get("error", "") for record in caplog.records if hasattr(record, "fields")
+    )
 
 
 def wait_once(system) -> bool:
@@ -186,14 +205,19 @@ def wait_once(system) -> bool:
     return False
 
 
-async def test_a_rotation_publishes_the_new_authority_before_it_serves_its_leaf(server, client, tmp_path):
+async def test_a_rotation_publishes_the_new_authority_before_it_serves_its_leaf(
+    server, client, tmp_path
+):
     """Old and new are trusted, then the leaf follows; what is served is verified at each moment."""
     now = datetime.now(UTC)
     old = issue_ca("old", now - timedelta(days=300))
     pair = issue_serving(old, NAMES.dns_names, [], now)
     metadata = {"namespace": NAMESPACE, "labels": LABELS}
     for name, data in (
-        (NAMES.ca_secret, encoded(tls_crt=old.certificate, tls_key=old.key, ca_crt=old.certificate)),
+        (
+            NAMES.ca_secret,
+            encoded(tls_crt=old.certificate, tls_key=old.key, ca_crt=old.certificate),
+        ),
         (NAMES.tls_secret, encoded(tls_crt=pair.certificate, tls_key=pair.key)),
     ):
         server.create(SECRET, {"metadata": metadata | {"name": name}, "data": data})
@@ -201,18 +225,27 @@ async def test_a_rotation_publishes_the_new_authority_before_it_serves_its_leaf(
     for resource in CONFIGURATIONS:  # registered long ago, with the old authority
         registered = {
             "name": "validate.gatewright.io" if resource is VALIDATING else "mutate.gatewright.io",
-            "clientConfig": {"url": "https://x", "caBundle": base64.b64encode(old.certificate).decode()},
+            "clientConfig": {
+                "url": "https://x",
+                "caBundle": base64.b64encode(old.certificate).decode(),
+            },
             "rules": [{"resources": ["deployments"]}],
         }
         server.change(resource, NAME, {"webhooks": [registered]})
     async with working(server.endpoint, tmp_path) as system:
-        await system.until(lambda: system.secret(NAMES.tls_secret).get("tls.crt") != pair.certificate)
+        await system.until(
+            lambda: system.secret(NAMES.tls_secret).get("tls.crt") != pair.certificate
+        )
         authority, serving = system.secret(NAMES.ca_secret), system.secret(NAMES.tls_secret)
         assert authority["ca.crt"] == join(authority["tls.crt"], old.certificate)
         for resource in CONFIGURATIONS:
             assert bundle_of(system.webhooks(resource)[0]) == authority["ca.crt"]
-            assert version(server, resource, NAME) < version(server, SECRET, NAMES.tls_secret, NAMESPACE)
-        assert version(server, SECRET, NAMES.ca_secret, NAMESPACE) < version(server, VALIDATING, NAME)
+            assert version(server, resource, NAME) < version(
+                server, SECRET, NAMES.tls_secret, NAMESPACE
+            )
+        assert version(server, SECRET, NAMES.ca_secret, NAMESPACE) < version(
+            server, VALIDATING, NAME
+        )
         system.mount()
         await probe(system.registrar.at, authority["ca.crt"])
         await probe(system.registrar.at, authority["tls.crt"])
@@ -241,7 +274,9 @@ async def test_a_bundle_that_somebody_else_fills_in_is_waited_for(server, client
             config = webhook["clientConfig"] | {"caBundle": injected}
             server.change(resource, NAME, {"webhooks": [webhook | {"clientConfig": config}]})
         await system.until(system.registered)
-        assert {bundle_of(system.webhooks(resource)[0]) for resource in CONFIGURATIONS} == {authority.certificate}
+        assert {bundle_of(system.webhooks(resource)[0]) for resource in CONFIGURATIONS} == {
+            authority.certificate
+        }
 
 
 @pytest.mark.controlplane
@@ -250,8 +285,12 @@ async def test_a_real_api_server_asks_the_webhook_that_was_registered(own_contro
     plane = await asyncio.to_thread(own_control_plane, parts=("etcd", "kube-apiserver"))
     namespaces = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
     deployments = Resource("apps", "v1", "deployments", "Deployment")
-    await asyncio.to_thread(plane.kubectl, "apply", "-f", "config/rbac")  # nothing but the rights we install
-    ours = await asyncio.to_thread(plane.service_account_kubeconfig, NAMESPACE, "gatewright-controller-manager")
+    await asyncio.to_thread(
+        plane.kubectl, "apply", "-f", "config/rbac"
+    )  # nothing but the rights we install
+    ours = await asyncio.to_thread(
+        plane.service_account_kubeconfig, NAMESPACE, "gatewright-controller-manager"
+    )
     endpoint = await load(ours)
     async with Client(await load(plane.kubeconfig)) as client:
         await client.create(namespaces, {"metadata": {"name": "shop"}})
@@ -271,7 +310,9 @@ async def test_a_real_api_server_asks_the_webhook_that_was_registered(own_contro
             system.clock.go_on()
             await system.registrar.reconcile(system.registrar.request)
             for resource in CONFIGURATIONS:
-                assert (await client.get(resource, NAME))["metadata"]["resourceVersion"] == versions[resource]
+                assert (await client.get(resource, NAME))["metadata"][
+                    "resourceVersion"
+                ] == versions[resource]
             assert await asyncio.to_thread(created, plane, NAMESPACE) == 0
             assert reviews("validate", "CREATE", "allowed")._value.get() == 1
             await client.get(deployments, "web", "shop")

@@ -8,7 +8,15 @@ import pytest
 
 from certs import CertificateError, KeyPair, check, expires, issue_ca, issue_serving, join
 from controller.registration.certificates import service_names
-from controller.registration.rotation import LOOK_AGAIN, Authority, Todo, plan, read_authority, read_pair, successor
+from controller.registration.rotation import (
+    LOOK_AGAIN,
+    Authority,
+    Todo,
+    plan,
+    read_authority,
+    read_pair,
+    successor,
+)
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -31,27 +39,81 @@ MAKE_AUTHORITY, MAKE_SERVING = Todo(authority=True), Todo(serving=True)
     ("authority", "serving", "published", "after", "todo"),
     [
         pytest.param(None, None, [], 0 * DAY, MAKE_AUTHORITY, id="the authority is made first"),
-        pytest.param(None, LEAF, [CA.certificate], 0 * DAY, MAKE_AUTHORITY, id="and again when it is lost"),
+        pytest.param(
+            None, LEAF, [CA.certificate], 0 * DAY, MAKE_AUTHORITY, id="and again when it is lost"
+        ),
         pytest.param(ALONE, None, [], 0 * DAY, MAKE_SERVING, id="then the serving pair"),
         pytest.param(ALONE, LEAF, [], 0 * DAY, Todo(), id="then nothing"),
-        pytest.param(ALONE, LEAF, [CA.certificate], 19 * DAY, Todo(), id="nothing before two thirds of the leaf"),
-        pytest.param(ALONE, LEAF, [CA.certificate], 21 * DAY, MAKE_SERVING, id="a new leaf from then on"),
-        pytest.param(ALONE, LEAF, [b""], 21 * DAY, Todo(), id="but not while the authority is not published"),
+        pytest.param(
+            ALONE,
+            LEAF,
+            [CA.certificate],
+            19 * DAY,
+            Todo(),
+            id="nothing before two thirds of the leaf",
+        ),
+        pytest.param(
+            ALONE, LEAF, [CA.certificate], 21 * DAY, MAKE_SERVING, id="a new leaf from then on"
+        ),
+        pytest.param(
+            ALONE, LEAF, [b""], 21 * DAY, Todo(), id="but not while the authority is not published"
+        ),
         pytest.param(ALONE, LEAF, [b"nonsense"], 21 * DAY, Todo(), id="nor while nonsense is"),
-        pytest.param(ALONE, LEAF, [b""], 31 * DAY, MAKE_SERVING, id="an expired leaf is replaced in any case"),
-        pytest.param(DUE, OLD_LEAF, [OLD_CA.certificate], 0 * DAY, MAKE_AUTHORITY, id="the CA is renewed on its own"),
-        pytest.param(BOTH, OLD_LEAF, [OLD_CA.certificate], 0 * DAY, Todo(), id="first the bundle is published"),
-        pytest.param(BOTH, OLD_LEAF, [BOTH.bundle, OLD_CA.certificate], 0 * DAY, Todo(), id="to each webhook"),
-        pytest.param(BOTH, OLD_LEAF, [BOTH.bundle] * 2, 0 * DAY, MAKE_SERVING, id="then the leaf follows"),
-        pytest.param(BOTH, LEAF, [BOTH.bundle], 0 * DAY, Todo(), id="and the old CA stays for a while"),
         pytest.param(
-            BOTH, LEAF, [BOTH.bundle], 66 * DAY, Todo(bundle=CA.certificate), id="until it expires, and is dropped"
+            ALONE, LEAF, [b""], 31 * DAY, MAKE_SERVING, id="an expired leaf is replaced in any case"
         ),
         pytest.param(
-            ALONE, issue_serving(CA, ["elsewhere"], [], NOW), [], 0 * DAY, MAKE_SERVING, id="a leaf for other names"
+            DUE,
+            OLD_LEAF,
+            [OLD_CA.certificate],
+            0 * DAY,
+            MAKE_AUTHORITY,
+            id="the CA is renewed on its own",
         ),
-        pytest.param(ALONE, KeyPair(LEAF.certificate, CA.key), [], 0 * DAY, MAKE_SERVING, id="a key of another"),
-        pytest.param(ALONE, KeyPair(b"x", b"x"), [], 0 * DAY, MAKE_SERVING, id="a leaf that is none"),
+        pytest.param(
+            BOTH,
+            OLD_LEAF,
+            [OLD_CA.certificate],
+            0 * DAY,
+            Todo(),
+            id="first the bundle is published",
+        ),
+        pytest.param(
+            BOTH, OLD_LEAF, [BOTH.bundle, OLD_CA.certificate], 0 * DAY, Todo(), id="to each webhook"
+        ),
+        pytest.param(
+            BOTH, OLD_LEAF, [BOTH.bundle] * 2, 0 * DAY, MAKE_SERVING, id="then the leaf follows"
+        ),
+        pytest.param(
+            BOTH, LEAF, [BOTH.bundle], 0 * DAY, Todo(), id="and the old CA stays for a while"
+        ),
+        pytest.param(
+            BOTH,
+            LEAF,
+            [BOTH.bundle],
+            66 * DAY,
+            Todo(bundle=CA.certificate),
+            id="until it expires, and is dropped",
+        ),
+        pytest.param(
+            ALONE,
+            issue_serving(CA, ["elsewhere"], [], NOW),
+            [],
+            0 * DAY,
+            MAKE_SERVING,
+            id="a leaf for other names",
+        ),
+        pytest.param(
+            ALONE,
+            KeyPair(LEAF.certificate, CA.key),
+            [],
+            0 * DAY,
+            MAKE_SERVING,
+            id="a key of another",
+        ),
+        pytest.param(
+            ALONE, KeyPair(b"x", b"x"), [], 0 * DAY, MAKE_SERVING, id="a leaf that is none"
+        ),
     ],
 )
 def test_what_is_next(authority, serving, published, after, todo):
@@ -64,7 +126,9 @@ def test_what_is_next(authority, serving, published, after, todo):
 def test_it_looks_again_when_something_is_due():
     """Not an hour later."""
     due = NOW - timedelta(hours=1) + (30 * DAY + timedelta(hours=1)) * 2 / 3
-    assert plan(ALONE, LEAF, [], NAME, due - timedelta(minutes=20)).look_again == timedelta(minutes=20)
+    assert plan(ALONE, LEAF, [], NAME, due - timedelta(minutes=20)).look_again == timedelta(
+        minutes=20
+    )
 
 
 @pytest.mark.long
@@ -77,7 +141,10 @@ def test_a_rotation_never_serves_what_is_not_trusted():
         for _ in range(5):
             todo = plan(authority, serving, [registered], NAME, now)
             if todo.authority:
-                authority, authorities = successor(issue_ca("ca", now), authority, [registered], now), authorities + 1
+                authority, authorities = (
+                    successor(issue_ca("ca", now), authority, [registered], now),
+                    authorities + 1,
+                )
             elif todo.bundle is not None:
                 authority = Authority(authority.pair, todo.bundle)
             elif todo.serving:
@@ -109,7 +176,11 @@ def test_what_was_trusted_stays_trusted_beside_a_new_authority(before, published
 
 def secret(**data: bytes) -> dict:
     """Make a stored Secret."""
-    return {"data": {key.replace("_", "."): base64.b64encode(value).decode() for key, value in data.items()}}
+    return {
+        "data": {
+            key.replace("_", "."): base64.b64encode(value).decode() for key, value in data.items()
+        }
+    }
 
 
 @pytest.mark.parametrize(

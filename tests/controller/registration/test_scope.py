@@ -1,5 +1,4 @@
 """A webhook is called where a policy can apply, and nowhere else."""
-# ruff: noqa: E501  (expressions are compared whole)
 
 from itertools import product
 from typing import Any
@@ -23,12 +22,16 @@ DEPLOYMENT, NAMESPACE, ROLE = (
     KINDS["", "Namespace"],
     KINDS["rbac.authorization.k8s.io", "ClusterRole"],
 )
-PRODUCTION = {"any": [{"namespaces": ["production"]}, {"namespaceSelector": {"matchLabels": {"env": "prod"}}}]}
+PRODUCTION = {
+    "any": [{"namespaces": ["production"]}, {"namespaceSelector": {"matchLabels": {"env": "prod"}}}]
+}
 EXCLUDED = ["gatewright-system", "kube-node-lease", "kube-system"]
 NOT_EXCLUDED = {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": EXCLUDED}
 
 
-def bound(match: dict[str, Any] | None = None, kinds: Any = ("Deployment",), **fields: Any) -> BoundPolicy:
+def bound(
+    match: dict[str, Any] | None = None, kinds: Any = ("Deployment",), **fields: Any
+) -> BoundPolicy:
     """Put a policy in force that judges some kinds where `match` says."""
     policy = Policy("a", Params, kinds=kinds, validate=lambda request, params: iter(()))
     compiled = compile_match(MatchSpec.model_validate(match or {}))
@@ -37,14 +40,19 @@ def bound(match: dict[str, Any] | None = None, kinds: Any = ("Deployment",), **f
 
 def webhooks(*policies: BoundPolicy, planners: Planners = Planners()) -> list[dict[str, Any]]:  # noqa: B008
     """Return the validating webhooks for some policies."""
-    return registration("gatewright", Engine(policies, planners), ADDRESS, ["gatewright-system"])[0]["webhooks"]
+    return registration("gatewright", Engine(policies, planners), ADDRESS, ["gatewright-system"])[
+        0
+    ]["webhooks"]
 
 
 def said(*policies: BoundPolicy) -> list[tuple[Any, ...]]:
     """Return selector, conditions and resources of each webhook."""
     return [
         (
-            [tuple(requirement.values()) for requirement in each["namespaceSelector"]["matchExpressions"]],
+            [
+                tuple(requirement.values())
+                for requirement in each["namespaceSelector"]["matchExpressions"]
+            ],
             [condition["expression"] for condition in each.get("matchConditions", ())],
             sorted(resource for rule in each["rules"] for resource in rule["resources"]),
         )
@@ -66,7 +74,10 @@ OPEN = (NAME, "NotIn", EXCLUDED)
             id="names",
         ),
         pytest.param(
-            [bound({"any": [{"namespaces": ["production"]}]}), bound({"any": [{"namespaces": ["shop"]}]})],
+            [
+                bound({"any": [{"namespaces": ["production"]}]}),
+                bound({"any": [{"namespaces": ["shop"]}]}),
+            ],
             [([(NAME, "In", ["production", "shop"])], [], ["deployments"])],
             id="names of two policies: one webhook",
         ),
@@ -74,7 +85,11 @@ OPEN = (NAME, "NotIn", EXCLUDED)
             [bound(PRODUCTION)],
             [
                 ([(NAME, "In", ["production"])], [], ["deployments"]),
-                ([("env", "In", ["prod"]), (NAME, "NotIn", [*EXCLUDED, "production"])], [], ["deployments"]),
+                (
+                    [("env", "In", ["prod"]), (NAME, "NotIn", [*EXCLUDED, "production"])],
+                    [],
+                    ["deployments"],
+                ),
             ],
             id="names or labels: two webhooks that share no namespace",
         ),
@@ -84,7 +99,7 @@ OPEN = (NAME, "NotIn", EXCLUDED)
                 (
                     [OPEN],
                     [
-                        '!has(request.namespace) || (request.namespace in ["production"] || request.namespace.matches("^(shop-.*)$"))'
+                        '!has(request.namespace) || (request.namespace in ["production"] || request.namespace.matches("^(shop-.*)$"))'  # noqa: E501
                     ],
                     ["deployments"],
                 )
@@ -98,7 +113,9 @@ OPEN = (NAME, "NotIn", EXCLUDED)
                         "any": [
                             {
                                 "namespaces": ["shop-*"],
-                                "namespaceSelector": {"matchExpressions": [{"key": "env", "operator": "Exists"}]},
+                                "namespaceSelector": {
+                                    "matchExpressions": [{"key": "env", "operator": "Exists"}]
+                                },
                             }
                         ]
                     }
@@ -119,13 +136,23 @@ OPEN = (NAME, "NotIn", EXCLUDED)
             id="what the object's author chooses never narrows",
         ),
         pytest.param(
-            [bound({"exclude": {"users": ["admin"], "groups": ["ops-*"], "serviceAccounts": ["ci/*"]}})],
+            [
+                bound(
+                    {
+                        "exclude": {
+                            "users": ["admin"],
+                            "groups": ["ops-*"],
+                            "serviceAccounts": ["ci/*"],
+                        }
+                    }
+                )
+            ],
             [
                 (
                     [OPEN],
                     [
-                        '!(request.userInfo.username in ["admin"] || request.userInfo.username.matches("^(system:serviceaccount:ci:.*)$"))',
-                        '!(has(request.userInfo.groups) && request.userInfo.groups.exists(group, group.matches("^(ops-.*)$")))',
+                        '!(request.userInfo.username in ["admin"] || request.userInfo.username.matches("^(system:serviceaccount:ci:.*)$"))',  # noqa: E501
+                        '!(has(request.userInfo.groups) && request.userInfo.groups.exists(group, group.matches("^(ops-.*)$")))',  # noqa: E501
                     ],
                     ["deployments"],
                 )
@@ -133,12 +160,18 @@ OPEN = (NAME, "NotIn", EXCLUDED)
             id="users that no policy looks at",
         ),
         pytest.param(
-            [bound({"exclude": {"users": ["admin", "ci"]}}), bound({"exclude": {"users": ["admin"]}})],
+            [
+                bound({"exclude": {"users": ["admin", "ci"]}}),
+                bound({"exclude": {"users": ["admin"]}}),
+            ],
             [([OPEN], ['!(request.userInfo.username in ["admin"])'], ["deployments"])],
             id="users that only some policies look at are sent",
         ),
         pytest.param(
-            [bound(namespace="team-a"), bound({"any": [{"namespaces": ["team-b"]}]}, namespace="team-c")],
+            [
+                bound(namespace="team-a"),
+                bound({"any": [{"namespaces": ["team-b"]}]}, namespace="team-c"),
+            ],
             [([(NAME, "In", ["team-a"])], [], ["deployments"])],
             id="a tenant's policy: its namespace",
         ),
@@ -151,12 +184,24 @@ OPEN = (NAME, "NotIn", EXCLUDED)
             id="each resource has its own namespaces",
         ),
         pytest.param(
-            [bound({"any": [{"namespaces": ["production"], "kinds": ["Pod"]}, {"operations": ["DELETE"]}]})],
+            [
+                bound(
+                    {
+                        "any": [
+                            {"namespaces": ["production"], "kinds": ["Pod"]},
+                            {"operations": ["DELETE"]},
+                        ]
+                    }
+                )
+            ],
             [],
             id="kinds and operations that the policy does not judge",
         ),
         pytest.param(
-            [bound(PRODUCTION, kinds=("ClusterRole",)), bound({"any": [{"namespaces": ["kube-system"]}]})],
+            [
+                bound(PRODUCTION, kinds=("ClusterRole",)),
+                bound({"any": [{"namespaces": ["kube-system"]}]}),
+            ],
             [],
             id="cluster-scoped objects are in no namespace, and kube-system is never sent",
         ),
@@ -169,7 +214,9 @@ def test_namespaces_follow_from_the_policies(policies, expected):
 
 def test_the_webhooks_have_names_in_a_fixed_order():
     """The webhook for all namespaces is the last one; those that fail open have names of their own."""
-    found = webhooks(bound(PRODUCTION), bound(kinds=("Pod",)), bound(kinds=("Job",), fails_closed=False))
+    found = webhooks(
+        bound(PRODUCTION), bound(kinds=("Pod",)), bound(kinds=("Job",), fails_closed=False)
+    )
     assert [each["name"] for each in found] == [
         "validate.gatewright.io",
         "validate-2.gatewright.io",
@@ -180,17 +227,41 @@ def test_the_webhooks_have_names_in_a_fixed_order():
 
 def test_the_number_of_webhooks_is_small():
     """Where each kind would need webhooks of its own, they share the union of their namespaces."""
-    kinds = ("Pod", "Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob", "Service", "ConfigMap", "Secret")
+    kinds = (
+        "Pod",
+        "Deployment",
+        "StatefulSet",
+        "DaemonSet",
+        "Job",
+        "CronJob",
+        "Service",
+        "ConfigMap",
+        "Secret",
+    )
     assert len(kinds) > MAX_WEBHOOKS
-    (webhook,) = webhooks(*(bound({"any": [{"namespaces": [kind.lower()]}]}, kinds=(kind,)) for kind in kinds))
+    (webhook,) = webhooks(
+        *(bound({"any": [{"namespaces": [kind.lower()]}]}, kinds=(kind,)) for kind in kinds)
+    )
     names = sorted(kind.lower() for kind in kinds)
-    assert webhook["namespaceSelector"]["matchExpressions"] == [{"key": NAME, "operator": "In", "values": names}]
+    assert webhook["namespaceSelector"]["matchExpressions"] == [
+        {"key": NAME, "operator": "In", "values": names}
+    ]
 
 
 def test_labels_that_cannot_be_told_apart_in_few_webhooks_are_all_sent():
     """Ten policies with a label each, on ten kinds: all namespaces, in one webhook."""
     policies = [
-        bound({"any": [{"namespaceSelector": {"matchExpressions": [{"key": f"team-{each}", "operator": "Exists"}]}}]})
+        bound(
+            {
+                "any": [
+                    {
+                        "namespaceSelector": {
+                            "matchExpressions": [{"key": f"team-{each}", "operator": "Exists"}]
+                        }
+                    }
+                ]
+            }
+        )
         for each in range(10)
     ]
     assert said(*policies) == [([OPEN], [], ["deployments"])]
@@ -204,7 +275,11 @@ def test_a_planned_parent_is_sent_where_its_children_are_judged():
     planners = Planners([Planner(WIDGET, (DEPLOYMENT,), lambda *_: Planned())])
     policy = bound({"any": [{"namespaces": ["production"]}], "exclude": {"users": ["admin"]}})
     found = webhooks(policy, planners=planners)
-    for user, namespace, sent in (("admin", "production", 1), ("x", "production", 1), ("x", "staging", 0)):
+    for user, namespace, sent in (
+        ("admin", "production", 1),
+        ("x", "production", 1),
+        ("x", "staging", 0),
+    ):
         assert len(webhooks_for(Sent(WIDGET, namespace, user=user), found)) == sent
     assert webhooks_for(Sent(DEPLOYMENT, "production", user="admin"), found) == []
 
@@ -230,10 +305,16 @@ SELECTORS = st.fixed_dictionaries(
 CLAUSES = st.one_of(
     st.builds(lambda names: {"namespaces": names}, st.lists(PATTERNS, min_size=1, max_size=2)),
     st.builds(lambda selector: {"namespaceSelector": selector}, SELECTORS),
-    st.fixed_dictionaries({"namespaces": st.lists(PATTERNS, min_size=1, max_size=2), "namespaceSelector": SELECTORS}),
+    st.fixed_dictionaries(
+        {"namespaces": st.lists(PATTERNS, min_size=1, max_size=2), "namespaceSelector": SELECTORS}
+    ),
     st.fixed_dictionaries(
         {"namespaceSelector": SELECTORS},
-        optional={"objectSelector": SELECTORS, "kinds": st.just(["Namespace"]), "operations": st.just(["CREATE"])},
+        optional={
+            "objectSelector": SELECTORS,
+            "kinds": st.just(["Namespace"]),
+            "operations": st.just(["CREATE"]),
+        },
     ),
 )
 EXCLUSIONS = st.fixed_dictionaries(
@@ -251,10 +332,21 @@ MATCHES = st.one_of(
 POLICIES = st.builds(
     bound,
     MATCHES,
-    st.sampled_from([("Deployment",), ("Deployment", "Namespace"), ("Namespace", "ClusterRole"), ("ClusterRole",)]),
+    st.sampled_from(
+        [
+            ("Deployment",),
+            ("Deployment", "Namespace"),
+            ("Namespace", "ClusterRole"),
+            ("ClusterRole",),
+        ]
+    ),
     namespace=st.sampled_from([None, None, None, "shop-1"]),
 )
-CALLERS = (("admin", ()), ("system:serviceaccount:ci:bot", ("system:authenticated",)), ("somebody", ("dev",)))
+CALLERS = (
+    ("admin", ()),
+    ("system:serviceaccount:ci:bot", ("system:authenticated",)),
+    ("somebody", ("dev",)),
+)
 REQUESTS = [
     Sent(kind, namespace, labels, operation=operation, user=user, groups=groups)
     for kind, namespace, labels, operation, (user, groups) in product(
@@ -281,18 +373,24 @@ def reviewed(sent: Sent) -> Request:
         groups=sent.groups,
     )
     labels = {**sent.labels, NAME: sent.namespace}
-    return Request(attributes, {"metadata": {"name": name, "labels": labels}}, None, {NAMESPACE_LABELS: labels})
+    return Request(
+        attributes, {"metadata": {"name": name, "labels": labels}}, None, {NAMESPACE_LABELS: labels}
+    )
 
 
 def applies(policy: BoundPolicy, sent: Sent) -> bool:
     """Return whether the engine asks a policy about a request."""
     if sent.kind.kind not in {target.kind.kind for target in policy.policy.targets}:
         return False
-    if policy.namespace is not None and (not sent.kind.namespaced or policy.namespace != sent.namespace):
+    if policy.namespace is not None and (
+        not sent.kind.namespaced or policy.namespace != sent.namespace
+    ):
         return False
     request = reviewed(sent)
     about = request.attributes
-    narrowed = policy.match.narrowed(Target(sent.kind, about.subresource, (about.operation,)), about.namespace)
+    narrowed = policy.match.narrowed(
+        Target(sent.kind, about.subresource, (about.operation,)), about.namespace
+    )
     return narrowed is not None and narrowed.selects(request)
 
 
@@ -305,4 +403,8 @@ def test_no_request_that_a_policy_applies_to_is_left_out(policies):
     for each in REQUESTS:
         names = webhooks_for(each, found)
         assert len(names) <= 1
-        assert names or each.namespace in EXCLUDED or not any(applies(policy, each) for policy in policies)
+        assert (
+            names
+            or each.namespace in EXCLUDED
+            or not any(applies(policy, each) for policy in policies)
+        )

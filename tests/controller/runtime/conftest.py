@@ -47,7 +47,12 @@ CRD: Object = {
     "spec": {
         "group": "test.example",
         "scope": "Namespaced",
-        "names": {"plural": "things", "singular": "thing", "kind": "Thing", "listKind": "ThingList"},
+        "names": {
+            "plural": "things",
+            "singular": "thing",
+            "kind": "Thing",
+            "listKind": "ThingList",
+        },
         "versions": [
             {
                 "name": "v1",
@@ -79,7 +84,9 @@ class Thing(BaseModel):
 class PhasedThing(Thing):
     """The same, whose phase has a column."""
 
-    definition: ClassVar[Definition] = Thing.definition._replace(columns=(Column("Phase", ".status.phase"),))
+    definition: ClassVar[Definition] = Thing.definition._replace(
+        columns=(Column("Phase", ".status.phase"),)
+    )
 
 
 @dataclass
@@ -111,22 +118,39 @@ class Things:
     def create(self, name: str = "thing", size: Any = 1, **metadata: Any) -> Object:
         """Create a Thing as a user would."""
         return self.server.create(
-            self.resource, {"metadata": {"name": name, "namespace": NAMESPACE, **metadata}, "spec": {"size": size}}
+            self.resource,
+            {
+                "metadata": {"name": name, "namespace": NAMESPACE, **metadata},
+                "spec": {"size": size},
+            },
         )
 
     def request(self, name: str = "thing") -> Request:
         """The key of a Thing."""
         return Request(NAMESPACE, name)
 
-    async def until(self, resource: Resource, name: str, holds: Callable[[Object], bool] = lambda _: True) -> Object:
+    async def until(
+        self, resource: Resource, name: str, holds: Callable[[Object], bool] = lambda _: True
+    ) -> Object:
         """Wait until an object is as expected."""
         return await self._until(
-            lambda: next((each for each in [self.server.get(resource, name, NAMESPACE)] if each and holds(each)), None)
+            lambda: next(
+                (
+                    each
+                    for each in [self.server.get(resource, name, NAMESPACE)]
+                    if each and holds(each)
+                ),
+                None,
+            )
         )
 
-    async def until_ready(self, status: str = "True", reason: str | None = None, name: str = "thing") -> Object:
+    async def until_ready(
+        self, status: str = "True", reason: str | None = None, name: str = "thing"
+    ) -> Object:
         """Wait for the condition Ready, and return it."""
-        thing = await self.until(self.resource, name, lambda each: self._ready(each, status, reason) is not None)
+        thing = await self.until(
+            self.resource, name, lambda each: self._ready(each, status, reason) is not None
+        )
         return self._ready(thing, status, reason) or {}
 
     async def until_gone(self, resource: Resource, name: str) -> None:
@@ -136,7 +160,9 @@ class Things:
     async def until_told(self, reason: str) -> Object:
         """Wait for an event."""
         told: Object = await self._until(
-            lambda: next((each for each in self.server.list(EVENT) if each["reason"] == reason), None)
+            lambda: next(
+                (each for each in self.server.list(EVENT) if each["reason"] == reason), None
+            )
         )
         return told
 
@@ -147,7 +173,7 @@ class Things:
         await self.until_ready(name=marker)
         queue = self.manager.controllers[0].queue
         async with asyncio.timeout(WITHIN):  # what it found at its start goes after the marker
-            while queue.processing or any(  # noqa: ASYNC110  as few turns as possible: the queue has no event
+            while queue.processing or any(  # noqa: ASYNC110
                 each.ready_at <= time.monotonic() for each in queue._entries.values()
             ):
                 await asyncio.sleep(0)
@@ -162,7 +188,10 @@ class Things:
     @staticmethod
     def _ready(thing: Object, status: str, reason: str | None) -> Object | None:
         for each in thing.get("status", {}).get("conditions", ()):
-            if (each["type"], each["status"]) == ("Ready", status) and reason in (None, each["reason"]):
+            if (each["type"], each["status"]) == ("Ready", status) and reason in (
+                None,
+                each["reason"],
+            ):
                 return deepcopy(each)
         return None
 

@@ -40,11 +40,20 @@ def pods(thing: Thing, observed: Observed, now: datetime) -> Plan:
     """A Deployment with a container for each unit of size, each with a port."""
     del observed, now
     containers = [
-        {"name": f"c-{number}", "image": "nginx", "ports": [{"containerPort": 80 + number, "protocol": "TCP"}]}
+        {
+            "name": f"c-{number}",
+            "image": "nginx",
+            "ports": [{"containerPort": 80 + number, "protocol": "TCP"}],
+        }
         for number in range(thing.spec.size)
     ]
     spec = {"template": {"spec": {"containers": containers}}}
-    child = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": thing.metadata["name"]}, "spec": spec}
+    child = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": thing.metadata["name"]},
+        "spec": spec,
+    }
     return Plan((Step("pods", [Apply(child)]),), Status())
 
 
@@ -78,7 +87,9 @@ async def test_a_field_that_a_new_release_does_not_set_goes(running: Running) ->
         }
 
 
-async def test_a_container_that_leaves_the_plan_goes_whatever_is_written_meanwhile(running: Running) -> None:
+async def test_a_container_that_leaves_the_plan_goes_whatever_is_written_meanwhile(
+    running: Running,
+) -> None:
     """Though somebody replaced a container by hand, and each write is followed by a status of the Deployment."""
     async with running(pods, owns=(DEPLOYMENT,)) as things:
         things.create(size=2)
@@ -88,7 +99,11 @@ async def test_a_container_that_leaves_the_plan_goes_whatever_is_written_meanwhi
         statuses = iter(range(1000))
 
         def report(event: Any) -> None:
-            if event.new and event.new["kind"] == "Deployment" and event.new.get("status") == event.old.get("status"):
+            if (
+                event.new
+                and event.new["kind"] == "Deployment"
+                and event.new.get("status") == event.old.get("status")
+            ):
                 status = {"status": {"readyReplicas": next(statuses)}}
                 things.server.change(DEPLOYMENT, "thing", status, NAMESPACE, "status")
 
@@ -97,7 +112,9 @@ async def test_a_container_that_leaves_the_plan_goes_whatever_is_written_meanwhi
         await things.until(DEPLOYMENT, "thing", lambda each: containers(each) == ["c-0", "c-1"])
         await things.until_quiet()
         things.server.change(things.resource, "thing", {"spec": {"size": 1}}, NAMESPACE)
-        deployment = await things.until(DEPLOYMENT, "thing", lambda each: "c-1" not in containers(each))
+        deployment = await things.until(
+            DEPLOYMENT, "thing", lambda each: "c-1" not in containers(each)
+        )
         await things.until_quiet()
     assert containers(deployment) == ["c-0"]
 
@@ -112,7 +129,9 @@ async def test_what_another_writer_added_to_a_list_stays(running: Running) -> No
         added = {"spec": {"template": {"spec": {"containers": [*found, sidecar]}}}}
         things.server.change(DEPLOYMENT, "thing", added, NAMESPACE)
         things.server.change(things.resource, "thing", {"spec": {"size": 2}}, NAMESPACE)
-        await things.until(DEPLOYMENT, "thing", lambda each: set(containers(each)) == {"c-0", "sidecar", "c-1"})
+        await things.until(
+            DEPLOYMENT, "thing", lambda each: set(containers(each)) == {"c-0", "sidecar", "c-1"}
+        )
 
 
 async def test_a_child_of_an_older_version_costs_one_apply(running: Running) -> None:
@@ -120,7 +139,9 @@ async def test_a_child_of_an_older_version_costs_one_apply(running: Running) -> 
     async with running(single) as things:
         things.create()
         await things.until_ready()
-    things.server.change(CONFIGMAP, "thing", {"metadata": {"annotations": {APPLIED: None}}}, NAMESPACE)
+    things.server.change(
+        CONFIGMAP, "thing", {"metadata": {"annotations": {APPLIED: None}}}, NAMESPACE
+    )
     for expected in (["PATCH configmaps/thing"], []):
         things.server.requests.clear()
         async with running(single) as things:
@@ -133,11 +154,17 @@ async def test_fields_that_another_writer_changed_are_restored(running: Running)
     async with running(single) as things:
         things.create()
         await things.until_ready()
-        things.server.change(CONFIGMAP, "thing", {"data": {"size": "2", "other": "theirs"}}, NAMESPACE)
-        await things.until(CONFIGMAP, "thing", lambda each: bool(each["data"] == {"size": "1", "other": "theirs"}))
+        things.server.change(
+            CONFIGMAP, "thing", {"data": {"size": "2", "other": "theirs"}}, NAMESPACE
+        )
+        await things.until(
+            CONFIGMAP, "thing", lambda each: bool(each["data"] == {"size": "1", "other": "theirs"})
+        )
     things.server.change(CONFIGMAP, "thing", {"data": {"size": None}}, NAMESPACE)
     async with running(single) as things:
-        await things.until(CONFIGMAP, "thing", lambda each: bool(each["data"] == {"size": "1", "other": "theirs"}))
+        await things.until(
+            CONFIGMAP, "thing", lambda each: bool(each["data"] == {"size": "1", "other": "theirs"})
+        )
 
 
 @pytest.mark.parametrize("code", [429, 500, 503, 409])
@@ -161,7 +188,9 @@ async def test_an_overloaded_api_server_does_not_change_a_ready_object(
     assert written(things) == ["PATCH configmaps/thing"] * 8
 
 
-async def test_a_name_that_becomes_free_during_the_same_reconcile_is_used_at_once(running: Running) -> None:
+async def test_a_name_that_becomes_free_during_the_same_reconcile_is_used_at_once(
+    running: Running,
+) -> None:
     """The other object goes between the plan and its write, before the status says NameTaken."""
     both = ("first", "thing")
 
@@ -174,7 +203,11 @@ async def test_a_name_that_becomes_free_during_the_same_reconcile_is_used_at_onc
         things.server.create(CONFIGMAP, theirs)
 
         def remove(event: Any) -> None:
-            if event.new and event.new["kind"] == "ConfigMap" and event.new["metadata"]["name"] == "first":
+            if (
+                event.new
+                and event.new["kind"] == "ConfigMap"
+                and event.new["metadata"]["name"] == "first"
+            ):
                 things.server.delete(CONFIGMAP, "thing", NAMESPACE)
 
         things.server.storage.listeners.append(remove)
@@ -201,6 +234,9 @@ async def test_an_object_of_any_shape_is_its_own_failure(running: Running) -> No
         for name, spec in (("text", "oops"), ("list", []), ("null", None)):
             metadata = {"name": name, "namespace": NAMESPACE}
             things.server.create(things.resource, {"metadata": metadata, "spec": spec})
-            assert (await things.until_ready("False", name=name))["reason"] in ("Invalid", "Incomplete")
+            assert (await things.until_ready("False", name=name))["reason"] in (
+                "Invalid",
+                "Incomplete",
+            )
         things.create()
         await things.until_ready()

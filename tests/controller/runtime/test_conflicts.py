@@ -16,7 +16,15 @@ from controller.runtime.kind import Reads
 from controller.runtime.plan import Observed, Patch, Plan, Reference, Step
 from controller.runtime.types import Request
 from tests.controller.runtime.clock import Clock
-from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE, Object, Running, Status, Thing, Things
+from tests.controller.runtime.conftest import (
+    CONFIGMAP,
+    NAMESPACE,
+    Object,
+    Running,
+    Status,
+    Thing,
+    Things,
+)
 from tests.controller.runtime.test_reconciler import single
 
 MESSAGE = (
@@ -94,12 +102,16 @@ class Rewriter:
     async def run(self) -> None:
         """Change the field whenever it has our value."""
         while True:
-            await self.things.until(CONFIGMAP, self.name, lambda each: bool(each["data"]["size"] == "1"))
+            await self.things.until(
+                CONFIGMAP, self.name, lambda each: bool(each["data"]["size"] == "1")
+            )
             self.things.server.change(CONFIGMAP, self.name, {"data": {"size": "theirs"}}, NAMESPACE)
             self.rounds += 1
 
 
-async def test_a_field_that_is_rewritten_again_and_again(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_field_that_is_rewritten_again_and_again(
+    running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Few writes, a condition that names field and rival, one Warning; other objects go on, and it ends by itself."""
     monkeypatch.setattr(conflicts, "REPAIR_INTERVAL", 0.2)
     monkeypatch.setattr(conflicts, "CONTEST_END", 0.4)
@@ -118,8 +130,15 @@ async def test_a_field_that_is_rewritten_again_and_again(running: Running, monke
         await things.until_ready()
         child = await things.until(CONFIGMAP, "thing")
     assert ready["message"] == MESSAGE
-    assert (event["type"], event["note"], event["regarding"]["name"]) == ("Warning", MESSAGE, "thing")
-    assert written.count("PATCH configmaps/thing") <= conflicts.MAX_REPAIRS + lasted / conflicts.REPAIR_INTERVAL
+    assert (event["type"], event["note"], event["regarding"]["name"]) == (
+        "Warning",
+        MESSAGE,
+        "thing",
+    )
+    assert (
+        written.count("PATCH configmaps/thing")
+        <= conflicts.MAX_REPAIRS + lasted / conflicts.REPAIR_INTERVAL
+    )
     assert written.count("PATCH things/thing/status") == 1
     assert child["data"] == {"size": "1"}
     assert [each["reason"] for each in things.server.list(EVENT)] == ["Contested"]
@@ -129,9 +148,16 @@ def patching(thing: Thing, observed: Observed, now: datetime) -> Plan:
     """Set a field of somebody else's ConfigMap."""
     del now
     is_marker = thing.metadata["name"] != "thing"
-    found = [] if is_marker else [each["metadata"] for each in observed.find(CONFIGMAP, "name", "theirs")]
+    found = (
+        []
+        if is_marker
+        else [each["metadata"] for each in observed.find(CONFIGMAP, "name", "theirs")]
+    )
     patches = [
-        Patch(Reference(CONFIGMAP, each["name"], each["uid"], NAMESPACE), {"data": {"size": str(thing.spec.size)}})
+        Patch(
+            Reference(CONFIGMAP, each["name"], each["uid"], NAMESPACE),
+            {"data": {"size": str(thing.spec.size)}},
+        )
         for each in found
     ]
     return Plan((Step("patch", patches, ready=bool(found) or is_marker),), Status())
@@ -142,10 +168,15 @@ READS: dict[str, Any] = {
     "reads": (Reads(CONFIGMAP, {"name": lambda each: [each["metadata"]["name"]]}),),
     "patches": (CONFIGMAP,),
 }
-THEIRS: Object = {"metadata": {"name": "theirs", "namespace": NAMESPACE}, "data": {"size": "theirs"}}
+THEIRS: Object = {
+    "metadata": {"name": "theirs", "namespace": NAMESPACE},
+    "data": {"size": "theirs"},
+}
 
 
-async def test_a_field_of_others_is_not_fought_for(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_field_of_others_is_not_fought_for(
+    running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Who sets it back again and again is answered now and then, as with what is ours."""
     monkeypatch.setattr(conflicts, "REPAIR_INTERVAL", 0.1)
     monkeypatch.setattr(conflicts, "CONTEST_END", 0.2)
@@ -165,22 +196,31 @@ async def test_a_field_of_others_is_not_fought_for(running: Running, monkeypatch
         "failed to create patch: ConfigMap theirs: data.size is changed again and again by another writer; it is "
         "restored once a minute"
     )
-    assert written.count("PATCH configmaps/theirs") <= conflicts.MAX_REPAIRS + lasted / conflicts.REPAIR_INTERVAL
+    assert (
+        written.count("PATCH configmaps/theirs")
+        <= conflicts.MAX_REPAIRS + lasted / conflicts.REPAIR_INTERVAL
+    )
     assert theirs["data"] == {"size": "1"}
 
 
 async def test_a_patch_that_is_overruled_on_the_way_in_is_not_sent_again(running: Running) -> None:
     """Whatever becomes of the object: a mutating webhook that rewrites the field costs one write for each value."""
     async with running(patching, **READS) as things:
-        things.server.mutate(lambda each: each | {"data": {"size": "theirs"}} if "data" in each else each)
+        things.server.mutate(
+            lambda each: each | {"data": {"size": "theirs"}} if "data" in each else each
+        )
         things.server.create(CONFIGMAP, THEIRS)
         things.create()
         await things.until_ready()
-        things.server.change(CONFIGMAP, "theirs", {"metadata": {"annotations": {"a": "b"}}}, NAMESPACE)
+        things.server.change(
+            CONFIGMAP, "theirs", {"metadata": {"annotations": {"a": "b"}}}, NAMESPACE
+        )
         await things.until_quiet()
         assert things.writes().count("PATCH configmaps/theirs") == 1
         things.server.change(things.resource, "thing", {"spec": {"size": 2}}, NAMESPACE)
-        await things.until(things.resource, "thing", lambda each: bool(each["status"]["observedGeneration"] == 2))
+        await things.until(
+            things.resource, "thing", lambda each: bool(each["status"]["observedGeneration"] == 2)
+        )
         await things.until_quiet()
     assert things.writes().count("PATCH configmaps/theirs") == 2
 
@@ -188,9 +228,13 @@ async def test_a_patch_that_is_overruled_on_the_way_in_is_not_sent_again(running
 async def test_who_is_overruled_on_the_way_in_does_not_insist(running: Running) -> None:
     """A mutating webhook that rewrites our field costs one write: what the server answers is what is compared."""
     async with running(single) as things:
-        things.server.mutate(lambda each: each | {"data": {"size": "theirs"}} if "data" in each else each)
+        things.server.mutate(
+            lambda each: each | {"data": {"size": "theirs"}} if "data" in each else each
+        )
         things.create()
         await things.until_ready()
-        things.server.change(CONFIGMAP, "thing", {"metadata": {"annotations": {"a": "b"}}}, NAMESPACE)
+        things.server.change(
+            CONFIGMAP, "thing", {"metadata": {"annotations": {"a": "b"}}}, NAMESPACE
+        )
         await things.until_quiet()
     assert things.writes().count("PATCH configmaps/thing") == 1

@@ -29,7 +29,11 @@ ONE = Request(NAMESPACE, "one")
 
 @asynccontextmanager
 async def running(
-    server: FakeApiServer, reconcile: Callable[[Request], Awaitable[Result]], *, primary: bool = True, **options: Any
+    server: FakeApiServer,
+    reconcile: Callable[[Request], Awaitable[Result]],
+    *,
+    primary: bool = True,
+    **options: Any,
 ) -> AsyncIterator[Manager]:
     """A process with one controller that is woken by the ConfigMap `one`."""
     manager = Manager(server.endpoint, CollectorRegistry(), identity="the-test")
@@ -68,8 +72,12 @@ async def test_a_single_named_object_is_watched(server: FakeApiServer) -> None:
 
 
 @pytest.mark.usefixtures("hasty")
-@pytest.mark.parametrize("error", [Conflict(409, "Conflict", "again"), ValueError("a bug"), TimeoutError()])
-async def test_whatever_a_reconcile_raises_is_tried_again(server: FakeApiServer, error: Exception) -> None:
+@pytest.mark.parametrize(
+    "error", [Conflict(409, "Conflict", "again"), ValueError("a bug"), TimeoutError()]
+)
+async def test_whatever_a_reconcile_raises_is_tried_again(
+    server: FakeApiServer, error: Exception
+) -> None:
     """One bad object, or an error in the code, ends neither the worker nor the process."""
     attempts, mended = 0, asyncio.Event()
 
@@ -172,7 +180,9 @@ async def test_a_result_asks_for_another_look(server: FakeApiServer) -> None:
             await looks.get()
 
 
-async def test_all_is_looked_at_again_now_and_then(server: FakeApiServer, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_all_is_looked_at_again_now_and_then(
+    server: FakeApiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The periodic pass comes from the cache: it makes no request."""
     looks: asyncio.Queue[int] = asyncio.Queue()
 
@@ -219,7 +229,9 @@ async def test_what_is_begun_is_finished_at_the_end(server: FakeApiServer) -> No
 
     async def reconcile(request: Request) -> Result:
         begun.set()
-        await manager.client.create(CONFIGMAP, {"metadata": {"name": "made", "namespace": NAMESPACE}})
+        await manager.client.create(
+            CONFIGMAP, {"metadata": {"name": "made", "namespace": NAMESPACE}}
+        )
         finished.set()
         return Result()
 
@@ -230,7 +242,9 @@ async def test_what_is_begun_is_finished_at_the_end(server: FakeApiServer) -> No
     assert server.get(CONFIGMAP, "made", NAMESPACE)
 
 
-async def test_what_does_not_end_in_time_is_cancelled(server: FakeApiServer, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_does_not_end_in_time_is_cancelled(
+    server: FakeApiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A reconcile that hangs does not keep the process from ending."""
     monkeypatch.setattr(controller.runtime.manager, "SHUTDOWN_TIMEOUT", 0.05)
     begun, cancelled = asyncio.Event(), asyncio.Event()

@@ -74,7 +74,9 @@ async def test_in_the_end_all_is_as_planned(running: Running, seed: int) -> None
     def is_right(name: str, size: int) -> Callable[[Object], bool]:
         def holds(child: Object) -> bool:
             thing = things.server.get(things.resource, name, NAMESPACE) or {}
-            settled = thing.get("status", {}).get("observedGeneration") == thing["metadata"]["generation"]
+            settled = (
+                thing.get("status", {}).get("observedGeneration") == thing["metadata"]["generation"]
+            )
             return settled and bool(child["data"] == {"size": str(size)})
 
         return holds

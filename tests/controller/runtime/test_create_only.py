@@ -13,14 +13,20 @@ from gatewright.testing import reconcile
 from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE, Object, Status, Thing
 
 LABELS = {"for": "thing", "by": "us"}
-KEPT = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kept", "namespace": NAMESPACE, "labels": LABELS}}
+KEPT = {
+    "apiVersion": "v1",
+    "kind": "ConfigMap",
+    "metadata": {"name": "kept", "namespace": NAMESPACE, "labels": LABELS},
+}
 
 
 def plan(thing: Thing, observed: Observed, now: datetime) -> Plan:
     """One ConfigMap that is kept, and how many there are."""
     del thing, now
     once = CreateOnly(KEPT, {"data.made": Random(8)}, adopt_labels=LABELS)
-    return Plan((Step("kept", [once]),), Status({"found": len(observed.find(CONFIGMAP, "for", "thing"))}))
+    return Plan(
+        (Step("kept", [once]),), Status({"found": len(observed.find(CONFIGMAP, "for", "thing"))})
+    )
 
 
 def by_label(object: Object) -> list[str]:
@@ -28,7 +34,9 @@ def by_label(object: Object) -> list[str]:
     return [object["metadata"]["labels"]["for"]]
 
 
-KIND = PlannedKind(Thing, plan=plan, owns=(CONFIGMAP,), reads=(Reads(CONFIGMAP, {"for": by_label}, "by=us"),))
+KIND = PlannedKind(
+    Thing, plan=plan, owns=(CONFIGMAP,), reads=(Reads(CONFIGMAP, {"for": by_label}, "by=us"),)
+)
 
 
 THING: Object = {"metadata": {"name": "thing", "namespace": NAMESPACE}, "spec": {}}
@@ -53,7 +61,9 @@ async def test_one_without_our_labels_is_somebody_elses(server: FakeApiServer) -
     server.create(KIND.resource, THING)
     labels = {"for": "thing", "by": "them"}
     theirs = server.create(CONFIGMAP, {**KEPT, "metadata": {**KEPT["metadata"], "labels": labels}})
-    with pytest.raises(RetryableError, match="ConfigMap kept exists and was not created by this Thing"):
+    with pytest.raises(
+        RetryableError, match="ConfigMap kept exists and was not created by this Thing"
+    ):
         await reconcile(KIND, server, "thing")
     assert server.get(CONFIGMAP, "kept", NAMESPACE) == theirs
     ready = ready_in(status(server))

@@ -20,21 +20,39 @@ MOUNTS = [{"name": "data", "mountPath": "/a"}, {"name": "data", "mountPath": "/b
         ({}, {"a": {}, "b": [], "c": None}, None),
         ({"selector": {"app": "a", "hand": "made"}}, {"selector": {"app": "a"}}, "selector"),
         ({"labels": {"app": "a", "hand": "made"}}, {"labels": {"app": "a"}}, None),
-        ({"limits": {"cpu": "1", "memory": "1Gi"}}, {"limits": {"cpu": "1000m", "memory": "1024Mi"}}, None),
+        (
+            {"limits": {"cpu": "1", "memory": "1Gi"}},
+            {"limits": {"cpu": "1000m", "memory": "1024Mi"}},
+            None,
+        ),
         ({"limits": {"cpu": "1"}}, {"limits": {"cpu": 2}}, "limits.cpu"),
-        ({"env": [{"name": "B"}, {"name": "A", "value": "1"}]}, {"env": [{"name": "A", "value": "1"}]}, None),
-        ({"env": [{"name": "A", "value": "1"}]}, {"env": [{"name": "A", "value": "2"}]}, "env[0].value"),
+        (
+            {"env": [{"name": "B"}, {"name": "A", "value": "1"}]},
+            {"env": [{"name": "A", "value": "1"}]},
+            None,
+        ),
+        (
+            {"env": [{"name": "A", "value": "1"}]},
+            {"env": [{"name": "A", "value": "2"}]},
+            "env[0].value",
+        ),
         ({"env": [{"name": "B"}]}, {"env": [{"name": "A"}]}, "env"),
         ({"ports": [PORT | {"targetPort": 8080}]}, {"ports": [{"port": 80}]}, None),
         ({"ports": [PORT]}, {"ports": [PORT | {"protocol": "UDP"}]}, "ports"),
         ({"volumeMounts": MOUNTS}, {"volumeMounts": MOUNTS}, None),
-        ({"volumeMounts": [*MOUNTS, {"name": "x", "mountPath": "/c"}]}, {"volumeMounts": MOUNTS[::-1]}, None),
+        (
+            {"volumeMounts": [*MOUNTS, {"name": "x", "mountPath": "/c"}]},
+            {"volumeMounts": MOUNTS[::-1]},
+            None,
+        ),
         ({"volumeMounts": MOUNTS[:1]}, {"volumeMounts": MOUNTS}, "volumeMounts"),
         ({"args": ["a", "b"]}, {"args": ["a"]}, "args"),
         ({"args": ["a"]}, {"args": ["b"]}, "args[0]"),
     ],
 )
-def test_a_stored_object_must_contain_what_is_desired(stored: Any, desired: Any, path: str | None) -> None:
+def test_a_stored_object_must_contain_what_is_desired(
+    stored: Any, desired: Any, path: str | None
+) -> None:
     """Defaults and other writers' fields do not count; the first field that differs is named."""
     assert difference(stored, desired) == path
 

@@ -61,11 +61,17 @@ async def test_an_event_names_its_object(server: FakeApiServer, recorder: EventR
         "uid": "1",
         "resourceVersion": "7",
     }
-    assert (event["type"], event["reason"], event["note"]) == ("Warning", "ReconcileFailed", "no luck")
+    assert (event["type"], event["reason"], event["note"]) == (
+        "Warning",
+        "ReconcileFailed",
+        "no luck",
+    )
     assert event["reportingController"] == "gatewright.io/controller"
 
 
-async def test_repetitions_become_a_series(server: FakeApiServer, recorder: EventRecorder, clock: Clock) -> None:
+async def test_repetitions_become_a_series(
+    server: FakeApiServer, recorder: EventRecorder, clock: Clock
+) -> None:
     """One event, written again at the second time and then every half hour."""
     for _ in range(10):
         recorder.record(THING, FAILED)
@@ -81,15 +87,22 @@ async def test_repetitions_become_a_series(server: FakeApiServer, recorder: Even
     assert len(server.requests.writes) == 3
 
 
-async def test_another_note_is_another_event(server: FakeApiServer, recorder: EventRecorder) -> None:
+async def test_another_note_is_another_event(
+    server: FakeApiServer, recorder: EventRecorder
+) -> None:
     """After one problem is fixed, the event has the next problem, not the first again."""
     for event in (FAILED, replace(FAILED, note="no luck either"), FAILED):
         recorder.record(THING, event)
     told = await written(server, recorder)
-    assert {each["note"]: "series" in each for each in told} == {"no luck": True, "no luck either": False}
+    assert {each["note"]: "series" in each for each in told} == {
+        "no luck": True,
+        "no luck either": False,
+    }
 
 
-async def test_after_a_pause_it_is_a_new_event(server: FakeApiServer, recorder: EventRecorder, clock: Clock) -> None:
+async def test_after_a_pause_it_is_a_new_event(
+    server: FakeApiServer, recorder: EventRecorder, clock: Clock
+) -> None:
     """The same event much later is a new series."""
     recorder.record(THING, FAILED)
     clock.now += 400

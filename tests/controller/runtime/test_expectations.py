@@ -35,7 +35,16 @@ def cache() -> Cache:
 def shown(cache: Cache, version: int) -> None:
     """Let the cache see a version of the object."""
     (store,) = cache.stores.values()
-    store.put({"metadata": {"namespace": "default", "name": "a", "uid": "1", "resourceVersion": str(version)}})
+    store.put(
+        {
+            "metadata": {
+                "namespace": "default",
+                "name": "a",
+                "uid": "1",
+                "resourceVersion": str(version),
+            }
+        }
+    )
 
 
 def test_nothing_written_is_nothing_to_wait_for(expectations: Expectations) -> None:
@@ -43,7 +52,9 @@ def test_nothing_written_is_nothing_to_wait_for(expectations: Expectations) -> N
     assert expectations.wait(REQUEST) == 0
 
 
-def test_a_delete_is_waited_for_until_the_cache_shows_it(expectations: Expectations, cache: Cache) -> None:
+def test_a_delete_is_waited_for_until_the_cache_shows_it(
+    expectations: Expectations, cache: Cache
+) -> None:
     """The object is gone, is being deleted, or is another one of the name."""
     (store,) = cache.stores.values()
     shown(cache, 6)
@@ -55,7 +66,9 @@ def test_a_delete_is_waited_for_until_the_cache_shows_it(expectations: Expectati
     assert expectations.wait(REQUEST) == 0
 
 
-def test_a_write_is_waited_for_until_the_cache_shows_it(expectations: Expectations, cache: Cache) -> None:
+def test_a_write_is_waited_for_until_the_cache_shows_it(
+    expectations: Expectations, cache: Cache
+) -> None:
     """An older version is not enough; a later one is."""
     expectations.wrote(REQUEST, cache, "default/a", SEVENTH)
     shown(cache, 6)
@@ -64,7 +77,9 @@ def test_a_write_is_waited_for_until_the_cache_shows_it(expectations: Expectatio
     assert expectations.wait(REQUEST) == 0
 
 
-def test_a_cache_that_is_past_the_write_has_seen_it(expectations: Expectations, cache: Cache) -> None:
+def test_a_cache_that_is_past_the_write_has_seen_it(
+    expectations: Expectations, cache: Cache
+) -> None:
     """What was written and deleted again never shows, but the version passes."""
     expectations.wrote(REQUEST, cache, "default/a", SEVENTH)
     (store,) = cache.stores.values()

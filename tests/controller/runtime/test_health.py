@@ -41,7 +41,9 @@ async def test_a_synced_process_is_ready(manager: Manager) -> None:
     assert late == "configmaps: nothing heard for 200 s; secrets: nothing heard for 200 s"
 
 
-async def test_a_resource_that_cannot_be_read_is_named_with_the_reason(manager: Manager, server: FakeApiServer) -> None:
+async def test_a_resource_that_cannot_be_read_is_named_with_the_reason(
+    manager: Manager, server: FakeApiServer
+) -> None:
     """A missing right is reported immediately, and does not delay other caches."""
     server.fail(1000, 403, path="/configmaps")
     stop = asyncio.Event()

@@ -7,7 +7,13 @@ from datetime import datetime, timedelta, timezone
 import pytest
 
 from controller.fake_apiserver import FakeApiServer
-from controller.runtime.leader import LEASE, Election, LeadershipLostError, LeaseSettings, NotLeadingError
+from controller.runtime.leader import (
+    LEASE,
+    Election,
+    LeadershipLostError,
+    LeaseSettings,
+    NotLeadingError,
+)
 from kube.client import Client
 from tests.controller.runtime.clock import Clock
 from tests.controller.runtime.conftest import NAMESPACE, Object
@@ -31,7 +37,9 @@ async def client(server: FakeApiServer) -> AsyncIterator[Client]:
 def election(client: Client, clock: Clock, identity: str = "one") -> Election:
     """A candidate whose wall clock is in another time zone."""
     east = timezone(timedelta(hours=5))
-    return Election(client, QUICK, identity, clock=clock, now=lambda: datetime(2026, 1, 1, 5, tzinfo=east))
+    return Election(
+        client, QUICK, identity, clock=clock, now=lambda: datetime(2026, 1, 1, 5, tzinfo=east)
+    )
 
 
 def lease(server: FakeApiServer) -> Object:
@@ -41,7 +49,9 @@ def lease(server: FakeApiServer) -> Object:
     return stored["spec"]  # type: ignore[no-any-return]
 
 
-async def test_the_first_candidate_leads(server: FakeApiServer, client: Client, clock: Clock) -> None:
+async def test_the_first_candidate_leads(
+    server: FakeApiServer, client: Client, clock: Clock
+) -> None:
     """The lease says who, since when (in UTC, with microseconds) and for how long."""
     one = election(client, clock)
     await one.campaign()
@@ -101,7 +111,9 @@ async def test_a_standby_is_there_when_the_lease_ends(client: Client, clock: Clo
     assert await two._try() is True
 
 
-async def test_renewing_takes_one_request(server: FakeApiServer, client: Client, clock: Clock) -> None:
+async def test_renewing_takes_one_request(
+    server: FakeApiServer, client: Client, clock: Clock
+) -> None:
     """A leader knows the lease that it wrote last."""
     one = election(client, clock)
     await one.campaign()
@@ -110,7 +122,9 @@ async def test_renewing_takes_one_request(server: FakeApiServer, client: Client,
     assert [each.method for each in server.requests.log] == ["PUT"]
 
 
-async def test_a_lease_that_somebody_deleted_is_made_again(server: FakeApiServer, client: Client, clock: Clock) -> None:
+async def test_a_lease_that_somebody_deleted_is_made_again(
+    server: FakeApiServer, client: Client, clock: Clock
+) -> None:
     """The leader goes on leading."""
     one = election(client, clock)
     await one.campaign()
@@ -143,7 +157,9 @@ async def test_a_wall_clock_that_is_wrong_makes_nobody_lead(
 ) -> None:
     """What the holder's clock says is never compared with ours, whether it is early or late."""
     wrong = datetime(2026, 1, 1, tzinfo=timezone(timedelta(hours=hours)))
-    one = Election(client, QUICK, "one", clock=clock, now=lambda: wrong + timedelta(seconds=clock()))
+    one = Election(
+        client, QUICK, "one", clock=clock, now=lambda: wrong + timedelta(seconds=clock())
+    )
     await one.campaign()
     two = election(client, clock, "two")
     assert await two._try() is False
@@ -165,13 +181,17 @@ async def test_a_leader_outlives_failures_shorter_than_the_deadline(
     server.fail(3, 503)
     async with asyncio.timeout(5), asyncio.TaskGroup() as group:
         holding = group.create_task(one.hold())
-        await server.requests.until(lambda requests: sum(each.code == 200 for each in requests.writes) > 0)
+        await server.requests.until(
+            lambda requests: sum(each.code == 200 for each in requests.writes) > 0
+        )
         one.check()
         holding.cancel()
     assert [each.code for each in server.requests.writes[:5]] == [201, 503, 503, 503, 200]
 
 
-async def test_a_leader_that_cannot_renew_in_time_gives_up(server: FakeApiServer, client: Client, clock: Clock) -> None:
+async def test_a_leader_that_cannot_renew_in_time_gives_up(
+    server: FakeApiServer, client: Client, clock: Clock
+) -> None:
     """Losing the lease ends `hold` with an error, and the gate is closed."""
     one = election(client, clock)
     await one.campaign()
@@ -185,7 +205,9 @@ async def test_a_leader_that_cannot_renew_in_time_gives_up(server: FakeApiServer
     assert not one.leading.is_set()
 
 
-async def test_a_leader_sees_that_another_leads(server: FakeApiServer, client: Client, clock: Clock) -> None:
+async def test_a_leader_sees_that_another_leads(
+    server: FakeApiServer, client: Client, clock: Clock
+) -> None:
     """It does not fight for the lease."""
     one = election(client, clock)
     await one.campaign()
@@ -194,7 +216,9 @@ async def test_a_leader_sees_that_another_leads(server: FakeApiServer, client: C
         await one.hold()
 
 
-async def test_a_released_lease_is_free_at_once(server: FakeApiServer, client: Client, clock: Clock) -> None:
+async def test_a_released_lease_is_free_at_once(
+    server: FakeApiServer, client: Client, clock: Clock
+) -> None:
     """A process that ends releases the lease."""
     one = election(client, clock)
     await one.campaign()

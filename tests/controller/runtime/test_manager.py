@@ -9,7 +9,14 @@ from controller.fake_apiserver.storage import Event
 from controller.runtime.leader import LEASE, LeaseSettings
 from controller.runtime.manager import Manager
 from kube.resource import Resource
-from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE, Object, Things, configmap, kind_of
+from tests.controller.runtime.conftest import (
+    CONFIGMAP,
+    NAMESPACE,
+    Object,
+    Things,
+    configmap,
+    kind_of,
+)
 from tests.controller.runtime.test_reconciler import single
 
 ABSENT = Resource("monitoring.example.com", "v1", "monitors", "Monitor")
@@ -30,12 +37,23 @@ async def test_a_standby_takes_over_with_fresh_caches(server: FakeApiServer) -> 
     things.create(size=1)
     async with asyncio.timeout(20), asyncio.TaskGroup() as group:
         group.create_task(manager.run(stop))
-        await server.requests.until(lambda requests: sum(each.code == 200 for each in requests.watches) == 3)
+        await server.requests.until(
+            lambda requests: sum(each.code == 200 for each in requests.watches) == 3
+        )
         for watcher in server.watches.open:
             watcher.silent = True
         thing = server.change(kind.resource, "thing", {"spec": {"size": 2}}, NAMESPACE)
-        owner = {"apiVersion": "test.example/v1", "kind": "Thing", "name": "thing", "uid": thing["metadata"]["uid"]}
-        metadata = {"name": "thing", "namespace": NAMESPACE, "ownerReferences": [{**owner, "controller": True}]}
+        owner = {
+            "apiVersion": "test.example/v1",
+            "kind": "Thing",
+            "name": "thing",
+            "uid": thing["metadata"]["uid"],
+        }
+        metadata = {
+            "name": "thing",
+            "namespace": NAMESPACE,
+            "ownerReferences": [{**owner, "controller": True}],
+        }
         server.create(CONFIGMAP, configmap("thing", size="2") | {"metadata": metadata})
 
         def note(event: Event) -> None:
@@ -62,17 +80,25 @@ async def test_the_first_leader_lists_everything_once(server: FakeApiServer) -> 
         group.create_task(manager.run(stop))
         await things.until_ready()
         stop.set()
-    read = [each.path.rpartition("/")[2] for each in server.requests.log if each.method == "GET" and not each.watch]
+    read = [
+        each.path.rpartition("/")[2]
+        for each in server.requests.log
+        if each.method == "GET" and not each.watch
+    ]
     assert [read.count(each) for each in ("things", "configmaps", "secrets")] == [1, 1, 1]
 
 
-async def test_a_manager_without_controllers_leads_until_it_is_stopped(server: FakeApiServer) -> None:
+async def test_a_manager_without_controllers_leads_until_it_is_stopped(
+    server: FakeApiServer,
+) -> None:
     """`gatewright controller --kinds none` is idle; it does not fail."""
     lease = LeaseSettings(NAMESPACE, "lock", duration=3.0, renew_deadline=2.0, retry_period=0.05)
     manager = Manager(server.endpoint, CollectorRegistry(), identity="idle", lease=lease)
     stop = asyncio.Event()
     async with asyncio.timeout(20), asyncio.TaskGroup() as group:
         group.create_task(manager.run(stop))
-        await server.requests.until(lambda requests: len(requests.writes) >= 3)  # the Lease is taken and renewed
+        await server.requests.until(
+            lambda requests: len(requests.writes) >= 3
+        )  # the Lease is taken and renewed
         stop.set()
     assert {each.path.rpartition("/")[2] for each in server.requests.writes} <= {"leases", "lock"}

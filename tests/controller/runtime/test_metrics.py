@@ -46,7 +46,9 @@ def value(metrics: Metrics, name: str, /, **labels: str) -> float | None:
         ("terminal_error", "error"),
     ],
 )
-def test_a_kind_counts_its_reconciles_by_result(metrics: Metrics, outcome: Outcome, result: str) -> None:
+def test_a_kind_counts_its_reconciles_by_result(
+    metrics: Metrics, outcome: Outcome, result: str
+) -> None:
     """Each object has series of its own, under the kind's prefix."""
     KindMetrics("WebApp", metrics).reconciled(SHOP, outcome, 0.3)
     labels = {"namespace": "production", "name": "shop"}
@@ -99,11 +101,20 @@ def test_large_clusters_count_without_names() -> None:
 
 def test_creation_is_timed_once_by_namespace(metrics: Metrics) -> None:
     """In the published buckets; an object that was ready before is not counted."""
-    kind, ready = KindMetrics("WebApp", metrics), {"conditions": [condition("Ready", True, "AllReady")]}
+    kind, ready = (
+        KindMetrics("WebApp", metrics),
+        {"conditions": [condition("Ready", True, "AllReady")]},
+    )
     for owner in (shop(), shop(**ready), shop("other", **ready)):
         kind.status(owner, ready, NOW)
-    assert value(metrics, "webapp_creation_duration_seconds_bucket", namespace="production", le="30.0") == 1
-    assert value(metrics, "webapp_creation_duration_seconds_bucket", namespace="production", le="10.0") == 0
+    assert (
+        value(metrics, "webapp_creation_duration_seconds_bucket", namespace="production", le="30.0")
+        == 1
+    )
+    assert (
+        value(metrics, "webapp_creation_duration_seconds_bucket", namespace="production", le="10.0")
+        == 0
+    )
 
 
 def test_objects_are_counted_by_phase(metrics: Metrics) -> None:
@@ -118,9 +129,14 @@ def test_objects_are_counted_by_phase(metrics: Metrics) -> None:
 
 def test_the_names_of_controller_runtime(metrics: Metrics) -> None:
     """Dashboards for other controllers show ours."""
-    queue: WorkQueue[Request] = WorkQueue(clock=lambda: 0.0, on_add=metrics.adds.labels("webapp").inc)
+    queue: WorkQueue[Request] = WorkQueue(
+        clock=lambda: 0.0, on_add=metrics.adds.labels("webapp").inc
+    )
     metrics.follow("webapp", queue, 5)
-    assert value(metrics, "controller_runtime_reconcile_total", controller="webapp", result="requeue") == 0
+    assert (
+        value(metrics, "controller_runtime_reconcile_total", controller="webapp", result="requeue")
+        == 0
+    )
     queue.add(SHOP)
     queue.add(SHOP)
     assert value(metrics, "workqueue_depth", name="webapp") == 1

@@ -32,9 +32,12 @@ def kind(**config_maps: dict[str, str]) -> PlannedKind[Any]:
         found = observed.find(CONFIGMAP, "for", "thing")
         writes = [Apply(config_map(name, **labels)) for name, labels in config_maps.items()]
         old = [each["metadata"] for each in found if each["metadata"]["name"] not in config_maps]
-        deletes = [Delete(Reference(CONFIGMAP, each["name"], each["uid"], NAMESPACE)) for each in old]
+        deletes = [
+            Delete(Reference(CONFIGMAP, each["name"], each["uid"], NAMESPACE)) for each in old
+        ]
         return Plan(
-            (Step("all", [*writes, *deletes]),), Status({"found": [each["metadata"]["name"] for each in found]})
+            (Step("all", [*writes, *deletes]),),
+            Status({"found": [each["metadata"]["name"] for each in found]}),
         )
 
     reads = Reads(CONFIGMAP, {"for": by_label}, "by=us")
@@ -64,7 +67,9 @@ async def test_what_is_not_selected_is_not_found(server: FakeApiServer) -> None:
     server.create(kind().resource, THING)
     theirs = config_map("a")
     server.create(CONFIGMAP, {**theirs, "metadata": {**theirs["metadata"], "namespace": NAMESPACE}})
-    with pytest.raises(RetryableError, match="ConfigMap a exists and was not created by this Thing"):
+    with pytest.raises(
+        RetryableError, match="ConfigMap a exists and was not created by this Thing"
+    ):
         await reconcile(kind(a={"for": "thing", "by": "us"}), server, "thing")
     (event,) = server.list(EVENT)
     assert (event["type"], event["reason"], event["note"]) == (

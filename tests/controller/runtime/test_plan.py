@@ -22,4 +22,7 @@ def test_a_step_may_only_need_what_stands_before_it() -> None:
 def test_a_step_says_what_it_was_doing() -> None:
     """Without words of its own a step failed to create what it is named after."""
     assert Step("service", []).failed_to == "failed to create service"
-    assert Step("secret", [], doing="failed to create credentials").failed_to == "failed to create credentials"
+    assert (
+        Step("secret", [], doing="failed to create credentials").failed_to
+        == "failed to create credentials"
+    )

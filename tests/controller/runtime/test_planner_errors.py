@@ -68,7 +68,9 @@ def panics(things: Things) -> float | None:
     return things.manager.metrics.registry.get_sample_value(counted, {"controller": "thing"})
 
 
-async def test_it_shows_until_it_is_mended(running: Running, caplog: pytest.LogCaptureFixture) -> None:
+async def test_it_shows_until_it_is_mended(
+    running: Running, caplog: pytest.LogCaptureFixture
+) -> None:
     """One status however often it is tried, of the present generation; then all is as if nothing had happened."""
     caplog.set_level(logging.WARNING, "gatewright.controller")
     plan = Flawed()
@@ -106,7 +108,10 @@ async def test_it_shows_until_it_is_mended(running: Running, caplog: pytest.LogC
         "observedGeneration": 2,
         "conditions": [
             ready
-            | {"observedGeneration": 2, "lastTransitionTime": mended["status"]["conditions"][0]["lastTransitionTime"]}
+            | {
+                "observedGeneration": 2,
+                "lastTransitionTime": mended["status"]["conditions"][0]["lastTransitionTime"],
+            }
         ],
     }
     assert panics(things) == plan.raised == len(caplog.records)
@@ -117,7 +122,9 @@ async def test_it_shows_until_it_is_mended(running: Running, caplog: pytest.LogC
 
 
 @pytest.mark.parametrize(("type", "phase"), [(Thing, {}), (PhasedThing, {"phase": "Failed"})])
-async def test_an_object_that_was_never_planned_says_so_too(running: Running, type: type[Thing], phase: Object) -> None:
+async def test_an_object_that_was_never_planned_says_so_too(
+    running: Running, type: type[Thing], phase: Object
+) -> None:
     """It has a phase where its kind shows one, and there is no other condition."""
     async with running(Flawed(), type=type) as things:
         things.create(size=0)
@@ -140,7 +147,11 @@ async def test_what_was_made_before_the_mistake_stays(running: Running) -> None:
         plan.is_mended = True
         await things.until_ready()
         written = things.writes()
-    assert written == ["PATCH configmaps/thing", "PATCH things/thing/status", "PATCH things/thing/status"]
+    assert written == [
+        "PATCH configmaps/thing",
+        "PATCH things/thing/status",
+        "PATCH things/thing/status",
+    ]
 
 
 async def test_a_plan_that_cannot_be_carried_out_is_a_mistake_too(running: Running) -> None:
@@ -170,8 +181,13 @@ async def test_a_status_that_cannot_be_written_hides_nothing(
         things.create(size=0)
         failed = await things.until_ready("False", "PlanFailed")
         written = things.writes()
-    bug, unwritten = ("Retryable error occurred, requeuing", "no size"), "500 InternalError: a fault of the test: 500"
-    logged = [(each.getMessage(), str(each.exc_info[1])) for each in caplog.records if each.exc_info]
+    bug, unwritten = (
+        ("Retryable error occurred, requeuing", "no size"),
+        "500 InternalError: a fault of the test: 500",
+    )
+    logged = [
+        (each.getMessage(), str(each.exc_info[1])) for each in caplog.records if each.exc_info
+    ]
     assert logged[:5] == [("The status could not be written", unwritten), bug] * 2 + [bug]
     assert failed["message"] == SAID
     assert written == ["PATCH things/thing/status"] * 3

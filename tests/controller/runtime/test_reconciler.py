@@ -72,7 +72,9 @@ async def test_a_converged_object_costs_nothing(running: Running) -> None:
         things.create()
         await things.until_ready()
         things.server.requests.clear()
-        things.server.change(CONFIGMAP, "thing", {"metadata": {"annotations": {"somebody": "else"}}}, NAMESPACE)
+        things.server.change(
+            CONFIGMAP, "thing", {"metadata": {"annotations": {"somebody": "else"}}}, NAMESPACE
+        )
         await things.until_quiet()
         written = [each for each in things.writes() if "marker" not in each]
     assert written == []
@@ -119,14 +121,20 @@ async def test_a_step_is_made_when_what_it_needs_holds(running: Running) -> None
         await things.until(CONFIGMAP, "second", lambda each: bool(each["data"]["size"] == "2"))
 
 
-async def test_what_the_first_write_makes_true_opens_the_next_gate_at_once(running: Running) -> None:
+async def test_what_the_first_write_makes_true_opens_the_next_gate_at_once(
+    running: Running,
+) -> None:
     """Steps whose needs hold by the server's answers are made in the same reconcile, with one status."""
 
     def plan(thing: Thing, observed: Observed, now: datetime) -> Plan:
         del thing, now
         return Plan(
             (
-                Step("first", [Apply(configmap("first"))], ready=observed.child(CONFIGMAP, "first") is not None),
+                Step(
+                    "first",
+                    [Apply(configmap("first"))],
+                    ready=observed.child(CONFIGMAP, "first") is not None,
+                ),
                 Step("second", [Apply(configmap("second"))], depends_on=["first"]),
             ),
             Status(),
@@ -136,10 +144,16 @@ async def test_what_the_first_write_makes_true_opens_the_next_gate_at_once(runni
         things.create()
         await things.until_ready()
         written = things.writes()
-    assert written == ["PATCH configmaps/first", "PATCH configmaps/second", "PATCH things/thing/status"]
+    assert written == [
+        "PATCH configmaps/first",
+        "PATCH configmaps/second",
+        "PATCH things/thing/status",
+    ]
 
 
-async def test_a_failed_step_stops_only_those_that_need_it(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_failed_step_stops_only_those_that_need_it(
+    running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The condition says what was being done; what fails is tried again, and then all is made."""
     monkeypatch.setattr(controller.runtime.workqueue, "FIRST_DELAY", 0.2)
     monkeypatch.setattr(controller.runtime.workqueue, "MAX_JITTER", 0.0)
@@ -195,7 +209,10 @@ async def test_a_permanent_error_waits_for_a_change(running: Running) -> None:
 async def test_a_foreign_object_of_the_name_is_left_alone_until_it_goes(running: Running) -> None:
     """NameTaken, no write; when the name is free the child is made without waiting for a back-off."""
     async with running(single) as things:
-        theirs = {"metadata": {"name": "thing", "namespace": NAMESPACE}, "data": {"whose": "theirs"}}
+        theirs = {
+            "metadata": {"name": "thing", "namespace": NAMESPACE},
+            "data": {"whose": "theirs"},
+        }
         foreign = things.server.create(CONFIGMAP, theirs)
         things.create()
         await things.until_ready("False", "NameTaken")
@@ -213,7 +230,9 @@ async def test_the_child_of_an_earlier_object_of_the_name_is_waited_for(running:
         child = await things.until(CONFIGMAP, "thing")
         things.server.delete(things.resource, "thing", NAMESPACE)
         new = things.create()
-        made = await things.until(CONFIGMAP, "thing", lambda each: each["metadata"]["uid"] != child["metadata"]["uid"])
+        made = await things.until(
+            CONFIGMAP, "thing", lambda each: each["metadata"]["uid"] != child["metadata"]["uid"]
+        )
         await things.until_ready()
     assert old["metadata"]["uid"] != new["metadata"]["uid"]
     assert made["metadata"]["ownerReferences"][0]["uid"] == new["metadata"]["uid"]
@@ -224,7 +243,9 @@ async def test_a_child_that_is_deleted_and_held_is_told(running: Running) -> Non
     async with running(single) as things:
         things.create()
         await things.until_ready()
-        things.server.change(CONFIGMAP, "thing", {"metadata": {"finalizers": ["some.one/else"]}}, NAMESPACE)
+        things.server.change(
+            CONFIGMAP, "thing", {"metadata": {"finalizers": ["some.one/else"]}}, NAMESPACE
+        )
         things.server.requests.clear()
         things.server.delete(CONFIGMAP, "thing", NAMESPACE)
         ready = await things.until_ready("False", "StillThere")
@@ -271,7 +292,9 @@ async def test_a_secret_is_made_once_and_no_plan_sees_it(running: Running) -> No
     assert made["data"]["user"] == "YWRtaW4="
     assert kept["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
     assert len(seen_secrets) > 2
-    assert all(each is None or set(each) == {"apiVersion", "kind", "metadata"} for each in seen_secrets)
+    assert all(
+        each is None or set(each) == {"apiVersion", "kind", "metadata"} for each in seen_secrets
+    )
 
 
 async def test_a_patch_changes_only_its_fields_of_that_very_object(running: Running) -> None:
@@ -288,7 +311,9 @@ async def test_a_patch_changes_only_its_fields_of_that_very_object(running: Runn
         )
         reference = Reference(CONFIGMAP, "theirs", theirs["metadata"]["uid"], NAMESPACE)
         await things.until_quiet()
-        marked = await things.until(CONFIGMAP, "theirs", lambda each: "annotations" in each["metadata"])
+        marked = await things.until(
+            CONFIGMAP, "theirs", lambda each: "annotations" in each["metadata"]
+        )
         things.server.requests.clear()
         await things.until_quiet()
         assert all("configmaps" not in each for each in things.writes())
@@ -303,9 +328,16 @@ async def test_only_a_delete_removes_anything(running: Running) -> None:
     def plan(thing: Thing, observed: Observed, now: datetime) -> Plan:
         del now
         if thing.spec.size == 1:
-            return Plan((Step("config", [Apply(configmap("a"))]), Step("other", [Apply(configmap("b"))])), Status())
+            return Plan(
+                (Step("config", [Apply(configmap("a"))]), Step("other", [Apply(configmap("b"))])),
+                Status(),
+            )
         child = observed.child(CONFIGMAP, "b")
-        doomed = [Delete(Reference(CONFIGMAP, "b", child["metadata"]["uid"], NAMESPACE))] if child else []
+        doomed = (
+            [Delete(Reference(CONFIGMAP, "b", child["metadata"]["uid"], NAMESPACE))]
+            if child
+            else []
+        )
         return Plan((Step("shrink", doomed),), Status())
 
     async with running(plan) as things:
@@ -316,12 +348,16 @@ async def test_only_a_delete_removes_anything(running: Running) -> None:
         assert things.server.get(CONFIGMAP, "a", NAMESPACE) is not None
 
 
-async def test_a_finalizer_holds_an_object_while_there_is_something_to_undo(running: Running) -> None:
+async def test_a_finalizer_holds_an_object_while_there_is_something_to_undo(
+    running: Running,
+) -> None:
     """It is added before the first child and dropped when the plan says that all is undone."""
 
     def plan(thing: Thing, observed: Observed, now: datetime) -> Plan:
         del observed, now
-        undone = "deletionTimestamp" in thing.metadata and thing.metadata.get("annotations") == {"undone": "yes"}
+        undone = "deletionTimestamp" in thing.metadata and thing.metadata.get("annotations") == {
+            "undone": "yes"
+        }
         return Plan((Step("config", [Apply(configmap("config"))]),), Status(), finalized=undone)
 
     async with running(plan, finalizer="test.example/finalizer") as things:
@@ -332,7 +368,9 @@ async def test_a_finalizer_holds_an_object_while_there_is_something_to_undo(runn
         assert things.writes()[0] == "PATCH things/thing"
         things.server.delete(things.resource, "thing", NAMESPACE)
         things.server.delete(CONFIGMAP, "config", NAMESPACE)
-        things.server.change(things.resource, "thing", {"metadata": {"annotations": {"undone": "yes"}}}, NAMESPACE)
+        things.server.change(
+            things.resource, "thing", {"metadata": {"annotations": {"undone": "yes"}}}, NAMESPACE
+        )
         await things.until_gone(things.resource, "thing")
         assert things.server.get(CONFIGMAP, "config", NAMESPACE) is None
 
@@ -347,11 +385,15 @@ async def test_the_time_of_creation_is_counted_once(running: Running) -> None:
         things.server.change(things.resource, "thing", {"spec": {"size": 2}}, NAMESPACE)
         await things.until_ready()
         registry = things.manager.metrics.registry
-        count = registry.get_sample_value("thing_creation_duration_seconds_count", {"namespace": NAMESPACE})
+        count = registry.get_sample_value(
+            "thing_creation_duration_seconds_count", {"namespace": NAMESPACE}
+        )
     assert count == 1
 
 
-async def test_what_cannot_be_read_is_a_permanent_error_that_names_the_field(running: Running) -> None:
+async def test_what_cannot_be_read_is_a_permanent_error_that_names_the_field(
+    running: Running,
+) -> None:
     """An object that its type refuses gets a condition, and a plan once it is mended."""
     async with running(single) as things:
         things.create(size="many")
@@ -367,7 +409,12 @@ async def test_a_problem_of_the_plan_shows_and_its_events_are_told(running: Runn
     def plan(thing: Thing, observed: Observed, now: datetime) -> Plan:
         del observed, now
         problem = Problem("spec.size: 9 is too much", "TooMuch") if thing.spec.size == 9 else None
-        return Plan((), Status({"phase": "Running"}), problem=problem, events=[Event("Looked", "observed it")])
+        return Plan(
+            (),
+            Status({"phase": "Running"}),
+            problem=problem,
+            events=[Event("Looked", "observed it")],
+        )
 
     async with running(plan) as things:
         things.create(size=9)
@@ -390,7 +437,9 @@ async def test_a_plan_can_ask_for_another_look(running: Running) -> None:
 
     async with running(plan) as things:
         things.create()
-        await things.until(things.resource, "thing", lambda each: each.get("status", {}).get("looks") == 3)
+        await things.until(
+            things.resource, "thing", lambda each: each.get("status", {}).get("looks") == 3
+        )
 
 
 async def test_what_a_planner_reads_wakes_its_objects(running: Running) -> None:
@@ -398,7 +447,9 @@ async def test_what_a_planner_reads_wakes_its_objects(running: Running) -> None:
 
     def plan(thing: Thing, observed: Observed, now: datetime) -> Plan:
         del thing, now
-        return Plan((Step("lease", [], ready=bool(observed.find(LEASE, "holder", "somebody"))),), Status())
+        return Plan(
+            (Step("lease", [], ready=bool(observed.find(LEASE, "holder", "somebody"))),), Status()
+        )
 
     async with running(plan, reads=(Reads(LEASE, {"holder": holder}),)) as things:
         things.create()
@@ -420,7 +471,9 @@ async def test_what_is_read_wakes_only_those_that_share_an_index_with_it(running
     def plan(thing: Thing, observed: Observed, now: datetime) -> Plan:
         del now
         looks.append(name(thing))
-        return Plan((Step("lease", [], ready=bool(observed.find(LEASE, "holder", name(thing)))),), Status())
+        return Plan(
+            (Step("lease", [], ready=bool(observed.find(LEASE, "holder", name(thing)))),), Status()
+        )
 
     by_name = {"holder": lambda thing: [thing["metadata"]["name"]]}
     async with running(plan, reads=(Reads(LEASE, {"holder": holder}),), indexes=by_name) as things:
@@ -428,7 +481,10 @@ async def test_what_is_read_wakes_only_those_that_share_an_index_with_it(running
             things.create(each)
             await things.until_ready("False", name=each)
         looks.clear()
-        lease = {"metadata": {"name": "a", "namespace": NAMESPACE}, "spec": {"holderIdentity": "one"}}
+        lease = {
+            "metadata": {"name": "a", "namespace": NAMESPACE},
+            "spec": {"holderIdentity": "one"},
+        }
         things.server.create(LEASE, lease)
         await things.until_ready(name="one")
         things.server.change(LEASE, "a", {"spec": {"holderIdentity": "nobody"}}, NAMESPACE)
@@ -442,7 +498,9 @@ async def test_an_api_that_may_be_absent_holds_nobody_up(running: Running) -> No
 
     def plan(thing: Thing, observed: Observed, now: datetime) -> Plan:
         del thing, now
-        return Plan((), Status({"monitors": observed.serves(monitor), "leases": observed.serves(LEASE)}))
+        return Plan(
+            (), Status({"monitors": observed.serves(monitor), "leases": observed.serves(LEASE)})
+        )
 
     async with running(plan, reads=(monitor, LEASE), optional=(monitor,)) as things:
         things.create()
@@ -453,7 +511,9 @@ async def test_an_api_that_may_be_absent_holds_nobody_up(running: Running) -> No
     assert problem is None
 
 
-async def test_an_api_that_comes_later_is_made_use_of(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_api_that_comes_later_is_made_use_of(
+    running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Installing it, and removing it, wakes the objects that can do without, though nothing else changed."""
     monkeypatch.setattr(kube.backoff, "LONGEST", 0.05)
     monitor = Resource("monitoring.example.com", "v1", "monitors", "Monitor")
@@ -464,7 +524,9 @@ async def test_an_api_that_comes_later_is_made_use_of(running: Running, monkeypa
 
     async with running(plan, reads=(monitor,), optional=(monitor,)) as things:
         things.create()
-        await things.until(things.resource, "thing", lambda each: each.get("status", {}).get("monitors") is False)
+        await things.until(
+            things.resource, "thing", lambda each: each.get("status", {}).get("monitors") is False
+        )
         things.server.create(DEFINITIONS, crd_of(monitor))
         await things.until(things.resource, "thing", lambda each: bool(each["status"]["monitors"]))
         things.server.delete(DEFINITIONS, crd_of(monitor)["metadata"]["name"])

@@ -23,7 +23,9 @@ SHOP = Request(NAMESPACE, "shop")
 
 
 @asynccontextmanager
-async def woken(server: FakeApiServer, *watched: For | Owns | Watches) -> AsyncIterator[asyncio.Queue[Request]]:
+async def woken(
+    server: FakeApiServer, *watched: For | Owns | Watches
+) -> AsyncIterator[asyncio.Queue[Request]]:
     """The requests that a controller gets, one by one."""
     requests: asyncio.Queue[Request] = asyncio.Queue()
 
@@ -72,7 +74,9 @@ async def test_a_child_wakes_its_owner(server: FakeApiServer) -> None:
     async with woken(server, For(DEPLOYMENT), Owns(CONFIGMAP)) as requests:
         assert await requests.get() == SHOP
         server.create(CONFIGMAP, named("foreign"))
-        child = server.create(CONFIGMAP, named("child", ownerReferences=[controller_reference(DEPLOYMENT, shop)]))
+        child = server.create(
+            CONFIGMAP, named("child", ownerReferences=[controller_reference(DEPLOYMENT, shop)])
+        )
         assert await requests.get() == SHOP
         assert requests.empty()
         assert is_controlled_by(child, shop)
@@ -100,7 +104,9 @@ def test_children_are_somebodys() -> None:
         raise AssertionError(request)
 
     for watched in ([Owns(CONFIGMAP)], [For(DEPLOYMENT), For(SERVICE), Owns(CONFIGMAP)]):
-        with pytest.raises(ValueError, match=r"^Owns\(configmaps\) needs exactly one For beside it: the owner's$"):
+        with pytest.raises(
+            ValueError, match=r"^Owns\(configmaps\) needs exactly one For beside it: the owner's$"
+        ):
             manager.control("test", reconcile, *watched)
 
 
@@ -121,11 +127,19 @@ async def test_a_cache_that_nobody_would_fill_is_an_error(server: FakeApiServer)
     stop = asyncio.Event()
     async with asyncio.timeout(10), asyncio.TaskGroup() as group:
         group.create_task(manager.run(stop))
-        assert await told.get() == "services are not watched: ask for caches before the manager runs"
+        assert (
+            await told.get() == "services are not watched: ask for caches before the manager runs"
+        )
         stop.set()
 
 
-METADATA: Object = {"name": "a", "namespace": "shop", "uid": "1", "resourceVersion": "1", "generation": 1}
+METADATA: Object = {
+    "name": "a",
+    "namespace": "shop",
+    "uid": "1",
+    "resourceVersion": "1",
+    "generation": 1,
+}
 WEBAPP = Resource("example.com", "v1", "webapps", "WebApp")
 
 
@@ -152,9 +166,15 @@ def test_a_change_by_users_counts(new: Object | None, counts: bool) -> None:
     assert any_change(change(METADATA, new))
 
 
-def owned(name: str, *, kind: str = "WebApp", api: str = "example.com/v1", controller: bool = True) -> Object:
+def owned(
+    name: str, *, kind: str = "WebApp", api: str = "example.com/v1", controller: bool = True
+) -> Object:
     """A child of such an owner."""
-    return {"ownerReferences": [{"apiVersion": api, "kind": kind, "name": name, "uid": "u", "controller": controller}]}
+    return {
+        "ownerReferences": [
+            {"apiVersion": api, "kind": kind, "name": name, "uid": "u", "controller": controller}
+        ]
+    }
 
 
 @pytest.mark.parametrize(
@@ -172,7 +192,9 @@ def owned(name: str, *, kind: str = "WebApp", api: str = "example.com/v1", contr
         (None, owned("shop", api="other.com/v1"), []),
     ],
 )
-def test_a_child_is_mapped_to_its_controlling_owner(old: Object | None, new: Object | None, owners: list[str]) -> None:
+def test_a_child_is_mapped_to_its_controlling_owner(
+    old: Object | None, new: Object | None, owners: list[str]
+) -> None:
     """The owner before the change and after it; a cluster-scoped one has no namespace."""
     assert owner_of(WEBAPP)(change(old, new)) == [Request("shop", name) for name in owners]
     cluster = WEBAPP._replace(namespaced=False)

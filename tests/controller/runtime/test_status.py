@@ -8,7 +8,14 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from controller.runtime.plan import Plan, Problem, Step
-from controller.runtime.status import Failure, is_same, ready_in, status_of, status_of_unplanned, unplannable
+from controller.runtime.status import (
+    Failure,
+    is_same,
+    ready_in,
+    status_of,
+    status_of_unplanned,
+    unplannable,
+)
 from kube.errors import ApiError, Forbidden, Invalid, ServerError
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -76,14 +83,20 @@ def test_a_reason_is_a_word_though_a_webhook_gave_a_sentence() -> None:
     """Many webhooks put their message there; the API server would reject a condition with it."""
     said = 'admission webhook "example.com" denied the request: no privileged pods!'
     denied = Forbidden(403, "no privileged pods!", said)
-    assert ready(written(Failure(STEP, denied))) == ("False", "Forbidden", f"failed to create database: {said}")
+    assert ready(written(Failure(STEP, denied))) == (
+        "False",
+        "Forbidden",
+        f"failed to create database: {said}",
+    )
     quota = Forbidden(403, "QuotaExceeded", "too much")
     assert ready(written(Failure(STEP, quota)))[1] == "QuotaExceeded"
 
 
 def test_a_message_is_one_line() -> None:
     """Of several lines, as our own denials have, `kubectl get -o wide` shows the first alone."""
-    denied = Forbidden(403, "Forbidden", "denied the request: 1 violation\n- service-types: spec.type: NodePort")
+    denied = Forbidden(
+        403, "Forbidden", "denied the request: 1 violation\n- service-types: spec.type: NodePort"
+    )
     assert ready(written(Failure(STEP, denied)))[2] == (
         "failed to create database: denied the request: 1 violation - service-types: spec.type: NodePort"
     )
@@ -93,7 +106,9 @@ def test_a_message_is_one_line() -> None:
     ("stored", "generation", "reason"),
     [({}, 1, "Progressing"), (written(), 2, "Updating"), (written(), 1, "Degraded")],
 )
-def test_waiting_says_whether_it_was_ready_before(stored: dict[str, Any], generation: int, reason: str) -> None:
+def test_waiting_says_whether_it_was_ready_before(
+    stored: dict[str, Any], generation: int, reason: str
+) -> None:
     """What is being made, changed and broken are three different reasons."""
     status = written(ready=False, stored=stored, generation=generation)
     assert ready(status) == ("False", reason, "waiting for database")
@@ -115,7 +130,11 @@ def test_what_is_waited_for_says_how_far_it_is() -> None:
         (("secret", "database"), "waiting for secret, database"),
     ):
         plan = Plan([steps[name] for name in names], Status())
-        assert ready(status_of(plan, (), {}, generation=1, now=NOW)) == ("False", "Progressing", message)
+        assert ready(status_of(plan, (), {}, generation=1, now=NOW)) == (
+            "False",
+            "Progressing",
+            message,
+        )
 
 
 def test_degraded_stays_degraded_until_ready() -> None:
@@ -149,7 +168,9 @@ def test_a_problem_of_the_plan_is_permanent() -> None:
 def test_an_unreadable_object_keeps_what_was_observed() -> None:
     """Only Ready, the phase and the generation change when no plan can be made."""
     stored = {**written(), "replicas": 3}
-    status = status_of_unplanned(Problem("spec.port: bad"), stored, shows_phase=False, generation=2, now=LATER)
+    status = status_of_unplanned(
+        Problem("spec.port: bad"), stored, shows_phase=False, generation=2, now=LATER
+    )
     assert (status["replicas"], status["phase"], status["observedGeneration"]) == (3, "Failed", 2)
     assert ready(status) == ("False", "Incomplete", "spec.port: bad")
 
@@ -176,13 +197,20 @@ def faults() -> ValidationError:
         (faults(), "ValidationError: 1 validation error for int"),
     ],
 )
-def test_a_mistake_is_told_by_its_type_and_the_first_line_of_its_text(error: Exception, said: str) -> None:
+def test_a_mistake_is_told_by_its_type_and_the_first_line_of_its_text(
+    error: Exception, said: str
+) -> None:
     """Short, the same at each try, and without the object that it may quote further down."""
-    hint = "internal error; the controller log has the traceback; retried at most every five minutes"
+    hint = (
+        "internal error; the controller log has the traceback; retried at most every five minutes"
+    )
     assert unplannable("Gear", error) == (f"failed to plan Gear: {said}; {hint}", "PlanFailed")
 
 
-HOLDS, WAITS = Step("cache", [], condition="CacheReady"), Step("cache", [], ready=False, condition="CacheReady")
+HOLDS, WAITS = (
+    Step("cache", [], condition="CacheReady"),
+    Step("cache", [], ready=False, condition="CacheReady"),
+)
 NOT_PULLED = Problem("no such image", "ImagePull")
 
 
@@ -190,13 +218,28 @@ NOT_PULLED = Problem("no such image", "ImagePull")
     ("step", "failure", "before", "said"),
     [
         (HOLDS, None, [], ("True", "Ready", "")),
-        (replace(HOLDS, note="scraped by annotation"), None, [], ("True", "Ready", "scraped by annotation")),
+        (
+            replace(HOLDS, note="scraped by annotation"),
+            None,
+            [],
+            ("True", "Ready", "scraped by annotation"),
+        ),
         (WAITS, None, [], ("False", "Progressing", "waiting for cache")),
         (replace(WAITS, note="0 of 1 ready"), None, [], ("False", "Progressing", "0 of 1 ready")),
         (WAITS, None, [("True", "Ready")], ("False", "Degraded", "waiting for cache")),
         (WAITS, None, [("False", "Updating")], ("False", "Updating", "waiting for cache")),
-        (replace(WAITS, note=NOT_PULLED), None, [], ("False", "ImagePull", "failed to create cache: no such image")),
-        (HOLDS, ServerError(500, "Down", "down"), [], ("False", "Down", "failed to create cache: down")),
+        (
+            replace(WAITS, note=NOT_PULLED),
+            None,
+            [],
+            ("False", "ImagePull", "failed to create cache: no such image"),
+        ),
+        (
+            HOLDS,
+            ServerError(500, "Down", "down"),
+            [],
+            ("False", "Down", "failed to create cache: down"),
+        ),
     ],
 )
 def test_a_step_has_a_condition_of_its_own(
@@ -219,7 +262,9 @@ def test_a_step_has_a_condition_of_its_own(
         (Invalid(422, "Invalid", "no"), "Degraded", "Failed"),
     ],
 )
-def test_a_kind_may_have_a_phase_of_its_own_while_a_step_fails(error: ApiError, failing: str, phase: str) -> None:
+def test_a_kind_may_have_a_phase_of_its_own_while_a_step_fails(
+    error: ApiError, failing: str, phase: str
+) -> None:
     """Whatever the step has made holds still; what is permanent is a failure for every kind."""
     plan = Plan((HOLDS,), Status(), failing=failing)
     assert status_of(plan, [Failure(HOLDS, error)], {}, generation=1, now=NOW)["phase"] == phase
@@ -247,10 +292,14 @@ APPROVED = {"type": "Approved", "status": "True", "reason": "Looked", "message":
         ({"phase": "Failed"}, [], False),
     ],
 )
-def test_what_others_say_beside_ours(more: dict[str, Any], first: list[dict[str, Any]], said: bool) -> None:
+def test_what_others_say_beside_ours(
+    more: dict[str, Any], first: list[dict[str, Any]], said: bool
+) -> None:
     """Only a condition that does not speak of our generation is surely not one that we wrote and want no more."""
     status = written(generation=7)
-    assert is_same({**status, **more, "conditions": [*first, *status["conditions"]]}, status) is said
+    assert (
+        is_same({**status, **more, "conditions": [*first, *status["conditions"]]}, status) is said
+    )
 
 
 def test_what_is_not_said_yet() -> None:

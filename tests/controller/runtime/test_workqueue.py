@@ -70,7 +70,11 @@ class QueueMachine(RuleBasedStateMachine):
         """Close the loop."""
         self.loop.close()
 
-    @rule(key=KEYS, priority=st.sampled_from([LOW, NORMAL]), after=st.sampled_from([0.0, 0.5, 1.0, 70.0]))
+    @rule(
+        key=KEYS,
+        priority=st.sampled_from([LOW, NORMAL]),
+        after=st.sampled_from([0.0, 0.5, 1.0, 70.0]),
+    )
     def add(self, key: str, priority: float, after: float) -> None:
         """Of several additions the highest priority and the earliest time count."""
 
@@ -158,7 +162,9 @@ async def test_a_low_priority_does_not_starve(queue: WorkQueue[str], clock: Cloc
     assert taken(queue) == "listed"
 
 
-async def test_a_delayed_key_waits_until_an_earlier_time_is_asked_for(queue: WorkQueue[str], clock: Clock) -> None:
+async def test_a_delayed_key_waits_until_an_earlier_time_is_asked_for(
+    queue: WorkQueue[str], clock: Clock
+) -> None:
     """A change does not wait for the back-off of a failure before it."""
     queue.add("a", after=30)
     await passes(clock, 1)
@@ -168,7 +174,9 @@ async def test_a_delayed_key_waits_until_an_earlier_time_is_asked_for(queue: Wor
     assert taken(queue) == "a"
 
 
-async def test_only_keys_that_a_worker_could_take_are_its_depth(queue: WorkQueue[str], clock: Clock) -> None:
+async def test_only_keys_that_a_worker_could_take_are_its_depth(
+    queue: WorkQueue[str], clock: Clock
+) -> None:
     """A key that comes again tomorrow does not pile up."""
     queue.add("now")
     queue.add("tomorrow", after=86_400)
@@ -228,7 +236,19 @@ def highest(low: float, high: float) -> float:
 def test_the_wait_doubles_up_to_five_minutes() -> None:
     """1, 2, 4 … seconds, never more than five minutes."""
     backoff = Backoff(uniform=lowest)
-    assert [backoff.failed("a", ERROR) for _ in range(11)] == [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300]
+    assert [backoff.failed("a", ERROR) for _ in range(11)] == [
+        1,
+        2,
+        4,
+        8,
+        16,
+        32,
+        64,
+        128,
+        256,
+        300,
+        300,
+    ]
 
 
 def test_jitter_adds_up_to_a_second() -> None:

@@ -45,8 +45,20 @@ ROLLOUTS = {
     "spec": {
         "group": "argoproj.io",
         "scope": "Namespaced",
-        "names": {"plural": "rollouts", "singular": "rollout", "kind": "Rollout", "listKind": "RolloutList"},
-        "versions": [{"name": "v1alpha1", "served": True, "storage": True, "schema": {"openAPIV3Schema": OPEN}}],
+        "names": {
+            "plural": "rollouts",
+            "singular": "rollout",
+            "kind": "Rollout",
+            "listKind": "RolloutList",
+        },
+        "versions": [
+            {
+                "name": "v1alpha1",
+                "served": True,
+                "storage": True,
+                "schema": {"openAPIV3Schema": OPEN},
+            }
+        ],
     },
 }
 
@@ -79,12 +91,19 @@ class Installation(Cluster):
         for object in objects:
             stored = json.loads(self.kubectl("apply", "-f-", "-o=json", input=object))
             generation = stored["metadata"]["generation"]
-            self.until("in force", lambda it=object, wanted=generation: self.generations(it) == [wanted] * 2)
+            self.until(
+                "in force",
+                lambda it=object, wanted=generation: self.generations(it) == [wanted] * 2,
+            )
 
     def denied(self, namespace: str, object: Object) -> bool:
         """Whether the API server refuses to create an object; none is made."""
         plural = f"{object['kind'].lower()}s"
-        root = f"apis/{object['apiVersion']}" if "/" in object["apiVersion"] else f"api/{object['apiVersion']}"
+        root = (
+            f"apis/{object['apiVersion']}"
+            if "/" in object["apiVersion"]
+            else f"api/{object['apiVersion']}"
+        )
         path = f"/{root}/namespaces/{namespace}/{plural}?dryRun=All"
         code, answer = self.api.request("POST", path, object)
         assert code in (201, 403), answer
@@ -97,7 +116,9 @@ class Installation(Cluster):
         found: list[Object] = []
 
         def told() -> bool:
-            stored = json.loads(self.kubectl("get", object["kind"], metadata["name"], *where, "-o=json"))
+            stored = json.loads(
+                self.kubectl("get", object["kind"], metadata["name"], *where, "-o=json")
+            )
             status = stored.get("status", {})
             found[:] = status.get("conditions", [])
             return status.get("observedGeneration") == stored["metadata"]["generation"]
@@ -108,7 +129,9 @@ class Installation(Cluster):
 
     def rules(self) -> set[tuple[str, str, str]]:
         """Return what the validating webhook is registered for: group, resource and operation."""
-        configuration = json.loads(self.kubectl("get", "validatingwebhookconfiguration", "gatewright", "-o=json"))
+        configuration = json.loads(
+            self.kubectl("get", "validatingwebhookconfiguration", "gatewright", "-o=json")
+        )
         return {
             (group, resource, operation)
             for webhook in configuration.get("webhooks", [])
@@ -120,7 +143,9 @@ class Installation(Cluster):
 
     def review(self, webhook: Gatewright, body: Object) -> tuple[int, bytes]:
         """Send a review to one replica."""
-        configuration = json.loads(self.kubectl("get", "validatingwebhookconfiguration", "gatewright", "-o=json"))
+        configuration = json.loads(
+            self.kubectl("get", "validatingwebhookconfiguration", "gatewright", "-o=json")
+        )
         bundle = base64.b64decode(configuration["webhooks"][0]["clientConfig"]["caBundle"]).decode()
         return post(webhook, body, ssl.create_default_context(cadata=bundle))
 
@@ -128,8 +153,12 @@ class Installation(Cluster):
 def post(webhook: Gatewright, body: Object, trust: ssl.SSLContext) -> tuple[int, bytes]:
     """Send a review to a webhook; return status and body."""
     url = f"{webhook.url.replace('127.0.0.1', 'localhost')}/validate"
-    request = urllib.request.Request(url, json.dumps(body).encode(), {"Content-Type": "application/json"})
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=trust))
+    request = urllib.request.Request(
+        url, json.dumps(body).encode(), {"Content-Type": "application/json"}
+    )
+    opener = urllib.request.build_opener(
+        urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=trust)
+    )
     try:
         with opener.open(request, timeout=10) as answer:
             return answer.status, answer.read()
@@ -149,7 +178,10 @@ def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installat
     """The plain manifests, the processes with the rights of their ServiceAccounts, and a team's own policy and kind."""
     directory = tmp_path_factory.mktemp("installation")
     parts = ("etcd", "kube-apiserver", "kube-controller-manager")
-    with ControlPlane.start(directory / "controlplane", parts=parts) as plane, ExitStack() as ending:
+    with (
+        ControlPlane.start(directory / "controlplane", parts=parts) as plane,
+        ExitStack() as ending,
+    ):
         for manifests in ("crd/bases", "rbac", "manager"):
             plane.kubectl("apply", "-f", str(CONFIG / manifests))
         plane.kubectl("apply", "-f-", input=ROLLOUTS)
@@ -163,16 +195,23 @@ def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installat
         team = ("--policies-dir", str(directory / "team"), "--pod-kinds", ROLLOUT)
         pair = ("--tls-cert", str(directory / "tls.crt"), "--tls-key", str(directory / "tls.key"))
         one, two = (
-            Gatewright(plane, directory, "webhook", *pair, *team, kubeconfig=accounts["webhook"]) for _ in range(2)
+            Gatewright(plane, directory, "webhook", *pair, *team, kubeconfig=accounts["webhook"])
+            for _ in range(2)
         )
         at = ("--webhook-url", one.url.replace("127.0.0.1", "localhost"), "--namespace", HOME)
-        controller = Gatewright(plane, directory, "controller", *at, *team, kubeconfig=accounts["controller-manager"])
+        controller = Gatewright(
+            plane, directory, "controller", *at, *team, kubeconfig=accounts["controller-manager"]
+        )
         for process in (one, two, controller):
             ending.callback(process.close)
             ending.callback(process.kill)  # a webhook would wait for the API server to hang up
         controller.process.start()
-        plane.kubectl("wait", "--for=create", "secret/gatewright-webhook-tls", "-n", HOME, "--timeout=30s")
-        secret = json.loads(plane.kubectl("get", "secret", "gatewright-webhook-tls", "-n", HOME, "-o=json").stdout)
+        plane.kubectl(
+            "wait", "--for=create", "secret/gatewright-webhook-tls", "-n", HOME, "--timeout=30s"
+        )
+        secret = json.loads(
+            plane.kubectl("get", "secret", "gatewright-webhook-tls", "-n", HOME, "-o=json").stdout
+        )
         for name, value in secret["data"].items():
             (directory / name).write_bytes(base64.b64decode(value))
         for webhook in (one, two):
@@ -182,8 +221,12 @@ def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installat
         for process in (one, two, controller):
             assert process.tracebacks() == []
         ours = f"system:serviceaccount:{HOME}:gatewright-"
-        events = [event for event in plane.audit_events() if event["user"]["username"].startswith(ours)]
-        assert [event["requestURI"] for event in events if event["responseStatus"]["code"] == 403] == []
+        events = [
+            event for event in plane.audit_events() if event["user"]["username"].startswith(ours)
+        ]
+        assert [
+            event["requestURI"] for event in events if event["responseStatus"]["code"] == 403
+        ] == []
     shutil.rmtree(plane.directory / "etcd")
 
 

@@ -31,7 +31,10 @@ def test_a_rule_is_in_force_within_a_second_and_changed_without_a_restart(
 ) -> None:
     """Applied, an object denied by it, changed, in force; a bad version is refused and the good one stays."""
     pids = [webhook.process.pid for webhook in installation.webhooks]
-    policy, deployment = rule(namespace, "object.spec.replicas < 3"), manifests.deployment(replicas=3)
+    policy, deployment = (
+        rule(namespace, "object.spec.replicas < 3"),
+        manifests.deployment(replicas=3),
+    )
     installation.apply(policy)
     installation.until("registered", lambda: installation.denied(namespace, deployment))
     said = installation.refusal("create", "-n", namespace, "-f-", input=deployment)
@@ -44,9 +47,15 @@ def test_a_rule_is_in_force_within_a_second_and_changed_without_a_restart(
     checked = once("check", *files, "-n", namespace, "-o", "json")
     (result,) = json.loads(checked.stdout)["results"]
     assert [each["message"] for each in result["violations"]] == [message]
-    case = {"name": "denied", "namespace": namespace, "object": {"kind": "Deployment", "spec": {"replicas": 3}}}
+    case = {
+        "name": "denied",
+        "namespace": namespace,
+        "object": {"kind": "Deployment", "spec": {"replicas": 3}},
+    }
     case["expect"] = {"denied": [{"path": "spec.replicas", "message": message}]}
-    (tmp_path / "cases.yaml").write_text(yaml.safe_dump({"policies": "policy.yaml", "cases": [case]}))
+    (tmp_path / "cases.yaml").write_text(
+        yaml.safe_dump({"policies": "policy.yaml", "cases": [case]})
+    )
     assert once("test", str(tmp_path / "cases.yaml")).returncode == 0
 
     installation.kubectl("apply", "-f-", input=rule(namespace, "object.spec.replicas < 4"))

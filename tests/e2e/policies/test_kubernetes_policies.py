@@ -112,13 +112,17 @@ spec: {policyName: defaults}
 def plane(own_control_plane: Callable[..., ControlPlane]) -> ControlPlane:
     """A cluster with a ValidatingAdmissionPolicy of its own, and nothing of Gatewright's but the reports' CRDs."""
     started = own_control_plane(parts=("etcd", "kube-apiserver", "kube-controller-manager"))
-    started.kubectl("apply", "--server-side", "-f", str(ROOT / "config/crd/reports/openreports.io.yaml"))
+    started.kubectl(
+        "apply", "--server-side", "-f", str(ROOT / "config/crd/reports/openreports.io.yaml")
+    )
     started.create_namespace("shop")
     started.kubectl("label", "namespace", "shop", "tier=web")
     started.kubectl("annotate", "namespace", "shop", "owner=core")
     started.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
     for name, replicas in (("many", 3), ("few", 1)):
-        started.kubectl("create", "deployment", name, "-n", "shop", "--image=app:1", f"--replicas={replicas}")
+        started.kubectl(
+            "create", "deployment", name, "-n", "shop", "--image=app:1", f"--replicas={replicas}"
+        )
     started.kubectl("apply", "-f", "-", input=LIMITS)
     started.kubectl("apply", "-f", "-", input=POLICY)
     return started
@@ -127,7 +131,17 @@ def plane(own_control_plane: Callable[..., ControlPlane]) -> ControlPlane:
 @pytest.fixture
 def controller(plane: ControlPlane, tmp_path: Path) -> Iterator[Gatewright]:
     """A controller that audits at the start, and else only when policies change."""
-    options = ("--kinds", "none", "--audit", "--audit-interval", "1h", "--audit-qps", "200", "--namespace", "default")
+    options = (
+        "--kinds",
+        "none",
+        "--audit",
+        "--audit-interval",
+        "1h",
+        "--audit-qps",
+        "200",
+        "--namespace",
+        "default",
+    )
     with Gatewright(plane, tmp_path, "controller", *options, "--no-leader-elect") as running:
         yield running
 
@@ -136,15 +150,22 @@ def until(plane: ControlPlane, wanted: dict[str, list[str]]) -> None:
     """Wait until the reports are those: kubectl has no condition for it."""
     deadline = time.monotonic() + WITHIN
     while True:
-        items = json.loads(plane.kubectl("get", "reports.openreports.io", "-A", "-o", "json").stdout)["items"]
-        found = {each["scope"]["name"]: [result["message"] for result in each["results"]] for each in items}
+        items = json.loads(
+            plane.kubectl("get", "reports.openreports.io", "-A", "-o", "json").stdout
+        )["items"]
+        found = {
+            each["scope"]["name"]: [result["message"] for result in each["results"]]
+            for each in items
+        }
         if found == wanted:
             return
         assert time.monotonic() < deadline, found
         time.sleep(0.5)
 
 
-def test_the_audit_follows_the_policies_of_a_cluster(plane: ControlPlane, controller: Gatewright) -> None:
+def test_the_audit_follows_the_policies_of_a_cluster(
+    plane: ControlPlane, controller: Gatewright
+) -> None:
     """It reports what stands there, and again when a policy changes, and nothing once the binding is gone."""
     controller.start()
     until(plane, {"many": ["at most 2 replicas in core"]})
@@ -164,7 +185,9 @@ def check(plane: ControlPlane, *arguments: str) -> tuple[int, dict[str, Any]]:
 def violations(report: dict[str, Any]) -> dict[str, list[tuple[str, str, str]]]:
     """The violations of each object: policy, action and message."""
     return {
-        f"{each['kind']}/{each['name']}": [(v["policy"], v["action"], v["message"]) for v in each["violations"]]
+        f"{each['kind']}/{each['name']}": [
+            (v["policy"], v["action"], v["message"]) for v in each["violations"]
+        ]
         for each in report["results"]
         if each["violations"]
     }
@@ -174,13 +197,19 @@ def test_check_judges_by_the_policies_of_a_cluster(plane: ControlPlane, tmp_path
     """What stands there and manifests, with parameters from the cluster, also of kinds that only discovery knows."""
     plane.kubectl("apply", "-f", "-", input=GIZMOS)
     plane.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
-    gizmo = "apiVersion: example.test/v1beta3\nkind: Gizmo\nmetadata: {name: bad, namespace: shop}\n"
+    gizmo = (
+        "apiVersion: example.test/v1beta3\nkind: Gizmo\nmetadata: {name: bad, namespace: shop}\n"
+    )
     plane.kubectl("apply", "-f", "-", input=gizmo)
     plane.kubectl("apply", "-f", "-", input=NAMED)
     code, report = check(plane)
     many = ("replicas", "Audit", "at most 2 replicas in core")
     named = ("gizmo-names", "Warn", "a bad name")
-    assert (code, report["problems"], violations(report)) == (0, [], {"Deployment/many": [many], "Gizmo/bad": [named]})
+    assert (code, report["problems"], violations(report)) == (
+        0,
+        [],
+        {"Deployment/many": [many], "Gizmo/bad": [named]},
+    )
 
     manifest = plane.kubectl("get", "deployment", "few", "-n", "shop", "-o", "json").stdout
     deployment = json.loads(manifest)
@@ -197,21 +226,31 @@ def test_check_judges_by_the_policies_of_a_cluster(plane: ControlPlane, tmp_path
     assert (ended.returncode, "no policies in the cluster" in ended.stderr) == (3, True)
 
 
-def test_impact_compares_with_the_policies_of_a_cluster(plane: ControlPlane, tmp_path: Path) -> None:
+def test_impact_compares_with_the_policies_of_a_cluster(
+    plane: ControlPlane, tmp_path: Path
+) -> None:
     """A new version of a policy in a file is compared with the version in force."""
     ours = "apiVersion: gatewright.io/v1alpha1\nkind: ClusterAdmissionPolicy\nmetadata: {name: tags}\nspec: {policy: "
     (tmp_path / "old.yaml").write_text(f"{ours}image-tags, validationActions: [Warn]}}\n")
     (tmp_path / "new").mkdir()
     (tmp_path / "new/ours.yaml").write_text((tmp_path / "old.yaml").read_text())
-    (tmp_path / "new/replicas.yaml").write_text(POLICY.replace("[Audit]", "[Deny]") + f"---\n{LIMITS}")
+    (tmp_path / "new/replicas.yaml").write_text(
+        POLICY.replace("[Audit]", "[Deny]") + f"---\n{LIMITS}"
+    )
     files = (str(tmp_path / "old.yaml"), str(tmp_path / "new"))
     ended = once("impact", "--kubeconfig", str(plane.kubeconfig), "-o", "json", *files)
     report = json.loads(ended.stdout)
-    found = [(each["name"], each["verdict"]) for each in report["results"] if each["verdict"] != "unchanged"]
+    found = [
+        (each["name"], each["verdict"])
+        for each in report["results"]
+        if each["verdict"] != "unchanged"
+    ]
     assert (ended.returncode, report["problems"], found) == (1, [], [("many", "newly denied")])
 
 
-def test_check_changes_a_manifest_as_the_api_server_does(plane: ControlPlane, tmp_path: Path) -> None:
+def test_check_changes_a_manifest_as_the_api_server_does(
+    plane: ControlPlane, tmp_path: Path
+) -> None:
     """By a MutatingAdmissionPolicy in the cluster, whose second mutation sees the result of the first."""
     plane.kubectl("apply", "-f", "-", input=MUTATING)
     manifest = plane.kubectl("get", "deployment", "few", "-n", "shop", "-o", "json").stdout
@@ -247,8 +286,12 @@ def test_audit_annotations_reach_the_audit_log(plane: ControlPlane, tmp_path: Pa
         for attempt in itertools.count():
             mark = plane.audit_mark()
             plane.kubectl("create", "deployment", f"made-{attempt}", "-n", "shop", "--image=app:1")
-            (event,) = plane.audit_events(mark, verb="create", resource="deployments", namespace="shop")
-            found = {key: value for key, value in event["annotations"].items() if "gatewright.io/" in key}
+            (event,) = plane.audit_events(
+                mark, verb="create", resource="deployments", namespace="shop"
+            )
+            found = {
+                key: value for key, value in event["annotations"].items() if "gatewright.io/" in key
+            }
             if found == wanted:
                 break
             assert time.monotonic() < deadline, found

@@ -11,7 +11,17 @@ import yaml
 
 from tests.e2e import manifests
 from tests.e2e.conftest import CONFIG
-from tests.e2e.policies.conftest import API_VERSION, HOME, Installation, Object, exception, few, post, tenants, too_many
+from tests.e2e.policies.conftest import (
+    API_VERSION,
+    HOME,
+    Installation,
+    Object,
+    exception,
+    few,
+    post,
+    tenants,
+    too_many,
+)
 from tests.e2e.test_production import denial, forbidden
 from tests.gatewright.processes import Gatewright, once
 
@@ -32,7 +42,9 @@ REVIEW = {
 }
 
 
-def test_an_object_is_in_force_in_every_replica_within_a_second(installation: Installation, namespace: str) -> None:
+def test_an_object_is_in_force_in_every_replica_within_a_second(
+    installation: Installation, namespace: str
+) -> None:
     """Made, changed and deleted, without a restart; each replica judges by it."""
     pids = [webhook.process.pid for webhook in installation.webhooks]
     seconds = []
@@ -41,19 +53,30 @@ def test_an_object_is_in_force_in_every_replica_within_a_second(installation: In
         installation.kubectl("apply", "-f-", input=policy)
         started = time.monotonic()
         installation.until(
-            "in force", lambda policy=policy, wanted=maximum - 2: installation.generations(policy) == [wanted] * 2
+            "in force",
+            lambda policy=policy, wanted=maximum - 2: (
+                installation.generations(policy) == [wanted] * 2
+            ),
         )
         seconds.append(time.monotonic() - started)
     assert statistics.median(seconds) < 1
 
     review = REVIEW | {
-        "request": REVIEW["request"] | {"namespace": namespace, "object": manifests.deployment(replicas=8)}
+        "request": REVIEW["request"]
+        | {"namespace": namespace, "object": manifests.deployment(replicas=8)}
     }
     for webhook in installation.webhooks:
         status, body = installation.review(webhook, review)
-        assert (status, json.loads(body)["response"]["status"]["message"]) == (200, f"1 violation\n- {too_many(8, 7)}")
-    installation.until("registered", lambda: installation.denied(namespace, manifests.deployment(replicas=8)))
-    said = installation.refusal("create", "-n", namespace, "-f-", input=manifests.deployment(replicas=8))
+        assert (status, json.loads(body)["response"]["status"]["message"]) == (
+            200,
+            f"1 violation\n- {too_many(8, 7)}",
+        )
+    installation.until(
+        "registered", lambda: installation.denied(namespace, manifests.deployment(replicas=8))
+    )
+    said = installation.refusal(
+        "create", "-n", namespace, "-f-", input=manifests.deployment(replicas=8)
+    )
     assert said == forbidden(too_many(8, 7))
 
     installation.kubectl("delete", "clusteradmissionpolicy/few")
@@ -62,15 +85,25 @@ def test_an_object_is_in_force_in_every_replica_within_a_second(installation: In
     assert time.monotonic() - started < 5
     installation.kubectl("create", "-n", namespace, "-f-", input=manifests.deployment(replicas=8))
     for webhook in installation.webhooks:
-        assert json.loads(installation.review(webhook, review)[1])["response"] == {"uid": "u-1", "allowed": True}
+        assert json.loads(installation.review(webhook, review)[1])["response"] == {
+            "uid": "u-1",
+            "allowed": True,
+        }
     assert [webhook.process.pid for webhook in installation.webhooks] == pids
 
 
-def test_the_same_yaml_says_the_same_in_check(installation: Installation, namespace: str, tmp_path: Path) -> None:
+def test_the_same_yaml_says_the_same_in_check(
+    installation: Installation, namespace: str, tmp_path: Path
+) -> None:
     """Policies, a tenant's among them, and an exception: in the cluster, and in a file for `gatewright check`."""
     written = [
         few(namespace, 2),
-        few(namespace, name="images", policy="image-registries", params={"registries": ["registry.company.com"]}),
+        few(
+            namespace,
+            name="images",
+            policy="image-registries",
+            params={"registries": ["registry.company.com"]},
+        ),
         tenants(namespace),
         exception(names=["shop"], params={"maximum": 4}),
     ]
@@ -79,7 +112,9 @@ def test_the_same_yaml_says_the_same_in_check(installation: Installation, namesp
     installation.apply(*written[:3])
     installation.kubectl("apply", "-f-", input=written[3])
     bad = manifests.deployment(replicas=5, image="nginx:1.21")
-    installation.until("excepted", lambda: "cannot exceed 4" in _causes(installation, namespace, bad))
+    installation.until(
+        "excepted", lambda: "cannot exceed 4" in _causes(installation, namespace, bad)
+    )
     for manifest in (bad, bad | {"metadata": {"name": "other"}}, manifests.deployment(replicas=1)):
         file = tmp_path / "manifest.json"
         file.write_text(json.dumps(manifest))
@@ -118,7 +153,10 @@ WRONG = "Correct it; `gatewright explain` lists the policies."
             ['spec.params.maximum: "3": should be a valid integer'],
         ),
         (
-            few("shop", match={"any": [{"kinds": ["Deploymnt"]}, {"kinds": ["Deployment", "StatefulSt"]}]}),
+            few(
+                "shop",
+                match={"any": [{"kinds": ["Deploymnt"]}, {"kinds": ["Deployment", "StatefulSt"]}]},
+            ),
             [
                 'spec.match.any[0].kinds: replica-limits does not look at "Deploymnt"; did you mean "Deployment"?',
                 'spec.match.any[1].kinds: replica-limits does not look at "StatefulSt"; did you mean "StatefulSet"?',
@@ -130,10 +168,19 @@ WRONG = "Correct it; `gatewright explain` lists the policies."
         ),
         (
             exception("default", expires="0000-01-01T00:00:00Z"),
-            ['spec.expires: "0000-01-01T00:00:00Z": should be a valid datetime, year 0 is out of range'],
+            [
+                'spec.expires: "0000-01-01T00:00:00Z": should be a valid datetime, year 0 is out of range'
+            ],
         ),
     ],
-    ids=["a parameter", "a policy", "a type", "kinds", "a tenant's that changes objects", "an exception"],
+    ids=[
+        "a parameter",
+        "a policy",
+        "a type",
+        "kinds",
+        "a tenant's that changes objects",
+        "an exception",
+    ],
 )
 def test_a_wrong_object_is_denied_when_it_is_applied(
     installation: Installation, object: Object, faults: list[str]
@@ -141,7 +188,9 @@ def test_a_wrong_object_is_denied_when_it_is_applied(
     """With path, fault and what was probably meant, on creation and on update."""
     said = installation.refusal("apply", "-f-", input=object)
     kind = object["kind"]
-    lines = [f"policy-objects: {fault}; this {kind} would not be in force. {WRONG}" for fault in faults]
+    lines = [
+        f"policy-objects: {fault}; this {kind} would not be in force. {WRONG}" for fault in faults
+    ]
     assert said == forbidden(*lines)
 
 
@@ -166,7 +215,9 @@ def test_a_wrong_object_is_denied_when_it_is_applied(
     ],
     ids=["a date without a time", "a field", "an action"],
 )
-def test_what_the_schema_knows_the_api_server_says(installation: Installation, object: Object, said: str) -> None:
+def test_what_the_schema_knows_the_api_server_says(
+    installation: Installation, object: Object, said: str
+) -> None:
     """It names the field too, whether a webhook is there or not."""
     assert installation.refusal("apply", "-f-", input=object) == said
 
@@ -191,18 +242,27 @@ UNGUARDED = {
 }
 
 
-def test_a_bad_version_never_unloads_the_good_one(installation: Installation, namespace: str) -> None:
+def test_a_bad_version_never_unloads_the_good_one(
+    installation: Installation, namespace: str
+) -> None:
     """An invalid version is reported in the status and each replica's log; the valid one stays in force."""
     policy = few(namespace)
     installation.apply(policy, UNGUARDED)
-    installation.until("denied", lambda: installation.denied(namespace, manifests.deployment(replicas=4)))
+    installation.until(
+        "denied", lambda: installation.denied(namespace, manifests.deployment(replicas=4))
+    )
     assert installation.ready(policy) == ("True", "InForce", "")
     installation.kubectl("apply", "-f-", input=few(namespace, params={"maximun": 9}))
     fault = 'spec.params.maximun: unknown parameter; did you mean "maximum"?'
     assert installation.ready(policy) == ("False", "Invalid", fault)
-    message = f"ClusterAdmissionPolicy few cannot be used, its last good version stays in force: {fault}"
+    message = (
+        f"ClusterAdmissionPolicy few cannot be used, its last good version stays in force: {fault}"
+    )
     for webhook in installation.webhooks:
-        webhook.until("told", lambda webhook=webhook: message in [line["message"] for line in webhook.logged()])
+        webhook.until(
+            "told",
+            lambda webhook=webhook: message in [line["message"] for line in webhook.logged()],
+        )
     assert installation.generations(policy) == [1, 1]
     assert installation.denied(namespace, manifests.deployment(replicas=4))
     wide = installation.kubectl("get", "cap", "few", "-o=wide", "--no-headers").split(maxsplit=5)
@@ -214,31 +274,44 @@ def test_a_bad_version_never_unloads_the_good_one(installation: Installation, na
     assert not installation.denied(namespace, manifests.deployment(replicas=4))
 
 
-def test_a_bad_version_stored_while_nothing_is_registered(installation: Installation, namespace: str) -> None:
+def test_a_bad_version_stored_while_nothing_is_registered(
+    installation: Installation, namespace: str
+) -> None:
     """Once the webhook is registered again it judges by the last good version, in every replica."""
     policy = few(namespace)
     installation.apply(policy)
     installation.kubectl("delete", "validatingwebhookconfiguration/gatewright")
     wrong = few(namespace, params={"maximum": -1})
     installation.until(
-        "stored", lambda: installation.plane.kubectl("apply", "-f-", input=wrong, check=False).returncode == 0
+        "stored",
+        lambda: (
+            installation.plane.kubectl("apply", "-f-", input=wrong, check=False).returncode == 0
+        ),
     )
     fault = "spec.params.maximum: -1: should be greater than or equal to 0"
     assert installation.ready(policy) == ("False", "Invalid", fault)
     assert not installation.denied(namespace, manifests.deployment(replicas=4))
     installation.apply(few(namespace, name="services", policy="service-types", params={}))
     empty = next(
-        each for each in yaml.safe_load_all(MANAGER.read_text()) if each["kind"] == "ValidatingWebhookConfiguration"
+        each
+        for each in yaml.safe_load_all(MANAGER.read_text())
+        if each["kind"] == "ValidatingWebhookConfiguration"
     )
     installation.kubectl("apply", "-f-", input=empty)
-    installation.until("denied", lambda: installation.denied(namespace, manifests.deployment(replicas=4)))
+    installation.until(
+        "denied", lambda: installation.denied(namespace, manifests.deployment(replicas=4))
+    )
     assert installation.generations(policy) == [1, 1]
 
 
-def test_at_home_nobody_asks_the_webhook_and_the_status_says_what_is_wrong(installation: Installation) -> None:
+def test_at_home_nobody_asks_the_webhook_and_the_status_says_what_is_wrong(
+    installation: Installation,
+) -> None:
     """The namespace of Gatewright is never sent to it; there too a bad version does not unload the good one."""
     installation.apply(tenants(HOME))
-    installation.kubectl("apply", "-f-", input=tenants(HOME) | {"spec": {"policy": "replica-limit"}})
+    installation.kubectl(
+        "apply", "-f-", input=tenants(HOME) | {"spec": {"policy": "replica-limit"}}
+    )
     fault = 'spec.policy: no policy "replica-limit"; did you mean "replica-limits"?'
     assert installation.ready(tenants(HOME)) == ("False", "Invalid", fault)
     assert installation.generations(tenants(HOME)) == [1, 1]
@@ -246,7 +319,9 @@ def test_at_home_nobody_asks_the_webhook_and_the_status_says_what_is_wrong(insta
     installation.until("gone", lambda: installation.generations(tenants(HOME)) == [None, None])
 
 
-def test_policies_that_conflict_are_told_and_hold_nothing_up(installation: Installation, namespace: str) -> None:
+def test_policies_that_conflict_are_told_and_hold_nothing_up(
+    installation: Installation, namespace: str
+) -> None:
     """The second is not in force and says so in its status until the first goes; others come into force meanwhile."""
     one, two = (
         few(namespace, name=name, policy="resource-defaults", params={"limits": {"cpu": cpu}})
@@ -256,7 +331,9 @@ def test_policies_that_conflict_are_told_and_hold_nothing_up(installation: Insta
     installation.kubectl("apply", "-f-", input=two)
     installation.apply(few(namespace))
     installation.until("told", lambda: installation.ready(two)[1] == "Conflict")
-    assert installation.ready(two)[2].startswith("one and two set WebApp /spec/resources/limits/cpu to different")
+    assert installation.ready(two)[2].startswith(
+        "one and two set WebApp /spec/resources/limits/cpu to different"
+    )
     assert installation.ready(one) == ("True", "InForce", "")
     assert installation.generations(two) == [None, None]
     installation.kubectl("delete", "cap/one")
@@ -285,7 +362,9 @@ def test_nothing_is_judged_before_the_objects_have_been_read(tmp_path: Path) -> 
         webhook.kill()
 
 
-def test_an_object_that_does_not_change_is_not_written(installation: Installation, namespace: str) -> None:
+def test_an_object_that_does_not_change_is_not_written(
+    installation: Installation, namespace: str
+) -> None:
     """A restarted controller finds every status up to date and writes none."""
     installation.apply(few(namespace), tenants(namespace))
     installation.kubectl("apply", "-f-", input=exception())
@@ -296,10 +375,18 @@ def test_an_object_that_does_not_change_is_not_written(installation: Installatio
     installation.controller.start()
 
     def looked_at() -> bool:
-        done = [line for line in installation.controller.logged() if line["message"] == "Reconciliation completed"]
+        done = [
+            line
+            for line in installation.controller.logged()
+            if line["message"] == "Reconciliation completed"
+        ]
         return any(line.get("policyexception.namespace") == HOME for line in done)
 
     installation.until("looked at again", looked_at)
     user = f"system:serviceaccount:{HOME}:gatewright-controller-manager"
-    written = installation.plane.audit_events(mark, user=user, verb=("create", "update", "patch", "delete"))
-    assert [event["requestURI"] for event in written if "gatewright.io" in event["requestURI"]] == []
+    written = installation.plane.audit_events(
+        mark, user=user, verb=("create", "update", "patch", "delete")
+    )
+    assert [
+        event["requestURI"] for event in written if "gatewright.io" in event["requestURI"]
+    ] == []

@@ -34,11 +34,15 @@ def big(installation: Installation, namespace: str) -> str:
     deployment["metadata"]["finalizers"] = ["example.com/hold"]
     installation.kubectl("create", "-n", namespace, "-f-", input=deployment)
     installation.apply(few(namespace))
-    installation.until("denied", lambda: installation.denied(namespace, manifests.deployment(replicas=4)))
+    installation.until(
+        "denied", lambda: installation.denied(namespace, manifests.deployment(replicas=4))
+    )
     return namespace
 
 
-def test_an_update_that_makes_nothing_worse_is_allowed(installation: Installation, big: str) -> None:
+def test_an_update_that_makes_nothing_worse_is_allowed(
+    installation: Installation, big: str
+) -> None:
     """Another image, fewer replicas that are still too many: with a warning; more of them: denied."""
     image = ("set", "image", "deployment/big", "app=registry.company.com/shop:1.5", "-n", big)
     assert said(installation, *image) == (0, warned(f"{too_many(20, 3)} {SO_BEFORE}"))
@@ -55,7 +59,10 @@ def test_an_update_that_makes_nothing_worse_is_allowed(installation: Installatio
         1,
         f"Error from server (Forbidden): {denial(too_many(16, 3))}",
     )
-    assert said(installation, *scale, "--replicas=10") == (0, warned(f"{too_many(10, 3)} {SO_BEFORE}"))
+    assert said(installation, *scale, "--replicas=10") == (
+        0,
+        warned(f"{too_many(10, 3)} {SO_BEFORE}"),
+    )
     assert patched(3) == (0, "")
     assert patched(4) == (1, f"Error from server (Forbidden): {denial(too_many(4, 3))}")
 
@@ -66,7 +73,10 @@ def test_what_violates_can_be_deleted(installation: Installation, big: str) -> N
     assert said(installation, "delete", "deployment/big", "-n", big, "--wait=false") == (0, "")
     assert "deletionTimestamp" in installation.get("deployment/big", big)["metadata"]
     patch = '--patch={"metadata":{"finalizers":null}}'
-    assert said(installation, "patch", "deployment/big", "-n", big, "--type=merge", patch) == (0, "")
+    assert said(installation, "patch", "deployment/big", "-n", big, "--type=merge", patch) == (
+        0,
+        "",
+    )
     installation.wait("deployment/big", "delete", big)
 
 
@@ -75,26 +85,41 @@ def test_a_policy_may_insist(installation: Installation, big: str) -> None:
     installation.apply(few(big, allowExistingViolations=False))
     image = ("set", "image", "deployment/big", "app=registry.company.com/shop:1.5", "-n", big)
     code, told = said(installation, *image)
-    assert (code, told) == (1, f"error: failed to patch image update to pod template: {denial(too_many(20, 3))}")
+    assert (code, told) == (
+        1,
+        f"error: failed to patch image update to pod template: {denial(too_many(20, 3))}",
+    )
     patch = '--patch={"spec":{"replicas":3}}'
-    assert said(installation, "patch", "deployment/big", "-n", big, "--type=merge", patch) == (0, "")
+    assert said(installation, "patch", "deployment/big", "-n", big, "--type=merge", patch) == (
+        0,
+        "",
+    )
 
 
-def test_a_mirror_changes_pods_and_no_replica_set(installation: Installation, namespace: str) -> None:
+def test_a_mirror_changes_pods_and_no_replica_set(
+    installation: Installation, namespace: str
+) -> None:
     """A Deployment from before the policy rolls out once: its controller recognizes the new ReplicaSet."""
     shop = ("deployment/shop", "-n", namespace)
-    deployment, mirrored = manifests.deployment(replicas=1, image="nginx:1.21"), "mirror.example/library/nginx:1.21"
+    deployment, mirrored = (
+        manifests.deployment(replicas=1, image="nginx:1.21"),
+        "mirror.example/library/nginx:1.21",
+    )
     installation.kubectl("create", "-n", namespace, "-f-", input=deployment)
     mirrors = {"mirrors": {"docker.io": "mirror.example"}}
     installation.apply(few(namespace, name="mirror", policy="registry-rewrite", params=mirrors))
 
     def images(of: str) -> set[str]:
-        path = "{.items[*].spec.containers[*].image}{.items[*].spec.template.spec.containers[*].image}"
+        path = (
+            "{.items[*].spec.containers[*].image}{.items[*].spec.template.spec.containers[*].image}"
+        )
         return set(installation.kubectl("get", of, "-n", namespace, f"-o=jsonpath={path}").split())
 
     def is_mirrored() -> bool:
         path = f"/apis/apps/v1/namespaces/{namespace}/deployments?dryRun=All"
-        return mirrored in str(installation.api.request("POST", path, deployment | {"metadata": {"name": "other"}}))
+        return mirrored in str(
+            installation.api.request("POST", path, deployment | {"metadata": {"name": "other"}})
+        )
 
     installation.until("registered", is_mirrored)
     change = {"spec": {"template": {"metadata": {"annotations": {"look": "again"}}}}}
@@ -108,17 +133,27 @@ def test_a_mirror_changes_pods_and_no_replica_set(installation: Installation, na
 
 def annotated(installation: Installation, mark: int, namespace: str) -> list[dict[str, str]]:
     """Return our annotations in the audit log of each creation of a Deployment, in order."""
-    events = installation.plane.audit_events(mark, verb="create", resource="deployments", namespace=namespace)
+    events = installation.plane.audit_events(
+        mark, verb="create", resource="deployments", namespace=namespace
+    )
     return [
-        {key.partition("/")[2]: value for key, value in event.get("annotations", {}).items() if "gatewright.io/" in key}
+        {
+            key.partition("/")[2]: value
+            for key, value in event.get("annotations", {}).items()
+            if "gatewright.io/" in key
+        }
         for event in events
     ]
 
 
 @pytest.mark.parametrize(
-    "actions", [["Deny"], ["Warn"], ["Audit"], ["Warn", "Audit"], ["Deny", "Warn", "Audit"]], ids="+".join
+    "actions",
+    [["Deny"], ["Warn"], ["Audit"], ["Warn", "Audit"], ["Deny", "Warn", "Audit"]],
+    ids="+".join,
 )
-def test_actions_in_any_combination(installation: Installation, namespace: str, actions: list[str]) -> None:
+def test_actions_in_any_combination(
+    installation: Installation, namespace: str, actions: list[str]
+) -> None:
     """Deny refuses, Warn tells, Audit writes; each action that found something is in the audit log under its name."""
     mark = installation.plane.audit_mark()
     installation.apply(few(namespace, validationActions=actions))
@@ -131,18 +166,24 @@ def test_actions_in_any_combination(installation: Installation, namespace: str, 
 
     installation.until("judged", judged)
     mark = installation.plane.audit_mark()
-    code, told = said(installation, "create", "-n", namespace, "-f-", input=manifests.deployment(replicas=4))
+    code, told = said(
+        installation, "create", "-n", namespace, "-f-", input=manifests.deployment(replicas=4)
+    )
     assert code == ("Deny" in actions)
     warning = warned(line) if "Warn" in actions else ""
     assert told == warning + (forbidden(line) if "Deny" in actions else "")
-    assert annotated(installation, mark, namespace) == [{action.lower(): line for action in actions}]
+    assert annotated(installation, mark, namespace) == [
+        {action.lower(): line for action in actions}
+    ]
 
 
 def test_what_was_tolerated_is_in_the_audit_log(installation: Installation, big: str) -> None:
     """An update admitted with a violation is reported."""
     mark = installation.plane.audit_mark()
     installation.kubectl("label", "deployment/big", "-n", big, "a=b")
-    (event,) = installation.plane.audit_events(mark, verb="patch", resource="deployments", namespace=big)
+    (event,) = installation.plane.audit_events(
+        mark, verb="patch", resource="deployments", namespace=big
+    )
     ours = {key: value for key, value in event["annotations"].items() if "gatewright.io/" in key}
     assert ours == {"validate.gatewright.io/tolerated": too_many(20, 3)}
 
@@ -156,11 +197,27 @@ def test_what_was_tolerated_is_in_the_audit_log(installation: Installation, big:
         ({"subresources": [""]}, {"create", "patch"}),
         ({"names": ["sh?p"]}, {"create", "patch", "scale"}),
         ({"names": ["other-*"]}, set()),
-        ({"objectSelector": {"matchLabels": {"tier": "web"}}}, {"create", "patch", "scale"}),  # by the parent's labels
+        (
+            {"objectSelector": {"matchLabels": {"tier": "web"}}},
+            {"create", "patch", "scale"},
+        ),  # by the parent's labels
         ({"kinds": ["StatefulSet"]}, set()),
-        ({"kinds": ["Deployment"], "operations": ["UPDATE"], "subresources": ["", "scale"]}, {"patch", "scale"}),
+        (
+            {"kinds": ["Deployment"], "operations": ["UPDATE"], "subresources": ["", "scale"]},
+            {"patch", "scale"},
+        ),
     ],
-    ids=["updates", "creations", "scale", "the object", "a name", "another name", "labels", "another kind", "several"],
+    ids=[
+        "updates",
+        "creations",
+        "scale",
+        "the object",
+        "a name",
+        "another name",
+        "labels",
+        "another kind",
+        "several",
+    ],
 )
 def test_a_clause_is_as_wide_as_it_says(
     installation: Installation, namespace: str, clause: Object, judged: set[str]
@@ -169,7 +226,9 @@ def test_a_clause_is_as_wide_as_it_says(
     policy = few(namespace, match={"any": [clause | {"namespaces": [namespace]}]})
     guard = few(namespace, 100, name="guard")  # sees to it that all three are sent to the webhook
     installation.apply(policy, guard)
-    installation.until("registered", lambda: installation.denied(namespace, manifests.deployment(replicas=101)))
+    installation.until(
+        "registered", lambda: installation.denied(namespace, manifests.deployment(replicas=101))
+    )
     labels = {"labels": {"tier": "web"}}
     shop = manifests.deployment(replicas=3)
     shop["metadata"] |= labels
@@ -197,9 +256,17 @@ def test_a_clause_is_as_wide_as_it_says(
 
 def test_whose_requests_are_left_alone(installation: Installation, namespace: str) -> None:
     """Users, groups and ServiceAccounts by globs; everybody else is denied."""
-    exclude = {"users": ["bob*"], "groups": ["break-glass"], "serviceAccounts": ["kube-*/*", f"{namespace}/robot"]}
-    installation.apply(few(namespace, match={"any": [{"namespaces": [namespace]}], "exclude": exclude}))
-    installation.until("denied", lambda: installation.denied(namespace, manifests.deployment(replicas=4)))
+    exclude = {
+        "users": ["bob*"],
+        "groups": ["break-glass"],
+        "serviceAccounts": ["kube-*/*", f"{namespace}/robot"],
+    }
+    installation.apply(
+        few(namespace, match={"any": [{"namespaces": [namespace]}], "exclude": exclude})
+    )
+    installation.until(
+        "denied", lambda: installation.denied(namespace, manifests.deployment(replicas=4))
+    )
 
     def code(user: str, *groups: str) -> int:
         who = [f"--as={user}", *(f"--as-group={group}" for group in ("system:masters", *groups))]
@@ -236,7 +303,11 @@ def makers(*plurals: str) -> set[tuple[str, str, str]]:
         for target in planner.targets
     ]
     return {
-        (target.kind.group, "/".join(filter(None, (target.kind.plural, target.subresource))), operation)
+        (
+            target.kind.group,
+            "/".join(filter(None, (target.kind.plural, target.subresource))),
+            operation,
+        )
         for target in targets
         for operation in target.operations
     }
@@ -245,7 +316,9 @@ def makers(*plurals: str) -> set[tuple[str, str, str]]:
 def test_the_registration_follows_the_policies(installation: Installation, namespace: str) -> None:
     """It asks for what the objects in force look at, and for what that is made of; wider, and narrower again."""
     ours = {"gatewright.io"} | {planner.kind.group for planner in planners_of(Settings(), HOME)}
-    installation.until("nothing but our own", lambda: {group for group, *_ in installation.rules()} == ours)
+    installation.until(
+        "nothing but our own", lambda: {group for group, *_ in installation.rules()} == ours
+    )
     before = installation.rules()
     assert {operation for *_, operation in before} == {"CREATE", "UPDATE"}
     service_types = few(namespace, name="services", policy="service-types", params={})
@@ -293,7 +366,9 @@ def test_a_custom_kind_with_pods_is_judged(installation: Installation, namespace
     )
 
 
-def test_a_teams_own_policy_is_put_in_force_like_ours(installation: Installation, namespace: str) -> None:
+def test_a_teams_own_policy_is_put_in_force_like_ours(
+    installation: Installation, namespace: str
+) -> None:
     """A module from --policies-dir: named by an object of the cluster, and by a tenant's."""
     tenants = {
         "apiVersion": API_VERSION,
@@ -309,6 +384,7 @@ def test_a_teams_own_policy_is_put_in_force_like_ours(installation: Installation
         assert told == forbidden(f"labels: {line}", f"{namespace}/teams: {line}")
     installation.kubectl("create", "-n", namespace, "-f-", input=rollout(labels={"team": "shop"}))
     wrong = few(namespace, policy="team-label", params={})
-    assert 'spec.policy: no policy "team-label"; did you mean "team-labels"?' in installation.refusal(
-        "apply", "-f-", input=wrong
+    assert (
+        'spec.policy: no policy "team-label"; did you mean "team-labels"?'
+        in installation.refusal("apply", "-f-", input=wrong)
     )

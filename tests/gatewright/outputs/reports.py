@@ -22,7 +22,13 @@ IMAGE = Reported(
     severity="high",
     category="images",
 )
-PROBE = Reported(policy="probes", message="readinessProbe missing\x07.", level="note", action="Audit", severity="low")
+PROBE = Reported(
+    policy="probes",
+    message="readinessProbe missing\x07.",
+    level="note",
+    action="Audit",
+    severity="low",
+)
 SHOP = Result(
     kind="Deployment",
     namespace="production",
@@ -40,7 +46,13 @@ WEB = Result(
     operations=({"op": "add", "path": "/spec/a", "value": {"b": 1}},),
 )
 LIVE = Result(kind="Pod", namespace="lab", name="job-1", verdict="audited", violations=(PROBE,))
-SETTINGS = Result(kind="ConfigMap", namespace="lab", name="settings", verdict="unmatched", place=Place("c.yaml", 1, 1))
+SETTINGS = Result(
+    kind="ConfigMap",
+    namespace="lab",
+    name="settings",
+    verdict="unmatched",
+    place=Place("c.yaml", 1, 1),
+)
 REPORT = Report(
     "check",
     (SHOP, WEB, LIVE, SETTINGS),
@@ -50,7 +62,9 @@ REPORT = Report(
         "replica-limits": PolicyInfo(
             "replica-limits", "Few replicas.", "Few replicas.\n\nWhy: nodes.", "medium", "capacity"
         ),
-        "image-registries": PolicyInfo("image-registries", "Known <images>.", "Known <images>.", "high", "images"),
+        "image-registries": PolicyInfo(
+            "image-registries", "Known <images>.", "Known <images>.", "high", "images"
+        ),
     },
     (Ending(("replica-limits",), "2026-12-01T00:00:00Z", "sale <now>", Place("p.yaml", 7, 1)),),
 )

@@ -7,7 +7,18 @@ import pytest
 from jsonschema import Draft4Validator, Draft202012Validator
 from lxml import etree
 
-from gatewright.outputs import Place, Problem, Report, Reported, Result, github, junit, markdown, sarif, table
+from gatewright.outputs import (
+    Place,
+    Problem,
+    Report,
+    Reported,
+    Result,
+    github,
+    junit,
+    markdown,
+    sarif,
+    table,
+)
 from gatewright.outputs import json as json_output
 from gatewright.outputs.results import worst_first
 from tests.gatewright.outputs.reports import EMPTY, LIVE, REPLICAS, REPORT, SHOP, large
@@ -19,7 +30,10 @@ JUNIT = etree.XMLSchema(etree.parse(HERE / "junit.xsd"))
 
 def errors(validator, text):
     """Return the schema violations of a JSON text."""
-    return [f"{list(each.absolute_path)}: {each.message}" for each in validator.iter_errors(json.loads(text))]
+    return [
+        f"{list(each.absolute_path)}: {each.message}"
+        for each in validator.iter_errors(json.loads(text))
+    ]
 
 
 @pytest.mark.parametrize(
@@ -71,7 +85,9 @@ def test_a_table_on_a_terminal_breaks_no_words():
 
 def test_only_verdicts_are_coloured():
     """Other text has no colour."""
-    assert table.render(Report("check", (SHOP,)), colours=True).startswith("\x1b[31mdenied\x1b[0m  Deployment")
+    assert table.render(Report("check", (SHOP,)), colours=True).startswith(
+        "\x1b[31mdenied\x1b[0m  Deployment"
+    )
 
 
 @pytest.mark.parametrize("report", [REPORT, EMPTY], ids=["all", "nothing"])
@@ -98,29 +114,55 @@ def test_sarif_has_rules_places_and_severities():
     """Paths are relative and percent-encoded, lines and columns exact, severities GitHub's; each rule has help."""
     run = run_of(REPORT)
     first, second, live = run["results"]
-    assert [each["id"] for each in run["tool"]["driver"]["rules"]] == ["replica-limits", "image-registries", "probes"]
+    assert [each["id"] for each in run["tool"]["driver"]["rules"]] == [
+        "replica-limits",
+        "image-registries",
+        "probes",
+    ]
     assert run["tool"]["driver"]["rules"][0]["help"] == {"text": "Few replicas.\n\nWhy: nodes."}
     assert run["tool"]["driver"]["rules"][1]["properties"]["security-severity"] == "8.0"
-    assert (first["ruleId"], first["level"], first["message"]["text"]) == ("replica-limits", "error", REPLICAS.message)
+    assert (first["ruleId"], first["level"], first["message"]["text"]) == (
+        "replica-limits",
+        "error",
+        REPLICAS.message,
+    )
     assert first["locations"][0]["physicalLocation"] == {
         "artifactLocation": {"uri": "app/shop%2C%201.yaml"},
         "region": {"startLine": 8, "startColumn": 3},
     }
     assert second["level"] == "warning"
-    assert live["locations"][0]["physicalLocation"]["artifactLocation"] == {"uri": "cluster/Pod%20lab/job-1"}
+    assert live["locations"][0]["physicalLocation"]["artifactLocation"] == {
+        "uri": "cluster/Pod%20lab/job-1"
+    }
     (notification,) = run["invocations"][0]["toolExecutionNotifications"]
-    assert (notification["message"]["text"], run["invocations"][0]["executionSuccessful"]) == ("not YAML: a tab", False)
+    assert (notification["message"]["text"], run["invocations"][0]["executionSuccessful"]) == (
+        "not YAML: a tab",
+        False,
+    )
 
 
 def test_fingerprints_do_not_change_when_lines_move():
     """They depend on policy, object and field; a second violation of the same field has another one."""
-    moved = Reported(policy="replica-limits", message="else", path="spec.replicas", place=Place("other.yaml", 99, 1))
+    moved = Reported(
+        policy="replica-limits",
+        message="else",
+        path="spec.replicas",
+        place=Place("other.yaml", 99, 1),
+    )
     results = (
         SHOP,
-        Result(kind="Deployment", namespace="production", name="shop", verdict="denied", violations=(moved, moved)),
+        Result(
+            kind="Deployment",
+            namespace="production",
+            name="shop",
+            verdict="denied",
+            violations=(moved, moved),
+        ),
     )
     one = [each["partialFingerprints"] for each in run_of(Report("check", results[:1]))["results"]]
-    other = [each["partialFingerprints"] for each in run_of(Report("check", results[1:]))["results"]]
+    other = [
+        each["partialFingerprints"] for each in run_of(Report("check", results[1:]))["results"]
+    ]
     assert one[0] == other[0]
     assert other[0] != other[1]
 
@@ -142,9 +184,15 @@ def test_junit_output_matches_its_schema(report):
 def test_junit_counts_failures_errors_and_skips():
     """Each file is a suite and each object a case; violations that do not fail are in its output."""
     root = etree.fromstring(junit.render(REPORT).encode())
-    assert dict(root.attrib) == {"name": "gatewright check", "tests": "5", "failures": "1", "errors": "1"}
+    assert dict(root.attrib) == {
+        "name": "gatewright check",
+        "tests": "5",
+        "failures": "1",
+        "errors": "1",
+    }
     cases = [
-        (case.get("classname"), case.get("name"), [each.tag for each in case]) for case in root.iterfind(".//testcase")
+        (case.get("classname"), case.get("name"), [each.tag for each in case])
+        for case in root.iterfind(".//testcase")
     ]
     assert cases == [
         ("cluster", "Pod lab/job-1", ["system-out"]),

@@ -64,7 +64,9 @@ def test_the_page_has_the_whole_report():
 
 def test_objects_cannot_inject_markup():
     """The contents of a manifest are shown as text."""
-    evil = replace(REPLICAS, found="<script>alert(1)</script>", policy='"><img src=x onerror=alert(1)>')
+    evil = replace(
+        REPLICAS, found="<script>alert(1)</script>", policy='"><img src=x onerror=alert(1)>'
+    )
     page = html.render(replace(EMPTY, results=(replace(REPORT.results[0], violations=(evil,)),)))
     assert page.count("<script>") == 1
     assert "<img" not in page
@@ -107,17 +109,29 @@ def test_the_page_works_in_a_browser(tmp_path, width, height):
     (tmp_path / "report.html").write_text(html.render(replace(large(1_000), policies=pages)))
     with chromium.window(width, height, tmp_path / "profile") as page:
         page.open(tmp_path / "report.html")
-        assert page.run("return [innerWidth, document.documentElement.scrollWidth]") == [width, width]
+        assert page.run("return [innerWidth, document.documentElement.scrollWidth]") == [
+            width,
+            width,
+        ]
         assert (page.run(SHOWN), page.run(GROUPS)) == (1_000, ["replica-limits 1000"])
         page.run(changed("n", "team-3"))
-        assert (page.run(SHOWN), page.run("return document.getElementById('count').value")) == (100, "100 shown")
+        assert (page.run(SHOWN), page.run("return document.getElementById('count').value")) == (
+            100,
+            "100 shown",
+        )
         page.run("document.querySelector('button[data-n=team-7]').click()")
-        assert (page.run(SHOWN), page.run("return document.getElementById('n').value")) == (100, "team-7")
+        assert (page.run(SHOWN), page.run("return document.getElementById('n').value")) == (
+            100,
+            "team-7",
+        )
         page.run(changed("n", "*"))
         page.run(changed("g", "n"))
         assert page.run(GROUPS) == [f"team-{number} 100" for number in range(10)]
         page.run("document.getElementById('q').value = 'SHOP-99 spec.replicas'; show()")
-        assert (page.run(SHOWN), page.run(GROUPS)) == (11, [*(f"team-{n} 1" for n in range(9)), "team-9 2"])
+        assert (page.run(SHOWN), page.run(GROUPS)) == (
+            11,
+            [*(f"team-{n} 1" for n in range(9)), "team-9 2"],
+        )
         assert page.log() == []
 
 

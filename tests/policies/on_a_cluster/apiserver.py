@@ -27,7 +27,9 @@ from webhook.policy_sets.policy_set import load
 
 AT_ONCE = 16
 SECONDS = 30  # for one request on a busy machine
-OURS = re.compile(r'admission webhook "(validate|mutate)(?:-[0-9]+)?\.gatewright\.io" denied the request: ')
+OURS = re.compile(
+    r'admission webhook "(validate|mutate)(?:-[0-9]+)?\.gatewright\.io" denied the request: '
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +63,21 @@ class ApiServer:
     session: aiohttp.ClientSession
     url: str
 
-    async def __call__(self, ask: Ask, user: str = SETUP_USER, groups: Sequence[str] = (), *, dry_run: bool) -> Said:
+    async def __call__(
+        self, ask: Ask, user: str = SETUP_USER, groups: Sequence[str] = (), *, dry_run: bool
+    ) -> Said:
         """Send one request."""
-        headers = [("Content-Type", "application/merge-patch+json" if ask.method == "PATCH" else "application/json")]
+        headers = [
+            (
+                "Content-Type",
+                "application/merge-patch+json" if ask.method == "PATCH" else "application/json",
+            )
+        ]
         if user != SETUP_USER:
-            headers += [("Impersonate-User", user), *(("Impersonate-Group", group) for group in groups)]
+            headers += [
+                ("Impersonate-User", user),
+                *(("Impersonate-Group", group) for group in groups),
+            ]
         query = [
             *ask.query,
             *([("dryRun", "All")] if dry_run else []),
@@ -80,7 +92,11 @@ class ApiServer:
         ) as response:
             text = await response.text()
             warnings = tuple(_unquoted(each) for each in response.headers.getall("Warning", ()))
-            body = json.loads(text) if response.content_type == "application/json" else {"message": text}
+            body = (
+                json.loads(text)
+                if response.content_type == "application/json"
+                else {"message": text}
+            )
             return Said(response.status, body, warnings)
 
     async def make(self, ask: Ask) -> None:
@@ -97,7 +113,9 @@ def _unquoted(warning: str) -> str:
 @asynccontextmanager
 async def api_server(plane: ControlPlane) -> AsyncIterator[ApiServer]:
     """Yield the API server, with this many concurrent requests."""
-    connector = aiohttp.TCPConnector(limit=AT_ONCE, ssl=ssl.create_default_context(cafile=plane.ca_file))
+    connector = aiohttp.TCPConnector(
+        limit=AT_ONCE, ssl=ssl.create_default_context(cafile=plane.ca_file)
+    )
     async with aiohttp.ClientSession(
         connector=connector,
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=SECONDS, sock_read=SECONDS),
@@ -129,12 +147,19 @@ async def webhook(
     file = directory / "policies.yaml"
     file.write_text(yaml.safe_dump_all([*policies, *CANARIES], sort_keys=False))
     pair = ("--tls-cert", str(directory / "tls.crt"), "--tls-key", str(directory / "tls.key"))
-    unmade = ("--kinds", "Widget")  # cases are about objects without children; none is about a Widget
-    with Gatewright(plane, directory, "webhook", "--policies", str(file), *unmade, *pair) as process:
+    unmade = (
+        "--kinds",
+        "Widget",
+    )  # cases are about objects without children; none is about a Widget
+    with Gatewright(
+        plane, directory, "webhook", "--policies", str(file), *unmade, *pair
+    ) as process:
         await asyncio.to_thread(process.start)
         await api.make(creation(CANARY))
         engine = Engine(load(read_documents(file), catalogue()))
-        for configuration in registration("gatewright", engine, Address(process.url, authority.pem), ()):
+        for configuration in registration(
+            "gatewright", engine, Address(process.url, authority.pem), ()
+        ):
             for each in configuration["webhooks"]:
                 each["timeoutSeconds"] = SECONDS
             await api.make(creation(configuration))

@@ -12,10 +12,18 @@ def beforehand(trial: Trial, id: str, where: str) -> Iterator[Ask]:
     """Yield what makes it, in order."""
     if where == id:
         labels = trial.looked_up[NAMESPACE_LABELS].items()
-        yield creation(_namespace(id, {key: value for key, value in labels if key != "kubernetes.io/metadata.name"}))
+        yield creation(
+            _namespace(
+                id, {key: value for key, value in labels if key != "kubernetes.io/metadata.name"}
+            )
+        )
     for account in sorted(_accounts(trial)):
-        mounts = {} if trial.admission.old_object is None else {"automountServiceAccountToken": False}
-        yield creation(smallest("ServiceAccount", account, where) | mounts)  # a patch would take away what was mounted
+        mounts = (
+            {} if trial.admission.old_object is None else {"automountServiceAccountToken": False}
+        )
+        yield creation(
+            smallest("ServiceAccount", account, where) | mounts
+        )  # a patch would take away what was mounted
     yield from _before_this(trial, where)
     for name, objects in trial.looked_up.items():
         if name in LOOKED_UP:
@@ -25,8 +33,14 @@ def beforehand(trial: Trial, id: str, where: str) -> Iterator[Ask]:
 def _accounts(trial: Trial) -> set[str]:
     """Return the ServiceAccounts without which the API server makes no such Pod."""
     objects = (trial.admission.object, trial.admission.old_object)
-    pods = [each["spec"] for each in objects if each and each["kind"] == "Pod" and isinstance(each["spec"], dict)]
-    names = [pod.get("serviceAccountName") or pod.get("serviceAccount") or "default" for pod in pods]
+    pods = [
+        each["spec"]
+        for each in objects
+        if each and each["kind"] == "Pod" and isinstance(each["spec"], dict)
+    ]
+    names = [
+        pod.get("serviceAccountName") or pod.get("serviceAccount") or "default" for pod in pods
+    ]
     return {name for name in names if isinstance(name, str)}
 
 
@@ -37,7 +51,12 @@ def _before_this(trial: Trial, where: str) -> Iterator[Ask]:
         return
     if trial.admission.subresource == "scale":
         parent = merge(smallest("Deployment", namespace=where), trial.looked_up.get("parent", {}))
-        yield creation(merge(parent, {"metadata": {"namespace": where}, "spec": {"replicas": old["spec"]["replicas"]}}))
+        yield creation(
+            merge(
+                parent,
+                {"metadata": {"namespace": where}, "spec": {"replicas": old["spec"]["replicas"]}},
+            )
+        )
     elif trial.admission.subresource == "ephemeralcontainers":
         assert new is not None
         spec = {key: value for key, value in new["spec"].items() if key != "ephemeralContainers"}
@@ -50,11 +69,17 @@ def _before_this(trial: Trial, where: str) -> Iterator[Ask]:
         if old["metadata"]["name"] in OF_KUBERNETES:
             yield Ask("PATCH", path_of(old, old["metadata"]["name"]), old)
         if status := old.get("status"):
-            yield Ask("PATCH", path_of(old, old["metadata"]["name"], where, "status"), {"status": status})
+            yield Ask(
+                "PATCH", path_of(old, old["metadata"]["name"], where, "status"), {"status": status}
+            )
 
 
 def _namespace(name: str, labels: Mapping[str, str]) -> Object:
-    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": dict(labels)}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {"name": name, "labels": dict(labels)},
+    }
 
 
 def _limit_range(given: Object, id: str) -> Iterator[Object]:
@@ -75,7 +100,10 @@ def _budget(given: Object, id: str) -> Iterator[Object]:
 
 def _workload(given: Object, id: str) -> Iterator[Object]:
     labels = given["spec"]["template"]["metadata"]["labels"]
-    owners = [{"apiVersion": "apps/v1", "uid": id, **each} for each in given["metadata"].get("ownerReferences", ())]
+    owners = [
+        {"apiVersion": "apps/v1", "uid": id, **each}
+        for each in given["metadata"].get("ownerReferences", ())
+    ]
     bound = {"metadata": {"ownerReferences": owners}, "spec": {"selector": {"matchLabels": labels}}}
     yield merge(merge(smallest(given["kind"], namespace=id), given), bound)
 
@@ -89,7 +117,9 @@ def _ingress(given: Object, id: str) -> Iterator[Object]:
     yield smallest("Ingress", name=given["name"], namespace=namespace) | {"spec": spec}
 
 
-LOOKED_UP: dict[str, Callable[[Object, str], Iterator[Object]]] = {  # how what was looked up comes to be there
+LOOKED_UP: dict[
+    str, Callable[[Object, str], Iterator[Object]]
+] = {  # how what was looked up comes to be there
     "limit_ranges": _limit_range,
     "services": _service,
     "ingresses": _ingress,

@@ -35,8 +35,13 @@ def differences(question: Question, said: Said, as_if_written: Said | None) -> I
         if not said.is_ours or said.code != code:
             yield f"expected a denial with {code}, came {said.message}"
             return
-        causes = [(each["field"], each["message"], each["reason"]) for each in said.body["details"]["causes"]]
-        yield from _findings("violation", question, causes, expected.denied or expected.malformed or [])
+        causes = [
+            (each["field"], each["message"], each["reason"])
+            for each in said.body["details"]["causes"]
+        ]
+        yield from _findings(
+            "violation", question, causes, expected.denied or expected.malformed or []
+        )
         return
     if not _is_let_in(question, said):
         yield f"expected: allowed; actual: {said.message}"
@@ -58,17 +63,28 @@ def _is_let_in(question: Question, said: Said) -> bool:
     operation = question.trial.admission.operation
     if operation == "CONNECT":
         return said.code == 404  # an allowed request fails because the pod does not exist
-    return said.code in (200, 201) or (operation == "CREATE" and said.body.get("reason") == "AlreadyExists")
+    return said.code in (200, 201) or (
+        operation == "CREATE" and said.body.get("reason") == "AlreadyExists"
+    )
 
 
 def _findings(
     noun: str, question: Question, found: Sequence[tuple[str, str, str]], wanted: Sequence[Expected]
 ) -> Iterator[str]:
     prefix = question.trial.prefix
-    left = [(path, question.told(message)) for path, message, policy in found if policy == question.policy]
-    yield from (f"{noun} of {policy}: {text}" for _, text, policy in found if policy != question.policy)
+    left = [
+        (path, question.told(message))
+        for path, message, policy in found
+        if policy == question.policy
+    ]
+    yield from (
+        f"{noun} of {policy}: {text}" for _, text, policy in found if policy != question.policy
+    )
     for finding in wanted:
-        path, whole = _join(prefix, finding.path), finding.message and _join(prefix, finding.message)
+        path, whole = (
+            _join(prefix, finding.path),
+            finding.message and _join(prefix, finding.message),
+        )
         match = next((each for each in left if each[0] == path and whole in (None, each[1])), None)
         if match is None:
             yield f"missing {noun} at {path}{f' with message {whole!r}' if whole else ''}"

@@ -6,13 +6,18 @@ EVERYBODY: Object = {  # RBAC is not what is tried here
     "apiVersion": "rbac.authorization.k8s.io/v1",
     "kind": "ClusterRoleBinding",
     "metadata": {"name": "everybody"},
-    "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
+    "roleRef": {
+        "apiGroup": "rbac.authorization.k8s.io",
+        "kind": "ClusterRole",
+        "name": "cluster-admin",
+    },
     "subjects": [
         {"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": f"system:{group}"}
         for group in ("authenticated", "unauthenticated")
     ],
 }
-KEDA: Object = {  # its kinds as the API server knows them where KEDA is installed, but for their schema
+# its kinds as the API server knows them where KEDA is installed, but for their schema
+KEDA: Object = {
     "apiVersion": "apiextensions.k8s.io/v1",
     "kind": "CustomResourceDefinition",
     "metadata": {"name": "scaledobjects.keda.sh"},
@@ -33,7 +38,9 @@ KEDA: Object = {  # its kinds as the API server knows them where KEDA is install
                 "schema": {
                     "openAPIV3Schema": {
                         "type": "object",
-                        "properties": {"spec": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+                        "properties": {
+                            "spec": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+                        },
                     }
                 },
             }

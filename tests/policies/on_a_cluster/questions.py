@@ -1,7 +1,8 @@
 """How a case is put to a real API server: its own names, and the policy bound to them.
 
-Each case has a namespace of its own, and the policy with its parameters is bound to the namespaces of its cases. What
-is in no namespace, or where the namespace's name is what the case is about, is bound to the policy by a label.
+Each case has a namespace of its own, and the policy with its parameters is bound to the namespaces
+of its cases. What is in no namespace, or where the namespace's name is what the case is about, is
+bound to the policy by a label.
 """
 
 import json
@@ -19,7 +20,8 @@ from webhook.harness.case_file import Expectation
 from webhook.harness.cases import Trial
 from webhook.harness.reviews import Admission
 
-SETUP_USER = "admin"  # makes what must be there before, unseen by the policies; cases are asked as their own users
+# makes what must be there before, unseen by the policies; cases are asked as their own users
+SETUP_USER = "admin"
 LABEL = "bound-to"
 KEEPS_ITS_NAMESPACE = {"default-namespace"}  # policies that are about the names of namespaces
 EXCLUDED = {"users": [SETUP_USER]}
@@ -35,7 +37,9 @@ class Question:
     policy: str
     beforehand: tuple[Ask, ...]
     ask: Ask
-    as_if_written: Ask | None  # where a policy sets fields: the request of somebody who had written them already
+    as_if_written: (
+        Ask | None
+    )  # where a policy sets fields: the request of somebody who had written them already
 
     @property
     def title(self) -> str:
@@ -45,7 +49,11 @@ class Question:
     def told(self, text: str) -> str:
         """Return what the API server said in the words of the case."""
         own = self.trial.admission.namespace or "default"
-        return text.replace(f".{self.id}.", ".").replace(f"{self.id}-other", "other").replace(self.id, own)
+        return (
+            text.replace(f".{self.id}.", ".")
+            .replace(f"{self.id}-other", "other")
+            .replace(self.id, own)
+        )
 
 
 def policy_object(name: str, bound: BoundPolicy) -> Object:
@@ -94,7 +102,10 @@ def is_about_policies(question: Question) -> bool:
 def _question(id: str, name: str, trial: Trial, policy: BoundPolicy) -> Question:
     if "ingresses" in trial.looked_up:
         trial = _with_own_hosts(trial, id)
-    labelled = is_cluster_scoped(trial.admission.about["kind"]) or policy.policy.name in KEEPS_ITS_NAMESPACE
+    labelled = (
+        is_cluster_scoped(trial.admission.about["kind"])
+        or policy.policy.name in KEEPS_ITS_NAMESPACE
+    )
     where = trial.admission.namespace if policy.policy.name in KEEPS_ITS_NAMESPACE else id
     new = _placed(trial.admission.object, id, where, name if labelled else None)
     old = _placed(trial.admission.old_object, id, where, name if labelled else None)
@@ -110,7 +121,9 @@ def _question(id: str, name: str, trial: Trial, policy: BoundPolicy) -> Question
         policy=name,
         beforehand=tuple(beforehand(placed, id, where)),
         ask=request_for(admission, where),
-        as_if_written=None if expected is None else request_for(replace(admission, object=expected), where),
+        as_if_written=None
+        if expected is None
+        else request_for(replace(admission, object=expected), where),
     )
 
 
@@ -142,8 +155,14 @@ def _with_own_hosts(trial: Trial, id: str) -> Trial:
     """Return a case about the Ingresses of the whole cluster with hosts that no other case has."""
 
     def own(value: Any) -> Any:
-        return json.loads(re.sub(r"\.example\b", f".{id}.example", json.dumps(value), flags=re.IGNORECASE))
+        return json.loads(
+            re.sub(r"\.example\b", f".{id}.example", json.dumps(value), flags=re.IGNORECASE)
+        )
 
     admission = trial.admission
     mine = replace(admission, object=own(admission.object), old_object=own(admission.old_object))
-    return replace(trial, admission=mine, looked_up=trial.looked_up | {"ingresses": own(trial.looked_up["ingresses"])})
+    return replace(
+        trial,
+        admission=mine,
+        looked_up=trial.looked_up | {"ingresses": own(trial.looked_up["ingresses"])},
+    )

@@ -22,7 +22,9 @@ class Ask:
     query: tuple[tuple[str, str], ...] = ()
 
 
-def path_of(object: Object, name: str | None = None, namespace: str | None = None, subresource: str = "") -> str:
+def path_of(
+    object: Object, name: str | None = None, namespace: str | None = None, subresource: str = ""
+) -> str:
     """Return the path of an object's collection, or of the object, or of a part of it."""
     group, version, kind = group_version_kind(object)
     steps = [f"/apis/{group}/{version}" if group else f"/api/{version}"]
@@ -34,7 +36,9 @@ def path_of(object: Object, name: str | None = None, namespace: str | None = Non
 
 def creation(object: Object, namespace: str | None = None) -> Ask:
     """Return the request that creates an object."""
-    return Ask("POST", path_of(object, namespace=namespace or object["metadata"].get("namespace")), object)
+    return Ask(
+        "POST", path_of(object, namespace=namespace or object["metadata"].get("namespace")), object
+    )
 
 
 def request_for(admission: Admission, where: str) -> Ask:
@@ -42,7 +46,11 @@ def request_for(admission: Admission, where: str) -> Ask:
     new, old = admission.object, admission.old_object
     if admission.operation == "CONNECT":
         assert new is not None
-        return Ask("POST", path_of(smallest("Pod"), "case", where, admission.subresource), query=tuple(_options(new)))
+        return Ask(
+            "POST",
+            path_of(smallest("Pod"), "case", where, admission.subresource),
+            query=tuple(_options(new)),
+        )
     if admission.operation == "CREATE":
         assert new is not None
         return creation(new, where)
@@ -51,7 +59,9 @@ def request_for(admission: Admission, where: str) -> Ask:
         return Ask("DELETE", path_of(old, old["metadata"]["name"], where))
     about = smallest("Deployment") if admission.subresource == "scale" else old
     change = difference(old, new)
-    return Ask("PATCH", path_of(about, old["metadata"]["name"], where, admission.subresource), change)
+    return Ask(
+        "PATCH", path_of(about, old["metadata"]["name"], where, admission.subresource), change
+    )
 
 
 def _options(connection: Object) -> Iterator[tuple[str, str]]:

@@ -17,8 +17,19 @@ from webhook.cel.values import Duration, Timestamp, TypeValue, Uint, equal, type
 
 MODULE = "cel.dev/expr@v0.25.1"
 NOT_JSON = {"proto2", "proto3", "proto2_ext", "enums", "wrappers"}  # about protobuf messages
-NOT_KUBERNETES = {"block_ext", "bindings_ext", "unknowns"}  # cel.block and cel.bind are not functions of Kubernetes
-MESSAGES = ("TestAllTypes", "GlobalEnum", "google.protobuf.", "NestedTestAllTypes", "proto.", "TestRequired")
+NOT_KUBERNETES = {
+    "block_ext",
+    "bindings_ext",
+    "unknowns",
+}  # cel.block and cel.bind are not functions of Kubernetes
+MESSAGES = (
+    "TestAllTypes",
+    "GlobalEnum",
+    "google.protobuf.",
+    "NestedTestAllTypes",
+    "proto.",
+    "TestRequired",
+)
 
 
 @dataclass(frozen=True)
@@ -51,14 +62,21 @@ class Case:
 
     def failure(self) -> str:
         """Return the difference from the expected outcome; "" if there is none."""
-        variables = {each["name"][0].decode(): _type(each) for each in self.message.get("type_env", ())}
+        variables = {
+            each["name"][0].decode(): _type(each) for each in self.message.get("type_env", ())
+        }
         values = {
-            each["key"][0].decode(): _value(each["value"][0]["value"][0]) for each in self.message.get("bindings", ())
+            each["key"][0].decode(): _value(each["value"][0]["value"][0])
+            for each in self.message.get("bindings", ())
         }
         environment = Environment({**dict.fromkeys(values, parse_type("dyn")), **variables})
-        wanted = self.message.get("value") or self.message.get("typed_result", [{}])[0].get("result")
+        wanted = self.message.get("value") or self.message.get("typed_result", [{}])[0].get(
+            "result"
+        )
         try:
-            program = compiled(self.expression, environment, checked="disable_check" not in self.message)
+            program = compiled(
+                self.expression, environment, checked="disable_check" not in self.message
+            )
             if "check_only" in self.message:
                 return ""
             found = program.evaluate(environment.activation(values))
@@ -69,7 +87,10 @@ class Case:
         expected = _value(wanted[0]) if wanted else True
         same = equal(found, expected) and type_name(found) == type_name(expected)
         both_nan = (
-            isinstance(found, float) and isinstance(expected, float) and math.isnan(found) and math.isnan(expected)
+            isinstance(found, float)
+            and isinstance(expected, float)
+            and math.isnan(found)
+            and math.isnan(expected)
         )
         return "" if same or both_nan else f"found {found!r}, expected {expected!r}"
 
@@ -86,7 +107,11 @@ def cases() -> Iterator[Case]:
 def _directory() -> Path:
     try:
         answer = subprocess.run(
-            ["go", "mod", "download", "-json", MODULE], cwd="/", capture_output=True, check=True, timeout=300
+            ["go", "mod", "download", "-json", MODULE],
+            cwd="/",
+            capture_output=True,
+            check=True,
+            timeout=300,
         )
     except FileNotFoundError:
         raise MissingToolError("there is no Go") from None
@@ -94,12 +119,22 @@ def _directory() -> Path:
 
 
 def _type(message: dict[str, list[Any]]) -> Type:
-    return parse_type(_type_name(message["ident"][0]["type"][0])) if "ident" in message else parse_type("dyn")
+    return (
+        parse_type(_type_name(message["ident"][0]["type"][0]))
+        if "ident" in message
+        else parse_type("dyn")
+    )
 
 
 def _type_name(message: dict[str, list[Any]]) -> str:
     (sort, (value, *_)), *_ = message.items()
-    primitives = {"INT64": "int", "UINT64": "uint", "BOOL": "bool", "DOUBLE": "double", "STRING": "string"}
+    primitives = {
+        "INT64": "int",
+        "UINT64": "uint",
+        "BOOL": "bool",
+        "DOUBLE": "double",
+        "STRING": "string",
+    }
     match sort:
         case "primitive":
             return primitives.get(value, "bytes")
@@ -119,7 +154,9 @@ def _value(message: dict[str, list[Any]]) -> Any:
 
 def _object(value: dict[str, list[Any]]) -> Any:
     name, fields = next(iter(value.items()))
-    nanoseconds = int(fields[0].get("seconds", ["0"])[0]) * 10**9 + int(fields[0].get("nanos", ["0"])[0])
+    nanoseconds = int(fields[0].get("seconds", ["0"])[0]) * 10**9 + int(
+        fields[0].get("nanos", ["0"])[0]
+    )
     return (Timestamp if name.endswith("Timestamp") else Duration)(nanoseconds)
 
 
@@ -133,6 +170,8 @@ _VALUES: dict[str, Callable[[Any], Any]] = {
     "bytes_value": bytes,
     "type_value": lambda value: TypeValue(value.decode()),
     "list_value": lambda value: [_value(each) for each in value.get("values", ())],
-    "map_value": lambda value: {_value(each["key"][0]): _value(each["value"][0]) for each in value.get("entries", ())},
+    "map_value": lambda value: {
+        _value(each["key"][0]): _value(each["value"][0]) for each in value.get("entries", ())
+    },
     "object_value": _object,
 }

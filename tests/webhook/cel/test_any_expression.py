@@ -16,7 +16,9 @@ ENVIRONMENT = Environment({"object": parse_type("dyn"), "x": parse_type("dyn")})
 
 json = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**64), 2**64) | st.floats() | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3)
+    ),
     max_leaves=8,
 )
 LITERALS = """0|1|-1|9223372036854775807|-9223372036854775808|1u|18446744073709551615u|1.5|1e308|''|'a/b'|'1h'
@@ -25,7 +27,9 @@ duration('1s')|double('NaN')|double('Infinity')|type(1)|optional.of(1)|optional.
 semver('1.2.3')|url('https://a:1/b?c=d')|object.a.b|object.?a|object[0]|'%s%d%.3f%x%e%b%o'|format.uri()"""
 literals = st.sampled_from(LITERALS.replace("\n", "|").split("|"))
 OPERATORS = ["+", "-", "*", "/", "%", "<", "<=", "==", "!=", "in", "&&", "||"]
-METHODS = sorted({name for name, entry in FUNCTIONS.items() for each, _ in entry.versions if each.is_member})
+METHODS = sorted(
+    {name for name, entry in FUNCTIONS.items() for each, _ in entry.versions if each.is_member}
+)
 STATIC = sorted(
     {
         name
@@ -38,8 +42,12 @@ STATIC = sorted(
 
 def _larger(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     args = st.lists(inner, max_size=3).map(", ".join)
-    macro = st.sampled_from(["all", "exists", "exists_one", "map", "filter", "optMap", "optFlatMap", "sortBy"])
-    two = st.sampled_from(["all", "exists", "existsOne", "transformList", "transformMap", "transformMapEntry"])
+    macro = st.sampled_from(
+        ["all", "exists", "exists_one", "map", "filter", "optMap", "optFlatMap", "sortBy"]
+    )
+    two = st.sampled_from(
+        ["all", "exists", "existsOne", "transformList", "transformMap", "transformMapEntry"]
+    )
     return st.one_of(
         st.builds("({} {} {})".format, inner, st.sampled_from(OPERATORS), inner),
         st.builds("{}.{}({})".format, inner, st.sampled_from(METHODS), args),

@@ -8,7 +8,12 @@ from webhook.cel.types import STRING
 
 NUMBERS = list(range(200_000))  # about 1 MB of JSON
 TEXT = "a" * 1_000_000
-OBJECT = {"numbers": NUMBERS, "text": TEXT, "deep": None, "names": {f"key{i}": i for i in range(50_000)}}
+OBJECT = {
+    "numbers": NUMBERS,
+    "text": TEXT,
+    "deep": None,
+    "names": {f"key{i}": i for i in range(50_000)},
+}
 NESTED = "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]"
 
 TOO_MUCH = [
@@ -67,11 +72,15 @@ def test_variables_that_double_a_text_are_cancelled():
     for step in range(60):
         before = f"variables.v{step - 1}" if step else "object.text"
         programs[f"v{step}"] = (
-            environment.compile(f"{before} + {before}") if step else environment.compile("string(object.text)")
+            environment.compile(f"{before} + {before}")
+            if step
+            else environment.compile("string(object.text)")
         )
         environment = with_variable(environment, f"v{step}", STRING)
     variables = Variables(programs)
-    variables.activation = environment.activation({"object": {"text": TEXT}, "variables": variables})
+    variables.activation = environment.activation(
+        {"object": {"text": TEXT}, "variables": variables}
+    )
     with pytest.raises(BudgetError):
         environment.compile("variables.v59 == ''", "bool").evaluate(variables.activation)
 

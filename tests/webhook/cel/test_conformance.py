@@ -17,7 +17,9 @@ def test_every_applicable_case_but_the_listed_ones_has_the_stated_outcome():
         applicable = [case for case in cases() if case.applies]
     except MissingToolError as error:
         pytest.skip(str(error))
-    listed = {line for line in EXCEPTIONS.read_text().splitlines() if line and not line.startswith("#")}
+    listed = {
+        line for line in EXCEPTIONS.read_text().splitlines() if line and not line.startswith("#")
+    }
     assert {case.name for case in applicable if case.failure()} == listed
     assert len(listed) <= 0.03 * len(applicable)
     assert len(applicable) == 1610

@@ -12,16 +12,24 @@ OBJECT = {
         "replicas": 3,
         "ratio": 0.5,
         "nothing": None,
-        "template": {"spec": {"containers": [{"name": "a", "image": "r/a:1"}, {"name": "b", "image": "q/b"}]}},
+        "template": {
+            "spec": {"containers": [{"name": "a", "image": "r/a:1"}, {"name": "b", "image": "q/b"}]}
+        },
         "limits": {"cpu": "500m", "memory": "2Gi"},
     },
 }
-REQUEST = {"operation": "UPDATE", "userInfo": {"username": "alice", "groups": ["devs"]}, "dryRun": False}
+REQUEST = {
+    "operation": "UPDATE",
+    "userInfo": {"username": "alice", "groups": ["devs"]},
+    "dryRun": False,
+}
 
 
 def evaluated(expression, **values):
     """Return the value of an expression about OBJECT."""
-    activation = ADMISSION.activation({"object": OBJECT, "request": REQUEST, "authorizer": AUTHORIZER, **values})
+    activation = ADMISSION.activation(
+        {"object": OBJECT, "request": REQUEST, "authorizer": AUTHORIZER, **values}
+    )
     return ADMISSION.compile(expression).evaluate(activation)
 
 

@@ -56,7 +56,10 @@ def _values(tokens: list[re.Match[str]], at: int) -> tuple[list[Any], int]:
     return [tokens[at].group()], at + 1
 
 
-_ESCAPE = re.compile(rb"""\\(?:([0-7]{1,3})|x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))""", re.DOTALL)
+_ESCAPE = re.compile(
+    rb"""\\(?:([0-7]{1,3})|x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))""",
+    re.DOTALL,
+)
 
 
 def _unescaped(text: str) -> bytes:
@@ -67,6 +70,10 @@ def _unescaped(text: str) -> bytes:
             return bytes([int(match[2], 16)])
         if match[3] or match[4]:
             return chr(int(match[3] or match[4], 16)).encode()
-        return bytes(ast.literal_eval(f"b'\\{match[5].decode()}'")) if match[5] in b"abfnrtv" else match[5]
+        return (
+            bytes(ast.literal_eval(f"b'\\{match[5].decode()}'"))
+            if match[5] in b"abfnrtv"
+            else match[5]
+        )
 
     return _ESCAPE.sub(replaced, text.encode())

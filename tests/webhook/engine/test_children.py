@@ -33,7 +33,11 @@ from webhook.engine.match import compile_match
 DENY = frozenset({"Deny"})
 TODAY = datetime(2026, 11, 21, tzinfo=UTC)
 SHOP, MALL = Kind("x.example", "Shop", "shops", ("v2",)), Kind("x.example", "Mall", "malls")
-DEPLOYMENT, SERVICE, BUDGET = KINDS["apps", "Deployment"], KINDS["", "Service"], KINDS["policy", "PodDisruptionBudget"]
+DEPLOYMENT, SERVICE, BUDGET = (
+    KINDS["apps", "Deployment"],
+    KINDS["", "Service"],
+    KINDS["policy", "PodDisruptionBudget"],
+)
 GROUPS = ("system:serviceaccounts", "system:serviceaccounts:gates", "system:authenticated")
 CONTROLLER = ControllerUser("system:serviceaccount:gates:controller", GROUPS)
 
@@ -44,7 +48,9 @@ def plan_shop(shop, now, served):
     assert now == TODAY
     spec, name = shop["spec"], shop["metadata"]["name"]
     if not isinstance(spec["size"], int):
-        return Planned(refused=[Violation("spec.size", str(spec["size"]), "must be an integer", "correct it")])
+        return Planned(
+            refused=[Violation("spec.size", str(spec["size"]), "must be an integer", "correct it")]
+        )
     if spec["size"] == 13:
         raise KeyError("unlucky")
     template = {
@@ -58,15 +64,31 @@ def plan_shop(shop, now, served):
     made = [
         PlannedObject(
             DEPLOYMENT,
-            {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": deployment},
+            {
+                "apiVersion": "apps/v1",
+                "kind": "Deployment",
+                "metadata": {"name": name},
+                "spec": deployment,
+            },
             origin,
         ),
         PlannedObject(
-            SERVICE, {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": {"ports": []}}
+            SERVICE,
+            {
+                "apiVersion": "v1",
+                "kind": "Service",
+                "metadata": {"name": name},
+                "spec": {"ports": []},
+            },
         ),
     ]
     if spec["size"] > 1:
-        budget = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": name}, "spec": budget}
+        budget = {
+            "apiVersion": "policy/v1",
+            "kind": "PodDisruptionBudget",
+            "metadata": {"name": name},
+            "spec": budget,
+        }
         made.append(PlannedObject(BUDGET, budget, {"spec.minAvailable": "spec.size"}))
     return Planned(made)
 
@@ -97,7 +119,12 @@ def shop(name="toys", *, size=1, image="good/app", **metadata):
 def mall(image="good/app", **spec):
     """A Mall."""
     written = {"image": image, "shop": spec}
-    return {"apiVersion": "x.example/v1", "kind": "Mall", "metadata": {"name": "big"}, "spec": written}
+    return {
+        "apiVersion": "x.example/v1",
+        "kind": "Mall",
+        "metadata": {"name": "big"},
+        "spec": written,
+    }
 
 
 def request(object, old=None, subresource="", *, looked_up=None, **changes):
@@ -128,7 +155,9 @@ def images(request, _):
     """Report images that are not good."""
     for container in request.containers():
         if not (container.string("image") or "").startswith("good/"):
-            yield Violation(container.path("image"), container.string("image"), "images are good", "use another")
+            yield Violation(
+                container.path("image"), container.string("image"), "images are good", "use another"
+            )
 
 
 def sizes(request, _):
@@ -162,7 +191,9 @@ def test_a_violation_names_the_parents_field():
         Violation("spec.size", 4, "three are enough", "lower it", excess=1),
         Violation("spec.type", "unset", "services have types", "set it", of="Service/toys"),
     ]
-    assert found(verdict)[2].message == "Service/toys: spec.type: unset; services have types. Set it."
+    assert (
+        found(verdict)[2].message == "Service/toys: spec.type: unset; services have types. Set it."
+    )
     assert engine(IMAGES, SIZES).validate(request(shop())).allowed
 
 
@@ -184,7 +215,9 @@ def seen(policies=(), kinds=("Deployment",), needs=()):
         requests.append(request)
         return iter(())
 
-    return requests, engine(in_force(Policy("notes", validate=note, kinds=kinds, needs=needs)), *policies)
+    return requests, engine(
+        in_force(Policy("notes", validate=note, kinds=kinds, needs=needs)), *policies
+    )
 
 
 def test_each_child_is_a_request_of_the_controller():
@@ -193,9 +226,13 @@ def test_each_child_is_a_request_of_the_controller():
     judging.validate(request(shop(uid="u-7"), dry_run=True))
     (asked,) = requests
     attributes = asked.attributes
-    assert (attributes.operation, attributes.group, attributes.version, attributes.kind, attributes.resource) == (
-        *("CREATE", "apps", "v1", "Deployment", "deployments"),
-    )
+    assert (
+        attributes.operation,
+        attributes.group,
+        attributes.version,
+        attributes.kind,
+        attributes.resource,
+    ) == (*("CREATE", "apps", "v1", "Deployment", "deployments"),)
     assert (attributes.name, attributes.namespace, attributes.dry_run, attributes.subresource) == (
         "toys",
         "shop",
@@ -232,7 +269,10 @@ def test_an_update_of_the_parent_updates_existing_children():
     requests, judging = seen(kinds=("Deployment", "PodDisruptionBudget"))
     judging.validate(request(shop(size=2), shop(size=1)))
     deployment, budget = requests
-    assert (deployment.attributes.operation, deployment.old_object["spec"]["replicas"]) == ("UPDATE", 1)
+    assert (deployment.attributes.operation, deployment.old_object["spec"]["replicas"]) == (
+        "UPDATE",
+        1,
+    )
     assert (budget.attributes.operation, budget.old_object) == ("CREATE", None)
 
 
@@ -245,9 +285,13 @@ def test_a_create_only_child_is_not_judged_again():
     def shows_its_owner(request, _):
         yield Violation("data", str(request.mapping("metadata")), "no", "x")
 
-    refused = in_force(Policy("never", validate=shows_its_owner, kinds=("Secret",)), tolerates_existing=False)
+    refused = in_force(
+        Policy("never", validate=shows_its_owner, kinds=("Secret",)), tolerates_existing=False
+    )
     judging = Engine([refused], Planners([planner]))
-    assert [each.found for each in found(judging.validate(request(shop())))] == ["{'name': 'key', 'namespace': 'shop'}"]
+    assert [each.found for each in found(judging.validate(request(shop())))] == [
+        "{'name': 'key', 'namespace': 'shop'}"
+    ]
     assert judging.validate(request(shop(size=2), shop())) == Verdict()
 
 
@@ -265,12 +309,18 @@ def test_an_existing_violation_of_a_child_is_tolerated():
     assert verdict == Verdict(
         (
             Outcome("images", DENY, tolerated=(BAD_IMAGE,)),
-            Outcome("sizes", DENY, tolerated=(Violation("spec.size", 4, "three are enough", "lower it", excess=1),)),
+            Outcome(
+                "sizes",
+                DENY,
+                tolerated=(Violation("spec.size", 4, "three are enough", "lower it", excess=1),),
+            ),
         )
     )
     assert [each.found for each in found(engine(SIZES).validate(request(shop(size=6), old)))] == [6]
     strict = in_force(SIZES.policy, tolerates_existing=False)
-    assert [each.found for each in found(engine(strict).validate(request(shop(size=4), old)))] == [4]
+    assert [each.found for each in found(engine(strict).validate(request(shop(size=4), old)))] == [
+        4
+    ]
 
 
 def test_children_are_mutated_before_they_are_judged():
@@ -278,15 +328,29 @@ def test_children_are_mutated_before_they_are_judged():
 
     def set_image(request, _):
         if request.attributes.operation == "CREATE":
-            yield Patch(("spec", "template", "spec", "containers", 0, "image"), "good/instead", overwrite=True)
+            yield Patch(
+                ("spec", "template", "spec", "containers", 0, "image"),
+                "good/instead",
+                overwrite=True,
+            )
 
     sets = in_force(Policy("sets", mutate=set_image, kinds=("Deployment",)))
     requests, judging = seen([IMAGES, sets])
-    for parent in (request(shop(image="bad/app")), request(shop(image="bad/app", size=2), shop(image="bad/app"))):
+    for parent in (
+        request(shop(image="bad/app")),
+        request(shop(image="bad/app", size=2), shop(image="bad/app")),
+    ):
         verdict = judging.validate(parent)
-        assert (verdict.allowed, [each.patched for each in verdict.outcomes]) == (True, [False] * len(verdict.outcomes))
-    states = [state for each in requests for state in (each.object, each.old_object) if state is not None]
-    assert [each["spec"]["template"]["spec"]["containers"][0]["image"] for each in states] == ["good/instead"] * 3
+        assert (verdict.allowed, [each.patched for each in verdict.outcomes]) == (
+            True,
+            [False] * len(verdict.outcomes),
+        )
+    states = [
+        state for each in requests for state in (each.object, each.old_object) if state is not None
+    ]
+    assert [each["spec"]["template"]["spec"]["containers"][0]["image"] for each in states] == [
+        "good/instead"
+    ] * 3
 
 
 def test_a_mutation_of_a_child_that_may_fail_is_reported():
@@ -299,7 +363,12 @@ def test_a_mutation_of_a_child_that_may_fail_is_reported():
 
     sets = in_force(Policy("sets", mutate=fails, kinds=("Deployment",)), fails_closed=False)
     failed, judged = engine(sets, IMAGES).validate(request(shop(image="bad/app"))).outcomes
-    assert (failed.policy, type(failed.error), failed.denies, judged.policy) == ("sets", KeyError, False, "images")
+    assert (failed.policy, type(failed.error), failed.denies, judged.policy) == (
+        "sets",
+        KeyError,
+        False,
+        "images",
+    )
 
 
 def test_a_mutation_sets_one_field_of_a_child():
@@ -311,13 +380,17 @@ def test_a_mutation_sets_one_field_of_a_child():
         "metadata": {"name": "toys", "labels": labels},
         "spec": {"template": {"metadata": {"labels": labels}}},
     }
-    planner = Planner(SHOP, (DEPLOYMENT,), lambda *_: Planned([PlannedObject(DEPLOYMENT, deployment)]))
+    planner = Planner(
+        SHOP, (DEPLOYMENT,), lambda *_: Planned([PlannedObject(DEPLOYMENT, deployment)])
+    )
 
     def set_label(_request, _params):
         yield Patch(("spec", "template", "metadata", "labels", "team"), "x")
 
     def shows_its_labels(request, _):
-        yield Violation("metadata.labels", str(request.mapping("metadata.labels")), "are reported", "continue")
+        yield Violation(
+            "metadata.labels", str(request.mapping("metadata.labels")), "are reported", "continue"
+        )
 
     sets = in_force(Policy("sets", mutate=set_label, kinds=("Deployment",)))
     shows = in_force(Policy("shows", validate=shows_its_labels, kinds=("Deployment",)))
@@ -333,7 +406,9 @@ def test_a_failed_mutation_of_a_child_denies_the_parent():
 
     sets = in_force(Policy("sets", mutate=below_a_name, kinds=("Deployment",)))
     (outcome,) = engine(sets, SIZES).validate(request(shop(size=4))).outcomes
-    assert outcome.malformed == Violation("spec.size", "4 is an integer", "it must be an object", "correct its type")
+    assert outcome.malformed == Violation(
+        "spec.size", "4 is an integer", "it must be an object", "correct its type"
+    )
 
 
 def test_no_problem_is_reported_twice():
@@ -345,7 +420,9 @@ def test_no_problem_is_reported_twice():
 
     both = in_force(Policy("both", validate=on_both, kinds=(SHOP, "Deployment")))
     expected = (Violation("spec.size", 2, "none are needed", "lower it"),)
-    assert engine(both).validate(request(shop(size=2))) == Verdict((Outcome("both", DENY, expected),))
+    assert engine(both).validate(request(shop(size=2))) == Verdict(
+        (Outcome("both", DENY, expected),)
+    )
     assert engine(both).validate(request(shop(size=2), shop(size=2))) == Verdict(
         (Outcome("both", DENY, tolerated=expected),)
     )
@@ -356,7 +433,9 @@ def named(most):
 
     def validate(request, _):
         if len(request.attributes.name) > most:
-            yield Violation("metadata.name", request.attributes.name, f"at most {most}", "shorten it")
+            yield Violation(
+                "metadata.name", request.attributes.name, f"at most {most}", "shorten it"
+            )
 
     return validate
 
@@ -393,7 +472,16 @@ def test_a_tolerated_violation_of_the_parent_is_denied_for_a_new_child():
     [
         ({}, 1),
         ({"actions": frozenset({"Warn"})}, 0),
-        ({"match": {"any": [{"namespaces": ["shop"], "kinds": ["Deployment"], "operations": ["CREATE"]}]}}, 1),
+        (
+            {
+                "match": {
+                    "any": [
+                        {"namespaces": ["shop"], "kinds": ["Deployment"], "operations": ["CREATE"]}
+                    ]
+                }
+            },
+            1,
+        ),
         ({"match": {"any": [{"namespaces": ["other"]}]}}, 0),
         ({"match": {"any": [{"operations": ["UPDATE"]}]}}, 0),
         ({"match": {"any": [{"names": ["to*"]}]}}, 1),
@@ -401,7 +489,14 @@ def test_a_tolerated_violation_of_the_parent_is_denied_for_a_new_child():
         ({"match": {"exclude": {"serviceAccounts": ["gates/controller"]}}}, 0),
         ({"match": {"exclude": {"users": ["jane"]}}}, 1),
         ({"namespace": "other"}, 0),
-        ({"exempt": (Exempt(datetime(2027, 1, 1, tzinfo=UTC), kinds=frozenset({"Deployment"})),)}, 0),
+        (
+            {
+                "exempt": (
+                    Exempt(datetime(2027, 1, 1, tzinfo=UTC), kinds=frozenset({"Deployment"})),
+                )
+            },
+            0,
+        ),
         ({"exempt": (Exempt(datetime(2027, 1, 1, tzinfo=UTC), kinds=frozenset({"Shop"})),)}, 1),
         ({"exempt": (Exempt(datetime(2026, 1, 1, tzinfo=UTC), names=Globs(["toys"])),)}, 1),
     ],
@@ -424,7 +519,10 @@ def test_a_policy_error_about_a_child_is_an_error_of_the_parent():
         yield request.lookup("limit_ranges")
 
     for fails_closed in (True, False):
-        policy = in_force(Policy("looks", validate=looks, kinds=("Deployment", "Service")), fails_closed=fails_closed)
+        policy = in_force(
+            Policy("looks", validate=looks, kinds=("Deployment", "Service")),
+            fails_closed=fails_closed,
+        )
         verdict = engine(policy).validate(request(shop()))
         (outcome,) = verdict.outcomes
         assert (type(outcome.error), outcome.fails_closed, verdict.allowed) == (
@@ -436,7 +534,11 @@ def test_a_planner_that_raises_denies():
     """The failure is an outcome that denies, with an identifiable name."""
     verdict = engine().validate(request(shop(size=13)))
     (outcome,) = verdict.outcomes
-    assert (outcome.policy, repr(outcome.error), verdict.allowed) == ("shop-plan", "KeyError('unlucky')", False)
+    assert (outcome.policy, repr(outcome.error), verdict.allowed) == (
+        "shop-plan",
+        "KeyError('unlucky')",
+        False,
+    )
     (outcome,) = engine().validate(request(shop(), looked_up={NOW: None})).outcomes
     assert (outcome.policy, type(outcome.error)) == ("shop-plan", AssertionError)
 
@@ -445,7 +547,13 @@ def test_a_schema_violation_of_a_child_is_denied_with_the_parents_field():
     """A child that the API server would reject denies its parent, and its own children are not planned."""
     verdict = engine(SERVICES).validate(request(mall(size="big")))
     assert verdict == Verdict(
-        (Outcome("shop-schema", DENY, (Violation("spec.shop.size", "big", "must be an integer", "correct it"),)),)
+        (
+            Outcome(
+                "shop-schema",
+                DENY,
+                (Violation("spec.shop.size", "big", "must be an integer", "correct it"),),
+            ),
+        )
     )
 
 
@@ -458,7 +566,12 @@ def test_an_existing_schema_violation_of_a_child_is_tolerated():
     assert [each.attributes.operation for each in requests] == ["CREATE"]
 
 
-SCALE = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "toys"}, "spec": {"replicas": 4}}
+SCALE = {
+    "apiVersion": "autoscaling/v1",
+    "kind": "Scale",
+    "metadata": {"name": "toys"},
+    "spec": {"replicas": 4},
+}
 
 
 def test_scaling_plans_the_children_again():
@@ -467,18 +580,30 @@ def test_scaling_plans_the_children_again():
     verdict = engine(IMAGES, SIZES).validate(asked)
     assert found(verdict) == [Violation("spec.size", 4, "three are enough", "lower it", excess=1)]
     assert [outcome.tolerated for outcome in verdict.outcomes] == [(BAD_IMAGE,), ()]
-    assert engine(SIZES).validate(request(SCALE, None, "scale", looked_up={"parent": {}})) == Verdict()
+    assert (
+        engine(SIZES).validate(request(SCALE, None, "scale", looked_up={"parent": {}})) == Verdict()
+    )
     (outcome,) = engine(SIZES).validate(request(SCALE, None, "scale")).outcomes
     assert (outcome.policy, str(outcome.error)) == ("shop-plan", "parent")
 
 
 def test_a_child_finds_earlier_siblings():
     """Look-ups include the siblings as they would be stored, mutations included."""
-    requests, judging = seen(kinds=("Service", "PodDisruptionBudget"), needs=("workloads", "services"))
-    there = {"kind": "Deployment", "metadata": {"name": "toys", "namespace": "shop"}, "spec": {"replicas": 1}}
+    requests, judging = seen(
+        kinds=("Service", "PodDisruptionBudget"), needs=("workloads", "services")
+    )
+    there = {
+        "kind": "Deployment",
+        "metadata": {"name": "toys", "namespace": "shop"},
+        "spec": {"replicas": 1},
+    }
     other = {"kind": "Deployment", "metadata": {"name": "other", "namespace": "shop"}, "spec": {}}
-    judging.validate(request(shop(size=2), shop(), looked_up={"workloads": [there, other], "services": []}))
-    service, budget = ({name: each.lookup(name) for name in ("workloads", "services")} for each in requests)
+    judging.validate(
+        request(shop(size=2), shop(), looked_up={"workloads": [there, other], "services": []})
+    )
+    service, budget = (
+        {name: each.lookup(name) for name in ("workloads", "services")} for each in requests
+    )
     assert [each["metadata"]["name"] for each in service["workloads"]] == ["other", "toys"]
     assert service["workloads"][1]["spec"]["replicas"] == 2
     assert (service["services"], [each["kind"] for each in budget["services"]]) == ([], ["Service"])
@@ -494,20 +619,34 @@ def test_a_deleted_object_has_no_children():
 
 def test_look_ups_of_children_are_look_ups_of_the_parent():
     """The server gets the look-ups of all generations; mutating the parent needs none of them."""
-    looks = in_force(Policy("looks", validate=images, kinds=("Deployment",), needs=("limit_ranges",)))
+    looks = in_force(
+        Policy("looks", validate=images, kinds=("Deployment",), needs=("limit_ranges",))
+    )
     judging = engine(looks)
     assert (
-        judging.needs(request(shop()).attributes) == judging.needs(request(mall()).attributes) == {NOW, "limit_ranges"}
+        judging.needs(request(shop()).attributes)
+        == judging.needs(request(mall()).attributes)
+        == {NOW, "limit_ranges"}
     )
-    assert judging.needs(request(shop(), None, "scale").attributes) == {NOW, "limit_ranges", "parent"}
+    assert judging.needs(request(shop(), None, "scale").attributes) == {
+        NOW,
+        "limit_ranges",
+        "parent",
+    }
     assert judging.needs(request(shop()).attributes, mutating=True) == frozenset()
     assert judging.needs(request(shop(), shop(), operation="DELETE").attributes) == frozenset()
-    selects = compile_match(MatchSpec.model_validate({"any": [{"namespaceSelector": {"matchLabels": {"a": "b"}}}]}))
+    selects = compile_match(
+        MatchSpec.model_validate({"any": [{"namespaceSelector": {"matchLabels": {"a": "b"}}}]})
+    )
     selecting = engine(in_force(SIZES.policy, match=selects))
     assert selecting.needs(request(shop()).attributes) == {NOW, NAMESPACE_LABELS}
     own = in_force(Policy("own", validate=images, kinds=("WebApp",), needs=("services",)))
     planner = Planner(KINDS["example.com", "WebApp"], (DEPLOYMENT,), plan_shop)
-    assert Engine([looks, own], Planners([planner])).needs(about("WebApp")) == {NOW, "limit_ranges", "services"}
+    assert Engine([looks, own], Planners([planner])).needs(about("WebApp")) == {
+        NOW,
+        "limit_ranges",
+        "services",
+    }
 
 
 def test_no_children_are_planned_for_an_object_that_is_being_deleted():
@@ -528,7 +667,9 @@ def test_a_parent_is_judged_if_a_child_can_be_denied():
     assert judged() == ["Mall"]
     assert judged(SIZES) == ["Deployment", "Mall", "Shop"]
     assert judged(in_force(Policy("jobs", validate=images, kinds=("Job",)))) == ["Job", "Mall"]
-    sets = in_force(Policy("sets", mutate=lambda _request, _params: iter(()), kinds=("Deployment",)))
+    sets = in_force(
+        Policy("sets", mutate=lambda _request, _params: iter(()), kinds=("Deployment",))
+    )
     assert judged(sets) == ["Mall", "Shop"]
 
 
@@ -542,7 +683,9 @@ def plan_kiosk(kiosk, now, served):
 
 def ports(request, _):
     """Report the port."""
-    yield Violation("spec.ports", str(request.object["spec"]["ports"][0]["port"]), "is reported", "continue")
+    yield Violation(
+        "spec.ports", str(request.object["spec"]["ports"][0]["port"]), "is reported", "continue"
+    )
 
 
 def test_available_apis_decide_the_children():
@@ -550,7 +693,11 @@ def test_available_apis_decide_the_children():
     kiosk = Planner(SHOP, (SERVICE,), plan_kiosk, optional=(BUDGET,))
     policy = in_force(Policy("ports", validate=ports, kinds=(SERVICE,)))
     judging = Engine([policy], Planners([kiosk, MALLS], CONTROLLER))
-    assert judging.needs(request(shop()).attributes) == judging.needs(request(mall()).attributes) == {NOW, SERVED}
+    assert (
+        judging.needs(request(shop()).attributes)
+        == judging.needs(request(mall()).attributes)
+        == {NOW, SERVED}
+    )
     found = []
     for served in ((), {("policy", "poddisruptionbudgets")}):
         (outcome,) = judging.validate(request(shop(), looked_up={SERVED: served})).outcomes

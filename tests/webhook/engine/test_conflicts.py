@@ -51,8 +51,14 @@ def in_force(*specs):
     ("one", "other"),
     [
         ("{policy: tiers}", "{policy: tiers, params: {tier: iron}}"),
-        ("{policy: tiers}", "{policy: tiers, params: {tier: iron}, match: {any: [{namespaces: [a]}]}}"),
-        ("{policy: tiers, match: {any: [{namespaces: [a]}]}}", "{policy: tiers, params: {tier: iron}}"),
+        (
+            "{policy: tiers}",
+            "{policy: tiers, params: {tier: iron}, match: {any: [{namespaces: [a]}]}}",
+        ),
+        (
+            "{policy: tiers, match: {any: [{namespaces: [a]}]}}",
+            "{policy: tiers, params: {tier: iron}}",
+        ),
         (
             "{policy: tiers, match: {any: [{namespaces: [a]}, {namespaces: [b]}]}}",
             "{policy: tiers, params: {tier: iron}, match: {any: [{namespaces: [b]}]}}",
@@ -90,14 +96,25 @@ def test_equal_values_and_other_fields_are_no_conflict(one, other):
 
 def test_a_policy_that_needs_more_than_the_emptiest_object_comes_into_force():
     """What it sets without a look-up, or before it fails, is compared; it is asked about real objects all the same."""
-    assert len(Engine(in_force("{policy: zones}", "{policy: fields}", "{policy: tiers}")).policies) == 3
+    assert (
+        len(Engine(in_force("{policy: zones}", "{policy: fields}", "{policy: tiers}")).policies)
+        == 3
+    )
     with pytest.raises(ConflictingPoliciesError) as error:
-        Engine(in_force("{policy: zones}", "{policy: fields}", "{policy: tiers, params: {tier: iron}}"))
-    assert str(error.value) == "a and c set Pod /metadata/labels/tier to different values: 'gold' and 'iron'"
+        Engine(
+            in_force("{policy: zones}", "{policy: fields}", "{policy: tiers, params: {tier: iron}}")
+        )
+    assert (
+        str(error.value)
+        == "a and c set Pod /metadata/labels/tier to different values: 'gold' and 'iron'"
+    )
 
 
 def test_policies_with_conditions_may_set_different_values():
     """Their conditions may exclude each other."""
     one, other = in_force("{policy: tiers}", "{policy: tiers, params: {tier: iron}}")
-    for pair in ([one, replace(other, condition=lambda _: False)], [replace(one, condition=lambda _: False), other]):
+    for pair in (
+        [one, replace(other, condition=lambda _: False)],
+        [replace(one, condition=lambda _: False), other],
+    ):
         assert len(Engine(pair).policies) == 2

@@ -28,14 +28,18 @@ DENY = frozenset({"Deny"})
 
 def names(request, _):
     """Report two violations for every name."""
-    yield Violation("metadata.name", request.string("metadata.name"), "names are dull", "find another")
+    yield Violation(
+        "metadata.name", request.string("metadata.name"), "names are dull", "find another"
+    )
     yield Violation("metadata.name", "again", "names are long", "shorten it")
 
 
 def counts(request, _):
     """Report a count that is not zero."""
     if request.integer("spec.count"):
-        yield Violation("spec.count", request.integer("spec.count"), "nothing may be counted", "remove it")
+        yield Violation(
+            "spec.count", request.integer("spec.count"), "nothing may be counted", "remove it"
+        )
 
 
 def fails(_request, _params):
@@ -100,7 +104,9 @@ def match(*clauses):
 
 def test_all_violations_are_in_the_order_of_the_policy_set():
     """Every policy that applies has an outcome with all its violations, possibly none."""
-    engine = Engine([in_force(COUNTS), in_force(NAMES), in_force(COUNTS, name="counts-again", actions={"Warn"})])
+    engine = Engine(
+        [in_force(COUNTS), in_force(NAMES), in_force(COUNTS, name="counts-again", actions={"Warn"})]
+    )
     assert engine.validate(ask(POD | {"spec": {"count": 0}})) == Verdict(
         (
             Outcome("counts", DENY),
@@ -121,12 +127,20 @@ def test_without_policies_there_are_no_outcomes():
     """The request is allowed."""
     assert Engine([in_force(NAMES)]).validate(ask(POD, "HorizontalPodAutoscaler")) == Verdict()
     assert Engine([]).validate(ask(POD)) == Verdict()
-    assert Engine([in_force(NAMES, match=match({"namespaces": ["other"]}))]).validate(ask(POD)) == Verdict()
+    assert (
+        Engine([in_force(NAMES, match=match({"namespaces": ["other"]}))]).validate(ask(POD))
+        == Verdict()
+    )
 
 
 def test_a_violation_is_one_line():
     """The message has field, value, rule and fix."""
-    violation = Violation("spec.replicas", 11, "production workloads cannot exceed 10 replicas", "set it to 10 or less")
+    violation = Violation(
+        "spec.replicas",
+        11,
+        "production workloads cannot exceed 10 replicas",
+        "set it to 10 or less",
+    )
     assert violation.message == (
         "spec.replicas: 11; production workloads cannot exceed 10 replicas. Set it to 10 or less."
     )
@@ -154,7 +168,9 @@ def test_a_malformed_object_is_denied_by_policies_that_deny(actions, fails_close
     """A wrong JSON type, whatever failurePolicy says: another action only reports it."""
     engine = Engine([in_force(COUNTS, actions=frozenset(actions), fails_closed=fails_closed)])
     verdict = engine.validate(ask(POD | {"spec": {"count": "3"}}))
-    malformed = Violation("spec.count", '"3" is a string', "it must be an integer", "correct its type")
+    malformed = Violation(
+        "spec.count", '"3" is a string', "it must be an integer", "correct its type"
+    )
     assert verdict == Verdict((Outcome("counts", frozenset(actions), malformed=malformed),))
     assert verdict.allowed is ("Deny" not in actions)
 
@@ -166,8 +182,16 @@ def test_a_policy_error_is_decided_by_its_failure_policy(fails_closed, actions):
     bound = in_force(FAILS, fails_closed=fails_closed, actions=frozenset(actions))
     verdict = Engine([bound, in_force(COUNTS)]).validate(ask(POD))
     failed, counted = verdict.outcomes
-    assert (type(failed.error), str(failed.error), failed.violations) == (RuntimeError, "the secret of life", ())
-    assert (failed.policy, failed.fails_closed, failed.denies) == ("fails", fails_closed, fails_closed)
+    assert (type(failed.error), str(failed.error), failed.violations) == (
+        RuntimeError,
+        "the secret of life",
+        (),
+    )
+    assert (failed.policy, failed.fails_closed, failed.denies) == (
+        "fails",
+        fails_closed,
+        fails_closed,
+    )
     assert counted == Outcome("counts", DENY)
     assert verdict.allowed is not fails_closed
 
@@ -177,20 +201,34 @@ def test_a_missing_look_up_is_an_error():
     engine = Engine([in_force(LOOKS)])
     (outcome,) = engine.validate(ask(POD)).outcomes
     assert isinstance(outcome.error, NotLookedUpError)
-    assert engine.validate(ask(POD, looked_up={"limit_ranges": []})) == Verdict((Outcome("looks", DENY),))
+    assert engine.validate(ask(POD, looked_up={"limit_ranges": []})) == Verdict(
+        (Outcome("looks", DENY),)
+    )
 
 
 def test_missing_namespace_labels_are_an_error():
     """A match may need a look-up too."""
-    (outcome,) = Engine([in_force(NAMES, match=match({"namespaceSelector": {}}))]).validate(ask(POD)).outcomes
-    assert (outcome.policy, type(outcome.error), outcome.denies) == ("names", NotLookedUpError, True)
+    (outcome,) = (
+        Engine([in_force(NAMES, match=match({"namespaceSelector": {}}))])
+        .validate(ask(POD))
+        .outcomes
+    )
+    assert (outcome.policy, type(outcome.error), outcome.denies) == (
+        "names",
+        NotLookedUpError,
+        True,
+    )
 
 
 def test_each_mutation_sees_the_one_before():
     """The patch has the changes of all policies."""
     verdict = Engine([in_force(FIRST), in_force(NOTHING), in_force(SECOND)]).mutate(ask(POD))
     assert verdict == Verdict(
-        (Outcome("first", DENY, patched=True), Outcome("nothing", DENY), Outcome("second", DENY, patched=True)),
+        (
+            Outcome("first", DENY, patched=True),
+            Outcome("nothing", DENY),
+            Outcome("second", DENY, patched=True),
+        ),
         [
             {"op": "add", "path": "/spec/first", "value": "first"},
             {"op": "add", "path": "/spec/second", "value": "first"},
@@ -203,14 +241,21 @@ def test_mutations_are_idempotent():
     """A second run changes nothing."""
     engine = Engine([in_force(FIRST), in_force(SECOND)])
     once = engine.mutate(ask(POD)).object
-    assert engine.mutate(ask(once)) == Verdict((Outcome("first", DENY), Outcome("second", DENY)), [], once)
+    assert engine.mutate(ask(once)) == Verdict(
+        (Outcome("first", DENY), Outcome("second", DENY)), [], once
+    )
 
 
 def test_a_mutation_below_the_wrong_type_denies():
     """A parent that cannot contain the field is malformed, and named."""
     verdict = Engine([in_force(BELOW)]).mutate(ask(POD))
-    malformed = Violation("metadata.name", '"it" is a string', "it must be an object", "correct its type")
-    assert (verdict.outcomes, verdict.allowed) == ((Outcome("below", DENY, malformed=malformed),), False)
+    malformed = Violation(
+        "metadata.name", '"it" is a string', "it must be an object", "correct its type"
+    )
+    assert (verdict.outcomes, verdict.allowed) == (
+        (Outcome("below", DENY, malformed=malformed),),
+        False,
+    )
 
 
 def test_a_failed_policy_leaves_no_changes():
@@ -225,23 +270,35 @@ def test_a_failed_policy_leaves_no_changes():
 def test_a_deleted_object_is_judged_and_never_patched():
     """On DELETE, policies read the old object."""
     ends = ("DELETE",)
-    judging, setting = Policy("names", validate=names, operations=ends), Policy("first", mutate=first, operations=ends)
+    judging, setting = (
+        Policy("names", validate=names, operations=ends),
+        Policy("first", mutate=first, operations=ends),
+    )
     engine = Engine([in_force(judging), in_force(setting)])
     request = ask(None, old_object=POD, operation="DELETE")
     assert engine.mutate(request) == Verdict()
-    assert [violation.found for violation in engine.validate(request).outcomes[0].violations] == ["it", "again"]
+    assert [violation.found for violation in engine.validate(request).outcomes[0].violations] == [
+        "it",
+        "again",
+    ]
 
 
 def test_look_ups_are_those_of_the_policies_for_the_target():
     """They depend on the kind only, and only look-ups that can decide are requested."""
     engine = Engine(
         [
-            in_force(NAMES, match=match({"namespaceSelector": {}, "kinds": ["Pod"]}, {"namespaces": ["shop"]})),
+            in_force(
+                NAMES,
+                match=match({"namespaceSelector": {}, "kinds": ["Pod"]}, {"namespaces": ["shop"]}),
+            ),
             in_force(LOOKS, match=match({"kinds": ["Pod", "Deployment"]})),
         ]
     )
     assert engine.needs(ask(POD).attributes) == {"limit_ranges"}
-    assert engine.needs(ask(POD, namespace="other").attributes) == {NAMESPACE_LABELS, "limit_ranges"}
+    assert engine.needs(ask(POD, namespace="other").attributes) == {
+        NAMESPACE_LABELS,
+        "limit_ranges",
+    }
     assert engine.needs(ask(POD, "Deployment").attributes) == {"limit_ranges"}
     assert engine.needs(ask(POD, "Job").attributes) == frozenset()
     assert engine.needs(ask(POD, "HorizontalPodAutoscaler").attributes) == frozenset()
@@ -268,7 +325,9 @@ SCALABLE = Policy("scalable", validate=counts, kinds="scalable")
 def test_a_scale_is_judged_as_its_workload(kind, subresource, kinds, asked):
     """A policy for Deployments also judges their /scale, and no other subresource."""
     clauses = [{"kinds": kinds}] if kinds else []
-    verdict = Engine([in_force(SCALABLE, match=match(*clauses))]).validate(ask({}, kind, subresource))
+    verdict = Engine([in_force(SCALABLE, match=match(*clauses))]).validate(
+        ask({}, kind, subresource)
+    )
     assert [outcome.policy for outcome in verdict.outcomes] == (["scalable"] if asked else [])
 
 
@@ -280,7 +339,10 @@ def test_pods_are_judged_through_their_subresources(subresource):
 
 def test_the_group_is_part_of_a_kind():
     """A kind of the same name in another group is not judged."""
-    assert Engine([in_force(COUNTS)]).validate(ask(POD, "Deployment", resource_group="extensions.io")) == Verdict()
+    assert (
+        Engine([in_force(COUNTS)]).validate(ask(POD, "Deployment", resource_group="extensions.io"))
+        == Verdict()
+    )
 
 
 @pytest.mark.parametrize(
@@ -310,14 +372,18 @@ def test_the_judged_kinds_are_those_with_a_validating_policy_on_create():
             in_force(Policy("ends", validate=counts, kinds=("Secret",), operations=("DELETE",))),
             in_force(Policy("b", validate=counts, kinds=("Pod", "WebApp")), fails_closed=False),
             in_force(FIRST, match=match({"kinds": ["Pod", "Job"]})),
-            in_force(Policy("c", validate=counts, kinds=("Pod", "Secret")), match=match({"kinds": ["Pod"]})),
+            in_force(
+                Policy("c", validate=counts, kinds=("Pod", "Secret")),
+                match=match({"kinds": ["Pod"]}),
+            ),
         ]
     )
     assert sorted(kind.kind for kind in engine.judged_kinds) == ["Pod", "WebApp"]
 
 
 @pytest.mark.parametrize(
-    ("policies", "validates", "mutates"), [([], False, False), ([COUNTS], True, False), ([FIRST], False, True)]
+    ("policies", "validates", "mutates"),
+    [([], False, False), ([COUNTS], True, False), ([FIRST], False, True)],
 )
 def test_whether_a_request_is_looked_at_is_known_before_it_is_decoded(policies, validates, mutates):
     """A review that no policy looks at is answered without its objects."""
@@ -327,7 +393,10 @@ def test_whether_a_request_is_looked_at_is_known_before_it_is_decoded(policies, 
 
 def test_other_operations_are_not_judged():
     """Policies judge only the operations they declare."""
-    assert Engine([in_force(COUNTS)]).validate(ask(None, old_object=POD, operation="DELETE")) == Verdict()
+    assert (
+        Engine([in_force(COUNTS)]).validate(ask(None, old_object=POD, operation="DELETE"))
+        == Verdict()
+    )
 
 
 ENDING = {"name": "it", "deletionTimestamp": "2026-11-21T00:00:00Z", "finalizers": ["a", "b"]}
@@ -344,7 +413,14 @@ def ending(metadata=ENDING, **changes):
     [
         ending(),
         ending({**ENDING, "finalizers": ["b"]}),
-        ending({"name": "it", "deletionTimestamp": ENDING["deletionTimestamp"], "generation": 2, "managedFields": []}),
+        ending(
+            {
+                "name": "it",
+                "deletionTimestamp": ENDING["deletionTimestamp"],
+                "generation": 2,
+                "managedFields": [],
+            }
+        ),
         ending(status={"phase": "Failed"}),
     ],
 )
@@ -356,12 +432,17 @@ def test_finalizers_can_be_removed_from_an_object_being_deleted(request_):
 
 @pytest.mark.parametrize(
     "request_",
-    [ending(spec={"count": 1}), ending({**ENDING, "finalizers": [], "labels": {"a": "b"}}, spec={"count": 1})],
+    [
+        ending(spec={"count": 1}),
+        ending({**ENDING, "finalizers": [], "labels": {"a": "b"}}, spec={"count": 1}),
+    ],
 )
 def test_other_changes_of_an_object_being_deleted_are_judged(request_):
     """A Service works until its last finalizer is removed, so a finalizer must not open a way around policies."""
     engine = Engine([in_force(COUNTS), in_force(FIRST)])
-    assert [each.path for each in engine.validate(request_).outcomes[0].violations] == ["spec.count"]
+    assert [each.path for each in engine.validate(request_).outcomes[0].violations] == [
+        "spec.count"
+    ]
     assert engine.mutate(request_) == Verdict()
 
 
@@ -376,14 +457,19 @@ def test_other_changes_of_an_object_being_deleted_are_judged(request_):
 )
 def test_other_metadata_of_an_object_being_deleted_is_judged(metadata):
     """A Service selects by labels until the pod is gone."""
-    (outcome,) = Engine([in_force(COUNTS, tolerates_existing=False)]).validate(ending(metadata)).outcomes
+    (outcome,) = (
+        Engine([in_force(COUNTS, tolerates_existing=False)]).validate(ending(metadata)).outcomes
+    )
     assert outcome.policy == "counts"
 
 
 def test_objects_too_deep_to_compare_are_judged():
     """A review has at most 1,024 levels, which exceeds Python's recursion limit when comparing."""
     old, new = (functools.reduce(lambda below, _: {"a": below}, range(1000), {}) for _ in range(2))
-    old, new = ({"kind": "Pod", "metadata": ENDING, "spec": {"deep": deep, "count": 1}} for deep in (old, new))
+    old, new = (
+        {"kind": "Pod", "metadata": ENDING, "spec": {"deep": deep, "count": 1}}
+        for deep in (old, new)
+    )
     engine = Engine([in_force(COUNTS, tolerates_existing=False)])
     assert not engine.validate(Request(about(operation="UPDATE"), new, old)).allowed
 
@@ -393,19 +479,27 @@ def test_a_deletion_timestamp_on_create_is_ignored():
     made = {"kind": "Pod", "metadata": ENDING, "spec": {"count": 1}}
     assert not Engine([in_force(COUNTS)]).validate(ask(made)).allowed
     unmarked = made | {"metadata": {"name": "it"}, "spec": {}}
-    assert not Engine([in_force(COUNTS)]).validate(ask(made, operation="UPDATE", old_object=unmarked)).allowed
+    assert (
+        not Engine([in_force(COUNTS)])
+        .validate(ask(made, operation="UPDATE", old_object=unmarked))
+        .allowed
+    )
 
 
 def many(request, _):
     """Report each of some thousand items, of one field and of separate fields."""
     for item in request.value["spec"]["items"]:
         yield Violation("spec.items", item, "there may be no items", "remove it")
-        yield Violation(f"spec.items[{item}]", item, "there may be no items", "remove it", excess=item)
+        yield Violation(
+            f"spec.items[{item}]", item, "there may be no items", "remove it", excess=item
+        )
 
 
 def test_thousands_of_violations_are_compared_quickly():
     """Otherwise an update of an object with many violations could block every review for minutes."""
-    old, new = ({"kind": "Pod", "spec": {"items": list(range(first, first + 4000))}} for first in (0, 1))
+    old, new = (
+        {"kind": "Pod", "spec": {"items": list(range(first, first + 4000))}} for first in (0, 1)
+    )
     started = time.process_time()
     request = ask(new, operation="UPDATE", old_object=old)
     (outcome,) = Engine([in_force(Policy("many", validate=many))]).validate(request).outcomes
@@ -416,7 +510,10 @@ def test_thousands_of_violations_are_compared_quickly():
 
 def without_end(request, _):
     """Yield violations forever, existing ones first."""
-    yield from (Violation(f"spec.items[{number}]", "x", "there may be no items", "remove it") for number in range(5))
+    yield from (
+        Violation(f"spec.items[{number}]", "x", "there may be no items", "remove it")
+        for number in range(5)
+    )
     for number in itertools.count() if request.is_set("spec.more") else ():
         yield Violation(f"spec.more[{number}]", "x", "there may be no items", "remove it")
 
@@ -428,7 +525,10 @@ def test_a_policy_is_stopped_at_the_limit_of_violations():
     (outcome,) = engine.validate(ask(new)).outcomes
     assert (len(outcome.violations), outcome.tolerated) == (MAX_VIOLATIONS + 1, ())
     (outcome,) = engine.validate(ask(new, operation="UPDATE", old_object=old)).outcomes
-    assert (len(outcome.violations), outcome.violations[0].path) == (MAX_VIOLATIONS + 1, "spec.more[0]")
+    assert (len(outcome.violations), outcome.violations[0].path) == (
+        MAX_VIOLATIONS + 1,
+        "spec.more[0]",
+    )
     assert len(outcome.tolerated) == 5
 
 
@@ -443,8 +543,12 @@ def _rollouts():
 @pytest.mark.usefixtures("_rollouts")
 def test_pods_of_a_custom_kind_are_judged():
     """A registered kind with pods is judged like a built-in one, with its own paths."""
-    images = Policy("images", validate=lambda request, _: (_image(each) for each in request.containers()))
-    request = ask({"spec": {"template": {"spec": {"containers": [{"name": "app", "image": "x"}]}}}}, "Rollout")
+    images = Policy(
+        "images", validate=lambda request, _: (_image(each) for each in request.containers())
+    )
+    request = ask(
+        {"spec": {"template": {"spec": {"containers": [{"name": "app", "image": "x"}]}}}}, "Rollout"
+    )
     verdict = Engine([in_force(images)]).validate(request)
     assert [violation.path for violation in verdict.outcomes[0].violations] == [
         "spec.template.spec.containers[name=app].image"
@@ -452,7 +556,9 @@ def test_pods_of_a_custom_kind_are_judged():
 
 
 def _image(container):
-    return Violation(container.path("image"), container.string("image"), "images are heavy", "run less")
+    return Violation(
+        container.path("image"), container.string("image"), "images are heavy", "run less"
+    )
 
 
 def limited(request, _):
@@ -521,7 +627,11 @@ def test_violations_that_are_not_tolerated(changes):
 def test_policies_of_the_cluster_come_before_those_of_a_namespace():
     """Whatever order the API server lists them in."""
     engine = Engine([in_force(NAMES, namespace="shop"), in_force(COUNTS), in_force(NAMES)])
-    assert [outcome.policy for outcome in engine.validate(ask(POD)).outcomes] == ["counts", "names", "shop/names"]
+    assert [outcome.policy for outcome in engine.validate(ask(POD)).outcomes] == [
+        "counts",
+        "names",
+        "shop/names",
+    ]
 
 
 def test_a_tenants_policy_judges_its_own_namespace():

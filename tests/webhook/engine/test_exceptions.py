@@ -47,13 +47,19 @@ def exception(*, namespace=None, expires="2026-12-01T00:00:00Z", **entry):
         "apiVersion": "gatewright.io/v1alpha1",
         "kind": "PolicyException",
         "metadata": {"name": "why-not"} | ({"namespace": namespace} if namespace else {}),
-        "spec": {"reason": "moving", "expires": expires, "exceptions": [{"policy": "images"} | entry]},
+        "spec": {
+            "reason": "moving",
+            "expires": expires,
+            "exceptions": [{"policy": "images"} | entry],
+        },
     }
 
 
 def engine(policy, *exceptions, home=None):
     """Return an engine of one policy object and its exceptions."""
-    written = PolicySet((bind(policy, catalogue()),), tuple(bind(each, catalogue()) for each in exceptions))
+    written = PolicySet(
+        (bind(policy, catalogue()),), tuple(bind(each, catalogue()) for each in exceptions)
+    )
     return Engine(in_force(written, catalogue(), home))
 
 
@@ -110,9 +116,15 @@ def test_an_exception_exempts_what_it_selects(entry, left):
         ([{"containers": ["debug"], "params": {"registries": ["quay.io"]}}], ["sidecar"]),
         ([{"containers": ["debug"], "params": {"registries": ["gcr.io"]}}], ["sidecar", "debug"]),
         ([{"images": ["quay.io/*"], "params": {"registries": ["gcr.io"]}}], ["sidecar", "debug"]),
-        ([{"containers": ["app"], "params": {"registries": ["gcr.io"]}}], ["sidecar", "debug", "app"]),
         (
-            [{"containers": ["debug"], "params": {"registries": ["gcr.io"]}}, {"images": ["quay.io/*"]}],
+            [{"containers": ["app"], "params": {"registries": ["gcr.io"]}}],
+            ["sidecar", "debug", "app"],
+        ),
+        (
+            [
+                {"containers": ["debug"], "params": {"registries": ["gcr.io"]}},
+                {"images": ["quay.io/*"]},
+            ],
             ["sidecar"],
         ),
         (
@@ -152,7 +164,9 @@ def test_an_exception_for_containers_has_no_effect_on_other_policies(spec, field
     judge = bind(policy(spec=spec), catalogue())
     text = "images reports nothing about single containers; use kinds, names or namespaces"
     with pytest.raises(FaultsError) as error:
-        check_exception(bind(exception(**{field: ["app"]}), catalogue()), [judge], "gatewright-system")
+        check_exception(
+            bind(exception(**{field: ["app"]}), catalogue()), [judge], "gatewright-system"
+        )
     assert error.value.faults == ((f"spec.exceptions[0].{field}", text),)
 
 
@@ -160,7 +174,9 @@ def test_an_exception_for_containers_has_no_effect_on_other_policies(spec, field
     ("judged", "entry", "fault"),
     [
         (
-            policy(spec={"policy": "privileged-containers", "match": {"any": [{"kinds": ["Pod"]}]}}),
+            policy(
+                spec={"policy": "privileged-containers", "match": {"any": [{"kinds": ["Pod"]}]}}
+            ),
             {"kinds": ["Deployment"]},
             ("spec.exceptions[0].kinds", "images judges no Deployment"),
         ),
@@ -186,24 +202,48 @@ def test_an_exception_outside_of_its_policys_scope_has_no_effect(judged, entry, 
         (policy(), {}),
         (policy(), {"namespaces": ["lab-*"]}),
         (policy(), {"kinds": ["Service", "Deployment"]}),
-        (policy(spec={"policy": "privileged-containers", "match": {"any": [{"kinds": ["Pod"]}]}}), {"kinds": ["Pod"]}),
+        (
+            policy(
+                spec={"policy": "privileged-containers", "match": {"any": [{"kinds": ["Pod"]}]}}
+            ),
+            {"kinds": ["Pod"]},
+        ),
         (policy(kind="AdmissionPolicy", metadata={"name": "images", "namespace": "shop"}), {}),
-        (policy(kind="AdmissionPolicy", metadata={"name": "images", "namespace": "shop"}), {"namespaces": ["sh*"]}),
+        (
+            policy(kind="AdmissionPolicy", metadata={"name": "images", "namespace": "shop"}),
+            {"namespaces": ["sh*"]},
+        ),
     ],
 )
 def test_an_exception_inside_of_its_policys_scope_has_an_effect(judged, entry):
     """It is in force: no error is reported."""
     bound = bind(judged, catalogue())
-    check_exception(bind(exception(namespace=bound.namespace, **entry), catalogue()), [bound], "gatewright-system")
+    check_exception(
+        bind(exception(namespace=bound.namespace, **entry), catalogue()),
+        [bound],
+        "gatewright-system",
+    )
 
 
 @pytest.mark.parametrize(
     ("of", "namespace", "text"),
     [
-        ("shop", "home", '"images" is a policy of namespace shop; exceptions from it count there only'),
-        ("shop", None, '"images" is a policy of namespace shop; exceptions from it count there only'),
+        (
+            "shop",
+            "home",
+            '"images" is a policy of namespace shop; exceptions from it count there only',
+        ),
+        (
+            "shop",
+            None,
+            '"images" is a policy of namespace shop; exceptions from it count there only',
+        ),
         ("shop", "lab", 'no policy object "images"'),
-        (None, "shop", '"images" is a cluster policy; exceptions from it count in namespace home only'),
+        (
+            None,
+            "shop",
+            '"images" is a cluster policy; exceptions from it count in namespace home only',
+        ),
     ],
 )
 def test_an_exception_that_does_not_count_where_it_stands_says_where_it_would(of, namespace, text):
@@ -215,15 +255,27 @@ def test_an_exception_that_does_not_count_where_it_stands_says_where_it_would(of
     assert error.value.faults == (("spec.exceptions[0].policy", text),)
 
 
-@pytest.mark.parametrize("spec", [{"policy": "privileged-containers"}, {"policy": "webapp-security-defaults"}])
+@pytest.mark.parametrize(
+    "spec", [{"policy": "privileged-containers"}, {"policy": "webapp-security-defaults"}]
+)
 def test_an_exception_for_containers_has_an_effect_on_policies_about_them(spec):
     """These judge each container, or the one that a WebApp is."""
-    check_exception(bind(exception(containers=["app"]), catalogue()), [bind(policy(spec=spec), catalogue())], "home")
+    check_exception(
+        bind(exception(containers=["app"]), catalogue()),
+        [bind(policy(spec=spec), catalogue())],
+        "home",
+    )
 
 
 @pytest.mark.parametrize(
     ("kinds", "judges"),
-    [("pods", True), (("Deployment", "Service"), True), (("WebApp",), True), ("all", False), (("Service",), False)],
+    [
+        ("pods", True),
+        (("Deployment", "Service"), True),
+        (("WebApp",), True),
+        ("all", False),
+        (("Service",), False),
+    ],
 )
 def test_a_policy_that_names_kinds_with_containers_may_judge_these(kinds, judges):
     """As a policy of a user's own does; the rules of others are about labels, replicas or API versions."""
@@ -235,17 +287,25 @@ def test_an_exception_for_a_container_exempts_all_its_fields():
     probes = policy(spec={"policy": "probes", "params": {"enough": "one"}})
     judge = engine(probes, exception(containers=["debug"]))
     (outcome,) = judge.validate(ask(POD, looked_up={NOW: TODAY})).outcomes
-    assert [each.path for each in outcome.violations] == ["spec.containers[name=app]", "spec.containers[name=sidecar]"]
+    assert [each.path for each in outcome.violations] == [
+        "spec.containers[name=app]",
+        "spec.containers[name=sidecar]",
+    ]
 
 
 def test_an_exception_for_images_includes_image_volumes():
     """An exception for containers does not include volumes of the same name."""
-    volumes = [{"name": name, "image": {"reference": f"quay.io/{name}"}} for name in ("models", "tools")]
+    volumes = [
+        {"name": name, "image": {"reference": f"quay.io/{name}"}} for name in ("models", "tools")
+    ]
     pod = POD | {"spec": {"containers": POD["spec"]["containers"][:1], "volumes": volumes}}
     request = ask(pod, looked_up={NOW: TODAY})
     assert denied(exception(images=["quay.io/mo*"]), request=request) == ["tools"]
     assert denied(exception(containers=["models"]), request=request) == ["models", "tools"]
-    assert denied(exception(containers=["models"], images=["quay.io/*"]), request=request) == ["models", "tools"]
+    assert denied(exception(containers=["models"], images=["quay.io/*"]), request=request) == [
+        "models",
+        "tools",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -263,7 +323,9 @@ def test_an_exception_for_images_includes_image_volumes():
 )
 def test_an_exception_names_an_image_in_full_or_as_written(glob, image, is_excepted):
     """A denial of `redis:7` says that it comes from docker.io, so an exception may use the full name."""
-    request = ask(POD | {"spec": {"containers": [{"name": "app", "image": image}]}}, looked_up={NOW: TODAY})
+    request = ask(
+        POD | {"spec": {"containers": [{"name": "app", "image": image}]}}, looked_up={NOW: TODAY}
+    )
     assert denied(exception(images=[glob]), request=request) == ([] if is_excepted else ["app"])
 
 
@@ -305,7 +367,10 @@ def test_exceptions_need_the_time():
 
 def test_parameters_of_an_exception_may_need_more():
     """What only these need is looked up too."""
-    judge = engine(policy(spec={"policy": "probes", "params": {"served": False}}), exception(params={"served": True}))
+    judge = engine(
+        policy(spec={"policy": "probes", "params": {"served": False}}),
+        exception(params={"served": True}),
+    )
     assert judge.needs(ask(POD).attributes) == {NOW, "services"}
 
 
@@ -360,7 +425,9 @@ def test_an_exception_from_a_tenants_policy_counts_in_its_namespace(namespace, l
 
 def test_thousands_of_tenants_with_exceptions_load_quickly():
     """Each exception is matched only with the policies it may exempt from."""
-    own = bind(policy(kind="AdmissionPolicy", metadata={"name": "images", "namespace": "a"}), catalogue())
+    own = bind(
+        policy(kind="AdmissionPolicy", metadata={"name": "images", "namespace": "a"}), catalogue()
+    )
     excepted = bind(exception(namespace="a"), catalogue())
     written = PolicySet(
         tuple(replace(own, namespace=f"team-{number}") for number in range(3000)),
@@ -424,6 +491,8 @@ def test_an_exception_needs_an_expiry_time(expires):
 @pytest.mark.parametrize("expires", ["2026-12-01", "2026-12-01T00:00:00"])
 def test_an_expiry_time_has_a_time_and_a_zone(expires):
     """A date without a time, or a time without a zone, is rejected with an example."""
-    wanted = f'spec.expires: "{expires}": should have a time and a zone, such as 2027-01-31T00:00:00Z'
+    wanted = (
+        f'spec.expires: "{expires}": should have a time and a zone, such as 2027-01-31T00:00:00Z'
+    )
     with pytest.raises(ValueError, match=f"^{re.escape(wanted)}$"):
         bind(exception(expires=expires), catalogue())

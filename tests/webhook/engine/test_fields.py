@@ -11,7 +11,10 @@ WHOLE = {
     "spec": {
         "replicas": 3,
         "paused": False,
-        "containers": [{"name": "app", "image": "x", "resources": {"limits": {"cpu": 1}}}, {"image": "y"}],
+        "containers": [
+            {"name": "app", "image": "x", "resources": {"limits": {"cpu": 1}}},
+            {"image": "y"},
+        ],
         "volumes": None,
     },
 }
@@ -44,7 +47,12 @@ def test_null_is_absent(read, path, expected):
         ("3", Fields.integer, '"3" is a string', "an integer"),
         (True, Fields.integer, "true is a boolean", "an integer"),
         (3.0, Fields.integer, "3.0 is a number", "an integer"),
-        (18446744073709551616.0, Fields.integer, "1.8446744073709552e+19 is a number", "an integer"),
+        (
+            18446744073709551616.0,
+            Fields.integer,
+            "1.8446744073709552e+19 is a number",
+            "an integer",
+        ),
         ([], Fields.integer, "a list", "an integer"),
         ({}, Fields.integer, "an object", "an integer"),
         (1, Fields.boolean, "1 is an integer", "a boolean"),
@@ -92,7 +100,10 @@ def test_paths_continue_below_items():
     """A field of an object in an item has the whole path."""
     (container, _) = Fields(WHOLE).each("spec.containers")
     limits = container.fields("resources").fields("limits")
-    assert (limits.integer("cpu"), limits.path("cpu")) == (1, "spec.containers[name=app].resources.limits.cpu")
+    assert (limits.integer("cpu"), limits.path("cpu")) == (
+        1,
+        "spec.containers[name=app].resources.limits.cpu",
+    )
 
 
 def test_fields_of_an_absent_object_are_none():
@@ -169,14 +180,29 @@ def test_values_are_shown_in_one_safe_line(value, text):
 def test_steps_are_the_path_of_a_patch():
     """A path that was read can be patched, items by their index."""
     (container, _) = Fields(WHOLE).each("spec.containers")
-    assert container.set("resources.limits", {}).steps == ("spec", "containers", 0, "resources", "limits")
-    assert Fields(WHOLE).fields("spec").fields("template.spec").steps() == ("spec", "template", "spec")
+    assert container.set("resources.limits", {}).steps == (
+        "spec",
+        "containers",
+        0,
+        "resources",
+        "limits",
+    )
+    assert Fields(WHOLE).fields("spec").fields("template.spec").steps() == (
+        "spec",
+        "template",
+        "spec",
+    )
     assert Fields(WHOLE).steps() == ()
 
 
 @pytest.mark.parametrize(
     ("path", "expected"),
-    [("spec.paused", True), ("spec.volumes", False), ("spec.none", False), ("spec.volumes.none", False)],
+    [
+        ("spec.paused", True),
+        ("spec.volumes", False),
+        ("spec.none", False),
+        ("spec.volumes.none", False),
+    ],
 )
 def test_false_is_set_and_null_is_not(path, expected):
     """A value of any type but null is set."""

@@ -61,7 +61,10 @@ def test_a_reference_has_parts(text, parts):
         ("a___b", "its repository is malformed; it must be lower case"),
         (f"b/{'a' * 254}", "its repository is malformed; it must be lower case"),
         (f"{'A' * 1024}/x", "it has more than 1024 characters"),
-        (f"sha256:{'f' * 64}", "it is the id of an image that a node has, whatever registry that came from"),
+        (
+            f"sha256:{'f' * 64}",
+            "it is the id of an image that a node has, whatever registry that came from",
+        ),
         ("0" * 64, "it is the id of an image that a node has, whatever registry that came from"),
         (f"x@sha256:{'f' * 1024}", "it has more than 1024 characters"),
         ("https://registry.company.com/x", "its registry is malformed"),
@@ -91,12 +94,17 @@ def test_an_invalid_reference_is_rejected(text, fault):
 
 TEXT = st.text(alphabet="aZ09.-_/:@[]\n \u0661é", max_size=40) | st.text(CHARACTERS, max_size=40)
 # With a dot it could be a registry.
-COMPONENT = st.from_regex(r"[a-z0-9]{1,4}(-{1,2}[a-z0-9]{1,4})?", alphabet=CHARACTERS, fullmatch=True)
+COMPONENT = st.from_regex(
+    r"[a-z0-9]{1,4}(-{1,2}[a-z0-9]{1,4})?", alphabet=CHARACTERS, fullmatch=True
+)
 REFERENCE = st.builds(
     lambda registry, path, tag, digest: "".join((registry, "/".join(path), tag, digest)),
-    st.sampled_from(["", "docker.io/", "Ghcr.IO/", "localhost:5000/", "[::1]:80/", "registry.company.com/"]),
+    st.sampled_from(
+        ["", "docker.io/", "Ghcr.IO/", "localhost:5000/", "[::1]:80/", "registry.company.com/"]
+    ),
     st.lists(COMPONENT, min_size=1, max_size=3),
-    st.just("") | st.from_regex(r":[A-Za-z0-9_][A-Za-z0-9_.-]{0,9}", alphabet=CHARACTERS, fullmatch=True),
+    st.just("")
+    | st.from_regex(r":[A-Za-z0-9_][A-Za-z0-9_.-]{0,9}", alphabet=CHARACTERS, fullmatch=True),
     st.just("") | st.just(f"@{DIGEST}"),
 )
 
@@ -140,7 +148,10 @@ def test_a_registry_is_not_its_look_alike(text):
     assert not parse_registry("registry.company.com").holds(parse_image(text))
 
 
-@given(REFERENCE, st.sampled_from(["ghcr.io", "docker.io", "registry.company.com", "localhost:5000", "[::1]:80"]))
+@given(
+    REFERENCE,
+    st.sampled_from(["ghcr.io", "docker.io", "registry.company.com", "localhost:5000", "[::1]:80"]),
+)
 def test_an_image_belongs_to_its_registry_only(text, host):
     """A registry matches an image exactly if it is the image's."""
     image = parse_image(text)
@@ -185,7 +196,9 @@ def test_a_path_prefix_matches_whole_components(registry, image, held):
 
 def test_a_registry_is_kept_by_its_parts():
     """Host, port and path are separated."""
-    assert parse_registry("Registry.Company.com:5000/a/b/") == Registry("registry.company.com:5000", ("a", "b"))
+    assert parse_registry("Registry.Company.com:5000/a/b/") == Registry(
+        "registry.company.com:5000", ("a", "b")
+    )
 
 
 @pytest.mark.parametrize(

@@ -39,16 +39,27 @@ def patched(object, *patches):
             [{"op": "add", "path": "/spec/a", "value": 1}],
             id="null is missing",
         ),
-        pytest.param({"spec": {"a": 0}}, [Patch(("spec", "a"), 1)], [], id="a set value stays, zero included"),
-        pytest.param({"a": False}, [Patch(("a",), True)], [], id="a set value stays, false included"),
-        pytest.param({"a": ""}, [Patch(("a",), "x")], [], id="a set value stays, the empty string included"),
+        pytest.param(
+            {"spec": {"a": 0}}, [Patch(("spec", "a"), 1)], [], id="a set value stays, zero included"
+        ),
+        pytest.param(
+            {"a": False}, [Patch(("a",), True)], [], id="a set value stays, false included"
+        ),
+        pytest.param(
+            {"a": ""}, [Patch(("a",), "x")], [], id="a set value stays, the empty string included"
+        ),
         pytest.param(
             {"a": "me"},
             [Patch(("a",), "us", overwrite=True)],
             [{"op": "replace", "path": "/a", "value": "us"}],
             id="overwriting replaces",
         ),
-        pytest.param({"a": "us"}, [Patch(("a",), "us", overwrite=True)], [], id="overwriting with the same is nothing"),
+        pytest.param(
+            {"a": "us"},
+            [Patch(("a",), "us", overwrite=True)],
+            [],
+            id="overwriting with the same is nothing",
+        ),
         pytest.param(
             {"a": True},
             [Patch(("a",), 1, overwrite=True)],
@@ -65,7 +76,13 @@ def patched(object, *patches):
         pytest.param(
             {"spec": {}},
             [Patch(("spec", "securityContext", field), field) for field in ("a", "b", "c")],
-            [{"op": "add", "path": "/spec/securityContext", "value": {"a": "a", "b": "b", "c": "c"}}],
+            [
+                {
+                    "op": "add",
+                    "path": "/spec/securityContext",
+                    "value": {"a": "a", "b": "b", "c": "c"},
+                }
+            ],
             id="three fields below a missing parent are one operation",
         ),
         pytest.param(
@@ -118,7 +135,11 @@ def patched(object, *patches):
         ),
         pytest.param(
             {"b": 1, "a": {"c": 1, "d": 2}},
-            [Patch(("a", "d"), 3, overwrite=True), Patch(("a", "c"), UNSET, overwrite=True), Patch(("b",), 2, True)],
+            [
+                Patch(("a", "d"), 3, overwrite=True),
+                Patch(("a", "c"), UNSET, overwrite=True),
+                Patch(("b",), 2, True),
+            ],
             [
                 {"op": "replace", "path": "/a/d", "value": 3},
                 {"op": "remove", "path": "/a/c"},
@@ -187,10 +208,14 @@ def test_setting_returns_whether_it_changed_anything():
 KEYS = st.sampled_from(["a", "b", "c/d", "e~f", "0", ""])
 SCALARS = st.none() | st.booleans() | st.integers(-1, 1) | st.sampled_from(["", "x", "/~"])
 VALUES = st.recursive(
-    SCALARS, lambda below: st.lists(below, max_size=2) | st.dictionaries(KEYS, below, max_size=3), max_leaves=6
+    SCALARS,
+    lambda below: st.lists(below, max_size=2) | st.dictionaries(KEYS, below, max_size=3),
+    max_leaves=6,
 )
 OBJECTS = st.dictionaries(KEYS, VALUES, max_size=4)
-PATHS = st.lists(KEYS | st.integers(0, 1), min_size=1, max_size=4).filter(lambda path: isinstance(path[0], str))
+PATHS = st.lists(KEYS | st.integers(0, 1), min_size=1, max_size=4).filter(
+    lambda path: isinstance(path[0], str)
+)
 PATCHES = st.lists(st.builds(Patch, PATHS.map(tuple), VALUES, st.booleans()), max_size=8)
 
 
@@ -201,7 +226,14 @@ def test_a_policys_patches_are_applied_together_or_not_at_all(data):
     request, alone = ask(copy.deepcopy(object)), ask(copy.deepcopy(object))
     patcher, other = Patcher(request), Patcher(alone)
     with pytest.raises((WrongTypeError, LookupError)):
-        patcher.apply([*patches, Patch(("metadata",), {}), Patch(("metadata", "x"), {}), Patch(("metadata", 0), 1)])
+        patcher.apply(
+            [
+                *patches,
+                Patch(("metadata",), {}),
+                Patch(("metadata", "x"), {}),
+                Patch(("metadata", 0), 1),
+            ]
+        )
     for each, of in ((patcher, request), (other, alone)):
         with suppress(WrongTypeError, LookupError):
             each.apply(later)
@@ -229,7 +261,10 @@ def test_operations_reproduce_the_object(object, patches):
     assert len(patcher.operations) <= len(done)
 
 
-@given(OBJECTS, st.dictionaries(PATHS.map(tuple), VALUES.filter(lambda value: value is not None), max_size=4))
+@given(
+    OBJECTS,
+    st.dictionaries(PATHS.map(tuple), VALUES.filter(lambda value: value is not None), max_size=4),
+)
 def test_a_second_run_has_no_operations(object, defaults):
     """Defaults that are set already cause none."""
     request = ask(object)
@@ -274,6 +309,10 @@ def test_thousands_of_patches_are_fast():
     ]
     started = time.process_time()
     object, operations = patched({"items": items}, *patches)
-    assert object["items"][-1] == {"name": "3999", "drop": ["a", "b"], "limits": {"cpu": "1", "memory": "1"}}
+    assert object["items"][-1] == {
+        "name": "3999",
+        "drop": ["a", "b"],
+        "limits": {"cpu": "1", "memory": "1"},
+    }
     assert len(operations) == 2 * 4000
     assert time.process_time() - started < 2.0

@@ -15,11 +15,17 @@ def test_kind_names_are_unique():
 
 def test_gatewrights_kinds_are_in_the_table():
     """With their container path and scale; of several versions only the stored one."""
-    assert KINDS["example.com", "WebApp"] == Kind("example.com", "WebApp", "webapps", container="spec", scales=True)
+    assert KINDS["example.com", "WebApp"] == Kind(
+        "example.com", "WebApp", "webapps", container="spec", scales=True
+    )
     assert KINDS["example.com", "Widget"] == Kind("example.com", "Widget", "widgets", scales=True)
     assert KINDS[VOTES, "VoteConfig"] == Kind(VOTES, "VoteConfig", "voteconfigs", versions=("v1",))
     found = KINDS["gatewright.io", "ClusterAdmissionPolicy"]
-    assert (found.plural, found.versions, found.namespaced) == ("clusteradmissionpolicies", ("v1alpha1",), False)
+    assert (found.plural, found.versions, found.namespaced) == (
+        "clusteradmissionpolicies",
+        ("v1alpha1",),
+        False,
+    )
 
 
 def test_a_policy_can_name_kinds():
@@ -33,7 +39,10 @@ def test_a_policy_can_name_kinds():
 
 def test_a_subresource_has_its_own_operations():
     """Connecting is CONNECT and updating is UPDATE, whatever the operations of whole objects."""
-    found = {(each.kind.kind, each.subresource): each.operations for each in targets("pods", ("CREATE", "DELETE"))}
+    found = {
+        (each.kind.kind, each.subresource): each.operations
+        for each in targets("pods", ("CREATE", "DELETE"))
+    }
     assert found["Pod", ""] == ("CREATE", "DELETE")
     assert found["Pod", "ephemeralcontainers"] == found["Pod", "resize"] == ("UPDATE",)
     assert [each.keys for each in targets("exec", ("CREATE",))] == [
@@ -45,7 +54,10 @@ def test_a_subresource_has_its_own_operations():
 def test_a_custom_kind_is_named_in_full():
     """A policy may judge kinds that are not in the table."""
     other = Kind("kafka.io", "Topic", "topics")
-    assert [target.kind for target in targets((other, "Pod"), ("CREATE",))] == [other, KINDS["", "Pod"]]
+    assert [target.kind for target in targets((other, "Pod"), ("CREATE",))] == [
+        other,
+        KINDS["", "Pod"],
+    ]
 
 
 def test_sets_and_kinds_can_be_combined():
@@ -85,11 +97,17 @@ def test_resources_have_names(group, kind, resource):
 
 @pytest.mark.parametrize(
     "text",
-    ["rollouts.argoproj.io", "rollouts.argoproj.io/v1alpha1/Rollout", "rollouts/v1/Rollout=spec", "a.b/v1/C=template"],
+    [
+        "rollouts.argoproj.io",
+        "rollouts.argoproj.io/v1alpha1/Rollout",
+        "rollouts/v1/Rollout=spec",
+        "a.b/v1/C=template",
+    ],
 )
 def test_an_incomplete_kind_is_rejected(text):
     """Group, version, kind and the path of the pod's spec are required."""
     with pytest.raises(
-        ValueError, match=r"^\".*\" is not of the form PLURAL\.GROUP/VERSION/KIND=PATH\.OF\.THE\.PODS\.spec$"
+        ValueError,
+        match=r"^\".*\" is not of the form PLURAL\.GROUP/VERSION/KIND=PATH\.OF\.THE\.PODS\.spec$",
     ):
         add_pod_kind(text)

@@ -53,11 +53,27 @@ def test_namespaces_are_matched_by_globs(globs, namespace, selected):
         ({"matchLabels": {"a": "1"}}, {"a": "1", "b": "2"}, True),
         ({"matchLabels": {"a": "1"}}, {"a": "2"}, False),
         ({"matchLabels": {"a": "1", "b": "2"}}, {"a": "1"}, False),
-        ({"matchExpressions": [{"key": "a", "operator": "In", "values": ["1", "2"]}]}, {"a": "2"}, True),
-        ({"matchExpressions": [{"key": "a", "operator": "In", "values": ["1"]}]}, {"a": "3"}, False),
+        (
+            {"matchExpressions": [{"key": "a", "operator": "In", "values": ["1", "2"]}]},
+            {"a": "2"},
+            True,
+        ),
+        (
+            {"matchExpressions": [{"key": "a", "operator": "In", "values": ["1"]}]},
+            {"a": "3"},
+            False,
+        ),
         ({"matchExpressions": [{"key": "a", "operator": "In", "values": ["1"]}]}, {}, False),
-        ({"matchExpressions": [{"key": "a", "operator": "NotIn", "values": ["1"]}]}, {"a": "2"}, True),
-        ({"matchExpressions": [{"key": "a", "operator": "NotIn", "values": ["1"]}]}, {"a": "1"}, False),
+        (
+            {"matchExpressions": [{"key": "a", "operator": "NotIn", "values": ["1"]}]},
+            {"a": "2"},
+            True,
+        ),
+        (
+            {"matchExpressions": [{"key": "a", "operator": "NotIn", "values": ["1"]}]},
+            {"a": "1"},
+            False,
+        ),
         ({"matchExpressions": [{"key": "a", "operator": "NotIn", "values": ["1"]}]}, {}, True),
         ({"matchExpressions": [{"key": "a", "operator": "Exists"}]}, {"a": ""}, True),
         ({"matchExpressions": [{"key": "a", "operator": "Exists"}]}, {"b": ""}, False),
@@ -146,8 +162,12 @@ def test_only_a_selector_needs_labels():
 def test_labels_of_a_parent_are_looked_up_for_its_subresources_only(selector):
     """An object has its own labels, and so has a pod that /ephemeralcontainers changes."""
     selecting = match({selector: {"matchLabels": {"a": "b"}}})
-    assert [selecting.needs(each) for each in ("", "ephemeralcontainers", "resize", "status")] == [frozenset()] * 4
-    assert [selecting.needs(each) for each in ("scale", "exec", "eviction", "binding", "token")] == [{PARENT}] * 5
+    assert [selecting.needs(each) for each in ("", "ephemeralcontainers", "resize", "status")] == [
+        frozenset()
+    ] * 4
+    assert [
+        selecting.needs(each) for each in ("scale", "exec", "eviction", "binding", "token")
+    ] == [{PARENT}] * 5
     assert match({"namespaces": ["a"]}).needs("scale") == frozenset()
 
 
@@ -245,12 +265,21 @@ def test_excluded_users_are_excluded_for_each_kind():
 def test_a_namespace_is_selected_by_its_own_labels(labels, operation, selected):
     """These are the new labels, as in the API server."""
     production = match({"namespaceSelector": {"matchLabels": {"env": "prod"}}})
-    old = {"metadata": {"name": "shop", "labels": {"env": "lab"}}} if operation == "UPDATE" else None
+    old = (
+        {"metadata": {"name": "shop", "labels": {"env": "lab"}}} if operation == "UPDATE" else None
+    )
     about = {"name": "shop", "namespace": "shop", "operation": operation}
-    request = ask({"metadata": {"name": "shop", "labels": labels}}, "Namespace", old_object=old, **about)
+    request = ask(
+        {"metadata": {"name": "shop", "labels": labels}}, "Namespace", old_object=old, **about
+    )
     assert production.selects(request) is selected
     named = {"key": "kubernetes.io/metadata.name", "operator": "In", "values": ["shop"]}
     assert selects(match({"namespaceSelector": {"matchExpressions": [named]}}), request)
-    reading = Policy("any", validate=lambda *_: iter(()), kinds=("Namespace", "Pod"), needs=(NAMESPACE,))
+    reading = Policy(
+        "any", validate=lambda *_: iter(()), kinds=("Namespace", "Pod"), needs=(NAMESPACE,)
+    )
     judge = Engine([in_force(reading, match=production)])
-    assert (judge.needs(request.attributes), judge.needs(ask({}).attributes)) == (set(), {NAMESPACE_LABELS, NAMESPACE})
+    assert (judge.needs(request.attributes), judge.needs(ask({}).attributes)) == (
+        set(),
+        {NAMESPACE_LABELS, NAMESPACE},
+    )

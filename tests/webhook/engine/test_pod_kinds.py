@@ -30,19 +30,27 @@ def own(monkeypatch):
 
 def created(group, version, kind, resource, *containers):
     """Return a request that creates an object with a pod template."""
-    attributes = Attributes("u-1", "CREATE", group, version, kind, group, resource, name="it", namespace="shop")
-    return Request(attributes, {"kind": kind, "spec": {"template": {"spec": {"containers": list(containers)}}}})
+    attributes = Attributes(
+        "u-1", "CREATE", group, version, kind, group, resource, name="it", namespace="shop"
+    )
+    return Request(
+        attributes, {"kind": kind, "spec": {"template": {"spec": {"containers": list(containers)}}}}
+    )
 
 
 def denied(request):
     """Return the paths at which the images of a request are not from registry a.io."""
     engine = Engine([bind(POLICY, catalogue())])
-    return [each.path for outcome in engine.validate(request).outcomes for each in outcome.violations]
+    return [
+        each.path for outcome in engine.validate(request).outcomes for each in outcome.violations
+    ]
 
 
 def test_a_custom_kind_is_judged_by_policies_about_pods():
     """Containers are found at the configured path; before that the object is not judged."""
-    request = created("argoproj.io", "v1alpha1", "Rollout", "rollouts", {"name": "app", "image": "b.io/app"})
+    request = created(
+        "argoproj.io", "v1alpha1", "Rollout", "rollouts", {"name": "app", "image": "b.io/app"}
+    )
     assert denied(request) == []
     add_pod_kind(ROLLOUT)
     assert denied(request) == ["spec.template.spec.containers[name=app].image"]
@@ -51,7 +59,9 @@ def test_a_custom_kind_is_judged_by_policies_about_pods():
 def test_a_custom_kind_is_among_the_judged_kinds():
     """With its group, version and plural."""
     add_pod_kind(ROLLOUT)
-    (kind,) = [each for each in Engine([bind(POLICY, catalogue())]).judged_kinds if each.kind == "Rollout"]
+    (kind,) = [
+        each for each in Engine([bind(POLICY, catalogue())]).judged_kinds if each.kind == "Rollout"
+    ]
     assert (kind.group, kind.versions, kind.plural) == ("argoproj.io", ("v1alpha1",), "rollouts")
 
 
@@ -59,15 +69,22 @@ def test_the_path_ends_in_spec():
     """It may have any depth; the pods' metadata is beside it."""
     add_pod_kind("clones.apps.kruise.io/v1alpha1/CloneSet=spec.jobs.template.spec")
     kind = KINDS["apps.kruise.io", "CloneSet"]
-    assert (kind.pod_spec, kind.pod_metadata) == ("spec.jobs.template.spec", "spec.jobs.template.metadata")
+    assert (kind.pod_spec, kind.pod_metadata) == (
+        "spec.jobs.template.spec",
+        "spec.jobs.template.metadata",
+    )
 
 
 def test_a_custom_kind_may_share_a_name_with_a_built_in_one():
     """A Knative Service is judged by its pods, and policies for Services still select the core kind only."""
     add_pod_kind(SERVICE)
-    request = created("serving.knative.dev", "v1", "Service", "services", {"name": "app", "image": "b.io/app"})
+    request = created(
+        "serving.knative.dev", "v1", "Service", "services", {"name": "app", "image": "b.io/app"}
+    )
     assert denied(request) == ["spec.template.spec.containers[name=app].image"]
-    assert [each.keys[0] for each in targets(("Service",), ("CREATE",))] == [("", "services", "", "CREATE")]
+    assert [each.keys[0] for each in targets(("Service",), ("CREATE",))] == [
+        ("", "services", "", "CREATE")
+    ]
     assert [each.kind.group for each in catalogue()["service-types"].targets] == [""]
 
 
@@ -79,7 +96,8 @@ def test_a_built_in_kind_cannot_be_redefined(text):
     """Its other properties, such as /scale, would be lost."""
     known = dict(KINDS)
     with pytest.raises(
-        ValueError, match=r"^(Deployment of apps|WebApp of example\.com) is built in; register only custom kinds"
+        ValueError,
+        match=r"^(Deployment of apps|WebApp of example\.com) is built in; register only custom kinds",
     ):
         add_pod_kind(text)
     assert known == KINDS

@@ -45,10 +45,16 @@ def test_a_webapp_is_a_container():
     """Its spec is the one container, and there is no pod."""
     request = ask({"spec": {"image": "x"}}, "WebApp")
     (container,) = request.containers()
-    assert (container.string("image"), container.path("image"), request.pod()) == ("x", "spec.image", None)
+    assert (container.string("image"), container.path("image"), request.pod()) == (
+        "x",
+        "spec.image",
+        None,
+    )
 
 
-@pytest.mark.parametrize(("kind", "subresource"), [("HorizontalPodAutoscaler", ""), ("Deployment", "scale")])
+@pytest.mark.parametrize(
+    ("kind", "subresource"), [("HorizontalPodAutoscaler", ""), ("Deployment", "scale")]
+)
 def test_kinds_without_pods_have_no_containers(kind, subresource):
     """An autoscaler or a Scale has neither pod nor containers."""
     request = ask({"spec": CONTAINERS}, kind, subresource)
@@ -102,5 +108,10 @@ def test_selectors_select_by_the_labels_of_the_objects(subresource):
     """An object that is not there has no labels that a selector could miss."""
     pod = {"metadata": {"labels": {"a": "new"}}}
     assert list(ask(pod, "Pod", subresource).selectable()) == [{"a": "new"}]
-    assert list(ask(pod, "Pod", subresource, old_object={"metadata": {}}).selectable()) == [{"a": "new"}, {}]
-    assert list(ask(None, "Pod", subresource, old_object=pod, operation="DELETE").selectable()) == [{"a": "new"}]
+    assert list(ask(pod, "Pod", subresource, old_object={"metadata": {}}).selectable()) == [
+        {"a": "new"},
+        {},
+    ]
+    assert list(ask(None, "Pod", subresource, old_object=pod, operation="DELETE").selectable()) == [
+        {"a": "new"}
+    ]

@@ -30,7 +30,9 @@ def engine(policy: str, **params: object) -> Engine:
 def test_it_is_in_force_in_its_namespace(namespace, found):
     """Messages name it by namespace and name."""
     judge = engine("replica-limits", maximum=3)
-    verdict = judge.validate(ask({"kind": "Deployment", "spec": {"replicas": 4}}, "Deployment", namespace=namespace))
+    verdict = judge.validate(
+        ask({"kind": "Deployment", "spec": {"replicas": 4}}, "Deployment", namespace=namespace)
+    )
     assert [outcome.policy for outcome in verdict.outcomes] == found
 
 
@@ -38,7 +40,8 @@ def test_its_look_ups_are_for_its_namespace_only():
     """Other tenants' requests do not wait for them."""
     judge = engine("service-selectors")
     asked = {
-        namespace: judge.needs(ask({}, "Service", namespace=namespace).attributes) for namespace in ("shop", "lab")
+        namespace: judge.needs(ask({}, "Service", namespace=namespace).attributes)
+        for namespace in ("shop", "lab")
     }
     assert (asked, judge.needs(ask({}).attributes)) == ({"shop": {"services"}, "lab": set()}, set())
 
@@ -46,7 +49,10 @@ def test_its_look_ups_are_for_its_namespace_only():
 def test_thousands_of_tenants_are_cheap():
     """Otherwise a tenant with many policies could block all reviews."""
     policy = bind(written("required-labels", params={"labels": {"team": "*"}}), catalogue())
-    policies = [replace(policy, name=f"own-{number % 4}", namespace=f"team-{number // 4}") for number in range(2000)]
+    policies = [
+        replace(policy, name=f"own-{number % 4}", namespace=f"team-{number // 4}")
+        for number in range(2000)
+    ]
     started = time.process_time()
     judge = Engine(policies)
     assert time.process_time() - started < 4.0
@@ -54,7 +60,9 @@ def test_thousands_of_tenants_are_cheap():
     for _ in range(100):
         verdict = judge.validate(ask({"kind": "ConfigMap"}, "ConfigMap", namespace="team-1"))
     assert time.process_time() - started < 0.1
-    assert [each.policy for each in verdict.outcomes] == [f"team-1/own-{number}" for number in range(4)]
+    assert [each.policy for each in verdict.outcomes] == [
+        f"team-1/own-{number}" for number in range(4)
+    ]
 
 
 def test_the_namespace_object_is_not_the_tenants():
@@ -62,15 +70,20 @@ def test_the_namespace_object_is_not_the_tenants():
     judge = engine("required-labels", labels={"team": "*"})
     labelled = {"kind": "Namespace", "metadata": {"name": "shop"}}
     assert judge.validate(ask(labelled, "Namespace", name="shop", namespace="shop")).outcomes == ()
-    assert len(judge.validate(ask({"kind": "ConfigMap", "metadata": {"name": "shop"}}, "ConfigMap")).outcomes) == 1
+    assert (
+        len(
+            judge.validate(
+                ask({"kind": "ConfigMap", "metadata": {"name": "shop"}}, "ConfigMap")
+            ).outcomes
+        )
+        == 1
+    )
     assert all(kind.namespaced for kind in judge.judged_kinds)
 
 
 def test_it_reports_nothing_about_other_namespaces():
     """Otherwise a tenant could find out the hosts of others; a cluster policy reports them deliberately."""
-    told = (
-        r"^spec\.policy: unique-ingress-hosts looks at objects of all namespaces; an AdmissionPolicy knows those of its"
-    )
+    told = r"^spec\.policy: unique-ingress-hosts looks at objects of all namespaces; an AdmissionPolicy knows those of its"  # noqa: E501
     with pytest.raises(ValueError, match=told):
         bind(written("unique-ingress-hosts"), catalogue())
     cluster = {"kind": "ClusterAdmissionPolicy", "metadata": {"name": "own"}}
@@ -81,7 +94,8 @@ def test_a_clause_for_cluster_scoped_objects_is_an_error():
     """It would never match; in a cluster policy it is valid."""
     spec = {"params": {"labels": {"team": "*"}}, "match": {"any": [{"kinds": ["Namespace"]}]}}
     with pytest.raises(
-        ValueError, match=r'^spec\.match\.any\[0\]\.kinds: required-labels does not look at "Namespace"; known: '
+        ValueError,
+        match=r'^spec\.match\.any\[0\]\.kinds: required-labels does not look at "Namespace"; known: ',
     ):
         bind(written("required-labels", **spec), catalogue())
     cluster = {"kind": "ClusterAdmissionPolicy", "metadata": {"name": "own"}}
@@ -90,7 +104,9 @@ def test_a_clause_for_cluster_scoped_objects_is_an_error():
 
 def test_a_clause_for_some_of_the_kinds_is_right():
     """It need not match everything that the policy judges."""
-    judge = Engine([bind(written("replica-limits", match={"any": [{"kinds": ["Deployment"]}]}), catalogue())])
+    judge = Engine(
+        [bind(written("replica-limits", match={"any": [{"kinds": ["Deployment"]}]}), catalogue())]
+    )
     asked = [judge.judges(ask({}, kind).attributes) for kind in ("Deployment", "StatefulSet")]
     assert asked == [True, False]
 
@@ -98,5 +114,7 @@ def test_a_clause_for_some_of_the_kinds_is_right():
 def test_a_clause_for_another_namespace_is_an_error():
     """It would silently match nothing; a pattern that includes its own is right."""
     spec = {"match": {"any": [{"namespaces": ["sh*"]}, {"namespaces": ["lab"]}]}}
-    with pytest.raises(ValueError, match=r"^spec\.match\.any\[1\]: matches nothing: the policy judges no request"):
+    with pytest.raises(
+        ValueError, match=r"^spec\.match\.any\[1\]: matches nothing: the policy judges no request"
+    ):
         bind(written("replica-limits", **spec), catalogue())

@@ -26,7 +26,9 @@ def written(kind, spec, **metadata):
 def engine(policy, *exceptions, match=None, **params):
     """Return an engine of one policy, with exceptions from it."""
     spec = {"policy": policy, "params": params} | ({"match": match} if match else {})
-    objects = [bind(each, catalogue()) for each in (written("ClusterAdmissionPolicy", spec), *exceptions)]
+    objects = [
+        bind(each, catalogue()) for each in (written("ClusterAdmissionPolicy", spec), *exceptions)
+    ]
     return Engine(in_force(PolicySet((objects[0],), tuple(objects[1:])), catalogue()))
 
 
@@ -179,8 +181,16 @@ def named(role, *names):
             {"seccompProfile": {"type": "Unconfined"}},
             {"seccompProfile": {"type": "RuntimeDefault"}},
         ),
-        ("app-armor", {"appArmorProfile": {"type": "Unconfined"}}, {"appArmorProfile": {"type": "RuntimeDefault"}}),
-        ("selinux-options", {"seLinuxOptions": {"type": "spc_t"}}, {"seLinuxOptions": {"type": "container_t"}}),
+        (
+            "app-armor",
+            {"appArmorProfile": {"type": "Unconfined"}},
+            {"appArmorProfile": {"type": "RuntimeDefault"}},
+        ),
+        (
+            "selinux-options",
+            {"seLinuxOptions": {"type": "spc_t"}},
+            {"seLinuxOptions": {"type": "container_t"}},
+        ),
     ],
 )
 def test_what_is_tolerated_on_a_pod_reaches_no_other_container(policy, bad, good):
@@ -188,7 +198,10 @@ def test_what_is_tolerated_on_a_pod_reaches_no_other_container(policy, bad, good
 
     def inheriting(*inherits):
         contexts = ({"securityContext": None if each else good} for each in inherits)
-        containers = [{"name": f"c{index}", "image": "a.io/app", **each} for index, each in enumerate(contexts)]
+        containers = [
+            {"name": f"c{index}", "image": "a.io/app", **each}
+            for index, each in enumerate(contexts)
+        ]
         return pod(securityContext=bad, containers=containers)
 
     judge = engine(policy)
@@ -222,7 +235,9 @@ def ingress(*hosts):
 
 def role(*rules):
     """Write a ClusterRole whose rules give all verbs on some resources each."""
-    given = [{"apiGroups": [""], "resources": list(resources), "verbs": ["*"]} for resources in rules]
+    given = [
+        {"apiGroups": [""], "resources": list(resources), "verbs": ["*"]} for resources in rules
+    ]
     return {"kind": "ClusterRole", "metadata": {"name": "it"}, "rules": given}
 
 
@@ -244,10 +259,15 @@ def role(*rules):
 def test_an_item_that_moves_in_its_list_is_the_same(policy, old, new, is_denied):
     """Where items have no names, removing one of them makes nothing worse; there may be no more of the same."""
     found = outcome(engine(policy), new, old, kind=new["kind"])
-    assert (found.denies, bool(found.tolerated)) == (is_denied, not is_denied or policy == "ingress-hosts")
+    assert (found.denies, bool(found.tolerated)) == (
+        is_denied,
+        not is_denied or policy == "ingress-hosts",
+    )
 
 
-@pytest.mark.parametrize(("old", "new", "is_denied"), [([], ["a"], False), (["a"], [], True), (["a"], ["b"], True)])
+@pytest.mark.parametrize(
+    ("old", "new", "is_denied"), [([], ["a"], False), (["a"], [], True), (["a"], ["b"], True)]
+)
 def test_a_rule_for_some_names_gives_less_than_one_for_any(old, new, is_denied):
     """A role is not made worse by naming the objects that it gives rights on."""
     before, after = role(["secrets"]), role(["secrets"])
@@ -257,7 +277,9 @@ def test_a_rule_for_some_names_gives_less_than_one_for_any(old, new, is_denied):
 
 DEFAULT_ROLE = {"kubernetes.io/bootstrapping": "rbac-defaults"}
 SELECTED = {"any": [{"objectSelector": {"matchLabels": {"tier": "web"}}}]}
-PRIVILEGED = {"containers": [{"name": "app", "image": "a", "securityContext": {"privileged": True}}]}
+PRIVILEGED = {
+    "containers": [{"name": "app", "image": "a", "securityContext": {"privileged": True}}]
+}
 
 
 @pytest.mark.parametrize(
@@ -274,7 +296,8 @@ def test_changing_a_label_hides_no_violation(old, new):
 
 
 @pytest.mark.parametrize(
-    ("old", "new"), [({}, {"tier": "web"}), ({"tier": "web"}, {}), ({"tier": "web"}, {"tier": "web"})]
+    ("old", "new"),
+    [({}, {"tier": "web"}), ({"tier": "web"}, {}), ({"tier": "web"}, {"tier": "web"})],
 )
 def test_a_pod_template_is_selected_by_old_and_new_labels(old, new):
     """A podSelector matches a Deployment by its pods' labels, not by its own."""
@@ -326,7 +349,10 @@ def test_a_session_is_selected_by_its_pods_labels(labels, is_allowed):
     parent = {PARENT: {"metadata": {"labels": labels}}}
     session = ask({"tty": True}, subresource="exec", operation="CONNECT")
     asked = Request(
-        session.attributes._replace(kind="PodExecOptions", operation="CONNECT"), session.object, None, parent
+        session.attributes._replace(kind="PodExecOptions", operation="CONNECT"),
+        session.object,
+        None,
+        parent,
     )
     assert judge.needs(asked.attributes) == {PARENT}
     assert judge.validate(asked).allowed is is_allowed
@@ -343,7 +369,9 @@ def test_a_warning_names_the_exception_that_expired():
     """The exempted violation is tolerated, and the message has the reason for the warning."""
     judge = engine("privileged-containers", excepting("2026-11-01T00:00:00Z", containers=["app"]))
     found = outcome(judge, pod(**PRIVILEGED), pod(**PRIVILEGED))
-    assert [each.expired for each in found.tolerated] == ["PolicyException moving expired 2026-11-01"]
+    assert [each.expired for each in found.tolerated] == [
+        "PolicyException moving expired 2026-11-01"
+    ]
 
 
 def test_an_exception_for_namespaces_exempts_no_cluster_scoped_object():
@@ -357,14 +385,21 @@ def test_an_exception_for_namespaces_exempts_no_cluster_scoped_object():
 def test_a_second_container_of_the_same_name_is_not_exempt():
     """An exception for an image exempts only the container with that image."""
     judge = engine("privileged-containers", excepting(images=["a.io/*"]))
-    both = [{"name": "app", "image": image, "securityContext": {"privileged": True}} for image in ("a.io/x", "b.io/x")]
+    both = [
+        {"name": "app", "image": image, "securityContext": {"privileged": True}}
+        for image in ("a.io/x", "b.io/x")
+    ]
     found = outcome(judge, pod(containers=both), None, operation="CREATE")
     assert [each.holder.image for each in found.violations] == ["b.io/x"]
 
 
 def test_an_exception_for_an_image_of_a_webapp_exempts_nothing_else():
     """Replicas are not part of an image."""
-    webapp = {"kind": "WebApp", "metadata": {"name": "it"}, "spec": {"image": "b.io/x", "replicas": 50}}
+    webapp = {
+        "kind": "WebApp",
+        "metadata": {"name": "it"},
+        "spec": {"image": "b.io/x", "replicas": 50},
+    }
     replicas = engine("replica-limits", excepting(images=["b.io/*"]), maximum=3)
     assert outcome(replicas, webapp, None, kind="WebApp", operation="CREATE").denies
     images = engine("image-registries", excepting(images=["b.io/*"]), registries=["a.io"])
@@ -375,7 +410,9 @@ def test_an_exception_for_a_container_exempts_it_from_mutations():
     """The container is unchanged, and inherits no new setting of the pod."""
     judge = engine("security-defaults", excepting(containers=["debug"]))
     names = ("app", "debug")
-    asked = ask(pod(containers=[{"name": name, "image": "a"} for name in names]), looked_up={NOW: TODAY})
+    asked = ask(
+        pod(containers=[{"name": name, "image": "a"} for name in names]), looked_up={NOW: TODAY}
+    )
     spec = judge.mutate(asked).object["spec"]
     assert spec["containers"][1] == {"name": "debug", "image": "a"}
     assert "securityContext" not in spec
@@ -389,7 +426,9 @@ def test_an_exception_for_a_container_exempts_it_from_mutations():
 
 def test_an_exception_with_parameters_changes_its_container_by_those():
     """The container gets the settings itself: what the exception leaves out would reach it from the pod otherwise."""
-    judge = engine("security-defaults", excepting(containers=["debug"], params={"run_as_non_root": False}))
+    judge = engine(
+        "security-defaults", excepting(containers=["debug"], params={"run_as_non_root": False})
+    )
     asked = ask(pod(containers=[{"name": "debug", "image": "a"}]), looked_up={NOW: TODAY})
     spec = judge.mutate(asked).object["spec"]
     assert "securityContext" not in spec
@@ -402,10 +441,15 @@ def test_an_exception_with_parameters_changes_its_container_by_those():
 
 def test_an_exception_for_an_image_exempts_it_from_rewriting():
     """An exempt image keeps its registry."""
-    judge = engine("registry-rewrite", excepting(images=["docker.io/team/*"]), mirrors={"docker.io": "mirror.io"})
+    judge = engine(
+        "registry-rewrite",
+        excepting(images=["docker.io/team/*"]),
+        mirrors={"docker.io": "mirror.io"},
+    )
     images = ["docker.io/team/app:1", "docker.io/other/app:1"]
     asked = ask(
-        pod(containers=[{"name": f"c{n}", "image": image} for n, image in enumerate(images)]), looked_up={NOW: TODAY}
+        pod(containers=[{"name": f"c{n}", "image": image} for n, image in enumerate(images)]),
+        looked_up={NOW: TODAY},
     )
     assert [each["image"] for each in judge.mutate(asked).object["spec"]["containers"]] == [
         "docker.io/team/app:1",
@@ -416,7 +460,14 @@ def test_an_exception_for_an_image_exempts_it_from_rewriting():
 def test_a_label_cannot_change_a_namespaces_name():
     """The real name counts, not the value of its label."""
     selector = {"matchLabels": {"kubernetes.io/metadata.name": "production"}}
-    judge = engine("required-labels", match={"any": [{"namespaceSelector": selector}]}, labels={"team": "*"})
+    judge = engine(
+        "required-labels", match={"any": [{"namespaceSelector": selector}]}, labels={"team": "*"}
+    )
     object = {"kind": "Namespace", "metadata": {"labels": {"kubernetes.io/metadata.name": "lab"}}}
-    asked = {"kind": "Namespace", "name": "production", "namespace": "production", "operation": "CREATE"}
+    asked = {
+        "kind": "Namespace",
+        "name": "production",
+        "namespace": "production",
+        "operation": "CREATE",
+    }
     assert outcome(judge, object, None, **asked).denies

@@ -34,9 +34,17 @@ def test_a_value_is_shown_as_json_and_cut(value, text):
     ("violation", "where", "message"),
     [
         (Violation("a.b", 1, "no numbers", "remove it"), "a.b", "a.b: 1; no numbers. Remove it."),
-        (Violation("a.b", None, "no texts", "remove it", value="x"), "a.b", 'a.b: "x"; no texts. Remove it.'),
+        (
+            Violation("a.b", None, "no texts", "remove it", value="x"),
+            "a.b",
+            'a.b: "x"; no texts. Remove it.',
+        ),
         (Violation("a.b", 1, "no numbers", ""), "a.b", "a.b: 1; no numbers"),
-        (Violation("", None, "there is one too many", "remove it"), "", "there is one too many. Remove it."),
+        (
+            Violation("", None, "there is one too many", "remove it"),
+            "",
+            "there is one too many. Remove it.",
+        ),
         (
             Violation("a.b", 1, "no numbers", "remove it", of="Deployment/shop"),
             "Deployment/shop: a.b",
@@ -66,6 +74,14 @@ def test_violations_that_say_something_else_are_not_equal():
     """All tests that compare violations depend on it."""
     one = Violation("a", 1, "no", "remove it", value=1)
     assert one == Violation("a", 1, "no", "remove it", value=UNSET, id="rule")
-    for other in ({"field": "b"}, {"found": 2}, {"rule": "never"}, {"fix": "set it"}, {"of": "Pod/a"}):
-        assert one != Violation(**({"field": "a", "found": 1, "rule": "no", "fix": "remove it"} | other))
+    for other in (
+        {"field": "b"},
+        {"found": 2},
+        {"rule": "never"},
+        {"fix": "set it"},
+        {"of": "Pod/a"},
+    ):
+        assert one != Violation(
+            **({"field": "a", "found": 1, "rule": "no", "fix": "remove it"} | other)
+        )
     assert one != one.message

@@ -9,7 +9,10 @@ from webhook.policy_sets.catalogue import catalogue
 
 HEAD = "apiVersion: gatewright.io/v1alpha1\nkind: ClusterAdmissionPolicy\nmetadata: {name: few}\nspec:\n"
 LIMITS = f"{HEAD}  policy: replica-limits\n  params: {{maximum: 2}}\n"
-IN_CEL = HEAD + "  match: {any: [{kinds: [Deployment]}]}\n  validations: [{expression: '%s', message: few}]\n"
+IN_CEL = (
+    HEAD
+    + "  match: {any: [{kinds: [Deployment]}]}\n  validations: [{expression: '%s', message: few}]\n"
+)
 CERTIFICATES = (
     f"{HEAD}  match: {{any: [{{kinds: [certificates.cert-manager.io/v1/Certificate]}}]}}\n"
     "  validations: [{expression: '!has(object.spec.insecure) && object.spec.issuer.name != \"\"', message: few}]\n"
@@ -25,7 +28,9 @@ spec:
 """
 MANY = "object: {kind: Deployment, spec: {replicas: 9}}"
 NOTHING = "no policy read the object, so nothing was tested (use `expect: not-matched` if that is intended)"
-JUDGED = "- {name: judged, object: {kind: Deployment, metadata: {namespace: judged}}, expect: allowed}\n"
+JUDGED = (
+    "- {name: judged, object: {kind: Deployment, metadata: {namespace: judged}}, expect: allowed}\n"
+)
 
 
 @pytest.fixture
@@ -35,7 +40,9 @@ def told(tmp_path):
     def _told(case, policies="", head="policy: replica-limits", more=JUDGED):
         (tmp_path / "set.yaml").write_text(policies)
         file = tmp_path / "cases.yaml"
-        file.write_text(f"{'policies: set.yaml' if policies else head}\ncases:\n- {{name: a, {case}}}\n{more}")
+        file.write_text(
+            f"{'policies: set.yaml' if policies else head}\ncases:\n- {{name: a, {case}}}\n{more}"
+        )
         try:
             return differences(next(load_trials(file, catalogue())))
         except DocumentError as error:
@@ -47,8 +54,14 @@ def told(tmp_path):
 @pytest.mark.parametrize(
     ("case", "fault"),
     [
-        (f"{MANY}, expect: {{denied: null}}", "cases[0].expect.denied: null: should be a valid array"),
-        ("object: {kind: Pod}, old_object: null", "cases[0]: old_object: null; give it a value, or leave it out"),
+        (
+            f"{MANY}, expect: {{denied: null}}",
+            "cases[0].expect.denied: null: should be a valid array",
+        ),
+        (
+            "object: {kind: Pod}, old_object: null",
+            "cases[0]: old_object: null; give it a value, or leave it out",
+        ),
         (
             "object: {kind: Pod}, also: []",
             "cases[0].also: []: List should have at least 1 item after validation, not 0",
@@ -74,7 +87,10 @@ def told(tmp_path):
             "object: {apiVersion: apps/v1beta9, kind: Deployment, sepc: {}}",
             'cases[0].object.sepc: unknown field; did you mean "spec"?',
         ),
-        ("object: {kind: Deployment, metadata: null}", "cases[0].object.metadata: must be an object"),
+        (
+            "object: {kind: Deployment, metadata: null}",
+            "cases[0].object.metadata: must be an object",
+        ),
         (
             "object: {kind: Pod}, pod: {containers: [{name: a, image: b, env: {A: b}}]}",
             "cases[0].pod.containers[0].env: must be a list",
@@ -95,16 +111,22 @@ def told(tmp_path):
 )
 def test_what_is_not_a_request_of_the_api_server_is_an_error(told, case, fault):
     """A half-written or contradictory case would test something else than it says."""
-    assert told(case if "expect" in case else f"{case}, expect: allowed") == [f"cases.yaml:3: {fault}"]
+    assert told(case if "expect" in case else f"{case}, expect: allowed") == [
+        f"cases.yaml:3: {fault}"
+    ]
 
 
 def test_a_file_that_judges_nothing_is_an_error(told):
     """One typo in a match or a label would make all cases of it true."""
     fault = "cases.yaml:1: every case expects not-matched, so nothing is tested; add a case that is judged"
-    assert told(f"{MANY}, expect: not-matched", LIMITS + "  match: {any: [{namespaces: [prod]}]}\n", more="") == [fault]
+    assert told(
+        f"{MANY}, expect: not-matched", LIMITS + "  match: {any: [{namespaces: [prod]}]}\n", more=""
+    ) == [fault]
 
 
-@pytest.mark.parametrize("policies", ["# none yet\n", BINDING], ids=["an empty set", "a policy without a binding"])
+@pytest.mark.parametrize(
+    "policies", ["# none yet\n", BINDING], ids=["an empty set", "a policy without a binding"]
+)
 def test_a_set_without_a_policy_in_force_is_an_error(told, policies):
     """The policies that are always in force do not count."""
     assert told("object: {kind: PolicyException}, expect: allowed", policies) == [
@@ -117,17 +139,29 @@ def test_a_rule_that_reads_no_more_than_the_kind_is_not_matched(told, rule):
     """As a policy in Python that returns early."""
     assert told(f"{MANY}, expect: allowed", IN_CEL % rule) == [NOTHING]
     assert told(f"{MANY}, expect: allowed", IN_CEL % f"{rule} && object.spec.replicas > 1") == []
-    assert told(f"{MANY}, expect: allowed", IN_CEL % f'{rule} && request.userInfo.username != ""') == []
+    assert (
+        told(f"{MANY}, expect: allowed", IN_CEL % f'{rule} && request.userInfo.username != ""')
+        == []
+    )
 
 
 @pytest.mark.parametrize(
     ("object", "fault"),
     [
-        ("spec: {insecrue: true}", 'object.spec.insecrue: no rule reads this field; did you mean "insecure"?'),
-        ("spec: {issuer: {nam: a}}", 'object.spec.issuer.nam: no rule reads this field; did you mean "name"?'),
+        (
+            "spec: {insecrue: true}",
+            'object.spec.insecrue: no rule reads this field; did you mean "insecure"?',
+        ),
+        (
+            "spec: {issuer: {nam: a}}",
+            'object.spec.issuer.nam: no rule reads this field; did you mean "name"?',
+        ),
         ("spec: issuer", "object.spec: must be an object: a rule reads fields of it"),
         ("metadata: {lables: {}}", 'object.metadata.lables: unknown field; did you mean "labels"?'),
-        ("spec: {issuer: {name: a, group: b}}", "object.spec.issuer.group: no rule reads this field; known: name"),
+        (
+            "spec: {issuer: {name: a, group: b}}",
+            "object.spec.issuer.group: no rule reads this field; known: name",
+        ),
     ],
 )
 def test_a_typo_in_a_kind_without_a_schema_is_an_error(told, object, fault):
@@ -135,7 +169,12 @@ def test_a_typo_in_a_kind_without_a_schema_is_an_error(told, object, fault):
     case = f"object: {{{CERTIFICATE}, {object}}}, expect: allowed"
     assert told(case, CERTIFICATES, more="") == [f"cases.yaml:3: cases[0].{fault}"]
     assert (
-        told(f"object: {{{CERTIFICATE}, spec: {{issuer: {{name: a}}}}}}, expect: allowed", CERTIFICATES, more="") == []
+        told(
+            f"object: {{{CERTIFICATE}, spec: {{issuer: {{name: a}}}}}}, expect: allowed",
+            CERTIFICATES,
+            more="",
+        )
+        == []
     )
 
 
@@ -155,7 +194,10 @@ def test_a_kind_that_a_policy_names_in_full_needs_its_version(told):
 
 def test_a_label_of_the_namespace_that_no_selector_names_is_a_difference(told):
     """A typo there would make `not-matched` true."""
-    selected = LIMITS + "  match: {any: [{namespaceSelector: {matchLabels: {tier: small}}}, {namespaces: [judged]}]}\n"
+    selected = (
+        LIMITS
+        + "  match: {any: [{namespaceSelector: {matchLabels: {tier: small}}}, {namespaces: [judged]}]}\n"
+    )
     assert told(f"namespace_labels: {{teir: small}}, {MANY}, expect: not-matched", selected) == [
         'namespace_labels.teir: no policy selects by this label; did you mean "tier"?'
     ]
@@ -164,7 +206,10 @@ def test_a_label_of_the_namespace_that_no_selector_names_is_a_difference(told):
 
 def test_a_label_of_an_unmatched_object_that_no_selector_names_is_a_difference(told):
     """As with a label of its namespace; an object that a policy judges may have any labels."""
-    selected = LIMITS + "  match: {any: [{objectSelector: {matchLabels: {tier: small}}}, {namespaces: [judged]}]}\n"
+    selected = (
+        LIMITS
+        + "  match: {any: [{objectSelector: {matchLabels: {tier: small}}}, {namespaces: [judged]}]}\n"
+    )
     case = "object: {kind: Deployment, metadata: {labels: {%s: large}}, spec: {replicas: %s}}, expect: %s"
     assert told(case % ("teir", 9, "not-matched"), selected) == [
         'object.metadata.labels.teir: no policy selects by this label; did you mean "tier"?'
@@ -190,19 +235,29 @@ def test_a_label_of_an_unmatched_object_that_no_selector_names_is_a_difference(t
 )
 def test_a_look_up_has_what_the_webhook_looks_up(told, head, case, fault):
     """Objects of the request's namespace, but Ingresses of all."""
-    assert told(f"{case}, expect: allowed", head=head, more="") == [f"cases.yaml:3: cases[0].looked_up.{fault}"]
+    assert told(f"{case}, expect: allowed", head=head, more="") == [
+        f"cases.yaml:3: cases[0].looked_up.{fault}"
+    ]
 
 
 @pytest.mark.parametrize(
     ("kinds", "rule", "fault"),
     [
-        ("Deployment", "!has(object.spec.replics)", 'object.spec.replics: %s; did you mean "replicas"?'),
+        (
+            "Deployment",
+            "!has(object.spec.replics)",
+            'object.spec.replics: %s; did you mean "replicas"?',
+        ),
         (
             "Deployment",
             "object.spec.template.spec.?hostNetwrk.orValue(true) == true",
             "object.spec.template.spec.hostNetwrk: %s; did",
         ),
-        ("Deployment", "object.metadata.labels.team != '' && object.spec.template.spec.containers.all(c, c.x)", None),
+        (
+            "Deployment",
+            "object.metadata.labels.team != '' && object.spec.template.spec.containers.all(c, c.x)",
+            None,
+        ),
         ("Deployment, Pod", "has(object.spec.replicas) || has(object.spec.hostNetwork)", None),
         ("HorizontalPodAutoscaler", "has(object.spec.targetCPUUtilizationPercentage)", None),
         ("certificates.cert-manager.io/v1/Certificate", "has(object.spec.any)", None),
@@ -214,5 +269,7 @@ def test_a_rule_that_reads_a_field_that_its_kinds_do_not_have_is_an_error(told, 
     text = "\n".join(told("object: {kind: Deployment}, expect: not-matched", rules))
     head = "cases.yaml:1: policies: few: "
     assert (
-        text.startswith(f"{head}{fault % 'the kinds of the policy have no such field'}") if fault else head not in text
+        text.startswith(f"{head}{fault % 'the kinds of the policy have no such field'}")
+        if fault
+        else head not in text
     )

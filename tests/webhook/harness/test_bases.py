@@ -11,7 +11,11 @@ def test_every_kind_in_the_table_has_a_smallest_object(kind):
     """A case can use any kind that policies judge."""
     version = f"{kind.group}/{kind.versions[-1]}".removeprefix("/")
     object = smallest(kind.kind, "it")
-    assert (object["apiVersion"], object["kind"], object["metadata"]["name"]) == (version, kind.kind, "it")
+    assert (object["apiVersion"], object["kind"], object["metadata"]["name"]) == (
+        version,
+        kind.kind,
+        "it",
+    )
 
 
 def test_smallest_objects_share_nothing():

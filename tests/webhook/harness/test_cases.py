@@ -46,7 +46,11 @@ def faults(file, text):
             "cases.yaml:1: params belong to the policy set when policies is given",
             id="params beside a policy set",
         ),
-        pytest.param("policy: replica-limits\n", "cases.yaml:1: cases: missing; it is required", id="no cases"),
+        pytest.param(
+            "policy: replica-limits\n",
+            "cases.yaml:1: cases: missing; it is required",
+            id="no cases",
+        ),
         pytest.param(
             "policy: replica-limits\ncases: []\n",
             "cases.yaml:2: cases: []: List should have at least 1 item after validation, not 0",
@@ -133,8 +137,14 @@ def test_an_error_in_a_file_has_its_line(file, text, told):
 @pytest.mark.parametrize(
     ("expect", "told"),
     [
-        ("alowed", "cases.yaml:5: cases[0].expect: \"alowed\" is not one of 'allowed' or 'not-matched'"),
-        ("{denid: [{path: a}]}", 'cases.yaml:5: cases[0].expect.denid: unknown field; did you mean "denied"?'),
+        (
+            "alowed",
+            "cases.yaml:5: cases[0].expect: \"alowed\" is not one of 'allowed' or 'not-matched'",
+        ),
+        (
+            "{denid: [{path: a}]}",
+            'cases.yaml:5: cases[0].expect.denid: unknown field; did you mean "denied"?',
+        ),
         (
             "{denied: [{pth: a}]}",
             'cases.yaml:5: cases[0].expect.denied[0].pth: unknown field; did you mean "path"?',
@@ -147,7 +157,10 @@ def test_an_error_in_a_file_has_its_line(file, text, told):
             "{patched: {}}",
             "cases.yaml:5: cases[0].expect.patched: {}: Dictionary should have at least 1 item after validation, not 0",
         ),
-        ("{}", "cases.yaml:5: cases[0].expect: expected at least one of denied, malformed, warned, audited, patched"),
+        (
+            "{}",
+            "cases.yaml:5: cases[0].expect: expected at least one of denied, malformed, warned, audited, patched",
+        ),
         (
             "{denied: [{path: a, policy: b}], patched: {a: b}}",
             "cases.yaml:5: cases[0].expect: expected one of denied and patched",
@@ -176,8 +189,14 @@ def test_an_inconsistent_expectation_is_an_error(file, expect, told):
             "{kind: Deployment}, operation: CREATE, old_pod: {}",
             "old_pod: a CREATE has only one object: use `object`",
         ),
-        ("{}, each: [exec], old_object: {}", "old_object: a CONNECT has only one object: use `object`"),
-        ("{}, each: [Deployment, scale], operation: DELETE", "operation: scale does not support DELETE, only UPDATE"),
+        (
+            "{}, each: [exec], old_object: {}",
+            "old_object: a CONNECT has only one object: use `object`",
+        ),
+        (
+            "{}, each: [Deployment, scale], operation: DELETE",
+            "operation: scale does not support DELETE, only UPDATE",
+        ),
     ],
 )
 def test_a_case_that_would_not_run_as_written_is_an_error(file, case, told):
@@ -189,7 +208,9 @@ def test_a_case_that_would_not_run_as_written_is_an_error(file, case, told):
 def test_errors_of_the_policy_set_are_reported(file):
     """The policies are read as by `gatewright check`."""
     (file.parent / "set.yaml").write_text("kind: X\n")
-    assert faults(file, "policies: set.yaml\ncases:\n- {name: a, object: {kind: Pod}, expect: allowed}\n") == [
+    assert faults(
+        file, "policies: set.yaml\ncases:\n- {name: a, object: {kind: Pod}, expect: allowed}\n"
+    ) == [
         "set.yaml:1: document: a policy set contains gatewright.io/v1alpha1 ClusterAdmissionPolicy, AdmissionPolicy "
         "and PolicyException objects, not this"
     ]
@@ -222,7 +243,9 @@ def change(request, _):
         yield Patch(("metadata", "labels", "set"), asked["set"])
     if "count" in asked:
         yield Patch(
-            ("metadata", "labels", "count"), f"{request.string('metadata.labels.count') or ''}x", overwrite=True
+            ("metadata", "labels", "count"),
+            f"{request.string('metadata.labels.count') or ''}x",
+            overwrite=True,
         )
     if "flag" in asked:
         yield Patch(("spec", "flag"), 1)
@@ -236,7 +259,8 @@ TRIED = {
 
 def tried(file, policy, case):
     """Run one case and return the differences."""
-    judged = "- {name: b, object: {kind: Deployment}, expect: allowed}\n"  # a file needs a case that is judged
+    # a file needs a case that is judged
+    judged = "- {name: b, object: {kind: Deployment}, expect: allowed}\n"
     file.write_text(f"policy: {policy}\ncases:\n- {{name: a, {case}}}\n{judged}")
     return differences(next(load_trials(file, TRIED)))
 
@@ -254,7 +278,10 @@ CHANGED = "a: x; this is asked for. Do not ask."
     [
         pytest.param("judge", "object: {kind: Pod}, expect: allowed", [], id="allowed"),
         pytest.param(
-            "judge", f"{asks('paths', 'a')}, expect: {{denied: [{{path: a, policy: judge}}]}}", [], id="denied"
+            "judge",
+            f"{asks('paths', 'a')}, expect: {{denied: [{{path: a, policy: judge}}]}}",
+            [],
+            id="denied",
         ),
         pytest.param(
             "judge",
@@ -271,7 +298,9 @@ CHANGED = "a: x; this is asked for. Do not ask."
         pytest.param(
             "judge",
             "object: {kind: WebApp}, expect: allowed",
-            ["no policy read the object, so nothing was tested (use `expect: not-matched` if that is intended)"],
+            [
+                "no policy read the object, so nothing was tested (use `expect: not-matched` if that is intended)"
+            ],
             id="nothing run",
         ),
         pytest.param("judge", "object: {kind: WebApp}, expect: not-matched", [], id="not matched"),
@@ -284,7 +313,10 @@ CHANGED = "a: x; this is asked for. Do not ask."
         pytest.param(
             "judge",
             f"{asks('paths', 'a')}, expect: allowed",
-            ["expected allowed, got denied with code 403", f"unexpected violation: judge: {CHANGED}"],
+            [
+                "expected allowed, got denied with code 403",
+                f"unexpected violation: judge: {CHANGED}",
+            ],
             id="denied instead of allowed",
         ),
         pytest.param(
@@ -314,13 +346,19 @@ CHANGED = "a: x; this is asked for. Do not ask."
         pytest.param(
             "judge",
             f"{asks('paths', 'ab')}, expect: {{denied: [{{path: a, policy: judge}}]}}",
-            ["missing violation at a", f"unexpected violation: judge: {CHANGED.replace('a', 'ab', 1)}"],
+            [
+                "missing violation at a",
+                f"unexpected violation: judge: {CHANGED.replace('a', 'ab', 1)}",
+            ],
             id="a path is whole",
         ),
         pytest.param(
             "judge",
             f"{asks('paths', 'a')}, expect: {{denied: [{{path: a, message: 'a: y.'}}]}}",
-            ["missing violation at a with message 'a: y.'", f"unexpected violation: judge: {CHANGED}"],
+            [
+                "missing violation at a with message 'a: y.'",
+                f"unexpected violation: judge: {CHANGED}",
+            ],
             id="another message",
         ),
         pytest.param(
@@ -346,7 +384,10 @@ CHANGED = "a: x; this is asked for. Do not ask."
             id="denied instead of warned",
         ),
         pytest.param(
-            "change", f"{asks('set')}, expect: {{patched: {{metadata: {{labels: {{set: x}}}}}}}}", [], id="patched"
+            "change",
+            f"{asks('set')}, expect: {{patched: {{metadata: {{labels: {{set: x}}}}}}}}",
+            [],
+            id="patched",
         ),
         pytest.param(
             "change",
@@ -357,13 +398,17 @@ CHANGED = "a: x; this is asked for. Do not ask."
         pytest.param(
             "change",
             f"{asks('set')}, expect: allowed",
-            ["patched differently: {'op': 'add', 'path': '/metadata/labels', 'value': {'set': 'x'}}"],
+            [
+                "patched differently: {'op': 'add', 'path': '/metadata/labels', 'value': {'set': 'x'}}"
+            ],
             id="patched instead of allowed",
         ),
         pytest.param(
             "change",
             f"{asks('set')}, expect: {{patched: {{metadata: {{labels: {{set: 'y'}}}}}}}}",
-            ["patched differently: {'op': 'replace', 'path': '/metadata/labels/set', 'value': 'x'}"],
+            [
+                "patched differently: {'op': 'replace', 'path': '/metadata/labels/set', 'value': 'x'}"
+            ],
             id="patched differently",
         ),
         pytest.param(
@@ -439,7 +484,9 @@ def test_a_case_runs_for_each_kind(file):
         "- {name: b, each: pods, pod: {}, expect: allowed}\n"
     )
     trials = list(load_trials(file, catalogue()))
-    assert [(trial.name, trial.prefix, trial.admission.subresource, trial.where) for trial in trials[:3]] == [
+    assert [
+        (trial.name, trial.prefix, trial.admission.subresource, trial.where) for trial in trials[:3]
+    ] == [
         ("a [Pod]", "spec", "", f"{file}:4"),
         ("a [CronJob]", "spec.jobTemplate.spec.template.spec", "", f"{file}:4"),
         ("a [ephemeralcontainers]", "spec", "ephemeralcontainers", f"{file}:4"),
@@ -464,7 +511,12 @@ def test_a_case_runs_for_each_kind(file):
     ("case", "operation", "object", "old"),
     [
         ("object: {kind: Deployment, spec: {replicas: 3}}", "CREATE", 3, None),
-        ("object: {kind: Deployment, spec: {replicas: 3}}, old_object: {spec: {replicas: 2}}", "UPDATE", 3, 2),
+        (
+            "object: {kind: Deployment, spec: {replicas: 3}}, old_object: {spec: {replicas: 2}}",
+            "UPDATE",
+            3,
+            2,
+        ),
         ("object: {kind: Deployment, spec: {replicas: 3}}, operation: UPDATE", "UPDATE", 3, None),
         ("object: {kind: Deployment, spec: {replicas: 3}}, operation: DELETE", "DELETE", None, 3),
         ("each: [scale], object: {spec: {replicas: 3}}", "UPDATE", 3, 1),
@@ -479,7 +531,11 @@ def test_the_operation_follows_from_the_objects(file, case, operation, object, o
     def replicas(object):
         return None if object is None else object["spec"].get("replicas")
 
-    assert (asked.operation, replicas(asked.object), replicas(asked.old_object)) == (operation, object, old)
+    assert (asked.operation, replicas(asked.object), replicas(asked.old_object)) == (
+        operation,
+        object,
+        old,
+    )
 
 
 @pytest.mark.parametrize(
@@ -523,7 +579,10 @@ def test_the_operation_follows_from_the_objects(file, case, operation, object, o
             "object: {kind: Pod}, looked_up: {limit_ranges: [{spec: {limit: []}}]}",
             'looked_up.limit_ranges[0].spec.limit: unknown field; did you mean "limits"?',
         ),
-        ("object: {kind: Pod}, looked_up: {services: {}}", "looked_up.services: must be a list of objects"),
+        (
+            "object: {kind: Pod}, looked_up: {services: {}}",
+            "looked_up.services: must be a list of objects",
+        ),
         (
             "object: {kind: Pod}, looked_up: {disruption_budgets: [{kind: Deployment}]}",
             "looked_up.disruption_budgets[0].kind: must be one of PodDisruptionBudget",
@@ -537,10 +596,16 @@ def test_the_operation_follows_from_the_objects(file, case, operation, object, o
             'looked_up.ingresses[0].host: unknown field; did you mean "hosts"?',
         ),
         ("each: [exec], object: {ttty: true}", 'object.ttty: unknown field; did you mean "tty"?'),
-        ("each: [Deployment], pod: {}, also: [ephemeral]", "also: ephemeral: only a Pod has ephemeral containers"),
+        (
+            "each: [Deployment], pod: {}, also: [ephemeral]",
+            "also: ephemeral: only a Pod has ephemeral containers",
+        ),
         ("object: {kind: WebApp}, also: [init]", "also: init: a WebApp has no pod spec"),
         ("pod: {containers: null}, also: [init]", "also: init: the object has no containers"),
-        ("object: {kind: Pod, spec: null}, also: [ephemeral]", "also: ephemeral: the object has no containers"),
+        (
+            "object: {kind: Pod, spec: null}, also: [ephemeral]",
+            "also: ephemeral: the object has no containers",
+        ),
     ],
 )
 def test_a_typo_in_a_case_is_an_error(file, case, fault):
@@ -554,20 +619,27 @@ def test_all_errors_of_a_file_are_reported(file):
     case = "- {name: %s, object: {kind: Pod, sepc: {}}, expect: allowed}\n"
     text = f"policy: replica-limits\ncases:\n{case % 'a'}{case % 'b'}"
     assert faults(file, text) == [
-        f'cases.yaml:{line}: cases[{line - 3}].object.sepc: unknown field; did you mean "spec"?' for line in (3, 4)
+        f'cases.yaml:{line}: cases[{line - 3}].object.sepc: unknown field; did you mean "spec"?'
+        for line in (3, 4)
     ]
 
 
 def test_the_names_of_cases_are_unique_in_a_file(file):
     """Reports and selections name a case by its name, also where the file has several documents."""
-    text = "policy: replica-limits\ncases:\n- {name: a, object: {kind: Deployment}, expect: allowed}\n"
-    assert faults(file, f"{text}---\n{text}") == ["cases.yaml:7: cases[0].name: the case at line 3 has the same name"]
+    text = (
+        "policy: replica-limits\ncases:\n- {name: a, object: {kind: Deployment}, expect: allowed}\n"
+    )
+    assert faults(file, f"{text}---\n{text}") == [
+        "cases.yaml:7: cases[0].name: the case at line 3 has the same name"
+    ]
 
 
 def test_an_unused_look_up_is_a_difference(file):
     """A look-up that no policy uses tests nothing."""
     case = "object: {kind: Pod}, looked_up: {services: []}, expect: allowed"
-    assert tried(file, "judge", case) == ["looked_up.services: no policy uses this look-up for the request"]
+    assert tried(file, "judge", case) == [
+        "looked_up.services: no policy uses this look-up for the request"
+    ]
 
 
 def test_audited_violations_must_be_expected(file):
@@ -617,7 +689,9 @@ def test_derived_forms_run_too(file):
     file.write_text(PRIVILEGED)
     trials = list(load_trials(file, catalogue()))
     assert [differences(trial) for trial in trials] == [[]] * 5
-    assert [(trial.name, trial.admission.operation, trial.admission.subresource) for trial in trials] == [
+    assert [
+        (trial.name, trial.admission.operation, trial.admission.subresource) for trial in trials
+    ] == [
         ("a", "CREATE", ""),
         ("a [init]", "CREATE", ""),
         ("a [ephemeral]", "UPDATE", "ephemeralcontainers"),
@@ -628,12 +702,19 @@ def test_derived_forms_run_too(file):
         ["containers", "initContainers"],
         ["containers", "ephemeralContainers"],
     ]
-    assert trials[3].admission.object["metadata"] == {"namespace": "default", "generateName": "case-"}
+    assert trials[3].admission.object["metadata"] == {
+        "namespace": "default",
+        "generateName": "case-",
+    }
 
 
 def early(request, _):
     """Return before the object is read."""
-    if request.kind != "Deployment" and request.attributes.operation and request.lookup("namespace_labels"):
+    if (
+        request.kind != "Deployment"
+        and request.attributes.operation
+        and request.lookup("namespace_labels")
+    ):
         return
     yield from judge(request, _)
 
@@ -725,9 +806,18 @@ def test_a_case_may_be_about_a_kind_that_its_policies_name_in_full(tmp_path):
     for name, expect, wrong in (
         ("company", "allowed", []),
         ("other", denied, []),
-        ("company", denied, ["expected denied with code 403, got allowed", "missing violation at spec.issuerRef.name"]),
+        (
+            "company",
+            denied,
+            [
+                "expected denied with code 403, got allowed",
+                "missing violation at spec.issuerRef.name",
+            ],
+        ),
     ):
-        file.write_text(head % ("Certificate", f"{{issuerRef: {{name: {name}}}}}") + f"  expect: {expect}\n")
+        file.write_text(
+            head % ("Certificate", f"{{issuerRef: {{name: {name}}}}}") + f"  expect: {expect}\n"
+        )
         (trial,) = load_trials(file, catalogue())
         assert differences(trial) == wrong
     file.write_text(head % ("Issuer", "{}") + "  expect: allowed\n")

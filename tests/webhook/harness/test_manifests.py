@@ -73,7 +73,11 @@ FINDINGS = (
 def test_a_denial_has_all_violations(engine):
     """Each has its policy and field."""
     (found,) = judged(engine, DEPLOYMENT % "production")
-    assert (found.title, found.namespace, found.verdict) == ("Deployment production/shop", "production", "denied")
+    assert (found.title, found.namespace, found.verdict) == (
+        "Deployment production/shop",
+        "production",
+        "denied",
+    )
     assert (said(found), found.operations) == (FINDINGS, ())
     assert {each.action for each in found.findings} == {"Deny"}
 
@@ -103,7 +107,10 @@ def test_unknown_labels_are_an_error(engine):
     (found,) = judged(engine, DEPLOYMENT % "shop")
     assert (found.verdict, said(found)) == (
         "error",
-        tuple((policy, "", UNKNOWN) for policy in ("image-registries", "replica-limits", "resource-limits")),
+        tuple(
+            (policy, "", UNKNOWN)
+            for policy in ("image-registries", "replica-limits", "resource-limits")
+        ),
     )
 
 
@@ -146,7 +153,10 @@ def test_a_mutation_needs_labels(engine):
         "apiVersion: example.com/v1\nkind: WebApp\nmetadata: {name: shop, namespace: shop}\n"
         "spec: {replicas: 3, image: registry.company.com/shop:1}\n",
     )
-    assert (found.verdict, [each.policy for each in found.findings]) == ("error", ["webapp-security-defaults"])
+    assert (found.verdict, [each.policy for each in found.findings]) == (
+        "error",
+        ["webapp-security-defaults"],
+    )
 
 
 def test_defaults_already_set_need_no_labels(engine):
@@ -156,15 +166,24 @@ def test_defaults_already_set_need_no_labels(engine):
         "  {replicas: 3, image: %s/shop:1, securityContext: {runAsNonRoot: true, runAsUser: 1000, "
         "allowPrivilegeEscalation: false}}\n"
     )
-    (good,), (bad,) = judged(engine, text % "registry.company.com"), judged(engine, text % "docker.io")
+    (good,), (bad,) = (
+        judged(engine, text % "registry.company.com"),
+        judged(engine, text % "docker.io"),
+    )
     assert (good.verdict, good.findings) == ("mutated", ())
     assert (bad.verdict, [each.policy for each in bad.findings]) == ("error", ["image-registries"])
 
 
 def test_an_object_without_policies_is_unmatched(engine):
     """It is not called allowed, because no policy judged it."""
-    (found,) = judged(engine, "apiVersion: v1\nkind: ConfigMap\nmetadata: {generateName: a-}\ndata: {a: b}\n")
-    assert (found.title, found.verdict, found.findings) == ("ConfigMap default/a-*", "unmatched", ())
+    (found,) = judged(
+        engine, "apiVersion: v1\nkind: ConfigMap\nmetadata: {generateName: a-}\ndata: {a: b}\n"
+    )
+    assert (found.title, found.verdict, found.findings) == (
+        "ConfigMap default/a-*",
+        "unmatched",
+        (),
+    )
 
 
 def test_a_list_is_judged_item_by_item(engine):
@@ -189,7 +208,9 @@ def test_a_webapp_is_judged_with_its_defaults(engine):
         "spec: {replicas: 3, image: registry.company.com/shop:1}\n",
     )
     assert (found.verdict, found.findings) == ("mutated", ())
-    operations = {operation["path"]: (operation["op"], operation["value"]) for operation in found.operations}
+    operations = {
+        operation["path"]: (operation["op"], operation["value"]) for operation in found.operations
+    }
     assert operations == {
         "/metadata/labels": ("add", {"managed-by": "webapp-operator", "version": "v1"}),
         "/spec/securityContext": (
@@ -207,7 +228,9 @@ def test_warnings_are_reported():
     )
     engine = Engine(load(parse_documents(text.encode(), "p.yaml"), catalogue()))
     (found,) = judged(engine, DEPLOYMENT % "shop")
-    message = "spec.replicas: 11; production workloads cannot exceed 2 replicas. Set it to 2 or less."
+    message = (
+        "spec.replicas: 11; production workloads cannot exceed 2 replicas. Set it to 2 or less."
+    )
     assert (found.verdict, said(found), found.findings[0].action) == (
         "warned",
         (("few", "spec.replicas", message),),
@@ -221,10 +244,17 @@ def test_audited_violations_are_reported():
         "apiVersion: gatewright.io/v1alpha1\nkind: ClusterAdmissionPolicy\nmetadata: {name: replica-limits}\n"
         "spec: {policy: replica-limits, validationActions: [%s]}\n"
     )
-    for actions, verdict, action in (("Audit", "audited", "Audit"), ("Warn, Audit", "warned", "Warn")):
+    for actions, verdict, action in (
+        ("Audit", "audited", "Audit"),
+        ("Warn, Audit", "warned", "Warn"),
+    ):
         engine = Engine(load(parse_documents((text % actions).encode(), "p.yaml"), catalogue()))
         (found,) = judged(engine, DEPLOYMENT % "shop")
-        assert (found.verdict, said(found), found.findings[0].action) == (verdict, FINDINGS[1:2], action)
+        assert (found.verdict, said(found), found.findings[0].action) == (
+            verdict,
+            FINDINGS[1:2],
+            action,
+        )
 
 
 @pytest.mark.parametrize("version", ["extensions/v1beta1", "apps/v1beta1", "apps/v1beta2"])
@@ -237,8 +267,16 @@ def test_old_versions_are_judged_by_their_kind(engine, version):
 @pytest.mark.parametrize(
     ("version", "kind", "error"),
     [
-        ("apps/v1", "Deploymnt", 'x.yaml:2: kind: apps/v1 has no kind "Deploymnt"; did you mean "Deployment"?'),
-        ("v1", "NameSpace", 'x.yaml:2: kind: v1 has no kind "NameSpace"; did you mean "Namespace"?'),
+        (
+            "apps/v1",
+            "Deploymnt",
+            'x.yaml:2: kind: apps/v1 has no kind "Deploymnt"; did you mean "Deployment"?',
+        ),
+        (
+            "v1",
+            "NameSpace",
+            'x.yaml:2: kind: v1 has no kind "NameSpace"; did you mean "Namespace"?',
+        ),
         ("v1", "PersistentVolume", None),
         ("serving.knative.dev/v1", "Services", None),
         ("apps/v1", "ControllerRevision", None),
@@ -262,7 +300,10 @@ def test_a_mistyped_kind_is_an_error(engine, version, kind, error):
         ("kind: Pod\n", True),
         ("apiVersion: v1\nmetadata: {name: a}\n", True),
         ("apiVersion: v2\nname: chart\nversion: 1.0.0\n", False),
-        ("apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nmetadata: {name: a}\n", False),
+        (
+            "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nmetadata: {name: a}\n",
+            False,
+        ),
         ("resources: [a.yaml]\n", False),
         ("apiVersion: v1\nkind: Config\nclusters: []\n", False),
         ("apiVersion: kind.x-k8s.io/v1alpha4\nkind: Cluster\n", False),
@@ -318,7 +359,9 @@ def test_no_warning_is_left_out():
     )
     engine = Engine(load(parse_documents(text.encode(), "p.yaml"), catalogue()))
     containers = ", ".join(f"{{name: c{number}}}" for number in range(60))
-    pod = f"apiVersion: v1\nkind: Pod\nmetadata: {{name: it}}\nspec: {{containers: [{containers}]}}\n"
+    pod = (
+        f"apiVersion: v1\nkind: Pod\nmetadata: {{name: it}}\nspec: {{containers: [{containers}]}}\n"
+    )
     (found,) = judged(engine, pod)
     assert [finding.path for finding in found.findings] == [
         f"spec.containers[name=c{number}].resources.limits" for number in range(60)
@@ -329,13 +372,31 @@ def test_no_warning_is_left_out():
     ("text", "told"),
     [
         ("a\n", "x.yaml:1: apiVersion: missing; every Kubernetes object has one"),
-        ("kind: Pod\nmetadata: {name: a}\n", "x.yaml:1: apiVersion: missing; every Kubernetes object has one"),
-        ("apiVersion: v1\nmetadata: {name: a}\n", "x.yaml:1: kind: missing; every Kubernetes object has one"),
-        ("apiVersion: v1\nkind: ''\nmetadata: {}\n", "x.yaml:2: kind: missing; every Kubernetes object has one"),
-        ("apiVersion: 1\nkind: Pod\nmetadata: {}\n", "x.yaml:1: apiVersion: missing; every Kubernetes object has one"),
+        (
+            "kind: Pod\nmetadata: {name: a}\n",
+            "x.yaml:1: apiVersion: missing; every Kubernetes object has one",
+        ),
+        (
+            "apiVersion: v1\nmetadata: {name: a}\n",
+            "x.yaml:1: kind: missing; every Kubernetes object has one",
+        ),
+        (
+            "apiVersion: v1\nkind: ''\nmetadata: {}\n",
+            "x.yaml:2: kind: missing; every Kubernetes object has one",
+        ),
+        (
+            "apiVersion: 1\nkind: Pod\nmetadata: {}\n",
+            "x.yaml:1: apiVersion: missing; every Kubernetes object has one",
+        ),
         ("apiVersion: v1\nkind: Pod\n", "x.yaml:1: metadata: missing, or not an object"),
-        ("apiVersion: v1\nkind: Pod\nmetadata:\n- a\n", "x.yaml:3: metadata: missing, or not an object"),
-        ("apiVersion: v1\nkind: Pod\nmetadata:\n  name: 5\n", "x.yaml:4: metadata.name: must be a string"),
+        (
+            "apiVersion: v1\nkind: Pod\nmetadata:\n- a\n",
+            "x.yaml:3: metadata: missing, or not an object",
+        ),
+        (
+            "apiVersion: v1\nkind: Pod\nmetadata:\n  name: 5\n",
+            "x.yaml:4: metadata.name: must be a string",
+        ),
         (
             "apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\n  namespace: [b]\n",
             "x.yaml:5: metadata.namespace: must be a string",
@@ -374,7 +435,9 @@ spec:
 """
     labels = Engine(load(parse_documents(text.encode(), "policies.yaml"), catalogue()))
     namespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: %s, labels: {environment: %s}}\n"
-    text = "---\n".join(namespace % each for each in (("shop", "lab"), ("toys", "production"), ("toys", "lab")))
+    text = "---\n".join(
+        namespace % each for each in (("shop", "lab"), ("toys", "production"), ("toys", "lab"))
+    )
     assert [(each.title, each.verdict) for each in judged(labels, text)] == [
         ("Namespace shop", "denied"),
         ("Namespace toys", "denied"),
@@ -413,8 +476,12 @@ spec: {group: example.test, names: {kind: Gizmo, plural: gizmoes}}
 """
 
 
-@pytest.mark.parametrize(("policy", "manifests"), [(RULE, GIZMO), (OF_KUBERNETES, GIZMO + DEFINITION)])
-def test_an_irregular_plural_comes_from_the_policy_or_from_a_definition_in_the_files(policy, manifests):
+@pytest.mark.parametrize(
+    ("policy", "manifests"), [(RULE, GIZMO), (OF_KUBERNETES, GIZMO + DEFINITION)]
+)
+def test_an_irregular_plural_comes_from_the_policy_or_from_a_definition_in_the_files(
+    policy, manifests
+):
     """A policy of Kubernetes names only the plural, so that the kind must be defined in the files."""
     names = Engine(load(parse_documents(policy.encode(), "p.yaml"), catalogue()))
     assert said(judged(names, manifests)[0]) == (("gizmo-names", "", "a bad name"),)
@@ -428,9 +495,15 @@ def test_a_kind_that_the_files_define_as_cluster_scoped_has_no_namespace(engine)
 
 def policy_of(name, **params):
     """An engine of one built-in policy."""
-    document = {"apiVersion": "gatewright.io/v1alpha1", "kind": "ClusterAdmissionPolicy", "metadata": {"name": name}}
+    document = {
+        "apiVersion": "gatewright.io/v1alpha1",
+        "kind": "ClusterAdmissionPolicy",
+        "metadata": {"name": name},
+    }
     spec = {"policy": name, "params": params}
-    return Engine(load(parse_documents(json.dumps(document | {"spec": spec}).encode(), "p.yaml"), catalogue()))
+    return Engine(
+        load(parse_documents(json.dumps(document | {"spec": spec}).encode(), "p.yaml"), catalogue())
+    )
 
 
 LABELLED = "metadata: {name: other, namespace: shop, labels: {a: b}}"
@@ -474,7 +547,10 @@ def test_only_the_built_in_kind_is_looked_up(policy, params, judged_object, look
     """A custom resource of another group may have the same name of a kind."""
     first = f"{{metadata: {{name: it, namespace: shop}}, {judged_object}}}\n---\n"
     for group, verdict in ((version, "denied"), ("example.com/v1", "allowed")):
-        found = judged(policy_of(policy, **params), f"{first}{{apiVersion: {group}, {LABELLED}, {looked_up}}}\n")
+        found = judged(
+            policy_of(policy, **params),
+            f"{first}{{apiVersion: {group}, {LABELLED}, {looked_up}}}\n",
+        )
         assert found[0].verdict == verdict
 
 

@@ -36,12 +36,22 @@ def test_a_review_is_complete():
     [
         (Admission(smallest("WebApp")), "WebApp", ("example.com", "webapps", ""), "case"),
         (
-            Admission(smallest("Scale"), subresource="scale", parent_kind=("apps", "Deployment"), operation="UPDATE"),
+            Admission(
+                smallest("Scale"),
+                subresource="scale",
+                parent_kind=("apps", "Deployment"),
+                operation="UPDATE",
+            ),
             "Scale",
             ("apps", "deployments", "scale"),
             "case",
         ),
-        (Admission(None, smallest("Job", "old"), operation="DELETE"), "Job", ("batch", "jobs", ""), "old"),
+        (
+            Admission(None, smallest("Job", "old"), operation="DELETE"),
+            "Job",
+            ("batch", "jobs", ""),
+            "old",
+        ),
         (
             Admission({"apiVersion": "v1", "kind": "ConfigMap", "metadata": None}),
             "ConfigMap",

@@ -30,7 +30,9 @@ def rewritten(tmp_path, cases):
     file.write_text(text)
     if faults:
         return [fault.replace(f"{file.parent}/", "") for fault in faults]
-    assert [differences(trial) for trial in load_trials(file, CATALOGUE) if differences(trial)] == []
+    assert [
+        differences(trial) for trial in load_trials(file, CATALOGUE) if differences(trial)
+    ] == []
     return text.removeprefix("policy: judge\ncases:\n")
 
 
@@ -58,7 +60,9 @@ def test_only_messages_change_when_the_violations_are_the_same(tmp_path):
 # kept
 - {name: other, object: {kind: Pod}, expect: allowed}
 """
-    assert rewritten(tmp_path, case) == case.replace('"a: old."', "'a: x; a rule of many words . Do not ask.'")
+    assert rewritten(tmp_path, case) == case.replace(
+        '"a: old."', "'a: x; a rule of many words . Do not ask.'"
+    )
 
 
 def test_a_long_expectation_becomes_a_block(tmp_path):

@@ -21,7 +21,12 @@ POLICY = {
         "failurePolicy": "Fail",
         "matchConstraints": {
             "resourceRules": [
-                {"apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["deployments"]}
+                {
+                    "apiGroups": ["apps"],
+                    "apiVersions": ["v1"],
+                    "operations": ["CREATE"],
+                    "resources": ["deployments"],
+                }
             ]
         },
         "validations": [{"expression": "object.spec.replicas <= 3", "message": "at most 3"}],
@@ -38,7 +43,11 @@ BINDING = {
 def loaded(*objects):
     """Return the policies of files with these objects, without those always in force."""
     text = yaml.safe_dump_all(objects).encode()
-    return [each for each in load(parse_documents(text, "policies.yaml"), catalogue()) if not each.policy.always]
+    return [
+        each
+        for each in load(parse_documents(text, "policies.yaml"), catalogue())
+        if not each.policy.always
+    ]
 
 
 def messages(*objects, object=DEPLOYMENT, **asked):
@@ -60,10 +69,14 @@ def rules(**rule):
     return {"resourceRules": [everything | rule]}
 
 
-@pytest.mark.parametrize(("scope", "applies"), [("Cluster", True), ("Namespaced", False), ("*", True)])
+@pytest.mark.parametrize(
+    ("scope", "applies"), [("Cluster", True), ("Namespaced", False), ("*", True)]
+)
 def test_a_namespace_is_cluster_scoped(scope, applies):
     """A request about one names it as its namespace."""
-    policy = changed(POLICY, matchConstraints=rules(scope=scope), validations=[{"expression": "false"}])
+    policy = changed(
+        POLICY, matchConstraints=rules(scope=scope), validations=[{"expression": "false"}]
+    )
     request = ask({"metadata": {"name": "shop"}}, "Namespace", name="shop")
     assert Engine(loaded(policy, BINDING)).validate(request).allowed is not applies
 
@@ -77,9 +90,15 @@ def test_a_namespace_is_cluster_scoped(scope, applies):
 )
 def test_a_scale_is_selected_by_its_own_labels(selector, applies):
     """The API server compares the object of the request, which has none, and not the Deployment."""
-    policy = changed(POLICY, matchConstraints=rules(resources=["deployments/scale"]) | {"objectSelector": selector})
+    policy = changed(
+        POLICY,
+        matchConstraints=rules(resources=["deployments/scale"]) | {"objectSelector": selector},
+    )
     scale = {"metadata": {"name": "web"}, "spec": {"replicas": 5}}
-    assert bool(messages(policy, BINDING, object=scale, subresource="scale", operation="UPDATE")) is applies
+    assert (
+        bool(messages(policy, BINDING, object=scale, subresource="scale", operation="UPDATE"))
+        is applies
+    )
 
 
 def test_a_session_has_no_labels_to_select_it_by():
@@ -90,7 +109,9 @@ def test_a_session_has_no_labels_to_select_it_by():
     asked = {"kind": "PodExecOptions", "operation": "CONNECT", "subresource": "exec"}
     for spec, denied in ((constraints, True), (constraints | {"objectSelector": selector}, False)):
         policy = loaded(changed(POLICY, matchConstraints=spec, validations=validations), BINDING)
-        request = Request(about("Pod")._replace(**asked), {"kind": "PodExecOptions", "command": ["sh"]})
+        request = Request(
+            about("Pod")._replace(**asked), {"kind": "PodExecOptions", "command": ["sh"]}
+        )
         assert Engine(policy).validate(request).allowed is not denied
 
 
@@ -129,7 +150,10 @@ def test_empty_selectors_select_everything():
         (rules(apiVersions=["v1beta1"]) | {"matchPolicy": "Exact"}, False),
         (rules(resourceNames=["other"]), False),
         (rules(scope="Cluster"), False),
-        (rules() | {"excludeResourceRules": rules(resources=["deployments"])["resourceRules"]}, False),
+        (
+            rules() | {"excludeResourceRules": rules(resources=["deployments"])["resourceRules"]},
+            False,
+        ),
         (rules() | {"objectSelector": {"matchLabels": {"team": "core"}}}, True),
         (rules() | {"objectSelector": {"matchLabels": {"team": "other"}}}, False),
         (rules() | {"namespaceSelector": {"matchLabels": {"env": "prod"}}}, True),
@@ -140,9 +164,17 @@ def test_constraints_of_policy_and_binding_must_both_match(constraints, applies)
     """The fields of `matchConstraints` and `matchResources` mean the same."""
     looked_up = {NAMESPACE_LABELS: {"env": "prod"}}
     found = ["replicas: at most 3"] if applies else []
-    assert messages(changed(POLICY, matchConstraints=constraints), BINDING, name="web", looked_up=looked_up) == found
+    assert (
+        messages(
+            changed(POLICY, matchConstraints=constraints), BINDING, name="web", looked_up=looked_up
+        )
+        == found
+    )
     bound = changed(BINDING, matchResources=constraints)
-    assert messages(changed(POLICY, matchConstraints=rules()), bound, name="web", looked_up=looked_up) == found
+    assert (
+        messages(changed(POLICY, matchConstraints=rules()), bound, name="web", looked_up=looked_up)
+        == found
+    )
 
 
 @pytest.mark.parametrize(
@@ -151,14 +183,19 @@ def test_constraints_of_policy_and_binding_must_both_match(constraints, applies)
         ({}, set()),
         ({"namespaceSelector": {}, "objectSelector": {"matchLabels": {"a": "b"}}}, set()),
         ({"namespaceSelector": {"matchLabels": {"env": "prod"}}}, {NAMESPACE_LABELS}),
-        ({"namespaceSelector": {"matchExpressions": [{"key": "env", "operator": "Exists"}]}}, {NAMESPACE_LABELS}),
+        (
+            {"namespaceSelector": {"matchExpressions": [{"key": "env", "operator": "Exists"}]}},
+            {NAMESPACE_LABELS},
+        ),
     ],
 )
 def test_labels_of_the_namespace_are_looked_up_where_they_decide(constraints, needed):
     """In the policy, or in the binding."""
     wide, narrow = rules(), rules() | constraints
     for policy, binding in ((narrow, wide), (wide, narrow)):
-        bound = loaded(changed(POLICY, matchConstraints=policy), changed(BINDING, matchResources=binding))
+        bound = loaded(
+            changed(POLICY, matchConstraints=policy), changed(BINDING, matchResources=binding)
+        )
         assert Engine(bound).needs(about("Deployment")) == needed
 
 
@@ -183,7 +220,10 @@ def test_a_rule_names_subresources(resource, applies):
     assert messages(policy, BINDING, object=scale, subresource="scale") == found
 
 
-ROLE, NAMESPACE = {"kind": "ClusterRole", "namespace": ""}, {"kind": "Namespace", "name": "shop", "namespace": "shop"}
+ROLE, NAMESPACE = (
+    {"kind": "ClusterRole", "namespace": ""},
+    {"kind": "Namespace", "name": "shop", "namespace": "shop"},
+)
 THING = {"group": "x.example", "resource_group": "x.example", "resource": "things", "version": "v2"}
 PROD, TEST = ({"namespaceSelector": {"matchLabels": {"env": each}}} for each in ("prod", "test"))
 
@@ -202,9 +242,22 @@ PROD, TEST = ({"namespaceSelector": {"matchLabels": {"env": each}}} for each in 
         (rules() | TEST, NAMESPACE, False),
         (rules(apiVersions=["v1"]) | {"matchPolicy": "Exact"}, {}, True),
         (rules(resourceNames=["web"]), {}, True),
-        ({"resourceRules": [*rules(operations=["UPDATE"])["resourceRules"], *rules()["resourceRules"]]}, {}, True),
+        (
+            {
+                "resourceRules": [
+                    *rules(operations=["UPDATE"])["resourceRules"],
+                    *rules()["resourceRules"],
+                ]
+            },
+            {},
+            True,
+        ),
         (rules(apiGroups=["x.example"], apiVersions=["v2"], resources=["things"]), THING, True),
-        (rules(apiGroups=["x.example"], apiVersions=["v2"], resources=["things"]), THING | {"resource": "cats"}, False),
+        (
+            rules(apiGroups=["x.example"], apiVersions=["v2"], resources=["things"]),
+            THING | {"resource": "cats"},
+            False,
+        ),
         (rules(apiGroups=["x.example"], resources=["*"]), THING, False),  # no such kind is known
         (
             rules() | {"objectSelector": {"matchLabels": {"env": "old"}}},
@@ -215,11 +268,15 @@ PROD, TEST = ({"namespaceSelector": {"matchLabels": {"env": each}}} for each in 
 )
 def test_a_rule_applies_as_in_the_api_server(constraints, asked, applies):
     """A Namespace is cluster-scoped; only what has a namespace, or is one, is selected by labels of a namespace."""
-    policy = changed(POLICY, matchConstraints=constraints, validations=[{"expression": "false", "message": "no"}])
+    policy = changed(
+        POLICY, matchConstraints=constraints, validations=[{"expression": "false", "message": "no"}]
+    )
     object = {"metadata": {"name": asked.get("name", "web"), "labels": {"env": "prod"}}}
     about = {"kind": "Deployment", "name": "web"} | asked
     verdict = Engine(loaded(policy, BINDING)).validate(ask(object, **about))
-    assert [violation.message for outcome in verdict.outcomes for violation in outcome.violations] == ["no"] * applies
+    assert [
+        violation.message for outcome in verdict.outcomes for violation in outcome.violations
+    ] == ["no"] * applies
     assert verdict.allowed is not applies
 
 
@@ -232,13 +289,22 @@ def test_parameters_are_objects_of_the_files():
     }
     policy = changed(POLICY, paramKind=kind, validations=[rule])
     params = [
-        kind | {"metadata": {"name": name, "namespace": space, "labels": {"tier": tier}}, "data": {"max": "3"}}
-        for name, space, tier in (("one", "shop", "a"), ("two", "shop", "a"), ("three", "other", "b"))
+        kind
+        | {
+            "metadata": {"name": name, "namespace": space, "labels": {"tier": tier}},
+            "data": {"max": "3"},
+        }
+        for name, space, tier in (
+            ("one", "shop", "a"),
+            ("two", "shop", "a"),
+            ("three", "other", "b"),
+        )
     ]
     by_name = changed(BINDING, paramRef={"name": "one", "parameterNotFoundAction": "Deny"})
     assert messages(policy, by_name, *params) == ["replicas: one"]
     by_label = changed(
-        BINDING, paramRef={"selector": {"matchLabels": {"tier": "a"}}, "parameterNotFoundAction": "Deny"}
+        BINDING,
+        paramRef={"selector": {"matchLabels": {"tier": "a"}}, "parameterNotFoundAction": "Deny"},
     )
     assert messages(policy, by_label, *params) == ["replicas: one", "replicas: two"]
     elsewhere = changed(BINDING, paramRef={"name": "three", "parameterNotFoundAction": "Allow"})
@@ -252,7 +318,10 @@ def test_parameters_are_objects_of_the_files():
 def test_a_policy_with_several_bindings_is_named_after_each():
     """So that each can be told from the other."""
     other = changed(BINDING, validationActions=["Warn"]) | {"metadata": {"name": "softly"}}
-    assert messages(POLICY, BINDING, other) == ["replicas:everywhere: at most 3", "replicas:softly: at most 3"]
+    assert messages(POLICY, BINDING, other) == [
+        "replicas:everywhere: at most 3",
+        "replicas:softly: at most 3",
+    ]
 
 
 def test_audit_annotations_are_part_of_the_answer():
@@ -270,7 +339,9 @@ def test_audit_annotations_are_part_of_the_answer():
     assert verdict.allowed
     assert not verdict.is_plain
     assert audit_annotations(verdict) == {"replicas.replicas": "5", "replicas.long": "éx" * 16}
-    failing = changed(POLICY, auditAnnotations=[{"key": "team", "valueExpression": "string(object.spec.team)"}])
+    failing = changed(
+        POLICY, auditAnnotations=[{"key": "team", "valueExpression": "string(object.spec.team)"}]
+    )
     assert messages(failing, BINDING) == [
         "replicas: at most 3",
         "replicas: audit annotation team: expression 'string(object.spec.team)' resulted in error: no such key: team",
@@ -288,7 +359,11 @@ def test_a_mutating_policy_changes_objects():
         policy = POLICY | group | {"kind": "MutatingAdmissionPolicy"}
         policy = changed(policy, mutations=[mutation], reinvocationPolicy="Never")
         del policy["spec"]["validations"]
-        binding = BINDING | group | {"kind": "MutatingAdmissionPolicyBinding", "spec": {"policyName": "replicas"}}
+        binding = (
+            BINDING
+            | group
+            | {"kind": "MutatingAdmissionPolicyBinding", "spec": {"policyName": "replicas"}}
+        )
         verdict = Engine(loaded(policy, binding)).mutate(ask(DEPLOYMENT, "Deployment"))
         assert verdict.object["spec"]["replicas"] == 1
 

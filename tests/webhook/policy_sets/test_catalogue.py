@@ -115,12 +115,27 @@ def test_directories_have_helpers_of_their_own(tmp_path: Path) -> None:
         ),
     ],
     ids=[
-        *("a syntax error", "a bracket left open", "a missing module", "a misspelt import", "a misspelt name"),
-        *("a failure", "an error of its own", "a missing file", "nothing", "a text", "another name"),
+        *(
+            "a syntax error",
+            "a bracket left open",
+            "a missing module",
+            "a misspelt import",
+            "a misspelt name",
+        ),
+        *(
+            "a failure",
+            "an error of its own",
+            "a missing file",
+            "nothing",
+            "a text",
+            "another name",
+        ),
         *("a set of kinds that is none", "a kind that is none", "no function"),
     ],
 )
-def test_an_invalid_module_is_an_error_with_its_file(directory: Path, content: str, told: str) -> None:
+def test_an_invalid_module_is_an_error_with_its_file(
+    directory: Path, content: str, told: str
+) -> None:
     """The error is one line, whatever the module does."""
     file = directory / "team_labels.py"
     file.write_text(content)
@@ -135,18 +150,25 @@ def test_a_duplicate_name_is_rejected(directory: Path) -> None:
     """The name of a built-in policy, and of another policy in the directory."""
     file = directory / "replica_limits.py"
     file.write_text(GOOD.replace("team-labels", "replica-limits"))
-    with pytest.raises(ModuleError, match=r'replica_limits\.py: a policy "replica-limits" already exists$'):
+    with pytest.raises(
+        ModuleError, match=r'replica_limits\.py: a policy "replica-limits" already exists$'
+    ):
         add_directory(directory)
     file.unlink()
     add_directory(directory)
-    with pytest.raises(ModuleError, match=r'team_labels\.py: a policy "team-labels" already exists$'):
+    with pytest.raises(
+        ModuleError, match=r'team_labels\.py: a policy "team-labels" already exists$'
+    ):
         add_directory(directory)
     assert catalogue()["replica-limits"].documentation.startswith("Workloads have")
 
 
 def test_a_directory_without_policies_is_rejected(tmp_path: Path) -> None:
     """It is empty or does not exist: a misspelt path must not be silent."""
-    missing = {tmp_path: "no policy modules (*.py) in this directory", tmp_path / "not-there": "no such directory"}
+    missing = {
+        tmp_path: "no policy modules (*.py) in this directory",
+        tmp_path / "not-there": "no such directory",
+    }
     for path, said in missing.items():
         with pytest.raises(ModuleError) as error:
             add_directory(path)
@@ -185,7 +207,11 @@ def test_policies_of_an_installed_package_are_in_the_catalogue(
             "team_labels:NONE",
             "cannot be imported: AttributeError: module 'team_labels' has no attribute 'NONE'",
         ),
-        ("teams", "team_labels", 'declares the policy "team-labels"; a policy is named like its module'),
+        (
+            "teams",
+            "team_labels",
+            'declares the policy "team-labels"; a policy is named like its module',
+        ),
         ("json", "json", "declares no POLICY"),
     ],
 )
@@ -203,12 +229,22 @@ def test_an_invalid_entry_point_is_an_error(
     ("text", "code", "printed", "told"),
     [
         (GOOD, 0, "Pods have an owner.", ""),
-        ("1 / 0\n", 3, "", "{}/team_labels.py: cannot be imported: ZeroDivisionError: division by zero\n"),
+        (
+            "1 / 0\n",
+            3,
+            "",
+            "{}/team_labels.py: cannot be imported: ZeroDivisionError: division by zero\n",
+        ),
     ],
     ids=["good", "no policy"],
 )
 def test_explain_shows_policies_of_a_directory(
-    directory: Path, capsys: pytest.CaptureFixture[str], text: str, code: int, printed: str, told: str
+    directory: Path,
+    capsys: pytest.CaptureFixture[str],
+    text: str,
+    code: int,
+    printed: str,
+    told: str,
 ) -> None:
     """An invalid module is one line without a traceback."""
     (directory / "team_labels.py").write_text(text)

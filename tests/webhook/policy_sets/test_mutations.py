@@ -16,7 +16,12 @@ from webhook.policy_sets.mutations import differences, merged
         ("args", ["a"], ["b"], ["b"]),
         ("args", ["a"], "b", "b"),
         ("finalizers", ["a", "b"], ["c", "a"], ["a", "b", "c"]),
-        ("env", [{"name": "A", "value": "1"}], [{"name": "A", "value": "2"}], [{"name": "A", "value": "2"}]),
+        (
+            "env",
+            [{"name": "A", "value": "1"}],
+            [{"name": "A", "value": "2"}],
+            [{"name": "A", "value": "2"}],
+        ),
         ("env", [{"name": "A"}], [{"value": "2"}], [{"value": "2"}]),
         ("env", [{"value": "1"}], [{"name": "A"}], [{"name": "A"}]),
         ("env", ["A"], [{"name": "A"}], [{"name": "A"}]),
@@ -61,5 +66,8 @@ def test_an_apply_configuration_is_merged(field, old, new, expected):
 )
 def test_objects_are_compared_field_by_field(old, new, patches):
     """Maps by their keys, anything else as a whole; what is there is overwritten."""
-    wanted = [Patch(path if isinstance(path, tuple) else (path,), value, overwrite=True) for path, value in patches]
+    wanted = [
+        Patch(path if isinstance(path, tuple) else (path,), value, overwrite=True)
+        for path, value in patches
+    ]
     assert list(differences(old, new)) == wanted

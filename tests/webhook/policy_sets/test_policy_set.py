@@ -12,9 +12,7 @@ from webhook.policy_sets.policy_set import PolicySetError, load
 
 PRODUCTION = Path(__file__).parents[3] / "config" / "policies" / "production.yaml"
 SCALABLE = sorted({target.kind.kind for target in catalogue()["replica-limits"].targets})
-HOLDS = (
-    "a policy set contains gatewright.io/v1alpha1 ClusterAdmissionPolicy, AdmissionPolicy and PolicyException objects, "
-)
+HOLDS = "a policy set contains gatewright.io/v1alpha1 ClusterAdmissionPolicy, AdmissionPolicy and PolicyException objects, "  # noqa: E501
 HEAD = """\
 apiVersion: gatewright.io/v1alpha1
 kind: ClusterAdmissionPolicy
@@ -56,7 +54,8 @@ def loaded(text, source="policies.yaml"):
             id="a missing parameter",
         ),
         pytest.param(
-            HEAD + "  policy: image-registries\n  params:\n    registries:\n    - a.io\n    - https://a.io\n",
+            HEAD
+            + "  policy: image-registries\n  params:\n    registries:\n    - a.io\n    - https://a.io\n",
             "policies.yaml:9: ClusterAdmissionPolicy replica-limits: "
             'spec.params.registries[1]: "https://a.io": its path is malformed',
             id="an invalid registry",
@@ -87,7 +86,8 @@ def loaded(text, source="policies.yaml"):
             id="a name that no namespace has",
         ),
         pytest.param(
-            HEAD + "  policy: replica-limits\n  match:\n    any:\n    - objectSelector: {matchLabels: {tier: a b}}\n",
+            HEAD
+            + "  policy: replica-limits\n  match:\n    any:\n    - objectSelector: {matchLabels: {tier: a b}}\n",
             "policies.yaml:8: ClusterAdmissionPolicy replica-limits: "
             'spec.match.any[0].objectSelector.matchLabels.tier: "a b": expected the value of a label',
             id="a value that no label has",
@@ -101,7 +101,8 @@ def loaded(text, source="policies.yaml"):
             id="an expression that holds nowhere",
         ),
         pytest.param(
-            HEAD + "  policy: replica-limits\n  match:\n    exclude: {serviceAccounts: [kube-system/*, ci]}\n",
+            HEAD
+            + "  policy: replica-limits\n  match:\n    exclude: {serviceAccounts: [kube-system/*, ci]}\n",
             "policies.yaml:7: ClusterAdmissionPolicy replica-limits: "
             'spec.match.exclude.serviceAccounts[1]: "ci": expected namespace/name, such as '
             "kube-system/replicaset-controller or kube-system/*",
@@ -145,7 +146,8 @@ def loaded(text, source="policies.yaml"):
             id="unknown failure policy",
         ),
         pytest.param(
-            HEAD + "  policy: replica-limits\n  match:\n    any:\n    - kinds:\n      - Deployment\n      - Pod\n",
+            HEAD
+            + "  policy: replica-limits\n  match:\n    any:\n    - kinds:\n      - Deployment\n      - Pod\n",
             "policies.yaml:8: ClusterAdmissionPolicy replica-limits: "
             'spec.match.any[0].kinds: replica-limits does not look at "Pod"; '
             f"known: {', '.join(SCALABLE)}",
@@ -208,7 +210,15 @@ def test_errors_have_their_line(text, told):
 def test_all_errors_of_all_documents_are_reported():
     """A second run is not needed to see the next error."""
     good = HEAD + "  policy: replica-limits\n---\n"
-    text = good + HEAD + "  policy: nothing\n---\n" + good + "kind: X\n---\n" + HEAD + "  params: {}\n  policies: a\n"
+    text = (
+        good
+        + HEAD
+        + "  policy: nothing\n---\n"
+        + good
+        + "kind: X\n---\n"
+        + HEAD
+        + "  params: {}\n  policies: a\n"
+    )
     with pytest.raises(PolicySetError) as error:
         loaded(text)
     assert str(error.value).split("\n") == [
@@ -233,7 +243,11 @@ def test_a_policy_is_in_force_as_written():
     )
     assert (bound.name, bound.policy.name) == ("few", "replica-limits")
     assert bound.params == bound.policy.params(maximum=3)
-    assert (bound.actions, bound.fails_closed, bound.match.needs()) == ({"Warn", "Audit"}, False, {NAMESPACE_LABELS})
+    assert (bound.actions, bound.fails_closed, bound.match.needs()) == (
+        {"Warn", "Audit"},
+        False,
+        {NAMESPACE_LABELS},
+    )
     assert [(each.name, each.actions, each.fails_closed) for each in always] == [
         (name, {policy.action}, True) for name, policy in catalogue().items() if policy.always
     ]
@@ -243,7 +257,10 @@ def test_a_policy_is_in_force_as_written():
     ("spec", "expected"),
     [
         ("policy: replica-limits", (True, "medium", "capacity", set())),
-        ("policy: replica-limits, allowExistingViolations: false", (False, "medium", "capacity", set())),
+        (
+            "policy: replica-limits, allowExistingViolations: false",
+            (False, "medium", "capacity", set()),
+        ),
         ("policy: replica-limits, severity: low, category: shop", (True, "low", "shop", set())),
         (
             "policy: replica-limits, matchConditions: [{name: a, expression: has(namespaceObject.spec)}]",
@@ -258,7 +275,11 @@ def test_a_policy_is_in_force_as_written():
 )
 def test_what_a_policy_object_leaves_out_is_its_policys(spec, expected):
     """And what its expressions read of the namespace is looked up."""
-    (found,) = (each for each in loaded(HEAD.replace("spec:\n", f"spec: {{{spec}}}\n")) if not each.policy.always)
+    (found,) = (
+        each
+        for each in loaded(HEAD.replace("spec:\n", f"spec: {{{spec}}}\n"))
+        if not each.policy.always
+    )
     assert (found.tolerates_existing, found.severity, found.category, found.needs) == expected
 
 
@@ -271,8 +292,13 @@ def test_one_policy_can_be_in_force_twice():
 
 def test_a_policy_object_replaces_a_policy_that_is_always_in_force():
     """The object decides its scope and actions, under its own name."""
-    assert {each.name for each in loaded("")} == {name for name, policy in catalogue().items() if policy.always}
-    text = HEAD.replace("name: replica-limits", "name: ours") + "  policy: webapp-names\n  validationActions: [Audit]\n"
+    assert {each.name for each in loaded("")} == {
+        name for name, policy in catalogue().items() if policy.always
+    }
+    text = (
+        HEAD.replace("name: replica-limits", "name: ours")
+        + "  policy: webapp-names\n  validationActions: [Audit]\n"
+    )
     bound = {each.policy.name: each for each in loaded(text)}
     assert (bound["webapp-names"].name, bound["webapp-names"].actions) == ("ours", {"Audit"})
     assert bound["webapp-labels"].name == "webapp-labels"
@@ -281,14 +307,23 @@ def test_a_policy_object_replaces_a_policy_that_is_always_in_force():
 def test_the_production_set_is_for_production():
     """The shipped set applies in production, and in namespaces labelled as production."""
     engine = Engine(load(read_documents(PRODUCTION), catalogue()))
-    pod = {"kind": "Pod", "metadata": {"name": "it"}, "spec": {"containers": [{"name": "app", "image": "nginx"}]}}
+    pod = {
+        "kind": "Pod",
+        "metadata": {"name": "it"},
+        "spec": {"containers": [{"name": "app", "image": "nginx"}]},
+    }
 
     def denied_by(namespace, labels):
-        verdict = engine.validate(ask(pod, namespace=namespace, looked_up={NAMESPACE_LABELS: labels}))
+        verdict = engine.validate(
+            ask(pod, namespace=namespace, looked_up={NAMESPACE_LABELS: labels})
+        )
         return [outcome.policy for outcome in verdict.outcomes if outcome.denies]
 
     assert denied_by("production", {}) == ["image-registries", "resource-limits"]
-    assert denied_by("shop", {"environment": "production"}) == ["image-registries", "resource-limits"]
+    assert denied_by("shop", {"environment": "production"}) == [
+        "image-registries",
+        "resource-limits",
+    ]
     assert denied_by("shop", {"environment": "staging"}) == []
 
 
@@ -320,29 +355,48 @@ def test_a_tenant_can_only_restrict_its_own_namespace(text, told):
 def test_tenants_policies_are_named_with_their_namespace():
     """The same name in two namespaces, or in none, is a different object."""
     tenants = [
-        TENANT.replace("{name", f"{{namespace: {each}, name") + "  policy: replica-limits\n" for each in ("a", "b")
+        TENANT.replace("{name", f"{{namespace: {each}, name") + "  policy: replica-limits\n"
+        for each in ("a", "b")
     ]
     bound = loaded("---\n".join([HEAD + "  policy: replica-limits\n", *tenants]))
-    assert [each.title for each in bound[-3:]] == ["replica-limits", "a/replica-limits", "b/replica-limits"]
+    assert [each.title for each in bound[-3:]] == [
+        "replica-limits",
+        "a/replica-limits",
+        "b/replica-limits",
+    ]
 
 
 def test_a_tenant_does_not_replace_a_policy_that_is_always_in_force():
     """Only a cluster policy can."""
-    text = TENANT.replace("{name: replica-limits", "{namespace: shop, name: ours") + "  policy: webapp-names\n"
-    assert [each.title for each in loaded(text) if each.policy.name == "webapp-names"] == ["webapp-names", "shop/ours"]
+    text = (
+        TENANT.replace("{name: replica-limits", "{namespace: shop, name: ours")
+        + "  policy: webapp-names\n"
+    )
+    assert [each.title for each in loaded(text) if each.policy.name == "webapp-names"] == [
+        "webapp-names",
+        "shop/ours",
+    ]
 
 
 def test_an_object_that_compiles_slowly_is_rejected():
     """A tenant may write policy objects, and every replica compiles them."""
     with pytest.raises(
-        PolicySetError, match=r"policies.yaml:1: ClusterAdmissionPolicy replica-limits: has 66,\d+ bytes; "
+        PolicySetError,
+        match=r"policies.yaml:1: ClusterAdmissionPolicy replica-limits: has 66,\d+ bytes; ",
     ):
-        loaded(f"{HEAD}  policy: replica-limits\n  match: {{any: [{{names: [{'a, ' * 16500}]}}]}}\n")
+        loaded(
+            f"{HEAD}  policy: replica-limits\n  match: {{any: [{{names: [{'a, ' * 16500}]}}]}}\n"
+        )
 
 
 def test_errors_are_limited():
     """The first fifty are reported."""
-    text = HEAD + "  policy: replica-limits\n  params: {" + ", ".join(f"k{number}: 1" for number in range(1000)) + "}\n"
+    text = (
+        HEAD
+        + "  policy: replica-limits\n  params: {"
+        + ", ".join(f"k{number}: 1" for number in range(1000))
+        + "}\n"
+    )
     with pytest.raises(PolicySetError) as refused:
         loaded(text)
     assert len(str(refused.value).splitlines()) == 50

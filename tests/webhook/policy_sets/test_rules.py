@@ -27,7 +27,10 @@ DEPLOYMENT = {
 def bound(kind="ClusterAdmissionPolicy", namespace=None, **spec):
     """Return a policy object named `rules`, in force."""
     metadata = {"name": "rules"} | ({"namespace": namespace} if namespace else {})
-    return bind({"apiVersion": "gatewright.io/v1alpha1", "kind": kind, "metadata": metadata, "spec": spec}, catalogue())
+    return bind(
+        {"apiVersion": "gatewright.io/v1alpha1", "kind": kind, "metadata": metadata, "spec": spec},
+        catalogue(),
+    )
 
 
 def messages(object=DEPLOYMENT, kind="Deployment", *, asked=None, **spec):
@@ -67,9 +70,17 @@ def test_false_rules_are_violations():
     """Each has a message (given, computed, or the expression) and the value at its path."""
     assert messages(
         validations=[
-            {"expression": "object.spec.replicas <= 3", "path": "spec.replicas", "message": "at most 3 replicas"},
+            {
+                "expression": "object.spec.replicas <= 3",
+                "path": "spec.replicas",
+                "message": "at most 3 replicas",
+            },
             {"expression": "object.metadata.name == 'web'"},
-            {"expression": "'owner' in object.metadata.labels", "path": "metadata.labels[owner]", "message": "set it"},
+            {
+                "expression": "'owner' in object.metadata.labels",
+                "path": "metadata.labels[owner]",
+                "message": "set it",
+            },
             {
                 "expression": "object.spec.template.spec.containers.all(c, c.image.contains(':'))",
                 "messageExpression": "'no tag: ' + object.spec.template.spec.containers[0].image",
@@ -88,7 +99,9 @@ def test_a_failing_message_expression_falls_back_to_the_message():
     """So does one that returns several lines, only whitespace, or more than 5 KiB."""
     rule = {"expression": "false", "message": " the message "}
     for expression in ("object.nope", "'a\\nb'", "' '", f"'{'é' * 2561}'"):
-        assert messages(validations=[rule | {"messageExpression": f"string({expression})"}]) == ["the message"]
+        assert messages(validations=[rule | {"messageExpression": f"string({expression})"}]) == [
+            "the message"
+        ]
     assert messages(validations=[rule | {"messageExpression": f"'{'é' * 2560}'"}]) == ["é" * 2560]
 
 
@@ -121,14 +134,20 @@ def test_rules_can_read_variables_and_params():
 
 def test_rules_can_read_the_request_and_the_namespace():
     """`request` has the API's fields; `namespaceObject` the known ones."""
-    asked = {"looked_up": {NAMESPACE_LABELS: {"env": "prod"}}, "username": "jane", "groups": ("devs",)}
+    asked = {
+        "looked_up": {NAMESPACE_LABELS: {"env": "prod"}},
+        "username": "jane",
+        "groups": ("devs",),
+    }
     rules = [
         "request.userInfo.username == 'jane' && 'devs' in request.userInfo.groups && request.operation == 'CREATE'",
         "request.resource.resource == 'deployments' && request.kind.kind == 'Deployment' && !has(request.subResource)",
         "namespaceObject.metadata.labels.env == 'prod' && namespaceObject.metadata.name == request.namespace",
     ]
     assert messages(asked=asked, validations=[{"expression": each} for each in rules]) == []
-    assert messages(asked=asked, validations=[{"expression": "has(namespaceObject.metadata.annotations)"}]) == [
+    assert messages(
+        asked=asked, validations=[{"expression": "has(namespaceObject.metadata.annotations)"}]
+    ) == [
         "expression 'has(namespaceObject.metadata.annotations)' resulted in error: "
         "namespaceObject.metadata.annotations is known to the API server only"
     ]
@@ -138,23 +157,34 @@ def test_rules_can_read_the_request_and_the_namespace():
     ]
 
 
-@pytest.mark.parametrize("field", ["request.options", "namespaceObject.spec", "namespaceObject.status.phase"])
+@pytest.mark.parametrize(
+    "field", ["request.options", "namespaceObject.spec", "namespaceObject.status.phase"]
+)
 def test_a_field_unknown_offline_is_an_error(field):
     """It is treated neither as a value nor as absent."""
     asked = {"looked_up": {NAMESPACE_LABELS: {"env": "prod"}}}
     (message,) = messages(asked=asked, validations=[{"expression": f"!has({field})"}])
     unknown = ".".join(field.split(".")[:2])
-    assert message == f"expression '!has({field})' resulted in error: {unknown} is known to the API server only"
+    assert (
+        message
+        == f"expression '!has({field})' resulted in error: {unknown} is known to the API server only"
+    )
 
 
 @pytest.mark.parametrize(
     ("key", "value", "unknown"),
-    [("options", "request", "request.options"), ("spec", "namespaceObject", "namespaceObject.spec")],
+    [
+        ("options", "request", "request.options"),
+        ("spec", "namespaceObject", "namespaceObject.spec"),
+    ],
 )
 def test_a_key_unknown_offline_is_an_error(key, value, unknown):
     """Where the type is not checked, too; a key that is known to be absent is absent."""
     asked = {"looked_up": {NAMESPACE_LABELS: {}}}
-    rules = [f"!('{key}' in dyn({value}))", "!('subResource' in dyn(request)) && 'kind' in dyn(request)"]
+    rules = [
+        f"!('{key}' in dyn({value}))",
+        "!('subResource' in dyn(request)) && 'kind' in dyn(request)",
+    ]
     assert messages(asked=asked, validations=[{"expression": each} for each in rules]) == [
         f"expression '{rules[0]}' resulted in error: {unknown} is known to the API server only"
     ]
@@ -165,7 +195,12 @@ def test_a_review_of_the_api_server_has_all_fields():
     namespace = {
         "apiVersion": "v1",
         "kind": "Namespace",
-        "metadata": {"name": "shop", "labels": {"env": "prod"}, "annotations": {"owner": "core"}, "managedFields": []},
+        "metadata": {
+            "name": "shop",
+            "labels": {"env": "prod"},
+            "annotations": {"owner": "core"},
+            "managedFields": [],
+        },
         "spec": {"finalizers": ["kubernetes"]},
         "status": {"phase": "Active"},
     }
@@ -178,14 +213,22 @@ def test_a_review_of_the_api_server_has_all_fields():
             "kind": {"group": "apps", "version": "v1", "kind": "Deployment"},
             "resource": {"group": "apps", "version": "v1", "resource": "deployments"},
             "requestKind": {"group": "extensions", "version": "v1beta1", "kind": "Deployment"},
-            "requestResource": {"group": "extensions", "version": "v1beta1", "resource": "deployments"},
+            "requestResource": {
+                "group": "extensions",
+                "version": "v1beta1",
+                "resource": "deployments",
+            },
             "name": "web",
             "namespace": "shop",
             "operation": "CREATE",
             "userInfo": user,
             "object": DEPLOYMENT | {"kind": "Deployment"},
             "dryRun": True,
-            "options": {"kind": "CreateOptions", "apiVersion": "meta.k8s.io/v1", "fieldManager": "kubectl"},
+            "options": {
+                "kind": "CreateOptions",
+                "apiVersion": "meta.k8s.io/v1",
+                "fieldManager": "kubectl",
+            },
         },
     }
     rules = [
@@ -197,7 +240,11 @@ def test_a_review_of_the_api_server_has_all_fields():
         "namespaceObject.status.phase == 'Active' && !has(namespaceObject.metadata.deletionTimestamp)",
     ]
     request = read(orjson.dumps(review)).with_looked_up({NAMESPACE: namespace})
-    (outcome,) = Engine([bound(validations=[{"expression": each} for each in rules])]).validate(request).outcomes
+    (outcome,) = (
+        Engine([bound(validations=[{"expression": each} for each in rules])])
+        .validate(request)
+        .outcomes
+    )
     assert (outcome.error, [each.message for each in outcome.violations]) == (None, [])
 
 
@@ -217,7 +264,10 @@ def test_a_review_of_the_api_server_has_all_fields():
             ],
         ),
         ({"name": "sent"}, ["request.name == 'sent'"]),
-        ({"subresource": "status"}, ["request.subResource == 'status' && request.requestSubResource == 'status'"]),
+        (
+            {"subresource": "status"},
+            ["request.subResource == 'status' && request.requestSubResource == 'status'"],
+        ),
         (
             {"requested": ("extensions", "v1beta1", "Deploy")},
             [
@@ -233,38 +283,67 @@ def test_the_request_has_the_fields_of_the_api_offline(changes, rules):
     """As far as a file, or a recorded review, can say."""
     match = {"any": [{"kinds": ["Deployment"], "subresources": [changes.get("subresource", "")]}]}
     asked = {"name": ""} | changes
-    assert messages(asked=asked, match=match, validations=[{"expression": each} for each in rules]) == []
+    assert (
+        messages(asked=asked, match=match, validations=[{"expression": each} for each in rules])
+        == []
+    )
 
 
 def test_a_review_without_options_is_not_complete():
     """The API server sends them with every request: what else it knows is an error, too."""
     about = {"group": "apps", "version": "v1"}
     sent = {"uid": "u", "operation": "CREATE", "object": DEPLOYMENT, "userInfo": {"uid": "7"}}
-    sent |= {"kind": about | {"kind": "Deployment"}, "resource": about | {"resource": "deployments"}}
-    request = read(orjson.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": sent}))
-    (outcome,) = Engine([bound(validations=[{"expression": "has(request.options)"}])]).validate(request).outcomes
+    sent |= {
+        "kind": about | {"kind": "Deployment"},
+        "resource": about | {"resource": "deployments"},
+    }
+    request = read(
+        orjson.dumps(
+            {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": sent}
+        )
+    )
+    (outcome,) = (
+        Engine([bound(validations=[{"expression": "has(request.options)"}])])
+        .validate(request)
+        .outcomes
+    )
     unknown = "expression 'has(request.options)' resulted in error: request.options is known to the API server only"
     assert [each.message for each in outcome.violations] == [unknown]
 
 
-@pytest.mark.parametrize(("kind", "namespace"), [("ClusterRole", ""), ("Namespace", "shop"), ("PersistentVolume", "")])
+@pytest.mark.parametrize(
+    ("kind", "namespace"), [("ClusterRole", ""), ("Namespace", "shop"), ("PersistentVolume", "")]
+)
 def test_what_is_in_no_namespace_has_no_namespace_object(kind, namespace):
     """A Namespace is not in itself; nothing is looked up."""
     asked = {"name": "shop", "namespace": namespace}
     match = {"any": [{"kinds": [kind]}]}
     object = {"kind": kind, "metadata": {"name": "shop", "labels": {"a": "b"}}}
     assert (
-        messages(object, kind, asked=asked, match=match, validations=[{"expression": "namespaceObject == null"}]) == []
+        messages(
+            object,
+            kind,
+            asked=asked,
+            match=match,
+            validations=[{"expression": "namespaceObject == null"}],
+        )
+        == []
     )
 
 
 def test_an_update_tolerates_an_existing_violation():
     """The same rule with the same value; another value at its path is a new violation."""
-    rule = {"expression": "object.spec.replicas <= 3", "path": "spec.replicas", "message": "at most 3"}
+    rule = {
+        "expression": "object.spec.replicas <= 3",
+        "path": "spec.replicas",
+        "message": "at most 3",
+    }
     engine = Engine([bound(validations=[rule])])
     for before, new, tolerated in ((5, 0, 1), (4, 1, 0), (1, 1, 0)):
         old = DEPLOYMENT | {"spec": {"replicas": before}}
-        (outcome,) = engine.validate(ask(DEPLOYMENT, "Deployment", old_object=old, operation="UPDATE")).outcomes
+        (outcome,) = engine.validate(
+            ask(DEPLOYMENT, "Deployment", old_object=old, operation="UPDATE")
+        ).outcomes
         assert (len(outcome.violations), len(outcome.tolerated)) == (new, tolerated)
 
 
@@ -275,27 +354,44 @@ CHANGED = "request.operation == 'CREATE' || object.spec != oldObject.spec"
 @pytest.mark.parametrize("failure_policy", ["Fail", "Ignore"])
 def test_a_condition_on_the_old_object_hides_no_violation(condition, failure_policy):
     """The object as it was has no old object: nothing is tolerated where the condition fails for it."""
-    rule = {"expression": "object.spec.replicas <= 3", "path": "spec.replicas", "message": "at most 3"}
+    rule = {
+        "expression": "object.spec.replicas <= 3",
+        "path": "spec.replicas",
+        "message": "at most 3",
+    }
     conditions = [{"name": "changed", "expression": condition}]
-    engine = Engine([bound(validations=[rule], matchConditions=conditions, failurePolicy=failure_policy)])
+    engine = Engine(
+        [bound(validations=[rule], matchConditions=conditions, failurePolicy=failure_policy)]
+    )
     old = DEPLOYMENT | {"spec": {"replicas": 1}}
-    (outcome,) = engine.validate(ask(DEPLOYMENT, "Deployment", old_object=old, operation="UPDATE")).outcomes
-    assert (outcome.error, [each.message for each in outcome.violations]) == (None, ["spec.replicas: 5; at most 3"])
+    (outcome,) = engine.validate(
+        ask(DEPLOYMENT, "Deployment", old_object=old, operation="UPDATE")
+    ).outcomes
+    assert (outcome.error, [each.message for each in outcome.violations]) == (
+        None,
+        ["spec.replicas: 5; at most 3"],
+    )
 
 
 def test_a_condition_for_creations_selects_the_object_as_it_was():
     """It is judged as if it were created, so that its violation is tolerated."""
     rule = {"expression": "object.spec.replicas <= 3", "path": "spec.replicas"}
-    engine = Engine([bound(validations=[rule], matchConditions=[{"name": "changed", "expression": CHANGED}])])
+    engine = Engine(
+        [bound(validations=[rule], matchConditions=[{"name": "changed", "expression": CHANGED}])]
+    )
     old = DEPLOYMENT | {"spec": DEPLOYMENT["spec"] | {"paused": True}}
-    (outcome,) = engine.validate(ask(DEPLOYMENT, "Deployment", old_object=old, operation="UPDATE")).outcomes
+    (outcome,) = engine.validate(
+        ask(DEPLOYMENT, "Deployment", old_object=old, operation="UPDATE")
+    ).outcomes
     assert (outcome.violations, len(outcome.tolerated)) == ((), 1)
 
 
 def test_an_error_is_never_tolerated():
     """An error has no old state to compare with."""
     engine = Engine([bound(validations=[{"expression": "object.nope == 1"}])])
-    verdict = engine.validate(ask(DEPLOYMENT, "Deployment", old_object=DEPLOYMENT, operation="UPDATE"))
+    verdict = engine.validate(
+        ask(DEPLOYMENT, "Deployment", old_object=DEPLOYMENT, operation="UPDATE")
+    )
     assert not verdict.allowed
 
 
@@ -311,11 +407,16 @@ def test_match_conditions_decide_where_a_policy_applies():
     assert messages(validations=[rule], matchConditions=[applies]) == ["denied"]
     assert messages(validations=[rule], matchConditions=[broken, small]) == []
     request = ask(DEPLOYMENT, "Deployment")
-    verdict = Engine([bound(validations=[rule], matchConditions=[applies, broken])]).validate(request)
+    verdict = Engine([bound(validations=[rule], matchConditions=[applies, broken])]).validate(
+        request
+    )
     assert status(request, verdict)["message"] == (
         "1 policy failure\n- rules: matchCondition broken: no such key: nope"
     )
-    assert len(messages(policy="replica-limits", params={"maximum": 4}, matchConditions=[applies])) == 1
+    assert (
+        len(messages(policy="replica-limits", params={"maximum": 4}, matchConditions=[applies]))
+        == 1
+    )
     assert messages(policy="replica-limits", params={"maximum": 4}, matchConditions=[small]) == []
 
 
@@ -330,7 +431,9 @@ def test_match_names_kinds_operations_and_subresources():
         ]
     }
     policy = bound(match=match, validations=[{"expression": "true"}])
-    targets = {(each.kind.plural, each.subresource, each.operations) for each in policy.policy.targets}
+    targets = {
+        (each.kind.plural, each.subresource, each.operations) for each in policy.policy.targets
+    }
     assert targets == {
         ("things", "", ("CREATE", "UPDATE")),
         ("deployments", "", ("DELETE",)),
@@ -349,7 +452,10 @@ def test_match_names_kinds_operations_and_subresources():
             {"kinds": ["Pod"], "subresources": ["exce"]},
             ("spec.match.any[0].subresources", 'unknown subresource "exce"; did you mean "exec"?'),
         ),
-        ({"kinds": ["Pod"], "subresources": ["*"]}, ("spec.match.any[0].subresources", 'unknown subresource "*"')),
+        (
+            {"kinds": ["Pod"], "subresources": ["*"]},
+            ("spec.match.any[0].subresources", 'unknown subresource "*"'),
+        ),
         ({"kinds": ["Namespace"], "namespaces": ["shop"]}, None),
         (
             {"kinds": ["ClusterRole"], "namespaces": ["shop"]},
@@ -359,7 +465,10 @@ def test_match_names_kinds_operations_and_subresources():
                 "namespaces",
             ),
         ),
-        ({"kinds": ["virtualmachines.kubevirt.io/v1/VirtualMachine"], "subresources": ["start"]}, None),
+        (
+            {"kinds": ["virtualmachines.kubevirt.io/v1/VirtualMachine"], "subresources": ["start"]},
+            None,
+        ),
     ],
 )
 def test_a_clause_that_matches_nothing_is_an_error(clause, fault):
@@ -385,7 +494,11 @@ def deployment(replicas, image="nginx", **labels):
         ("object.spec.replicas <= 3", deployment(5, "other"), False),
         ("variables.number <= 3", deployment(500), True),
         ("variables.number <= 3", deployment(5, "other"), False),
-        ("has(object.spec.replicas) && object.spec['replicas'] <= 3", deployment(5, "other"), False),
+        (
+            "has(object.spec.replicas) && object.spec['replicas'] <= 3",
+            deployment(5, "other"),
+            False,
+        ),
         ("object.?spec.?replicas.orValue(0) <= 3", deployment(5, "other"), False),
         ("object.?spec.?replicas.orValue(0) <= 3", deployment(6), True),
         ("object.spec.template.spec.containers.all(c, c.image == 'a')", deployment(9), False),
@@ -397,19 +510,29 @@ def deployment(replicas, image="nginx", **labels):
         ("request.userInfo.username == 'root'", deployment(6), False),
     ],
 )
-def test_without_a_path_an_update_may_change_nothing_that_a_broken_rule_reads(expression, new, is_denied):
+def test_without_a_path_an_update_may_change_nothing_that_a_broken_rule_reads(
+    expression, new, is_denied
+):
     """Whether another value is worse cannot be known: 500 replicas in place of 5 are a new violation."""
     variables = [{"name": "number", "expression": "object.spec.replicas"}]
     request = ask(new, "Deployment", old_object=deployment(5), operation="UPDATE")
-    verdict = Engine([bound(validations=[{"expression": expression}], variables=variables)]).validate(request)
+    verdict = Engine(
+        [bound(validations=[{"expression": expression}], variables=variables)]
+    ).validate(request)
     assert (verdict.allowed, len(verdict.outcomes)) == (not is_denied, 1)
 
 
-@pytest.mark.parametrize("path", [".spec.replicas", "$.spec.replicas", "/spec/replicas", "object.spec.replicas"])
+@pytest.mark.parametrize(
+    "path", [".spec.replicas", "$.spec.replicas", "/spec/replicas", "object.spec.replicas"]
+)
 def test_a_path_in_another_notation_is_an_error(path):
     """Every message would say that the field is missing."""
-    text = f'"{path}": expected a path from the object, such as spec.replicas or metadata.labels[team]'
-    assert faults(validations=[{"expression": "true", "path": path}]) == (("spec.validations[0].path", text),)
+    text = (
+        f'"{path}": expected a path from the object, such as spec.replicas or metadata.labels[team]'
+    )
+    assert faults(validations=[{"expression": "true", "path": path}]) == (
+        ("spec.validations[0].path", text),
+    )
 
 
 def test_a_path_without_a_value_is_compared_as_none():
@@ -424,7 +547,10 @@ def test_every_error_has_line_and_column():
     """All errors are reported when the object is applied."""
     assert faults(
         match={"any": [{"kinds": ["Deploymnt"]}]},
-        variables=[{"name": "a", "expression": "objct.x"}, {"name": "b", "expression": "variables.c"}],
+        variables=[
+            {"name": "a", "expression": "objct.x"},
+            {"name": "b", "expression": "variables.c"},
+        ],
         matchConditions=[{"name": "c", "expression": "'yes'"}],
         validations=[
             {"expression": "object.spec.replicas <=\n  'a' + 1"},
@@ -432,12 +558,18 @@ def test_every_error_has_line_and_column():
             {"expression": "true", "messageExpression": "1"},
         ],
     ) == (
-        ("spec.matchConditions[0].expression", "line 1, column 1: must evaluate to bool but got string"),
+        (
+            "spec.matchConditions[0].expression",
+            "line 1, column 1: must evaluate to bool but got string",
+        ),
         (
             "spec.variables[0].expression",
             "line 1, column 1: undeclared reference to 'objct'; did you mean \"object\"?",
         ),
-        ("spec.variables[1].expression", "line 1, column 11: undefined field 'c' of 'variables'; known: a"),
+        (
+            "spec.variables[1].expression",
+            "line 1, column 11: undefined field 'c' of 'variables'; known: a",
+        ),
         (
             "spec.validations[0].expression",
             "line 2, column 7: found no matching overload for '_+_' applied to '(string, int)'",
@@ -447,7 +579,10 @@ def test_every_error_has_line_and_column():
             "line 1, column 1: undeclared reference to 'params'; known: authorizer, namespaceObject, object, "
             "oldObject, request, variables",
         ),
-        ("spec.validations[2].messageExpression", "line 1, column 1: must evaluate to string but got int"),
+        (
+            "spec.validations[2].messageExpression",
+            "line 1, column 1: must evaluate to string but got int",
+        ),
         ("spec.match.any[0].kinds", 'unknown kind "Deploymnt"; did you mean "Deployment"?'),
     )
 
@@ -455,7 +590,13 @@ def test_every_error_has_line_and_column():
 @pytest.mark.parametrize(
     ("spec", "fault"),
     [
-        ({}, ("spec.policy", "missing; name a built-in policy, or give validations or mutations in CEL")),
+        (
+            {},
+            (
+                "spec.policy",
+                "missing; name a built-in policy, or give validations or mutations in CEL",
+            ),
+        ),
         (
             {"policy": "replica-limits", "validations": [{"expression": "true"}]},
             ("spec.validations", "not beside `policy`; use one object for each"),
@@ -472,7 +613,11 @@ def test_every_error_has_line_and_column():
             ("spec.variables[1].name", '"a" is declared twice'),
         ),
         (
-            {"mutations": [{"patchType": "JSONPatch", "applyConfiguration": {"expression": "Object{}"}}]},
+            {
+                "mutations": [
+                    {"patchType": "JSONPatch", "applyConfiguration": {"expression": "Object{}"}}
+                ]
+            },
             ("spec.mutations[0].jsonPatch", "patchType JSONPatch needs this, and nothing else"),
         ),
         (
@@ -483,7 +628,10 @@ def test_every_error_has_line_and_column():
             ),
         ),
         (
-            {"variables": [{"name": "a", "expression": "Object{}"}], "mutations": [applied("Object{}")]},
+            {
+                "variables": [{"name": "a", "expression": "Object{}"}],
+                "mutations": [applied("Object{}")],
+            },
             ("spec.variables[0].expression", "line 1, column 1: undeclared reference to 'Object'"),
         ),
         (
@@ -502,7 +650,9 @@ def test_invalid_combinations_are_rejected(spec, fault):
 
 def test_a_tenants_rules_cannot_mutate():
     """An AdmissionPolicy validates objects of its namespace."""
-    policy = bound("AdmissionPolicy", "shop", validations=[{"expression": "false", "message": "no"}])
+    policy = bound(
+        "AdmissionPolicy", "shop", validations=[{"expression": "false", "message": "no"}]
+    )
     assert all(each.kind.namespaced for each in policy.policy.targets)
     assert not Engine([policy]).validate(ask(DEPLOYMENT, "Deployment")).allowed
     assert Engine([policy]).validate(ask(DEPLOYMENT, "Deployment", namespace="other")).allowed
@@ -511,7 +661,8 @@ def test_a_tenants_rules_cannot_mutate():
 
 
 @pytest.mark.parametrize(
-    ("kind", "namespace", "failed"), [("ClusterAdmissionPolicy", None, 0), ("AdmissionPolicy", "shop", 2)]
+    ("kind", "namespace", "failed"),
+    [("ClusterAdmissionPolicy", None, 0), ("AdmissionPolicy", "shop", 2)],
 )
 def test_the_policies_of_a_tenant_share_a_budget(kind, namespace, failed):
     """The number of its policies does not multiply the cost of a review."""
@@ -538,7 +689,10 @@ def test_an_apply_configuration_merges_by_list_keys():
     operations, object = changed(mutations=[applied(expression)])
     added = {"name": "B", "value": "CREATE"}
     assert object["spec"]["template"]["spec"] == {
-        "containers": [CONTAINERS[0] | {"env": [added]}, CONTAINERS[1] | {"env": [{"name": "A", "value": "1"}, added]}],
+        "containers": [
+            CONTAINERS[0] | {"env": [added]},
+            CONTAINERS[1] | {"env": [{"name": "A", "value": "1"}, added]},
+        ],
         "nodeSelector": {"disk": "ssd"},
     }
     assert object["metadata"]["labels"] == {"team": "core", "tier": "web"}
@@ -552,7 +706,10 @@ def test_an_apply_configuration_merges_by_list_keys():
 SERVICE = {
     "kind": "Service",
     "metadata": {"name": "web", "finalizers": ["a"]},
-    "spec": {"ports": [{"port": 80}, {"port": 53, "protocol": "UDP"}], "externalIPs": ["192.0.2.1"]},
+    "spec": {
+        "ports": [{"port": 80}, {"port": 53, "protocol": "UDP"}],
+        "externalIPs": ["192.0.2.1"],
+    },
 }
 
 
@@ -569,9 +726,17 @@ SERVICE = {
             ("spec", "ports"),
             [{"port": 80}, {"port": 53, "protocol": "UDP"}, {"port": 53, "name": "dns"}],
         ),
-        ("spec: Object.spec{ports: [Object.spec.ports{name: 'x'}]}", ("spec", "ports"), [{"name": "x"}]),
+        (
+            "spec: Object.spec{ports: [Object.spec.ports{name: 'x'}]}",
+            ("spec", "ports"),
+            [{"name": "x"}],
+        ),
         ("spec: Object.spec{externalIPs: ['192.0.2.2']}", ("spec", "externalIPs"), ["192.0.2.2"]),
-        ("metadata: Object.metadata{finalizers: ['b', 'a']}", ("metadata", "finalizers"), ["a", "b"]),
+        (
+            "metadata: Object.metadata{finalizers: ['b', 'a']}",
+            ("metadata", "finalizers"),
+            ["a", "b"],
+        ),
     ],
 )
 def test_lists_of_a_service_are_merged_as_server_side_apply_does(expression, path, value):
@@ -614,7 +779,9 @@ def test_a_json_patch_adds_replaces_and_removes():
 
 def test_a_mutation_that_changes_nothing_has_no_operations():
     """A mutation applied to its own result has none."""
-    mutation = applied("Object{metadata: Object.metadata{labels: Object.metadata.labels{team: 'core'}}}")
+    mutation = applied(
+        "Object{metadata: Object.metadata{labels: Object.metadata.labels{team: 'core'}}}"
+    )
     assert changed(mutations=[mutation]) == ([], DEPLOYMENT)
 
 
@@ -632,9 +799,18 @@ def test_a_failing_mutation_is_an_error_of_its_policy():
 @pytest.mark.parametrize(
     ("operation", "failure"),
     [
-        ("op: 'replace', path: '/data/none/x', value: 'a'", "(replace /data/none/x) cannot be applied to the object"),
-        ("op: 'test', path: '/data/key', value: 'a'", "(test /data/key) cannot be applied to the object"),
-        ("op: 'replace', path: '', value: 'a'", "the JSONPatch replaces the whole object by something else"),
+        (
+            "op: 'replace', path: '/data/none/x', value: 'a'",
+            "(replace /data/none/x) cannot be applied to the object",
+        ),
+        (
+            "op: 'test', path: '/data/key', value: 'a'",
+            "(test /data/key) cannot be applied to the object",
+        ),
+        (
+            "op: 'replace', path: '', value: 'a'",
+            "the JSONPatch replaces the whole object by something else",
+        ),
         ("op: 'remove'", "a JSONPatch needs op and path"),
         ("path: '/data'", "a JSONPatch needs op and path"),
     ],
@@ -643,7 +819,9 @@ def test_a_failing_mutation_shows_nothing_of_the_object(operation, failure):
     """What a Secret holds is in no message; an object is replaced by nothing else."""
     match = {"any": [{"kinds": ["Secret"]}]}
     engine = Engine([bound(mutations=[patched(f"[JSONPatch{{{operation}}}]")], match=match)])
-    request = ask({"kind": "Secret", "metadata": {"name": "it"}, "data": {"key": "aHVudGVy"}}, "Secret")
+    request = ask(
+        {"kind": "Secret", "metadata": {"name": "it"}, "data": {"key": "aHVudGVy"}}, "Secret"
+    )
     message = status(request, engine.mutate(request))["message"]
     assert failure in message
     assert "aHVudGVy" not in message
@@ -651,7 +829,10 @@ def test_a_failing_mutation_shows_nothing_of_the_object(operation, failure):
 
 def test_the_documentation_of_a_policy_lists_its_rules():
     """`gatewright explain FILE` and the outputs of `check` show it."""
-    rules = [{"expression": "object.spec.replicas\n  < 3", "message": "fewer"}, {"expression": "true"}]
+    rules = [
+        {"expression": "object.spec.replicas\n  < 3", "message": "fewer"},
+        {"expression": "true"},
+    ]
     assert bound(validations=rules).policy.documentation == (
         "Rules in CEL, written in the policy object.\n\n- fewer: object.spec.replicas < 3\n- true"
     )

@@ -51,7 +51,9 @@ LABELS = Policy("labels", mutate=labels, kinds="pods")
 
 def bind(policy: Policy, **changes: Any) -> BoundPolicy:
     """Return a policy in force everywhere, with Deny and Fail."""
-    bound = BoundPolicy(policy.name, policy, policy.params(), Match(()), frozenset({"Deny"}), fails_closed=True)
+    bound = BoundPolicy(
+        policy.name, policy, policy.params(), Match(()), frozenset({"Deny"}), fails_closed=True
+    )
     return replace(bound, **changes)
 
 
@@ -77,7 +79,11 @@ def review(name: str = "good", **request: Any) -> dict[str, Any]:
         "userInfo": {"username": "jane"},
         "object": {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}},
     }
-    return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": body | request}
+    return {
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "request": body | request,
+    }
 
 
 @dataclass(frozen=True)
@@ -160,10 +166,16 @@ class Webhook:
         return self.connections.port
 
     @asynccontextmanager
-    async def connected(self, trusts: ssl.SSLContext | None = None, address: str = "127.0.0.1") -> AsyncIterator[Wire]:
+    async def connected(
+        self, trusts: ssl.SSLContext | None = None, address: str = "127.0.0.1"
+    ) -> AsyncIterator[Wire]:
         """Connect to the webhook, from a given loopback address."""
         reader, writer = await asyncio.open_connection(
-            "127.0.0.1", self.port, ssl=trusts or self.trusts, server_hostname=NAME, local_addr=(address, 0)
+            "127.0.0.1",
+            self.port,
+            ssl=trusts or self.trusts,
+            server_hostname=NAME,
+            local_addr=(address, 0),
         )
         try:
             yield Wire(reader, writer)
@@ -200,7 +212,9 @@ def write_pair(pair: KeyPair, directory: Path) -> None:
 
 def trust(*authorities: KeyPair) -> ssl.SSLContext:
     """Create a client that trusts only these authorities."""
-    return ssl.create_default_context(cadata=b"".join(each.certificate for each in authorities).decode())
+    return ssl.create_default_context(
+        cadata=b"".join(each.certificate for each in authorities).decode()
+    )
 
 
 @pytest.fixture
@@ -215,13 +229,21 @@ def start(authority, pair, tmp_path):
 
     @asynccontextmanager
     async def run(
-        engine: Engine | None = ENGINE, *, look_ups=None, with_pair=True, certificate=None, record=None, **config: Any
+        engine: Engine | None = ENGINE,
+        *,
+        look_ups=None,
+        with_pair=True,
+        certificate=None,
+        record=None,
+        **config: Any,
     ) -> AsyncIterator[Webhook]:
         if with_pair:
             write_pair(pair, tmp_path)
         registry = CollectorRegistry()
         metrics = Metrics(registry)
-        certificate = ServingCertificate(tmp_path / "tls.crt", tmp_path / "tls.key", metrics, **(certificate or {}))
+        certificate = ServingCertificate(
+            tmp_path / "tls.crt", tmp_path / "tls.key", metrics, **(certificate or {})
+        )
         policies = Policies(engine)
         settings = ServerConfig(**{"host": "127.0.0.1", "port": 0} | config)
         handler = AdmissionHandler(policies, metrics, look_ups or {}, record)

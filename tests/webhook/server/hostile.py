@@ -14,7 +14,9 @@ HEAD = b"POST /validate?timeout=3s HTTP/1.1\r\nHost: x\r\nContent-Type: applicat
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
-def review(object: dict[str, Any], group: str, resource: str, old: dict[str, Any] | None = None) -> bytes:
+def review(
+    object: dict[str, Any], group: str, resource: str, old: dict[str, Any] | None = None
+) -> bytes:
     """Return a review of an object in the namespace shop."""
     kind = {"group": group, "version": "v1", "kind": object["kind"]}
     request = {
@@ -34,20 +36,36 @@ def review(object: dict[str, Any], group: str, resource: str, old: dict[str, Any
 
 def role(verbs: int, names: int) -> bytes:
     """Return a Role of one rule whose parts multiply."""
-    rule = {"apiGroups": [""], "verbs": [f"{n:x}" for n in range(verbs)], "resources": [f"{n:x}" for n in range(names)]}
-    return review({"kind": "Role", "metadata": {"name": "it"}, "rules": [rule]}, "rbac.authorization.k8s.io", "roles")
+    rule = {
+        "apiGroups": [""],
+        "verbs": [f"{n:x}" for n in range(verbs)],
+        "resources": [f"{n:x}" for n in range(names)],
+    }
+    return review(
+        {"kind": "Role", "metadata": {"name": "it"}, "rules": [rule]},
+        "rbac.authorization.k8s.io",
+        "roles",
+    )
 
 
 def deployment(containers: int, *, update: bool = False, container: str = "{}") -> bytes:
     """Return a Deployment with many small containers."""
     listed = [json.loads(container)] * containers
-    object = {"kind": "Deployment", "metadata": {"name": "it"}, "spec": {"template": {"spec": {"containers": listed}}}}
+    object = {
+        "kind": "Deployment",
+        "metadata": {"name": "it"},
+        "spec": {"template": {"spec": {"containers": listed}}},
+    }
     return review(object, "apps", "deployments", object if update else None)
 
 
 def pod(metadata: dict[str, Any] | None = None, spec: dict[str, Any] | None = None) -> bytes:
     """Return a Pod."""
-    return review({"kind": "Pod", "metadata": {"name": "it"} | (metadata or {}), "spec": spec or {}}, "", "pods")
+    return review(
+        {"kind": "Pod", "metadata": {"name": "it"} | (metadata or {}), "spec": spec or {}},
+        "",
+        "pods",
+    )
 
 
 def limited(amount: str) -> dict[str, Any]:
@@ -57,19 +75,31 @@ def limited(amount: str) -> dict[str, Any]:
 
 def capable(number: int) -> dict[str, Any]:
     """Return a container that adds many capabilities."""
-    return {"name": "app", "image": "a", "securityContext": {"capabilities": {"add": [f"X{n}" for n in range(number)]}}}
+    return {
+        "name": "app",
+        "image": "a",
+        "securityContext": {"capabilities": {"add": [f"X{n}" for n in range(number)]}},
+    }
 
 
 def ingress(number: int) -> bytes:
     """Return an Ingress with many hosts."""
     hosts = [f"a{n}.example.com" for n in range(number)]
     spec = {"rules": [{"host": host} for host in hosts[: number // 2]], "tls": [{"hosts": hosts}]}
-    return review({"kind": "Ingress", "metadata": {"name": "it"}, "spec": spec}, "networking.k8s.io", "ingresses")
+    return review(
+        {"kind": "Ingress", "metadata": {"name": "it"}, "spec": spec},
+        "networking.k8s.io",
+        "ingresses",
+    )
 
 
 def rules(number: int) -> bytes:
     """Return a Role with many rules."""
-    rule = {"apiGroups": ["*"], "verbs": ["*", "get", "escalate"], "resources": ["*", "secrets", "pods/exec"]}
+    rule = {
+        "apiGroups": ["*"],
+        "verbs": ["*", "get", "escalate"],
+        "resources": ["*", "secrets", "pods/exec"],
+    }
     role = {"kind": "Role", "metadata": {"name": "it"}, "rules": [rule] * number}
     return review(role, "rbac.authorization.k8s.io", "roles", role)
 
@@ -100,7 +130,11 @@ DIGITS = f"{list(range(60))}"
 COSTLY = policy(
     {
         "match": {"any": [{"kinds": ["Pod"]}]},
-        "validations": [{"expression": f"{DIGITS}.all(a, {DIGITS}.all(b, {DIGITS}.all(c, '%d'.format([c]) != '')))"}],
+        "validations": [
+            {
+                "expression": f"{DIGITS}.all(a, {DIGITS}.all(b, {DIGITS}.all(c, '%d'.format([c]) != '')))"
+            }
+        ],
     }
 )
 GLOBS = policy({"policy": "replica-limits", "match": {"any": [{"names": ["?*" * 31000]}]}})
@@ -114,10 +148,22 @@ def of_policy(object: dict[str, Any]) -> bytes:
 
 def conversion(number: int) -> bytes:
     """Return a conversion of many objects."""
-    named = {"apiVersion": "voting.schoolofdevops.com/v1alpha1", "kind": "VoteConfig", "metadata": {"name": "it"}}
+    named = {
+        "apiVersion": "voting.schoolofdevops.com/v1alpha1",
+        "kind": "VoteConfig",
+        "metadata": {"name": "it"},
+    }
     vote = named | {"spec": {"question": "Which?"}}
-    request = {"uid": "u-1", "desiredAPIVersion": "voting.schoolofdevops.com/v1", "objects": [vote] * number}
-    whole = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "request": request}
+    request = {
+        "uid": "u-1",
+        "desiredAPIVersion": "voting.schoolofdevops.com/v1",
+        "objects": [vote] * number,
+    }
+    whole = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "ConversionReview",
+        "request": request,
+    }
     return json.dumps(whole).encode()
 
 
@@ -139,15 +185,39 @@ BODIES: dict[str, Callable[[], tuple[str, bytes]]] = {
     "2500 capabilities": lambda: ("/validate", pod(spec={"containers": [capable(2500)]})),
     "20000 hosts": lambda: ("/validate", ingress(20_000)),
     "20000 rules": lambda: ("/validate", rules(20_000)),
-    "8 MB of annotations": lambda: ("/validate", pod({"annotations": {f"{n:600}": "y" for n in range(13_000)}})),
-    "ephemeral containers": lambda: ("/validate", pod(spec={"ephemeralContainers": [{"image": "a:/" * 20}] * 9000})),
-    "volumes": lambda: ("/validate", pod(spec={"volumes": [{"hostPath": {"path": "/a/.." * 50}}] * 9000})),
-    "large numbers": lambda: ("/validate", pod(spec={"containers": [limited("1e" + "9" * 9)] * 9000})),
+    "8 MB of annotations": lambda: (
+        "/validate",
+        pod({"annotations": {f"{n:600}": "y" for n in range(13_000)}}),
+    ),
+    "ephemeral containers": lambda: (
+        "/validate",
+        pod(spec={"ephemeralContainers": [{"image": "a:/" * 20}] * 9000}),
+    ),
+    "volumes": lambda: (
+        "/validate",
+        pod(spec={"volumes": [{"hostPath": {"path": "/a/.." * 50}}] * 9000}),
+    ),
+    "large numbers": lambda: (
+        "/validate",
+        pod(spec={"containers": [limited("1e" + "9" * 9)] * 9000}),
+    ),
     "8 MB of one key": lambda: ("/validate", pod(metadata={"labels": {"x" * 8_000_000: "y"}})),
-    "8 MB of one quantity": lambda: ("/validate", pod(spec={"containers": [limited("x" * 8_000_000)]})),
-    "duplicate keys": lambda: ("/validate", pod().replace(b'"name":"it"', b'"name":"it",' * 80_000 + b'"name":"it"')),
-    "1000 levels": lambda: ("/validate", pod(spec={"containers": json.loads("[" * 900 + "]" * 900)})),
-    "8 MB of one list": lambda: ("/validate", review({"kind": "Pod", "a": [0] * 4_000_000}, "", "pods")),
+    "8 MB of one quantity": lambda: (
+        "/validate",
+        pod(spec={"containers": [limited("x" * 8_000_000)]}),
+    ),
+    "duplicate keys": lambda: (
+        "/validate",
+        pod().replace(b'"name":"it"', b'"name":"it",' * 80_000 + b'"name":"it"'),
+    ),
+    "1000 levels": lambda: (
+        "/validate",
+        pod(spec={"containers": json.loads("[" * 900 + "]" * 900)}),
+    ),
+    "8 MB of one list": lambda: (
+        "/validate",
+        review({"kind": "Pod", "a": [0] * 4_000_000}, "", "pods"),
+    ),
 }
 
 CROWDS: dict[str, tuple[str, bytes]] = {
@@ -171,7 +241,9 @@ class Attacker:
 
     async def connect(self) -> Streams:
         """Open one connection."""
-        return await asyncio.open_connection("127.0.0.1", self._port, ssl=self._trusts, server_hostname="127.0.0.1")
+        return await asyncio.open_connection(
+            "127.0.0.1", self._port, ssl=self._trusts, server_hostname="127.0.0.1"
+        )
 
     async def each(self, number: int, attack: Callable[[Streams], Awaitable[None]]) -> None:
         """Attack over this many concurrent connections; replace each one that ends."""
@@ -187,7 +259,10 @@ class Attacker:
                 except (OSError, EOFError, ssl.SSLError):
                     await asyncio.sleep(0.05)
 
-        await asyncio.wait([asyncio.create_task(one()) for _ in range(number)], timeout=self._end - time.monotonic())
+        await asyncio.wait(
+            [asyncio.create_task(one()) for _ in range(number)],
+            timeout=self._end - time.monotonic(),
+        )
 
     async def body(self, path: str, body: bytes, number: int = 1, every: float = 0.2) -> None:
         """Send a review again and again, over each of some connections."""
@@ -199,7 +274,11 @@ class Attacker:
                 writer.write(head + b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
                 await writer.drain()
                 answer = await reader.readuntil(b"\r\n\r\n")
-                length = next(line for line in answer.lower().split(b"\r\n") if line.startswith(b"content-length"))
+                length = next(
+                    line
+                    for line in answer.lower().split(b"\r\n")
+                    if line.startswith(b"content-length")
+                )
                 await reader.readexactly(int(length.split(b":")[1]))
                 if b"connection: close" in answer.lower():
                     return
@@ -256,7 +335,10 @@ class Attacker:
                 except OSError:
                     await asyncio.sleep(0.05)
 
-        await asyncio.wait([asyncio.create_task(one()) for _ in range(number)], timeout=self._end - time.monotonic())
+        await asyncio.wait(
+            [asyncio.create_task(one()) for _ in range(number)],
+            timeout=self._end - time.monotonic(),
+        )
 
     async def hold(self, number: int, begun: bytes, drop: bytes = b"", asked: bool = False) -> None:
         """Hold many connections open, after a review or without one, and send a drop now and then."""
@@ -304,7 +386,9 @@ class Attacker:
                     open_.append((connection, data))
 
 
-def shake_hands(connection: Any, tls: ssl.SSLObject, incoming: ssl.MemoryBIO, outgoing: ssl.MemoryBIO) -> None:
+def shake_hands(
+    connection: Any, tls: ssl.SSLObject, incoming: ssl.MemoryBIO, outgoing: ssl.MemoryBIO
+) -> None:
     """Complete a TLS handshake over a socket."""
     while True:
         try:

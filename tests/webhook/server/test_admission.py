@@ -30,7 +30,9 @@ from webhook.server import connection
 from webhook.server.requests import is_light, route_of
 
 
-@pytest.mark.parametrize("path", ["/validate", "/validate-webapp", "/validate?timeout=3s", "/validate-a-b?timeout=3s"])
+@pytest.mark.parametrize(
+    "path", ["/validate", "/validate-webapp", "/validate?timeout=3s", "/validate-a-b?timeout=3s"]
+)
 async def test_a_violation_is_denied_with_its_message(webhook, path):
     """Every path of the validating hook denies a violation."""
     answer = await webhook.post(review("bad"), path)
@@ -38,7 +40,10 @@ async def test_a_violation_is_denied_with_its_message(webhook, path):
     assert answer.response["uid"] == "u-1"
     assert answer.response["allowed"] is False
     assert answer.response["status"]["code"] == 403
-    assert "metadata.name: bad; objects must be good. Rename it." in answer.response["status"]["message"]
+    assert (
+        "metadata.name: bad; objects must be good. Rename it."
+        in answer.response["status"]["message"]
+    )
 
 
 @pytest.mark.parametrize("path", ["/mutate", "/mutate-webapp?timeout=1s"])
@@ -61,7 +66,9 @@ async def test_each_hook_looks_up_what_its_own_policies_need(start):
     """A mutation does not wait for what the validation of its object needs."""
     asked = []
     engine = Engine([bind(replace(NAMES, needs=("services",))), bind(LABELS)])
-    async with start(engine, look_ups={"services": lambda about: asked.append(about.name) or []}) as webhook:
+    async with start(
+        engine, look_ups={"services": lambda about: asked.append(about.name) or []}
+    ) as webhook:
         assert "patch" in (await webhook.post(review("bad"), "/mutate")).response
         assert asked == []
         assert not (await webhook.post(review("bad"))).response["allowed"]
@@ -103,10 +110,16 @@ BAD_BODIES = [
     (b"null", "the body: Expected `object`"),
     (b"[]", "the body: Expected `object`"),
     (b"{}", "only admission.k8s.io/v1 AdmissionReview is answered"),
-    (b'{"apiVersion": "admission.k8s.io/v1beta1", "kind": "AdmissionReview"}', "only admission.k8s.io/v1"),
+    (
+        b'{"apiVersion": "admission.k8s.io/v1beta1", "kind": "AdmissionReview"}',
+        "only admission.k8s.io/v1",
+    ),
     (b'{"apiVersion": "v1", "kind": "Status"}', "only admission.k8s.io/v1"),
     (b'{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"}', "request: missing"),
-    (b'{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": null}', "request: missing"),
+    (
+        b'{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": null}',
+        "request: missing",
+    ),
     (json.dumps(review(uid="")).encode(), "request.uid"),
     (json.dumps(review(uid=7)).encode(), "request.uid"),
     (json.dumps(review(uid="x" * 1_000_000)).encode(), "request.uid"),
@@ -196,7 +209,9 @@ def test_paths_are_compared_exactly(path, hook):
     assert (route and route.hook) == hook
 
 
-@pytest.mark.parametrize("path", ["/", "//validate", "/validate/..;/x", "/%76alidate", "/metrics", "/healthz"])
+@pytest.mark.parametrize(
+    "path", ["/", "//validate", "/validate/..;/x", "/%76alidate", "/metrics", "/healthz"]
+)
 async def test_any_other_path_gets_404(webhook, path):
     """Only the hooks are served on this port."""
     assert (await webhook.post(review(), path)).status == 404
@@ -233,7 +248,9 @@ def brisk(monkeypatch):
 
 
 @pytest.mark.usefixtures("brisk")
-@pytest.mark.parametrize(("size", "status"), [(LIMIT - 1, 200), (LIMIT, 200), (LIMIT + 1, 413), (9 * 1024 * 1024, 413)])
+@pytest.mark.parametrize(
+    ("size", "status"), [(LIMIT - 1, 200), (LIMIT, 200), (LIMIT + 1, 413), (9 * 1024 * 1024, 413)]
+)
 async def test_the_largest_body_is_8_mib(webhook, size, status):
     """One byte more is rejected."""
     whole = json.dumps(review())
@@ -252,7 +269,9 @@ async def test_the_bodies_of_one_address_leave_room_for_another_address(start):
         held = [await stack.enter_async_context(webhook.connected()) for _ in range(2)]
         for wire in held:
             await wire.send(head % 10 + b" ")
-        while webhook.counted("controller_runtime_webhook_requests_in_flight", webhook="validate") < len(held):  # noqa: ASYNC110
+        while webhook.counted(  # noqa: ASYNC110
+            "controller_runtime_webhook_requests_in_flight", webhook="validate"
+        ) < len(held):
             await asyncio.sleep(0)  # a metric has no event
         waiting, late = [await stack.enter_async_context(webhook.connected()) for _ in range(2)]
         late.writer.write(head % 1 + whole)
@@ -272,7 +291,9 @@ async def test_the_time_for_an_answer_begins_with_the_head(webhook):
     head = b"POST /validate?timeout=0.01s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
     async with webhook.connected() as wire:
         await wire.send(head + b"Content-Length: %d\r\n\r\n" % len(body))
-        while not webhook.counted("controller_runtime_webhook_requests_in_flight", webhook="validate"):  # noqa: ASYNC110
+        while not webhook.counted(  # noqa: ASYNC110
+            "controller_runtime_webhook_requests_in_flight", webhook="validate"
+        ):
             await asyncio.sleep(0)  # a metric has no event
         await asyncio.sleep(0.01)  # all of the time
         await wire.send(body)
@@ -288,7 +309,10 @@ async def test_a_chunked_body_is_rejected(webhook):
     async with webhook.connected() as wire:
         await wire.send(head + b"\r\n\r\n1\r\n{\r\n")
         answer = await wire.answer()
-        assert (answer.status, answer.body) == (411, b"the body must be sent with its Content-Length\n")
+        assert (answer.status, answer.body) == (
+            411,
+            b"the body must be sent with its Content-Length\n",
+        )
         assert await wire.ended()
 
 
@@ -420,7 +444,10 @@ async def test_look_ups_of_children_run_once(start):
     planner = Planner(POD, (KINDS["", "Service"],), lambda pod, now, served: planned)
     policy = Policy("labelled", validate=by_labels, kinds=("Service",), needs=(NAMESPACE_LABELS,))
     engine = Engine([bind(policy)], Planners([planner]))
-    look_ups = {NAMESPACE_LABELS: look_up("labels", {"environment": "production"}), NOW: look_up("now", None)}
+    look_ups = {
+        NAMESPACE_LABELS: look_up("labels", {"environment": "production"}),
+        NOW: look_up("now", None),
+    }
     async with start(engine, look_ups=look_ups) as webhook:
         assert (await webhook.post(review(), "/mutate")).response["allowed"] is True
         assert asked == []
@@ -451,7 +478,10 @@ class Slow:
         self.begun, self.released = threading.Event(), threading.Event()
         policy = bind(Policy("slow", validate=self.judge, kinds="pods"))
         own = bind(Policy("own", validate=lambda request, params: iter(()), kinds="pods"))
-        others = [replace(own, name=f"own-{number}", namespace="shop", size=64) for number in range(tenants)]
+        others = [
+            replace(own, name=f"own-{number}", namespace="shop", size=64)
+            for number in range(tenants)
+        ]
         self.engine = Engine([policy, *others])
 
     def judge(self, request, _):
@@ -530,12 +560,15 @@ def takes_its_time(_, __):
 
 async def test_a_late_verdict_is_an_error_and_never_an_allow(start):
     """The API server may have given up and applied the webhook's failurePolicy."""
-    async with start(Engine([bind(Policy("slow", validate=takes_its_time, kinds="pods"))])) as webhook:
+    async with start(
+        Engine([bind(Policy("slow", validate=takes_its_time, kinds="pods"))])
+    ) as webhook:
         assert (await webhook.post(review(), "/validate?timeout=0.001s")).status == 503
 
 
 @pytest.mark.parametrize(
-    ("look_ups", "seconds"), [({}, 10), ({NAMESPACE_LABELS: fails}, 10), ({NAMESPACE_LABELS: hangs}, 0.5)]
+    ("look_ups", "seconds"),
+    [({}, 10), ({NAMESPACE_LABELS: fails}, 10), ({NAMESPACE_LABELS: hangs}, 0.5)],
 )
 async def test_unavailable_labels_are_an_error(start, look_ups, seconds):
     """The policy's failurePolicy (Fail) decides, within the API server's time-out."""
@@ -556,8 +589,15 @@ async def test_an_internal_error_is_http_500(start, caplog):
     async with start(LABELLED, look_ups={NAMESPACE_LABELS: breaks}) as webhook:
         answer = await webhook.post(review())
         assert (answer.status, answer.body) == (500, b"internal error\n")
-        assert webhook.counted("controller_runtime_webhook_requests_total", webhook="validate", code="500") == 1
-    assert [record.exc_info is not None for record in caplog.records if record.levelname == "ERROR"] == [True]
+        assert (
+            webhook.counted(
+                "controller_runtime_webhook_requests_total", webhook="validate", code="500"
+            )
+            == 1
+        )
+    assert [
+        record.exc_info is not None for record in caplog.records if record.levelname == "ERROR"
+    ] == [True]
 
 
 async def test_decisions_are_counted(webhook):
@@ -581,20 +621,35 @@ async def test_decisions_are_counted(webhook):
         ("validate", "other", "malformed"): 1,
         ("mutate", "CREATE", "patched"): 1,
     }
-    assert webhook.counted("controller_runtime_webhook_requests_total", webhook="validate", code="200") == 4
-    assert webhook.counted("controller_runtime_webhook_requests_total", webhook="validate", code="400") == 1
-    assert webhook.counted("controller_runtime_webhook_latency_seconds_count", webhook="mutate") == 1
+    assert (
+        webhook.counted("controller_runtime_webhook_requests_total", webhook="validate", code="200")
+        == 4
+    )
+    assert (
+        webhook.counted("controller_runtime_webhook_requests_total", webhook="validate", code="400")
+        == 1
+    )
+    assert (
+        webhook.counted("controller_runtime_webhook_latency_seconds_count", webhook="mutate") == 1
+    )
     assert webhook.counted("controller_runtime_webhook_requests_in_flight", webhook="validate") == 0
-    assert webhook.counted("gatewright_policy_findings_total", policy="names", finding="denied") == 1
+    assert (
+        webhook.counted("gatewright_policy_findings_total", policy="names", finding="denied") == 1
+    )
 
 
 async def test_an_existing_violation_is_counted_as_tolerated(webhook):
     """An update that makes nothing worse is allowed with a warning."""
     update = review("bad")["request"]
-    response = (await webhook.post(review("bad", operation="UPDATE", oldObject=update["object"]))).response
+    response = (
+        await webhook.post(review("bad", operation="UPDATE", oldObject=update["object"]))
+    ).response
     assert response["allowed"] is True
     assert response["warnings"]
-    assert webhook.counted("gatewright_policy_findings_total", policy="names", finding="tolerated") == 1
+    assert (
+        webhook.counted("gatewright_policy_findings_total", policy="names", finding="tolerated")
+        == 1
+    )
     decided = {"webhook": "validate", "operation": "UPDATE", "verdict": "warned"}
     assert webhook.counted("gatewright_admission_reviews_total", **decided) == 1
 
@@ -626,7 +681,10 @@ async def test_a_denial_is_one_log_line_without_the_object(webhook, caplog):
 @pytest.mark.parametrize("path", ["/validate", "/mutate"])
 async def test_an_answered_review_is_freed_without_the_garbage_collector(start, path):
     """The collector runs rarely, and a review takes tens of kilobytes."""
-    policies = Policy("reads", validate=reads, kinds="pods"), Policy("writes", mutate=writes, kinds="pods")
+    policies = (
+        Policy("reads", validate=reads, kinds="pods"),
+        Policy("writes", mutate=writes, kinds="pods"),
+    )
     async with start(Engine(map(bind, policies))) as webhook:
         gc.collect()
         gc.disable()

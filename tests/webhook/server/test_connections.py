@@ -12,7 +12,9 @@ from tests.webhook.server.conftest import Wire, bind, review
 from webhook.engine import NAMESPACE_LABELS, Engine, Policy, Violation
 from webhook.server.connection import Connection
 
-WAITING = Engine([bind(Policy("waiting", validate=lambda request, _: iter(()), needs=(NAMESPACE_LABELS,)))])
+WAITING = Engine(
+    [bind(Policy("waiting", validate=lambda request, _: iter(()), needs=(NAMESPACE_LABELS,)))]
+)
 HEAD = b"POST /validate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
 
 
@@ -25,7 +27,11 @@ HEAD = b"POST /validate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\
 )
 async def test_an_incomplete_request_is_cut_off(start, begun):
     """Header and body have a deadline; other clients are served meanwhile."""
-    async with start(request_seconds=0.2) as webhook, webhook.connected() as slow, asyncio.timeout(10):
+    async with (
+        start(request_seconds=0.2) as webhook,
+        webhook.connected() as slow,
+        asyncio.timeout(10),
+    ):
         await slow.send(begun)
         assert (await webhook.post(review())).status == 200
         assert await slow.ended()
@@ -50,7 +56,11 @@ async def test_plain_http_is_rejected(webhook):
 
 async def test_single_bytes_do_not_extend_the_deadline(start):
     """The deadline is for the whole request."""
-    async with start(request_seconds=0.3) as webhook, webhook.connected() as slow, asyncio.timeout(10):
+    async with (
+        start(request_seconds=0.3) as webhook,
+        webhook.connected() as slow,
+        asyncio.timeout(10),
+    ):
         await slow.send(b"POST /validate HTTP/1.1\r\nX: ")
 
         async def drip() -> None:
@@ -68,7 +78,11 @@ async def test_single_bytes_do_not_extend_the_deadline(start):
 
 async def test_a_second_request_has_a_deadline_too(start):
     """An earlier good request does not exempt the connection."""
-    async with start(request_seconds=0.2) as webhook, webhook.connected() as slow, asyncio.timeout(10):
+    async with (
+        start(request_seconds=0.2) as webhook,
+        webhook.connected() as slow,
+        asyncio.timeout(10),
+    ):
         assert (await slow.post(review())).status == 200
         await slow.send(HEAD)
         assert await slow.ended()
@@ -82,11 +96,17 @@ def at_length(_, __):
 async def test_an_unread_response_is_abandoned(start):
     """A client that sends requests without reading is cut off."""
     engine = Engine([bind(Policy("at-length", validate=at_length))])
-    async with start(engine, request_seconds=0.2) as webhook, webhook.connected() as greedy, asyncio.timeout(20):
+    async with (
+        start(engine, request_seconds=0.2) as webhook,
+        webhook.connected() as greedy,
+        asyncio.timeout(20),
+    ):
         greedy.writer.transport.pause_reading()
         body = json.dumps(review()).encode()
         greedy.writer.write((HEAD + b"Content-Length: %d\r\n\r\n%b" % (len(body), body)) * 1000)
-        await webhook.until_counted(1, "gatewright_webhook_connections_cut_total", reason="too-slow")
+        await webhook.until_counted(
+            1, "gatewright_webhook_connections_cut_total", reason="too-slow"
+        )
 
 
 async def test_an_idle_connection_is_kept(start):
@@ -99,7 +119,10 @@ async def test_an_idle_connection_is_kept(start):
 
 async def test_a_flood_of_connections_does_not_displace_the_api_server(start):
     """Beyond the share of an address, its oldest connection without a request is closed; one with a request stays."""
-    async with start(most_connections=6, idle_seconds=0) as webhook, webhook.connected() as api_server:
+    async with (
+        start(most_connections=6, idle_seconds=0) as webhook,
+        webhook.connected() as api_server,
+    ):
         assert (await api_server.post(review())).status == 200
         async with webhook.connected() as first, webhook.connected(), webhook.connected() as last:
             assert await first.ended()
@@ -125,7 +148,10 @@ async def test_an_idle_connection_makes_room_for_a_new_one(start):
 
 async def test_many_connections_from_one_address_end_no_other(start):
     """An address has at most half of the connections that the others leave."""
-    async with start(most_connections=5, idle_seconds=0) as webhook, webhook.connected() as api_server:
+    async with (
+        start(most_connections=5, idle_seconds=0) as webhook,
+        webhook.connected() as api_server,
+    ):
         assert (await api_server.post(review())).status == 200
         async with (
             webhook.connected(address="127.0.0.2") as first,
@@ -148,7 +174,7 @@ async def test_a_busy_connection_is_never_closed_for_a_new_one(start):
     async with start(WAITING, look_ups={NAMESPACE_LABELS: look_up}, most_connections=2) as webhook:
         answer = asyncio.create_task(webhook.post(review()))
         await asked.wait()
-        with pytest.raises(OSError):  # noqa: PT011  noqa: PT011  reset, aborted or broken pipe, whichever comes first
+        with pytest.raises(OSError):  # noqa: PT011
             async with webhook.connected():
                 pass
         told.set()
@@ -166,7 +192,11 @@ async def test_a_request_in_tiny_pieces_is_read_slowly_and_cut_off(start, monkey
         parse(connection, data)
 
     monkeypatch.setattr(web.RequestHandler, "data_received", read)
-    async with start(request_seconds=0.5) as webhook, webhook.connected() as slow, asyncio.timeout(10):
+    async with (
+        start(request_seconds=0.5) as webhook,
+        webhook.connected() as slow,
+        asyncio.timeout(10),
+    ):
         sent = 0
 
         async def drip() -> None:
@@ -194,13 +224,19 @@ async def test_a_client_that_disconnects_leaves_nothing_behind(webhook, caplog):
             await wire.send(HEAD + b"Content-Length: 1000\r\n\r\n{")
     assert (await webhook.post(review())).status == 200
     await webhook.until_counted(0, "gatewright_webhook_connections")
-    await webhook.until_counted(0, "controller_runtime_webhook_requests_in_flight", webhook="validate")
+    await webhook.until_counted(
+        0, "controller_runtime_webhook_requests_in_flight", webhook="validate"
+    )
     assert not [record for record in caplog.records if record.exc_info]
 
 
 @pytest.mark.parametrize(
     "sent",
-    [b"GARBAGE\r\n\r\n", HEAD + b"X: y\r\n" * 2000 + b"\r\n", HEAD + b"Content-Length: 1000\r\n\r\n{"],
+    [
+        b"GARBAGE\r\n\r\n",
+        HEAD + b"X: y\r\n" * 2000 + b"\r\n",
+        HEAD + b"Content-Length: 1000\r\n\r\n{",
+    ],
     ids=["no HTTP", "too many headers", "half a body"],
 )
 async def test_a_bad_connection_is_freed_without_the_garbage_collector(webhook, sent):
@@ -213,7 +249,9 @@ async def test_a_bad_connection_is_freed_without_the_garbage_collector(webhook, 
                 await wire.send(sent)
         await webhook.until_counted(0, "gatewright_webhook_connections")
         await asyncio.sleep(0)
-        assert sum(isinstance(each, Connection) for each in gc.get_objects()) <= 1  # the last one is being freed
+        assert (
+            sum(isinstance(each, Connection) for each in gc.get_objects()) <= 1
+        )  # the last one is being freed
     finally:
         gc.enable()
 
@@ -224,7 +262,9 @@ async def test_pipelined_requests_are_answered_in_order(webhook):
         for number in range(100):
             body = json.dumps(review(uid=f"u-{number}")).encode()
             wire.writer.write(HEAD + b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
-        assert [(await wire.answer()).response["uid"] for _ in range(100)] == [f"u-{number}" for number in range(100)]
+        assert [(await wire.answer()).response["uid"] for _ in range(100)] == [
+            f"u-{number}" for number in range(100)
+        ]
 
 
 async def test_while_draining_each_response_closes_its_connection(start):
@@ -261,7 +301,11 @@ async def test_a_request_in_flight_is_answered_before_the_end(start):
 
 async def test_the_grace_period_ends_the_drain(start):
     """An idle client does not delay the end of the process."""
-    async with start(linger_seconds=0, grace_seconds=0.1) as webhook, webhook.connected() as idle, asyncio.timeout(5):
+    async with (
+        start(linger_seconds=0, grace_seconds=0.1) as webhook,
+        webhook.connected() as idle,
+        asyncio.timeout(5),
+    ):
         await idle.post(review())
         await webhook.connections.drain()
     assert await idle.ended()
@@ -300,7 +344,8 @@ async def test_a_port_in_use_is_one_clear_line(start):
     """The error names the address."""
     async with start() as webhook:
         with pytest.raises(
-            OSError, match=f"cannot listen on 127.0.0.1:{webhook.port}: address already in use; choose another address"
+            OSError,
+            match=f"cannot listen on 127.0.0.1:{webhook.port}: address already in use; choose another address",
         ):
             async with start(port=webhook.port):
                 pass

@@ -18,13 +18,22 @@ V1, OLD = "voting.schoolofdevops.com/v1", "voting.schoolofdevops.com/v1alpha1"
 def vote(name="pets", **spec):
     """A VoteConfig in v1alpha1."""
     spec = {"question": "Which?", "options": [{"id": "a", "label": "Cats"}], **spec}
-    return {"apiVersion": OLD, "kind": "VoteConfig", "metadata": {"name": name, "namespace": "shop"}, "spec": spec}
+    return {
+        "apiVersion": OLD,
+        "kind": "VoteConfig",
+        "metadata": {"name": name, "namespace": "shop"},
+        "spec": spec,
+    }
 
 
 def review(*objects, **request):
     """A review as the API server sends it."""
     body = {"uid": "u-1", "desiredAPIVersion": V1, "objects": list(objects) or [vote()]}
-    return {"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "request": body | request}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "ConversionReview",
+        "request": body | request,
+    }
 
 
 @pytest.mark.parametrize("path", ["/convert", "/convert?timeout=30s", "/convert-voteconfig"])
@@ -49,7 +58,10 @@ async def test_objects_are_converted_to_the_requested_version(webhook, path):
             vote("two") | {"apiVersion": V1, "spec": spec},
         ],
     }
-    assert webhook.counted("controller_runtime_webhook_requests_total", webhook="convert", code="200") == 1
+    assert (
+        webhook.counted("controller_runtime_webhook_requests_total", webhook="convert", code="200")
+        == 1
+    )
 
 
 @pytest.mark.parametrize(
@@ -67,7 +79,10 @@ async def test_objects_are_converted_to_the_requested_version(webhook, path):
         (review(desiredAPIVersion=None), "request.desiredAPIVersion: Expected `str`, got `null`"),
         (review(objects={}), "request.objects: Expected `array`, got `object`"),
         (review(7), "request.objects[0]: must be an object"),
-        (review(vote() | {"metadata": None}), "VoteConfig: metadata: must be an object, and so must its annotations"),
+        (
+            review(vote() | {"metadata": None}),
+            "VoteConfig: metadata: must be an object, and so must its annotations",
+        ),
         (
             review(vote(), vote(deep=functools.reduce(lambda below, _: [below], range(300), []))),
             "what became of the objects is no JSON: Recursion limit reached",
@@ -77,7 +92,11 @@ async def test_objects_are_converted_to_the_requested_version(webhook, path):
 async def test_one_bad_object_fails_the_review(webhook, request_, message):
     """The result has its name and the error; the uid is echoed, and nothing is converted."""
     response = (await webhook.post(request_, "/convert")).response
-    assert response == {"uid": "u-1", "convertedObjects": [], "result": {"status": "Failure", "message": message}}
+    assert response == {
+        "uid": "u-1",
+        "convertedObjects": [],
+        "result": {"status": "Failure", "message": message},
+    }
 
 
 @pytest.mark.parametrize(
@@ -86,8 +105,14 @@ async def test_one_bad_object_fails_the_review(webhook, request_, message):
         (b"", "the body is not JSON"),
         (b'{"x":' + b"[" * 100_000, "the body is not JSON"),
         (b"[]", "the body: Expected `object`"),
-        (b'{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"}', "only apiextensions.k8s.io/v1 Conv"),
-        (b'{"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview"}', "request: missing"),
+        (
+            b'{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"}',
+            "only apiextensions.k8s.io/v1 Conv",
+        ),
+        (
+            b'{"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview"}',
+            "request: missing",
+        ),
         (json.dumps(review(uid=7)).encode(), "request.uid"),
     ],
 )
@@ -108,9 +133,13 @@ async def test_invalid_requests_are_rejected_as_on_the_other_paths(webhook):
         assert (await wire.answer()).status == 405
 
 
-KEPT = {"voting.schoolofdevops.com/v1": '{"options": [{"id": "a", "description": "Purr."}], "poll": {"x": 1}}'}
+KEPT = {
+    "voting.schoolofdevops.com/v1": '{"options": [{"id": "a", "description": "Purr."}], "poll": {"x": 1}}'
+}
 TEXTS = st.text(CHARACTERS, max_size=5)
-SCALARS = st.none() | st.booleans() | st.integers(-1, 2**64 - 1) | st.floats(allow_nan=False) | TEXTS
+SCALARS = (
+    st.none() | st.booleans() | st.integers(-1, 2**64 - 1) | st.floats(allow_nan=False) | TEXTS
+)
 VALUES = SCALARS | st.lists(SCALARS, max_size=2) | st.dictionaries(TEXTS, SCALARS, max_size=2)
 KEPT_VALUES = VALUES.map(json.dumps)
 
@@ -118,7 +147,13 @@ KEPT_VALUES = VALUES.map(json.dumps)
 def places(value, path=()):
     """Yield the path of everything in a value."""
     yield path
-    for key, item in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+    for key, item in (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    ):
         yield from places(item, (*path, key))
 
 
@@ -130,7 +165,9 @@ def test_any_value_anywhere_is_answered(desired, data):
     object = vote() if desired == V1 else vote() | {"apiVersion": V1, "spec": new}
     object["metadata"]["annotations"] = dict(KEPT)
     sent = review(object, desiredAPIVersion=desired)
-    *above, last = data.draw(st.sampled_from(sorted(filter(None, places(sent)), key=repr)), label="path")
+    *above, last = data.draw(
+        st.sampled_from(sorted(filter(None, places(sent)), key=repr)), label="path"
+    )
     inner = changed = copy.deepcopy(sent)
     for step in above:
         inner = inner[step]

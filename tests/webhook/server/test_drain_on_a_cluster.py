@@ -38,7 +38,9 @@ class Service:
         port = self.endpoints[self._next % len(self.endpoints)]
         self.connected[port] = self.connected.get(port, 0) + 1
         there, back = await asyncio.open_connection("127.0.0.1", port)
-        await asyncio.gather(self._pass(reader, back), self._pass(there, writer), return_exceptions=True)
+        await asyncio.gather(
+            self._pass(reader, back), self._pass(there, writer), return_exceptions=True
+        )
 
     @staticmethod
     async def _pass(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -51,7 +53,9 @@ class Service:
 
 
 @pytest.mark.controlplane
-async def test_no_request_fails_when_one_of_two_webhooks_ends(own_control_plane, authority, tmp_path):
+async def test_no_request_fails_when_one_of_two_webhooks_ends(
+    own_control_plane, authority, tmp_path
+):
     """SIGTERM, a second until its endpoint is removed, then exit: under load, with Fail, no request is denied."""
     plane = await asyncio.to_thread(own_control_plane, parts=("etcd", "kube-apiserver"))
     service, refused, made, over = Service(), [], [], asyncio.Event()
@@ -63,7 +67,9 @@ async def test_no_request_fails_when_one_of_two_webhooks_ends(own_control_plane,
             certificate = ServingCertificate(tmp_path / "tls.crt", tmp_path / "tls.key", metrics)
             config = ServerConfig(host="127.0.0.1", port=0, linger_seconds=1.5, grace_seconds=3)
             handler = AdmissionHandler(Policies(), metrics, {})
-            webhooks.append(await stack.enter_async_context(listening(config, handler, certificate, metrics)))
+            webhooks.append(
+                await stack.enter_async_context(listening(config, handler, certificate, metrics))
+            )
         service.endpoints = [each.port for each in webhooks]
         proxy = await asyncio.start_server(service.connect, "127.0.0.1", 0)
         stack.callback(proxy.close)

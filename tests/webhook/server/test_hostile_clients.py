@@ -78,7 +78,10 @@ class Client:
                     if wire is None:
                         wire = Wire(
                             *await asyncio.open_connection(
-                                "127.0.0.1", self.port, ssl=self.trusts, local_addr=(self.address, 0)
+                                "127.0.0.1",
+                                self.port,
+                                ssl=self.trusts,
+                                local_addr=(self.address, 0),
                             )
                         )
                     answer = await wire.post(self.body, "/validate?timeout=3s")
@@ -138,7 +141,9 @@ class Server:
         await running
         latencies = sorted(client.latencies)
         p99 = latencies[int(len(latencies) * 0.99)]
-        print(f"{len(latencies)} calls, {len(client.failures)} failed, p99 {p99 * 1000:.0f} ms, {self.peak:.0f} MB")
+        print(
+            f"{len(latencies)} calls, {len(client.failures)} failed, p99 {p99 * 1000:.0f} ms, {self.peak:.0f} MB"
+        )
         assert client.failures == []
         assert len(latencies) > 5 * client.workers
         assert p99 < highest
@@ -195,7 +200,9 @@ async def until_it_answers(server: Server) -> None:
     async with asyncio.timeout(30):
         while True:
             try:
-                wire = Wire(*await asyncio.open_connection("127.0.0.1", server.port, ssl=server.trusts))
+                wire = Wire(
+                    *await asyncio.open_connection("127.0.0.1", server.port, ssl=server.trusts)
+                )
                 answer = await wire.post(review("good"))
                 wire.writer.transport.abort()
                 if answer.status == 200:
@@ -234,15 +241,21 @@ async def test_no_policy_object_harms_a_review(server: Server, name: str) -> Non
         end = time.monotonic() + SECONDS
         while time.monotonic() < end:
             await asyncio.sleep(0.2)
-            server.api_server.change(RESOURCES[1], "it", {"spec": {"failurePolicy": "Ignore"}}, namespace="shop")
-            server.api_server.change(RESOURCES[1], "it", {"spec": {"failurePolicy": "Fail"}}, namespace="shop")
+            server.api_server.change(
+                RESOURCES[1], "it", {"spec": {"failurePolicy": "Ignore"}}, namespace="shop"
+            )
+            server.api_server.change(
+                RESOURCES[1], "it", {"spec": {"failurePolicy": "Fail"}}, namespace="shop"
+            )
 
 
 async def test_the_policies_of_a_tenant_harm_no_other_namespace(server: Server) -> None:
     """Fifty policies, for which there is just room, cost as much as their budget allows for each review."""
     server.api_server.create(NAMESPACES, {"metadata": {"name": "other"}})
     for number in range(50):
-        server.api_server.create(RESOURCES[1], COSTLY | {"metadata": {"name": f"p{number}", "namespace": "shop"}})
+        server.api_server.create(
+            RESOURCES[1], COSTLY | {"metadata": {"name": f"p{number}", "namespace": "shop"}}
+        )
     async with server.client() as wire, asyncio.timeout(30):
         while b"shop/p49" not in (await wire.post(pod())).body:  # noqa: ASYNC110
             await asyncio.sleep(0.1)
@@ -252,7 +265,10 @@ async def test_the_policies_of_a_tenant_harm_no_other_namespace(server: Server) 
 
 async def test_it_ends_within_40_seconds_without_a_failed_call(server: Server) -> None:
     """Open connections do not matter: idle after a request, in the middle of one, or without any."""
-    held = [Wire(*await asyncio.open_connection("127.0.0.1", server.port, ssl=server.trusts)) for _ in range(3)]
+    held = [
+        Wire(*await asyncio.open_connection("127.0.0.1", server.port, ssl=server.trusts))
+        for _ in range(3)
+    ]
     await held[0].post(review("good"))
     await held[1].send(b"POST /validate HTTP/1.1\r\n")
     async with server.asked() as client:

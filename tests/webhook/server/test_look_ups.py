@@ -16,10 +16,23 @@ _, DEPLOYMENT, REPLICA_SET, STATEFUL_SET = WORKLOADS
 LIMITS = {"limits": [{"type": "Container", "max": {"cpu": "1"}}]}
 
 
-def request(namespace: str = "shop", *, resource: str = "pods", group: str = "", subresource: str = "") -> Attributes:
+def request(
+    namespace: str = "shop", *, resource: str = "pods", group: str = "", subresource: str = ""
+) -> Attributes:
     """Make a request about something named it."""
     kind = "Scale" if subresource else "Pod"
-    return Attributes("u", "UPDATE", group, "v1", kind, group, resource, subresource, name="it", namespace=namespace)
+    return Attributes(
+        "u",
+        "UPDATE",
+        group,
+        "v1",
+        kind,
+        group,
+        resource,
+        subresource,
+        name="it",
+        namespace=namespace,
+    )
 
 
 @pytest.fixture
@@ -28,10 +41,18 @@ async def server() -> AsyncIterator[FakeApiServer]:
     async with FakeApiServer() as fake:
         for name in ("shop", "lab"):
             fake.create(NAMESPACES, {"metadata": {"name": name}})
-            fake.create(LIMIT_RANGE, {"metadata": {"name": f"{name}-limits", "namespace": name}, "spec": LIMITS})
+            fake.create(
+                LIMIT_RANGE,
+                {"metadata": {"name": f"{name}-limits", "namespace": name}, "spec": LIMITS},
+            )
             rules = [{"host": f"{name}.example.com"}, {}]
-            fake.create(INGRESS, {"metadata": {"name": "front", "namespace": name}, "spec": {"rules": rules}})
-        fake.create(DEPLOYMENT, {"metadata": {"name": "it", "namespace": "shop"}, "spec": {"replicas": 3}})
+            fake.create(
+                INGRESS,
+                {"metadata": {"name": "front", "namespace": name}, "spec": {"rules": rules}},
+            )
+        fake.create(
+            DEPLOYMENT, {"metadata": {"name": "it", "namespace": "shop"}, "spec": {"replicas": 3}}
+        )
         yield fake
 
 
@@ -105,10 +126,14 @@ async def test_budgets_and_workloads_are_those_of_the_namespace(server, look_ups
     server.create(STATEFUL_SET, {"metadata": {"name": "db", "namespace": "shop"}})
     server.create(REPLICA_SET, {"metadata": {"name": "it-1", "namespace": "lab"}})
     for _ in range(2):  # by list, and from the watch
-        assert [each["metadata"]["name"] for each in await look_ups.objects("disruption_budgets", request())] == [
-            "keep"
+        assert [
+            each["metadata"]["name"]
+            for each in await look_ups.objects("disruption_budgets", request())
+        ] == ["keep"]
+        found = [
+            (each["kind"], each["metadata"]["name"])
+            for each in await look_ups.objects("workloads", request())
         ]
-        found = [(each["kind"], each["metadata"]["name"]) for each in await look_ups.objects("workloads", request())]
         assert found == [("Deployment", "it"), ("StatefulSet", "db")]
         for resource in (BUDGET, *WORKLOADS):
             await synced(look_ups, resource)

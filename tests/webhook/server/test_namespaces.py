@@ -51,7 +51,9 @@ async def test_an_unknown_namespace_is_requested(server, client):
     """One live GET is sent."""
     labels = LookUps(client).namespace_labels
     assert await answered(labels(request("shop"))) == LABELS
-    assert await answered(labels(request("default"))) == server.get(NAMESPACES, "default")["metadata"].get("labels", {})
+    assert await answered(labels(request("default"))) == server.get(NAMESPACES, "default")[
+        "metadata"
+    ].get("labels", {})
     assert len(server.requests.log) == 2
 
 

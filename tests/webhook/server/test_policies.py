@@ -36,7 +36,11 @@ def start(file, registry):
         metrics = Metrics(registry)
         objects = PolicyObjects(stores, catalogue(), metrics)
         return Policies(
-            [file], lambda: some(int(file.read_text())), lambda found: Engine(found.policies), objects, metrics
+            [file],
+            lambda: some(int(file.read_text())),
+            lambda found: Engine(found.policies),
+            objects,
+            metrics,
         )
 
     return load

@@ -29,7 +29,9 @@ from webhook.server.policies import Policies
 from webhook.server.policy_objects import RESOURCES, PolicyObjects
 
 BASES = Path(__file__).parents[3] / "config/crd/bases"
-DEFINITIONS = [each.value for file in BASES.glob("gatewright.io_*.yaml") for each in read_documents(file)]
+DEFINITIONS = [
+    each.value for file in BASES.glob("gatewright.io_*.yaml") for each in read_documents(file)
+]
 HOME = "gatewright-system"
 CLUSTER, TENANT, EXCEPTION = RESOURCES
 TODAY = datetime(2026, 11, 21, tzinfo=UTC)
@@ -117,14 +119,19 @@ class Cluster:
 
     def _has_all(self, store: Store) -> bool:
         stored = {
-            store.key_of(each): int(each["metadata"]["resourceVersion"]) for each in self.server.list(store.resource)
+            store.key_of(each): int(each["metadata"]["resourceVersion"])
+            for each in self.server.list(store.resource)
         }
         keys = store.keys()
-        return stored == {key: entry.resource_version for key in keys if (entry := store.entry(key))}
+        return stored == {
+            key: entry.resource_version for key in keys if (entry := store.entry(key))
+        }
 
     def generation(self, kind: str, name: str) -> float | None:
         """Return the generation reported for an object."""
-        return self.registry.get_sample_value("gatewright_policy_generation", {"kind": kind, "name": name})
+        return self.registry.get_sample_value(
+            "gatewright_policy_generation", {"kind": kind, "name": name}
+        )
 
     def denied(self, replicas: int, name: str = "it", **about: str) -> list[str]:
         """Return the violations of a Deployment with this many replicas, and the policies that deny it."""
@@ -135,7 +142,9 @@ class Cluster:
 def found(engine: Engine, replicas: int, name: str = "it", **about: str) -> list[str]:
     """Return the violations of a Deployment with this many replicas."""
     deployment = {"kind": "Deployment", "metadata": {"name": name}, "spec": {"replicas": replicas}}
-    verdict = engine.validate(ask(deployment, "Deployment", name=name, looked_up={NOW: TODAY}, **about))
+    verdict = engine.validate(
+        ask(deployment, "Deployment", name=name, looked_up={NOW: TODAY}, **about)
+    )
     return [
         f"{outcome.policy} {'+'.join(sorted(outcome.actions))}: {each.message}"
         for outcome in verdict.outcomes
@@ -176,13 +185,18 @@ async def cluster(server: FakeApiServer) -> AsyncIterator[Cluster]:
 
 def few(maximum: int = 3, **params: object) -> dict:
     """Return a policy object that allows this many replicas."""
-    return {"metadata": {"name": "few"}, "spec": {"policy": "replica-limits", "params": {"maximum": maximum} | params}}
+    return {
+        "metadata": {"name": "few"},
+        "spec": {"policy": "replica-limits", "params": {"maximum": maximum} | params},
+    }
 
 
 def apply(server: FakeApiServer, text: str) -> None:
     """Store the objects of a file."""
     for document in parse_documents(text.encode(), "applied"):
-        server.create(next(each for each in RESOURCES if each.kind == document.value["kind"]), document.value)
+        server.create(
+            next(each for each in RESOURCES if each.kind == document.value["kind"]), document.value
+        )
 
 
 ASKED = [
@@ -196,7 +210,9 @@ ASKED = [
 
 async def test_the_same_yaml_has_the_same_effect_in_a_file_and_in_the_cluster(server, cluster):
     """Violations, actions, look-ups and judged kinds are equal for any request."""
-    from_files = Engine(in_force(read(parse_documents(WRITTEN.encode(), "x"), catalogue()), catalogue(), HOME))
+    from_files = Engine(
+        in_force(read(parse_documents(WRITTEN.encode(), "x"), catalogue()), catalogue(), HOME)
+    )
     apply(server, WRITTEN)
     await cluster.seen()
     engine = cluster.policies.engine
@@ -234,9 +250,15 @@ async def test_objects_come_into_force_change_and_end(server, cluster):
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"params": {"maximun": 9}}, 'spec.params.maximun: unknown parameter; did you mean "maximum"?'),
+        (
+            {"params": {"maximun": 9}},
+            'spec.params.maximun: unknown parameter; did you mean "maximum"?',
+        ),
         ({"params": {"maximum": "many"}}, 'spec.params.maximum: "many": should be a valid integer'),
-        ({"policy": "replica-limit"}, 'spec.policy: no policy "replica-limit"; did you mean "replica-limits"?'),
+        (
+            {"policy": "replica-limit"},
+            'spec.policy: no policy "replica-limit"; did you mean "replica-limits"?',
+        ),
         (
             {"match": {"any": [{"kinds": ["Deploymnt"]}]}},
             'spec.match.any[0].kinds: replica-limits does not look at "Deploymnt"; did you mean "Deployment"?',
@@ -268,7 +290,12 @@ def test_a_status_change_compiles_nothing():
     objects = PolicyObjects([store], catalogue(), Metrics(CollectorRegistry()))
 
     def is_compiled(version: int, generation: int, **status: object) -> bool:
-        metadata = {"name": "few", "uid": "1", "resourceVersion": str(version), "generation": generation}
+        metadata = {
+            "name": "few",
+            "uid": "1",
+            "resourceVersion": str(version),
+            "generation": generation,
+        }
         store.put({**few(), "metadata": metadata, "status": status})
         return objects.compile(lambda _: None)
 
@@ -296,7 +323,9 @@ async def test_an_invalid_object_is_not_in_force(server, cluster, caplog):
 async def test_an_object_replaces_one_of_the_same_name_in_a_file(server):
     """After its deletion, the file's is in force again."""
     text = WRITTEN.partition("---")[0]
-    async with connected(server, files=read(parse_documents(text.encode(), "x"), catalogue())) as cluster:
+    async with connected(
+        server, files=read(parse_documents(text.encode(), "x"), catalogue())
+    ) as cluster:
         server.create(CLUSTER, few(5))
         await cluster.seen()
         assert (cluster.denied(5), len(cluster.denied(6))) == ([], 1)
@@ -307,7 +336,10 @@ async def test_an_object_replaces_one_of_the_same_name_in_a_file(server):
 
 def defaults(name: str, cpu: str) -> dict:
     """Return a policy object that sets a default limit."""
-    return {"metadata": {"name": name}, "spec": {"policy": "resource-defaults", "params": {"limits": {"cpu": cpu}}}}
+    return {
+        "metadata": {"name": name},
+        "spec": {"policy": "resource-defaults", "params": {"limits": {"cpu": cpu}}},
+    }
 
 
 async def test_a_conflicting_object_is_not_in_force(server, cluster, caplog):
@@ -322,7 +354,9 @@ async def test_a_conflicting_object_is_not_in_force(server, cluster, caplog):
     assert cluster.generation("ClusterAdmissionPolicy", "another") is None
     conflict = cluster.policies.objects.conflict(CLUSTER, "another")
     first, _, rest = conflict.partition("\n")
-    assert first == ("another and one set WebApp /spec/resources/limits/cpu to different values: '2' and '1'")
+    assert first == (
+        "another and one set WebApp /spec/resources/limits/cpu to different values: '2' and '1'"
+    )
     assert rest
     assert [record.getMessage() for record in caplog.records] == [
         f"ClusterAdmissionPolicy another cannot be used, it is not in force: {conflict}"
@@ -359,14 +393,22 @@ async def test_the_policies_of_a_tenant_have_room_for_64_kib_together(server, cl
     def large(name: str, namespace: str) -> dict[str, Any]:
         metadata = {"name": name, "namespace": namespace}
         spec = {"policy": "required-labels", "params": {"labels": labels}}
-        return {"apiVersion": "gatewright.io/v1alpha1", "kind": "AdmissionPolicy", "metadata": metadata, "spec": spec}
+        return {
+            "apiVersion": "gatewright.io/v1alpha1",
+            "kind": "AdmissionPolicy",
+            "metadata": metadata,
+            "spec": spec,
+        }
 
     server.create(NAMESPACES, {"metadata": {"name": "lab"}})
     for name, namespace in (("a", "shop"), ("b", "shop"), ("c", "lab")):
         server.create(TENANT, large(name, namespace))
     await cluster.seen()
     problem = "the AdmissionPolicies of namespace shop would have 66,562 bytes together; at most 65,536 are in force"
-    assert (names(cluster), cluster.policies.objects.conflict(TENANT, "shop/b")) == ({"a", "c"}, problem)
+    assert (names(cluster), cluster.policies.objects.conflict(TENANT, "shop/b")) == (
+        {"a", "c"},
+        problem,
+    )
     assert [each.message for each in caplog.records if each.levelno == logging.WARNING] == [
         f"AdmissionPolicy shop/b cannot be used, it is not in force: {problem}",
     ]
@@ -395,7 +437,12 @@ async def test_changes_missed_by_a_watch_are_found(server, cluster):
 async def test_nothing_is_judged_before_the_initial_lists(server, start):
     """The webhook answers 503 and is not ready; afterwards every stored object is in force from the first answer."""
     server.create(CLUSTER, few(3))
-    deployment = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "it"}, "spec": {"replicas": 4}}
+    deployment = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "it"},
+        "spec": {"replicas": 4},
+    }
     asked = review(
         kind={"group": "apps", "version": "v1", "kind": "Deployment"},
         resource={"group": "apps", "version": "v1", "resource": "deployments"},

@@ -20,22 +20,39 @@ POD = {
         "annotations": {"kubectl.kubernetes.io/last-applied-configuration": "{}", "team": "shop"},
     },
     "spec": {
-        "containers": [{"name": "app", "image": "a", "env": [{"name": "KEY", "value": "s3cret"}, {"name": "REF"}]}]
+        "containers": [
+            {
+                "name": "app",
+                "image": "a",
+                "env": [{"name": "KEY", "value": "s3cret"}, {"name": "REF"}],
+            }
+        ]
     },
 }
-SECRET = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "key"}, "data": {"password": "czNjcmV0"}}
+SECRET = {
+    "apiVersion": "v1",
+    "kind": "Secret",
+    "metadata": {"name": "key"},
+    "data": {"password": "czNjcmV0"},
+}
 
 
 def test_values_of_secrets_and_variables_are_not_recorded():
     """Names are kept because policies judge them; of the user only name and groups."""
-    pod = json.loads(redacted(review(Admission(POD, old_object=SECRET, operation="UPDATE"))))["request"]
+    pod = json.loads(redacted(review(Admission(POD, old_object=SECRET, operation="UPDATE"))))[
+        "request"
+    ]
     assert pod["object"] == {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {"name": "app", "annotations": {"team": "shop"}},
         "spec": {
             "containers": [
-                {"name": "app", "image": "a", "env": [{"name": "KEY", "value": "redacted"}, {"name": "REF"}]}
+                {
+                    "name": "app",
+                    "image": "a",
+                    "env": [{"name": "KEY", "value": "redacted"}, {"name": "REF"}],
+                }
             ]
         },
     }
@@ -51,7 +68,9 @@ def test_a_share_of_the_reviews_is_recorded(tmp_path):
     recorder = Recorder(file, 0.1, lambda: next(draws))
     for _ in range(3):
         recorder.record(review(Admission(POD)))
-    assert [json.loads(line).get("kind") for line in file.read_text().splitlines()] == [None] + ["AdmissionReview"] * 2
+    assert [json.loads(line).get("kind") for line in file.read_text().splitlines()] == [None] + [
+        "AdmissionReview"
+    ] * 2
 
 
 def test_recording_stops_when_the_disk_is_full(tmp_path, monkeypatch, caplog):
@@ -72,7 +91,9 @@ def test_a_file_that_cannot_be_written_is_an_error_at_the_start(tmp_path):
     file = tmp_path / "none" / "reviews.jsonl"
     with pytest.raises(DocumentError) as error:
         Recorder(file, 1.0)
-    assert str(error.value) == f"{file}: reviews cannot be recorded there: No such file or directory"
+    assert (
+        str(error.value) == f"{file}: reviews cannot be recorded there: No such file or directory"
+    )
 
 
 async def test_what_no_policy_looks_at_is_not_recorded(start):

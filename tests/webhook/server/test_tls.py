@@ -31,7 +31,9 @@ def mount(pair: KeyPair, volume: Path, state: str) -> None:
 @pytest.fixture
 def certificate(tmp_path) -> ServingCertificate:
     """Return a serving certificate whose files do not exist yet."""
-    return ServingCertificate(tmp_path / "tls.crt", tmp_path / "tls.key", Metrics(CollectorRegistry()))
+    return ServingCertificate(
+        tmp_path / "tls.crt", tmp_path / "tls.key", Metrics(CollectorRegistry())
+    )
 
 
 async def serial(webhook, trusts=None) -> str:
@@ -66,7 +68,10 @@ def test_an_expired_pair_is_not_ready(pair, tmp_path):
     """A pair that expires while served is reported."""
     clock = [datetime.now(UTC)]
     certificate = ServingCertificate(
-        tmp_path / "tls.crt", tmp_path / "tls.key", Metrics(CollectorRegistry()), now=lambda: clock[0]
+        tmp_path / "tls.crt",
+        tmp_path / "tls.key",
+        Metrics(CollectorRegistry()),
+        now=lambda: clock[0],
     )
     write_pair(pair, tmp_path)
     certificate.refresh()
@@ -115,7 +120,9 @@ async def test_a_changed_file_is_noticed(start, authority, tmp_path):
 def broken_pairs(pair: KeyPair, authority: KeyPair) -> dict[str, KeyPair]:
     """Return invalid pairs by their error."""
     other = issue_serving(authority, [NAME], [], NOW)
-    expired = issue_serving(issue_ca("old", NOW - timedelta(days=60)), [NAME], [], NOW - timedelta(days=40))
+    expired = issue_serving(
+        issue_ca("old", NOW - timedelta(days=60)), [NAME], [], NOW - timedelta(days=40)
+    )
     return {
         "does not belong to the certificate": KeyPair(pair.certificate, other.key),
         "the certificate is not valid": KeyPair(pair.certificate[:300], pair.key),
@@ -146,7 +153,10 @@ async def test_a_pair_that_becomes_valid_is_loaded(pair, tmp_path):
     """A pair rejected only because it was not yet valid is tried again."""
     clock = [NOW - timedelta(hours=2)]
     certificate = ServingCertificate(
-        tmp_path / "tls.crt", tmp_path / "tls.key", Metrics(CollectorRegistry()), now=lambda: clock[0]
+        tmp_path / "tls.crt",
+        tmp_path / "tls.key",
+        Metrics(CollectorRegistry()),
+        now=lambda: clock[0],
     )
     write_pair(pair, tmp_path)
     certificate.refresh()

@@ -59,7 +59,8 @@ async def test_addresses_take_turns_in_the_thread():
     """An address waits there with one piece of work at a time: another one's first is done before its third."""
     turns, work = Turns(), Work()
     waiting = [
-        asyncio.create_task(turns.run(address, NEVER, work.large, address, is_short=False)) for address in "aaaabb"
+        asyncio.create_task(turns.run(address, NEVER, work.large, address, is_short=False))
+        for address in "aaaabb"
     ]
     await asyncio.sleep(0)
     work.released.set()

@@ -6,7 +6,16 @@ from typing import Any
 
 from webhook.cel.errors import EvaluationError, no_overload
 from webhook.cel.functions import FUNCTIONS, compared, declare, product, weigh
-from webhook.cel.values import NONE, ORDERED, Optional, Timestamp, compare, equal, sorted_by, type_name
+from webhook.cel.values import (
+    NONE,
+    ORDERED,
+    Optional,
+    Timestamp,
+    compare,
+    equal,
+    sorted_by,
+    type_name,
+)
 
 _UNORDERED = {"list", "map", "null_type", "type", "optional_type"}
 _WITHOUT_SUM = _UNORDERED | {"string", "bytes", "bool", "google.protobuf.Timestamp"}
@@ -60,7 +69,9 @@ def _flatten(items: list[Any], depth: int = 1) -> list[Any]:
         raise EvaluationError("level must be non-negative")
     if depth == 0 or not any(type(item) is list for item in items):
         return items
-    return _flatten([each for item in items for each in (item if type(item) is list else (item,))], depth - 1)
+    return _flatten(
+        [each for item in items for each in (item if type(item) is list else (item,))], depth - 1
+    )
 
 
 def _has(items: list[Any], wanted: Any) -> bool:
@@ -90,7 +101,10 @@ def _unwrap(items: list[Any]) -> list[Any]:
 
 _FLATTEN = """(list(dyn)).flatten(int) -> list(dyn); (list(list(A))).flatten() -> list(A);
     (list(A)).flatten() -> list(dyn)"""
-_UNWRAP = "optional.unwrap(list(optional_type(A))) -> list(A); (list(optional_type(A))).unwrapOpt() -> list(A)"
+_UNWRAP = (
+    "optional.unwrap(list(optional_type(A))) -> list(A); (list(optional_type(A))).unwrapOpt() -> "
+    "list(A)"
+)
 
 declare(
     ("(list(C)).isSorted() -> bool", _is_sorted, compared),
@@ -98,7 +112,11 @@ declare(
     ("(list(C)).min() -> C", lambda items: _best("min", items, 1), compared),
     ("(list(C)).max() -> C", lambda items: _best("max", items, -1), compared),
     ("(list(A)).indexOf(A) -> int", _position, compared),
-    ("(list(A)).lastIndexOf(A) -> int", lambda items, wanted: _position(items, wanted, -1), compared),
+    (
+        "(list(A)).lastIndexOf(A) -> int",
+        lambda items, wanted: _position(items, wanted, -1),
+        compared,
+    ),
     ("(list(A)).slice(int, int) -> list(A)", _slice, weigh),
     (_FLATTEN, _flatten, weigh),
     (
@@ -110,14 +128,22 @@ declare(
     ("(list(A)).reverse() -> list(A)", lambda items: items[::-1], weigh),
     ("(list(A)).first() -> optional_type(A)", lambda items: Optional(items[0]) if items else NONE),
     ("(list(A)).last() -> optional_type(A)", lambda items: Optional(items[-1]) if items else NONE),
-    ("lists.range(int) -> list(int)", lambda count: list(range(count)), lambda count: max(count, 0) >> 2),
+    (
+        "lists.range(int) -> list(int)",
+        lambda count: list(range(count)),
+        lambda count: max(count, 0) >> 2,
+    ),
     ("sets.contains(list(A), list(A)) -> bool", _contains, product),
     (
         "sets.equivalent(list(A), list(A)) -> bool",
         lambda one, two: _contains(one, two) and _contains(two, one),
         product,
     ),
-    ("sets.intersects(list(A), list(A)) -> bool", lambda one, two: any(_has(two, each) for each in one), product),
+    (
+        "sets.intersects(list(A), list(A)) -> bool",
+        lambda one, two: any(_has(two, each) for each in one),
+        product,
+    ),
     ("optional.of(A) -> optional_type(A)", Optional),
     ("optional.none() -> optional_type(A)", lambda: NONE),
     (
@@ -126,7 +152,10 @@ declare(
     ),
     ("(optional_type(A)).hasValue() -> bool", lambda one: one is not NONE),
     ("(optional_type(A)).value() -> A", _value),
-    ("(optional_type(A)).or(optional_type(A)) -> optional_type(A)", lambda one, two: two if one is NONE else one),
+    (
+        "(optional_type(A)).or(optional_type(A)) -> optional_type(A)",
+        lambda one, two: two if one is NONE else one,
+    ),
     ("(optional_type(A)).orValue(A) -> A", lambda one, value: value if one is NONE else one.value),
     (_UNWRAP, _unwrap),
 )

@@ -10,7 +10,17 @@ from typing import Any
 from webhook.cel.errors import EvaluationError, unconvertible
 from webhook.cel.functions import Row, declare, weigh
 from webhook.cel.library.times import written_duration, written_timestamp
-from webhook.cel.values import MAX_INT, MAX_UINT, MIN_INT, Duration, Timestamp, TypeValue, Uint, checked, type_name
+from webhook.cel.values import (
+    MAX_INT,
+    MAX_UINT,
+    MIN_INT,
+    Duration,
+    Timestamp,
+    TypeValue,
+    Uint,
+    checked,
+    type_name,
+)
 
 _DOUBLE = r"[+-]?(?:(?i:inf(?:inity)?|nan)|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"
 _TRUE = ("1", "t", "T", "true", "TRUE", "True")
@@ -66,9 +76,15 @@ declare(
     _from_text("double", _DOUBLE, float),
     _from_text("bool", "|".join(_TRUE + _FALSE), _TRUE.__contains__),
     ("int(int) -> int; int(uint) -> int", lambda value: checked(int, value)),
-    ("int(double) -> int", lambda value: checked(int, value if MIN_INT < value < MAX_INT else math.inf)),
+    (
+        "int(double) -> int",
+        lambda value: checked(int, value if MIN_INT < value < MAX_INT else math.inf),
+    ),
     ("uint(I) -> uint", lambda value: checked(Uint, value)),
-    ("uint(double) -> uint", lambda value: checked(Uint, value if 0 <= value < MAX_UINT else math.inf)),
+    (
+        "uint(double) -> uint",
+        lambda value: checked(Uint, value if 0 <= value < MAX_UINT else math.inf),
+    ),
     ("double(N) -> double", float),
     ("bytes(string) -> bytes", str.encode, weigh),
     ("bool(bool) -> bool; bytes(bytes) -> bytes; dyn(A) -> dyn", lambda value: value),

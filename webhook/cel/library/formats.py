@@ -28,7 +28,11 @@ class Rule:
 
     def __call__(self, text: str) -> list[str]:
         """Return what is wrong with a text."""
-        found = [f"must be no more than {self.longest} bytes"] if len(text.encode()) > self.longest else []
+        found = (
+            [f"must be no more than {self.longest} bytes"]
+            if len(text.encode()) > self.longest
+            else []
+        )
         return found if _is(self.pattern, text) else [*found, self.error]
 
 
@@ -38,13 +42,23 @@ _ALPHA = f"must consist of alphanumeric characters, '-', '_' or '.', and {_ENDS}
 _VALUE = _ALPHA.replace("must", "must be an empty string or", 1)
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _NAME = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
-_1035 = f"a DNS-1035 label {_LOWER} or '-', start with an alphabetic character, and end with an alphanumeric character"
+_1035 = (
+    f"a DNS-1035 label {_LOWER} or '-', start with an alphabetic character, and end with an "
+    "alphanumeric character"
+)
 
-LABEL = Rule(_LABEL, 63, f"a lowercase RFC 1123 label {_LOWER} or '-', and {_ENDS}", "'my-name',  or '123-abc'")
+LABEL = Rule(
+    _LABEL,
+    63,
+    f"a lowercase RFC 1123 label {_LOWER} or '-', and {_ENDS}",
+    "'my-name',  or '123-abc'",
+)
 LABEL_1035 = Rule("[a-z]([-a-z0-9]*[a-z0-9])?", 63, _1035, "'my-name',  or 'abc-123'")
 _SUBDOMAIN = f"a lowercase RFC 1123 subdomain {_LOWER}, '-' or '.', and {_ENDS}"
 SUBDOMAIN = Rule(rf"{_LABEL}(\.{_LABEL})*", 253, _SUBDOMAIN, "'example.com'")
-LABEL_VALUE = Rule(f"({_NAME})?", 63, f"a valid label {_VALUE}", "'MyValue',  or 'my_value',  or '12345'")
+LABEL_VALUE = Rule(
+    f"({_NAME})?", 63, f"a valid label {_VALUE}", "'MyValue',  or 'my_value',  or '12345'"
+)
 NAME_PART = Rule(_NAME, 63, _ALPHA, "'MyName',  or 'my.name',  or '123-abc'")
 _UUID = "(?i)[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}"
 _BASE64 = "(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})"
@@ -56,7 +70,9 @@ def _is(pattern: str, text: str) -> bool:
 
 def _label(text: str) -> list[str]:
     dots = _is(SUBDOMAIN.pattern, text)
-    return ["must not contain dots" if dots and each == LABEL.error else each for each in LABEL(text)]
+    return [
+        "must not contain dots" if dots and each == LABEL.error else each for each in LABEL(text)
+    ]
 
 
 def _qualified_name(text: str) -> list[str]:
@@ -113,6 +129,9 @@ def _validate(form: Format, text: str) -> Optional:
 
 declare(
     *((f"format.{name}() -> {_OF}", lambda name=name: Format(name)) for name in FORMATS),
-    (f"format.named(string) -> optional_type({_OF})", lambda name: Optional(Format(name)) if name in FORMATS else NONE),
+    (
+        f"format.named(string) -> optional_type({_OF})",
+        lambda name: Optional(Format(name)) if name in FORMATS else NONE,
+    ),
     (f"({_OF}).validate(string) -> optional_type(list(string))", _validate, parsing),
 )

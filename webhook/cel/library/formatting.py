@@ -17,7 +17,9 @@ _CLAUSE = re.compile(r"%(%|(?:\.(\d*))?(.?))", re.DOTALL)
 _RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 _NUMBERS = ("NaN", "Infinity", "-Infinity")  # the texts that %f and %e take
 _INFINITE = {math.inf: "∞", -math.inf: "-∞"}
-_LITERALS: dict[type, Callable[[str], str]] = {  # how %s writes the text of a value within a list or a map
+_LITERALS: dict[
+    type, Callable[[str], str]
+] = {  # how %s writes the text of a value within a list or a map
     str: quote,
     float: quote,
     bytes: lambda text: f"b{quote(text)}",
@@ -53,7 +55,9 @@ def _text(value: Any, _: int = 0) -> str:
     try:
         return to_text(value)
     except EvaluationError as error:
-        raise EvaluationError(f'error during formatting: could not convert argument "{error}" to string') from None
+        raise EvaluationError(
+            f'error during formatting: could not convert argument "{error}" to string'
+        ) from None
 
 
 def _number(write: Callable[[float, int], str]) -> Callable[[Any, int], str]:
@@ -75,7 +79,11 @@ def _scientific(number: float, _: int) -> str:
 
 
 def _hex(value: Any, _: int) -> str:
-    return f"{int(value):x}" if isinstance(value, int) else (value.encode() if isinstance(value, str) else value).hex()
+    return (
+        f"{int(value):x}"
+        if isinstance(value, int)
+        else (value.encode() if isinstance(value, str) else value).hex()
+    )
 
 
 _TEXTS = "strings, bools, bytes, ints, doubles, maps, lists, types, durations, and timestamps"
@@ -88,16 +96,23 @@ _VERBS = {
     "b": Verb("binary", "an integer", ("int", "uint", "bool"), lambda value, _: f"{int(value):b}"),
     "x": Verb("hex", "an integer", _HEX, _hex),
     "X": Verb("hex", "an integer", _HEX, lambda value, _: _hex(value, 0).upper()),
-    "f": Verb("fixed-point", "a double", _DOUBLE, _number(lambda number, digits: f"{number:.{digits}f}")),
+    "f": Verb(
+        "fixed-point", "a double", _DOUBLE, _number(lambda number, digits: f"{number:.{digits}f}")
+    ),
     "e": Verb("scientific", "a double", _DOUBLE, _number(_scientific)),
 }
 
 
 def _taking(letter: str, type_: str) -> Verb:
-    """Return the verb `letter`. EvaluationError where there is none, or where it takes no values of this type."""
+    """Return the verb `letter`.
+
+    EvaluationError where there is none, or where it takes no values of this type.
+    """
     verb = _VERBS.get(letter)
     if verb is None:
-        raise EvaluationError(f'could not parse formatting clause: unrecognized formatting clause "{letter}"')
+        raise EvaluationError(
+            f'could not parse formatting clause: unrecognized formatting clause "{letter}"'
+        )
     if type_ not in {"dyn", *verb.types}:
         text = f"{verb.name} clause can only be used on {verb.takes}, was given {type_}"
         raise EvaluationError(f"error during formatting: {text}")
@@ -113,7 +128,9 @@ def _format(text: str, args: list[Any]) -> str:
         if not left:
             raise EvaluationError(f"error during formatting: index {len(args)} out of range")
         if match[2] and int(match[2][:9]) > MAX_PRECISION:
-            raise EvaluationError(f"could not parse formatting clause: precision above {MAX_PRECISION}")
+            raise EvaluationError(
+                f"could not parse formatting clause: precision above {MAX_PRECISION}"
+            )
         value = left.pop()
         return _taking(match[3], type_name(value)).write(value, int(match[2] or 6))
 
@@ -121,7 +138,10 @@ def _format(text: str, args: list[Any]) -> str:
 
 
 def check_format(text: str, types: list[Type] | None) -> None:
-    """Raise EvaluationError where `string.format` cannot take items of these types; None are not known."""
+    """Raise EvaluationError where `string.format` cannot take items of these types.
+
+    None are not known.
+    """
     letters = [match[3] for match in _CLAUSE.finditer(text) if match[1] != "%"]
     for letter, type_ in zip(letters, types or (), strict=False):
         _taking(letter, type_.name)
@@ -129,4 +149,10 @@ def check_format(text: str, types: list[Type] | None) -> None:
         raise EvaluationError(f"{len(letters)} clauses for {len(types)} arguments")
 
 
-declare(("(string).format(list(dyn)) -> string", _format, lambda text, args: (len(text) >> 3) + 4 * weigh(args)))
+declare(
+    (
+        "(string).format(list(dyn)) -> string",
+        _format,
+        lambda text, args: (len(text) >> 3) + 4 * weigh(args),
+    )
+)

@@ -3,7 +3,14 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv4Interface, IPv6Address, IPv6Interface, ip_address, ip_interface
+from ipaddress import (
+    IPv4Address,
+    IPv4Interface,
+    IPv6Address,
+    IPv6Interface,
+    ip_address,
+    ip_interface,
+)
 from typing import Any
 from urllib.parse import parse_qs, quote
 
@@ -15,7 +22,12 @@ Address = IPv4Address | IPv6Address
 Prefix = IPv4Interface | IPv6Interface
 _BITS = re.compile(r"0|[1-9][0-9]{0,2}")
 _CONVERSION = "parse error during conversion from string"
-NAMES |= {IPv4Address: "net.IP", IPv6Address: "net.IP", IPv4Interface: "net.CIDR", IPv6Interface: "net.CIDR"}
+NAMES |= {
+    IPv4Address: "net.IP",
+    IPv6Address: "net.IP",
+    IPv4Interface: "net.CIDR",
+    IPv6Interface: "net.CIDR",
+}
 
 
 def parse_ip(text: str) -> Address:
@@ -39,12 +51,18 @@ def parse_cidr(text: str) -> Prefix:
     except ValueError:
         found = None
     if found is None or not _BITS.fullmatch(bits) or int(bits) > found.max_prefixlen or "%" in text:
-        why = "prefix length out of range" if _BITS.fullmatch(bits) else f'bad bits after slash: "{bits}"'
+        why = (
+            "prefix length out of range"
+            if _BITS.fullmatch(bits)
+            else f'bad bits after slash: "{bits}"'
+        )
         why = "no '/'" if not slash else _unparsed(address) if found is None else why
         failed = f"network address {_CONVERSION}"
         raise EvaluationError(f'{failed}: {failed}: netip.ParsePrefix("{text}"): {why}')
     if _is_mapped(found):
-        raise EvaluationError(f'network address {_CONVERSION}: IPv4-mapped IPv6 address "{text}" is not allowed')
+        raise EvaluationError(
+            f'network address {_CONVERSION}: IPv4-mapped IPv6 address "{text}" is not allowed'
+        )
     return ip_interface(text)
 
 
@@ -58,17 +76,28 @@ def _is_mapped(address: Address) -> bool:
 
 def _is_link_local_multicast(address: Address) -> bool:
     packed = address.packed
-    return packed[:3] == b"\xe0\x00\x00" if address.version == 4 else packed[0] == 0xFF and packed[1] & 0x0F == 2
+    return (
+        packed[:3] == b"\xe0\x00\x00"
+        if address.version == 4
+        else packed[0] == 0xFF and packed[1] & 0x0F == 2
+    )
 
 
 def _is_global_unicast(address: Address) -> bool:
-    special = address.is_unspecified or address.is_loopback or address.is_multicast or address.is_link_local
+    special = (
+        address.is_unspecified
+        or address.is_loopback
+        or address.is_multicast
+        or address.is_link_local
+    )
     return not special and str(address) != "255.255.255.255"
 
 
 def _contains(prefix: Prefix, other: Prefix) -> bool:
     one, two = prefix.network, other.network
-    return one.version == two.version and one.prefixlen <= two.prefixlen and two.network_address in one
+    return (
+        one.version == two.version and one.prefixlen <= two.prefixlen and two.network_address in one
+    )
 
 
 def _parsed(parse: Callable[[str], Any], text: str) -> Any:
@@ -94,13 +123,25 @@ declare(
     ("(net.CIDR).ip() -> net.IP", lambda prefix: prefix.ip),
     ("(net.CIDR).prefixLength() -> int", lambda prefix: prefix.network.prefixlen),
     ("(net.CIDR).masked() -> net.CIDR", lambda prefix: ip_interface(prefix.network)),
-    ("(net.CIDR).containsIP(net.IP) -> bool", lambda prefix, address: address in prefix.network, parsing),
-    ("(net.CIDR).containsIP(string) -> bool", lambda prefix, text: _parsed(parse_ip, text) in prefix.network),
+    (
+        "(net.CIDR).containsIP(net.IP) -> bool",
+        lambda prefix, address: address in prefix.network,
+        parsing,
+    ),
+    (
+        "(net.CIDR).containsIP(string) -> bool",
+        lambda prefix, text: _parsed(parse_ip, text) in prefix.network,
+    ),
     ("(net.CIDR).containsCIDR(net.CIDR) -> bool", _contains, parsing),
-    ("(net.CIDR).containsCIDR(string) -> bool", lambda prefix, text: _contains(prefix, _parsed(parse_cidr, text))),
+    (
+        "(net.CIDR).containsCIDR(string) -> bool",
+        lambda prefix, text: _contains(prefix, _parsed(parse_cidr, text)),
+    ),
 )
 
-_PARTS = re.compile(r"(?:([a-zA-Z][a-zA-Z0-9+.-]*):)?([^?]*)\??([^#]*).*", re.DOTALL)  # scheme, host and path, query
+_PARTS = re.compile(
+    r"(?:([a-zA-Z][a-zA-Z0-9+.-]*):)?([^?]*)\??([^#]*).*", re.DOTALL
+)  # scheme, host and path, query
 _PORT = re.compile(r"(?::\d*)?", re.ASCII)
 _BAD_ESCAPE = re.compile(r"%(?![0-9a-fA-F]{2}).{0,2}", re.DOTALL)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
@@ -140,25 +181,43 @@ def parse_url(text: str) -> URL:
         host, path = _host(text, authority), slash + path
     if bad := _BAD_ESCAPE.search(path):
         _refuse(text, True, f'invalid URL escape "{bad.group()}"')
-    return URL(text, scheme.lower(), host.partition("#")[0], path.partition("#")[0], "" if "#" in rest else query)
+    return URL(
+        text,
+        scheme.lower(),
+        host.partition("#")[0],
+        path.partition("#")[0],
+        "" if "#" in rest else query,
+    )
 
 
 def _host(text: str, authority: str) -> str:
     user, at, host = authority.rpartition("@")
-    port = host[host.rfind("]") + 1 :] if host.startswith("[") else host[host.rfind(":") :] if ":" in host else ""
+    port = (
+        host[host.rfind("]") + 1 :]
+        if host.startswith("[")
+        else host[host.rfind(":") :]
+        if ":" in host
+        else ""
+    )
     _refuse(text, at and _BAD_USER.search(user), "net/url: invalid userinfo")
     _refuse(text, host.startswith("[") and "]" not in host, "missing ']' in host")
     _refuse(text, not _PORT.fullmatch(port), f'invalid port "{port}" after host')
     if not _HOST.fullmatch(host):
         if escape := _BAD_ESCAPE.search(host) or re.search("%..", host):
             _refuse(text, True, f'invalid URL escape "{escape.group()}"')
-        _refuse(text, True, f'invalid character "{next(c for c in host if not _HOST.fullmatch(c))}" in host name')
+        _refuse(
+            text,
+            True,
+            f'invalid character "{next(c for c in host if not _HOST.fullmatch(c))}" in host name',
+        )
     return host
 
 
 def _refuse(text: str, wrong: object, why: str) -> None:
     if wrong:
-        raise EvaluationError(f'URL parse error during conversion from string: parse "{text}": {why}')
+        raise EvaluationError(
+            f'URL parse error during conversion from string: parse "{text}": {why}'
+        )
 
 
 def _hostname(url: URL) -> str:
@@ -171,7 +230,9 @@ def _port(url: URL) -> str:
 
 
 def _query(url: URL) -> dict[str, list[str]]:
-    pairs = [part for part in url.query.split("&") if ";" not in part and not _BAD_ESCAPE.search(part)]
+    pairs = [
+        part for part in url.query.split("&") if ";" not in part and not _BAD_ESCAPE.search(part)
+    ]
     return parse_qs("&".join(pairs), keep_blank_values=True)
 
 

@@ -23,7 +23,9 @@ from webhook.cel.values import (
 )
 
 
-def _exact(calculate: Callable[[int, int], int], kind: type[int] | None = None) -> Callable[[int, int], int]:
+def _exact(
+    calculate: Callable[[int, int], int], kind: type[int] | None = None
+) -> Callable[[int, int], int]:
     """Return a calculation whose result must be in the range of `kind`, by default the type of the first operand."""
     return lambda one, two: checked(kind or type(one), calculate(int(one), int(two)))
 
@@ -60,7 +62,9 @@ def _in(item: Any, container: Any) -> bool:
 def _cost_of_in(item: Any, items: Any) -> int:
     if isinstance(items, dict):
         return 0
-    return len(items) >> 1 if type(item) is not list and type(item) is not dict else weigh(items) * 2
+    return (
+        len(items) >> 1 if type(item) is not list and type(item) is not dict else weigh(items) * 2
+    )
 
 
 def _cost_of_text(one: Any, _: Any) -> int:
@@ -74,7 +78,10 @@ def _extreme(name: str, worse: int) -> Row:
             raise EvaluationError(f"{name}() takes numbers, one at least")
         return reduce(lambda best, item: item if compare(best, item) == worse else best, items)
 
-    signatures = f"{name}(list(N)) -> N; {name}(N) -> N; {name}(N, M) -> dyn; {name}(dyn, dyn, dyn...) -> dyn"
+    signatures = (
+        f"{name}(list(N)) -> N; {name}(N) -> N; {name}(N, M) -> dyn; {name}(dyn, dyn, dyn...) -> "
+        "dyn"
+    )
     return signatures, extreme, weigh
 
 
@@ -100,8 +107,13 @@ def _shift(name: str, call: Callable[[int, int], int]) -> Row:
 
 
 _COMPARED = "_{0}_(N, M) -> bool; _{0}_(C, C) -> bool".format
-_OF_INTEGERS = "_{0}_(I, I) -> I; _{0}_(duration, duration) -> duration; _{0}_(timestamp, duration) -> timestamp".format
-_JOINED = "_+_(string, string) -> string; _+_(bytes, bytes) -> bytes; _+_(list(A), list(A)) -> list(A)"
+_OF_INTEGERS = (
+    "_{0}_(I, I) -> I; _{0}_(duration, duration) -> duration; _{0}_(timestamp, duration) -> "
+    "timestamp"
+).format
+_JOINED = (
+    "_+_(string, string) -> string; _+_(bytes, bytes) -> bytes; _+_(list(A), list(A)) -> list(A)"
+)
 
 declare(
     (_COMPARED("<"), lambda one, two: compare(one, two) < 0, _cost_of_text),
@@ -124,7 +136,10 @@ declare(
     ("_/_(double, double) -> double", _divide_double),
     ("_%_(I, I) -> I", _remainder),
     ("@in(A, list(A)) -> bool; @in(A, map(A, B)) -> bool", _in, _cost_of_in),
-    *((f"size({each}) -> int; ({each}).size() -> int", len) for each in ("string", "bytes", "list(A)", "map(A, B)")),
+    *(
+        (f"size({each}) -> int; ({each}).size() -> int", len)
+        for each in ("string", "bytes", "list(A)", "map(A, B)")
+    ),
     ("(string).startsWith(string) -> bool", str.startswith, _cost_of_text),
     ("(string).endsWith(string) -> bool", str.endswith, _cost_of_text),
     ("(string).contains(string) -> bool", str.__contains__, weigh),
@@ -136,13 +151,21 @@ declare(
     _rounding("ceil", math.ceil),
     _rounding("floor", math.floor),
     _rounding("trunc", math.trunc),
-    _rounding("round", lambda value: math.trunc(value + math.copysign(0.5, value)) if abs(value) < 2**52 else value),
+    _rounding(
+        "round",
+        lambda value: (
+            math.trunc(value + math.copysign(0.5, value)) if abs(value) < 2**52 else value
+        ),
+    ),
     ("math.isInf(double) -> bool", math.isinf),
     ("math.isNaN(double) -> bool", math.isnan),
     ("math.isFinite(double) -> bool", math.isfinite),
     ("math.abs(double) -> double", abs),
     ("math.abs(I) -> I", lambda value: checked(type(value), abs(value))),
-    ("math.sign(N) -> N", lambda value: value if value != value else type(value)((value > 0) - (value < 0))),
+    (
+        "math.sign(N) -> N",
+        lambda value: value if value != value else type(value)((value > 0) - (value < 0)),
+    ),
     ("math.sqrt(N) -> double", lambda value: math.nan if value < 0 else math.sqrt(value)),
     _bitwise("bitAnd", operator.and_),
     _bitwise("bitOr", operator.or_),

@@ -12,11 +12,17 @@ from webhook.cel.functions import declare, ordered, parsing, succeeds
 from webhook.cel.values import MAX_INT, MIN_INT, NAMES
 
 _QUANTITY = re.compile(
-    r"([+-]?)(?=\.?\d|[numkMGTPE])(\d{0,64})(?:\.(\d{0,64}))?(?:[eE]([+-]?\d{1,3})|([KMGTPE]i|[numkMGTPE]?))", re.ASCII
+    r"([+-]?)(?=\.?\d|[numkMGTPE])(\d{0,64})(?:\.(\d{0,64}))?(?:[eE]([+-]?\d{1,3})|([KMGTPE]i|[numkMGTPE]?))",
+    re.ASCII,
 )
 _LIKE = re.compile(r"[+-]?[0-9.]+[eEinumkKMGTP]*[-+]?[0-9]*")
-_FORM = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"  # apimachinery's
-_POWERS = {suffix: 3 * power for power, suffix in enumerate(("n", "u", "m", "", *"kMGTPE"), start=-3)}  # of ten
+# apimachinery's
+_FORM = (
+    "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+)
+_POWERS = {
+    suffix: 3 * power for power, suffix in enumerate(("n", "u", "m", "", *"kMGTPE"), start=-3)
+}  # of ten
 NANO = 10**9
 
 
@@ -36,7 +42,9 @@ def parse_quantity(text: str) -> Quantity:
     """Return the amount that `text` says. EvaluationError where it says none."""
     match = _QUANTITY.fullmatch(text)
     if match is None:
-        raise EvaluationError("unable to parse quantity's suffix" if _LIKE.fullmatch(text) else _FORM)
+        raise EvaluationError(
+            "unable to parse quantity's suffix" if _LIKE.fullmatch(text) else _FORM
+        )
     sign, whole, part, exponent, suffix = match.groups(default="")
     scale = int(exponent or 0) - len(part)
     exact = int(f"{whole}{part}" or 0) * Fraction(10) ** scale * SUFFIXES[suffix]
@@ -68,6 +76,9 @@ declare(
     (f"({_OF}).asInteger() -> int", _as_integer),
     (f"({_OF}).asApproximateFloat() -> double", lambda one: float(one.value)),
     (f"({_OF}).add({_OF}) -> {_OF}; ({_OF}).add(int) -> {_OF}", _sum),
-    (f"({_OF}).sub({_OF}) -> {_OF}; ({_OF}).sub(int) -> {_OF}", lambda one, two: _sum(one, two, -1)),
+    (
+        f"({_OF}).sub({_OF}) -> {_OF}; ({_OF}).sub(int) -> {_OF}",
+        lambda one, two: _sum(one, two, -1),
+    ),
     *ordered(_OF),
 )

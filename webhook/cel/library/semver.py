@@ -9,7 +9,9 @@ from webhook.cel.functions import declare, ordered, parsing, succeeds
 from webhook.cel.values import MAX_UINT, NAMES
 
 _PRE = r"(?:0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)"
-_SEMVER = re.compile(rf"\d+\.\d+\.\d+(?:-({_PRE}(?:\.{_PRE})*))?(?:\+[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?", re.ASCII)
+_SEMVER = re.compile(
+    rf"\d+\.\d+\.\d+(?:-({_PRE}(?:\.{_PRE})*))?(?:\+[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?", re.ASCII
+)
 _LONGEST = 256
 
 
@@ -26,7 +28,10 @@ NAMES[Semver] = _OF = "kubernetes.Semver"
 
 
 def parse_semver(text: str, normalize: bool = False) -> Semver:
-    """Return the version that `text` says; `normalize` allows a leading v, missing parts and leading zeros."""
+    """Return the version that `text` says.
+
+    `normalize` allows a leading v, missing parts and leading zeros.
+    """
     text = _normalized(text) if normalize else text
     if not text:
         raise EvaluationError("Version string empty")
@@ -42,7 +47,10 @@ def parse_semver(text: str, normalize: bool = False) -> Semver:
     match = _SEMVER.fullmatch(text) if len(text) <= _LONGEST else None
     if match is None or any(int(part) > MAX_UINT for part in core):
         raise EvaluationError(f'Invalid version "{text}"')
-    pre = [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in (match[1] or "").split(".")]
+    pre = [
+        (0, int(part), "") if part.isdigit() else (1, 0, part)
+        for part in (match[1] or "").split(".")
+    ]
     return Semver(tuple(map(int, core)), not match[1], tuple(pre))
 
 

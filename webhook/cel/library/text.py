@@ -15,8 +15,12 @@ _COMPILED: dict[str, Any] = {}
 
 _UPPER = str.maketrans(ascii_lowercase, ascii_uppercase)
 _LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
-_SPACE = "".join(map(chr, (*range(9, 14), 32, 133, 160, 5760, *range(8192, 8203), 8232, 8233, 8239, 8287, 12288)))
-_QUOTED = str.maketrans(dict(zip('\a\b\f\n\r\t\v\\"', map("\\{}".format, 'abfnrtv\\"'), strict=True)))
+_SPACE = "".join(
+    map(chr, (*range(9, 14), 32, 133, 160, 5760, *range(8192, 8203), 8232, 8233, 8239, 8287, 12288))
+)
+_QUOTED = str.maketrans(
+    dict(zip('\a\b\f\n\r\t\v\\"', map("\\{}".format, 'abfnrtv\\"'), strict=True))
+)
 
 
 def _check_index(index: int, last: float = float("inf")) -> None:
@@ -88,15 +92,22 @@ def compiled(pattern: str) -> Any:
     if found is not None:
         return found
     if len(pattern) > MAX_PATTERN:
-        raise EvaluationError(f"regular expression of {len(pattern)} characters; at most {MAX_PATTERN} are allowed")
-    import re2  # with the C++ library 2 MB, which a process without regular expressions does not need
+        raise EvaluationError(
+            f"regular expression of {len(pattern)} characters; at most {MAX_PATTERN} are allowed"
+        )
+    # with the C++ library 2 MB, which a process without regular expressions does not need
+    import re2
 
     options = re2.Options()
     options.log_errors, options.max_mem = False, MAX_MEMORY
     try:
         found = re2.compile(pattern, options)
     except re2.error as error:
-        text = error.args[0].decode() if error.args and isinstance(error.args[0], bytes) else str(error)
+        text = (
+            error.args[0].decode()
+            if error.args and isinstance(error.args[0], bytes)
+            else str(error)
+        )
         raise EvaluationError(f"error parsing regexp: {text}") from None
     if len(_COMPILED) >= MAX_COMPILED:
         _COMPILED.clear()
@@ -126,7 +137,10 @@ def _find_all(text: str, pattern: str, count: int = -1) -> list[str]:
 
 
 def _cost(text: str, pattern: str) -> int:
-    """Cost of a search; a pattern that has not been compiled costs more, by about what compiling it takes."""
+    """Cost of a search.
+
+    A pattern that has not been compiled costs more, by about what compiling it takes.
+    """
     return (len(text) >> 3) + (4 if pattern in _COMPILED else 1000 + 100 * len(pattern))
 
 
@@ -150,7 +164,11 @@ declare(
         lambda items, text="": 2 * weigh(items) + (len(items) * len(text) >> 2),
     ),
     ("strings.quote(string) -> string", quote, weigh),
-    ("jsonpatch.escapeKey(string) -> string", lambda text: text.replace("~", "~0").replace("/", "~1"), weigh),
+    (
+        "jsonpatch.escapeKey(string) -> string",
+        lambda text: text.replace("~", "~0").replace("/", "~1"),
+        weigh,
+    ),
     ("base64.encode(bytes) -> string", lambda value: base64.b64encode(value).decode(), weigh),
     ("base64.decode(string) -> bytes", _decode),
     ("(string).matches(string) -> bool; matches(string, string) -> bool", _matches, _cost),

@@ -9,8 +9,19 @@ from webhook.cel.errors import EvaluationError, unconvertible
 from webhook.cel.functions import Row, declare, parsing
 from webhook.cel.values import NAMES, SECOND, Duration, Timestamp, checked
 
-_UNITS = {"h": 3600 * SECOND, "m": 60 * SECOND, "s": SECOND, "ms": 10**6, "us": 1000, "µs": 1000, "μs": 1000, "ns": 1}
-_DURATION = re.compile(r"[+-]?(?:0|(?:(?:\d{1,19}(?:\.\d{0,30})?|\.\d{1,30})(?:ns|us|µs|μs|ms|s|m|h))+)")
+_UNITS = {
+    "h": 3600 * SECOND,
+    "m": 60 * SECOND,
+    "s": SECOND,
+    "ms": 10**6,
+    "us": 1000,
+    "µs": 1000,
+    "μs": 1000,
+    "ns": 1,
+}
+_DURATION = re.compile(
+    r"[+-]?(?:0|(?:(?:\d{1,19}(?:\.\d{0,30})?|\.\d{1,30})(?:ns|us|µs|μs|ms|s|m|h))+)"
+)
 _PART = re.compile(r"(\d*)\.?(\d*)(ns|us|µs|μs|ms|s|m|h)")
 _TIMESTAMP = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:[.,](\d{1,30}))?(Z|[+-]\d\d:\d\d)")
 _OFFSET = re.compile(r"([+-]?)(\d{1,2}):(\d\d)")
@@ -36,7 +47,9 @@ def parse_duration(text: str) -> Duration:
         raise unconvertible("string", NAMES[Duration])
     total = 0
     for whole, fraction, unit in _PART.findall(text):
-        total += int(whole or 0) * _UNITS[unit] + int(fraction or 0) * _UNITS[unit] // 10 ** len(fraction)
+        total += int(whole or 0) * _UNITS[unit] + int(fraction or 0) * _UNITS[unit] // 10 ** len(
+            fraction
+        )
     return checked(Duration, -total if text.startswith("-") else total)
 
 
@@ -47,7 +60,11 @@ def _duration_of_int(_: int) -> Duration:
 def written_timestamp(value: Timestamp) -> str:
     """Return RFC 3339 text in UTC, with as many digits as needed."""
     seconds, fraction = divmod(int(value), SECOND)
-    return (_EPOCH + timedelta(seconds=seconds)).isoformat().removesuffix("+00:00") + _fraction(fraction) + "Z"
+    return (
+        (_EPOCH + timedelta(seconds=seconds)).isoformat().removesuffix("+00:00")
+        + _fraction(fraction)
+        + "Z"
+    )
 
 
 def written_duration(value: Duration) -> str:
@@ -61,7 +78,9 @@ def _fraction(nanoseconds: int) -> str:
 
 
 def _part(name: str, read: Callable[[datetime], int]) -> Row:
-    return f"(timestamp).{name}(?string) -> int", lambda value, zone="UTC": read(_local(value, zone))
+    return f"(timestamp).{name}(?string) -> int", lambda value, zone="UTC": read(
+        _local(value, zone)
+    )
 
 
 def _local(value: Timestamp, zone: str) -> datetime:
@@ -80,7 +99,10 @@ def _zone(name: str) -> tzinfo:
 
 
 def _whole(name: str, unit: int) -> Row:
-    return f"(duration).{name}() -> int", lambda value: abs(int(value)) // unit * (-1 if value < 0 else 1)
+    return (
+        f"(duration).{name}() -> int",
+        lambda value: abs(int(value)) // unit * (-1 if value < 0 else 1),
+    )
 
 
 declare(

@@ -20,7 +20,9 @@ DEFINITION: Object = {
                 "schema": {
                     "openAPIV3Schema": {
                         "type": "object",
-                        "properties": {"spec": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+                        "properties": {
+                            "spec": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+                        },
                     }
                 },
             }
@@ -73,14 +75,21 @@ ANNOTATIONS: list[dict[str, str]] = [
 ]  # fmt: skip
 
 
-def thing(name: str, spec: Object, *, labels: dict[str, str] | None, annotations: dict[str, str] | None) -> Object:
+def thing(
+    name: str, spec: Object, *, labels: dict[str, str] | None, annotations: dict[str, str] | None
+) -> Object:
     """Return a custom resource."""
     metadata: Object = {"name": name}
     if labels is not None:
         metadata["labels"] = labels
     if annotations is not None:
         metadata["annotations"] = annotations
-    return {"apiVersion": "cel.gatewright.io/v1", "kind": "Thing", "metadata": metadata, "spec": spec}
+    return {
+        "apiVersion": "cel.gatewright.io/v1",
+        "kind": "Thing",
+        "metadata": metadata,
+        "spec": spec,
+    }
 
 
 def deployment(name: str, pod: Object, **spec: Any) -> Object:
@@ -88,14 +97,22 @@ def deployment(name: str, pod: Object, **spec: Any) -> Object:
     labels = {"app": name, "app.kubernetes.io/name": "web"}
     template = {"metadata": {"labels": labels}, "spec": pod}
     spec = {"selector": {"matchLabels": {"app": name}}, "template": template, **spec}
-    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name, "labels": labels}, "spec": spec}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "labels": labels},
+        "spec": spec,
+    }
 
 
 GOOD = {
     "name": "app",
     "image": "registry.company.com/shop/app:1.4.2",
     "ports": [{"containerPort": 8080, "name": "http"}],
-    "resources": {"limits": {"cpu": "500m", "memory": "1Gi"}, "requests": {"cpu": "100m", "memory": "1Gi"}},
+    "resources": {
+        "limits": {"cpu": "500m", "memory": "1Gi"},
+        "requests": {"cpu": "100m", "memory": "1Gi"},
+    },
     "securityContext": {"runAsNonRoot": True, "capabilities": {"drop": ["ALL"]}},
     "env": [{"name": "LOG_LEVEL", "value": "info"}],
 }
@@ -110,17 +127,35 @@ BAD = {
 
 def objects() -> list[Object]:
     """Return the objects, each with a unique name."""
-    labels: list[dict[str, str] | None] = [{"team": "core", "app": "web"}, {"team": "", "empty": ""}, None]
+    labels: list[dict[str, str] | None] = [
+        {"team": "core", "app": "web"},
+        {"team": "", "empty": ""},
+        None,
+    ]
     things = [
-        thing(f"thing-{index}", spec, labels=labels[index % 3], annotations=(*ANNOTATIONS, None)[index % 3])
+        thing(
+            f"thing-{index}",
+            spec,
+            labels=labels[index % 3],
+            annotations=(*ANNOTATIONS, None)[index % 3],
+        )
         for index, spec in enumerate(SPECS)
     ]
     volumes = [{"name": "host", "hostPath": {"path": "/"}}, {"name": "tmp", "emptyDir": {}}]
     deployments = [
         deployment("shop-web", {"containers": [GOOD]}, replicas=3),
-        deployment("both", {"containers": [GOOD, BAD], "hostNetwork": True, "volumes": volumes}, replicas=0),
+        deployment(
+            "both", {"containers": [GOOD, BAD], "hostNetwork": True, "volumes": volumes}, replicas=0
+        ),
         deployment("bare", {"containers": [{"name": "x", "image": "r/x@sha256:" + "0" * 64}]}),
-        deployment("init7", {"containers": [BAD], "initContainers": [GOOD]}, strategy={"type": "Recreate"}),
+        deployment(
+            "init7", {"containers": [BAD], "initContainers": [GOOD]}, strategy={"type": "Recreate"}
+        ),
     ]
-    config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "config"}, "data": {"a": "1", "b": "x\ny"}}
+    config = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "config"},
+        "data": {"a": "1", "b": "x\ny"},
+    }
     return [*things, *deployments, config]

@@ -93,7 +93,9 @@ async def accepted_there(api: ApiServer, line: Line) -> bool | None:
     return None
 
 
-def found_here(judge: BoundPolicy, name: str, object: Object, surroundings: Surroundings) -> set[str]:
+def found_here(
+    judge: BoundPolicy, name: str, object: Object, surroundings: Surroundings
+) -> set[str]:
     """Return the warnings expected from the API server, from Gatewright's verdict on the stored object."""
     group, _, version = object["apiVersion"].rpartition("/")
     kind = {"group": group, "version": version, "kind": object["kind"]}
@@ -115,7 +117,9 @@ def found_here(judge: BoundPolicy, name: str, object: Object, surroundings: Surr
     }
     review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": asked}
     request = read(json.dumps(review).encode())
-    outcome = judge.validate(request.with_looked_up({NAMESPACE: surroundings.namespace, NAMESPACE_LABELS: LABELS}))
+    outcome = judge.validate(
+        request.with_looked_up({NAMESPACE: surroundings.namespace, NAMESPACE_LABELS: LABELS})
+    )
     assert outcome is not None
     start = f"Validation failed for ValidatingAdmissionPolicy '{name}' with binding '{name}': "
     return {start + violation.message for violation in outcome.violations}
@@ -126,7 +130,9 @@ async def until_in_force(api: ApiServer, names: list[str]) -> None:
     waiting = set(names)
     while waiting:
         for name in sorted(waiting):
-            body = in_batch({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "canary"}}, name)
+            body = in_batch(
+                {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "canary"}}, name
+            )
             if (await api(Ask("POST", PATHS["ConfigMap"], body), dry_run=True)).warnings:
                 waiting.discard(name)
         await asyncio.sleep(0.1)
@@ -150,26 +156,38 @@ async def prepare(api: ApiServer, policies: dict[str, list[Object]]) -> None:
 async def differences(api: ApiServer) -> tuple[int, list[str]]:
     """Return the number of compared pairs of expression and object, and the differences."""
     lines = corpus()
-    there = dict(zip(lines, await asyncio.gather(*(accepted_there(api, line) for line in lines)), strict=True))
+    there = dict(
+        zip(
+            lines, await asyncio.gather(*(accepted_there(api, line) for line in lines)), strict=True
+        )
+    )
     wrong = [
         f"{line.expression}: accepted here {here}, there {there[line]}"
         for line in lines
         if (here := accepted_here(line)) != there[line]
     ]
-    accepted = [line.validation(as_text=bool(there[line])) for line in lines if there[line] is not None]
+    accepted = [
+        line.validation(as_text=bool(there[line])) for line in lines if there[line] is not None
+    ]
     policies = dict(batches(accepted))
     await prepare(api, policies)
-    written = [each for name, rules in policies.items() for each in (policy(name, rules), binding(name))]
+    written = [
+        each for name, rules in policies.items() for each in (policy(name, rules), binding(name))
+    ]
     who = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
     user = (await api(Ask("POST", SELF, who), dry_run=False)).body["status"]["userInfo"]
-    surroundings = Surroundings(user, (await api(Ask("GET", "/api/v1/namespaces/shop"), dry_run=False)).body)
+    surroundings = Surroundings(
+        user, (await api(Ask("GET", "/api/v1/namespaces/shop"), dry_run=False)).body
+    )
     judges = {each.name: each for each in load(documents(written), catalogue())}
 
     async def one(object: Object, name: str) -> tuple[str, Said]:
         body = in_batch(object, name)
         return name, await api(Ask("POST", PATHS[body["kind"]], body), dry_run=True)
 
-    for name, said in await asyncio.gather(*(one(object, name) for object in objects() for name in policies)):
+    for name, said in await asyncio.gather(
+        *(one(object, name) for object in objects() for name in policies)
+    ):
         assert said.code == 201, said.message
         here, real = found_here(judges[name], name, said.body, surroundings), set(said.warnings)
         title = said.body["metadata"]["name"]

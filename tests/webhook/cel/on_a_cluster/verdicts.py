@@ -9,7 +9,9 @@ from tests.webhook.cel.on_a_cluster.objects import Object
 
 CORPUS = Path(__file__).parent / "corpus.txt"
 GROUP = "admissionregistration.k8s.io/v1"
-AT_ONCE = 12  # validations of one policy: the API server shortens warnings of more than 4,096 characters
+AT_ONCE = (
+    12  # validations of one policy: the API server shortens warnings of more than 4,096 characters
+)
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,10 @@ class Line:
         if not as_text:
             return {"expression": self.expression, "message": f"#{self.number}"}
         text = f"'%s'.format([{self.expression}])"
-        return {"expression": f"{text} == 'never'", "messageExpression": f"'#{self.number} ' + {text}"}
+        return {
+            "expression": f"{text} == 'never'",
+            "messageExpression": f"'#{self.number} ' + {text}",
+        }
 
 
 def corpus() -> list[Line]:
@@ -35,7 +40,12 @@ def corpus() -> list[Line]:
 
 def policy(name: str, validations: list[Object]) -> Object:
     """Return a ValidatingAdmissionPolicy for objects with the label `batch: NAME`."""
-    rule = {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["CREATE", "UPDATE"], "resources": ["*"]}
+    rule = {
+        "apiGroups": ["*"],
+        "apiVersions": ["*"],
+        "operations": ["CREATE", "UPDATE"],
+        "resources": ["*"],
+    }
     return {
         "apiVersion": GROUP,
         "kind": "ValidatingAdmissionPolicy",
