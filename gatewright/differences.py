@@ -9,14 +9,14 @@ from typing import Any
 
 from controller.runtime.apply import APPLIED, FIELD_MANAGER
 from controller.runtime.cache import is_secret
-from controller.runtime.plan import CreateOnly, Object, Observed
+from controller.runtime.plan import CreateOnly, Observed
 from gatewright.hidden import hidden
 from gatewright.planning import optional_resources
 from gatewright.plans import Parent, Planned, planned
 from gatewright.written import written
 from kube.client import Client
 from kube.errors import ApiError, NotFound
-from kube.resource import Resource
+from kube.resource import JsonObject, Resource
 from kube.store import controller_of
 
 SERVERS_OWN = (
@@ -29,7 +29,7 @@ SERVERS_OWN = (
     "uid",
 )
 Id = tuple[Resource, str]
-Found = dict[tuple[Resource, str, str], list[Object]]
+Found = dict[tuple[Resource, str, str], list[JsonObject]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +37,8 @@ class Difference:
     """One object that would be created or changed: as it is, as it would be, and a note."""
 
     child: Planned
-    before: Object | None
-    after: Object | None
+    before: JsonObject | None
+    after: JsonObject | None
     note: str = ""
 
     def lines(self) -> Iterator[str]:
@@ -71,9 +71,9 @@ class Cluster:
 
     async def differences(self, parent: Parent) -> AsyncIterator[Difference]:
         """Yield the difference for each planned child of `parent`, and for the planned children of those."""
-        there: dict[str, Object | None] = {}
+        there: dict[str, JsonObject | None] = {}
         read: dict[str, Found] = {}
-        children: dict[Id, Object] = {}
+        children: dict[Id, JsonObject] = {}
         served = await self._optional()
         nothing = Observed(settings=self._settings, served=served)
         for child in planned(parent, self._now, self._settings, lambda _: nothing):
@@ -107,7 +107,7 @@ class Cluster:
         return self._served
 
     async def _look(
-        self, child: Planned, there: dict[str, Object | None], children: dict[Id, Object]
+        self, child: Planned, there: dict[str, JsonObject | None], children: dict[Id, JsonObject]
     ) -> None:
         parent = child.parent
         if parent.title not in there:
@@ -136,7 +136,7 @@ class Cluster:
                             found.setdefault((resource, index, value), []).append(each)
         return found
 
-    async def _difference(self, child: Planned, current: Object | None, uid: str) -> Difference:
+    async def _difference(self, child: Planned, current: JsonObject | None, uid: str) -> Difference:
         if (
             current is not None
             and not (uid and _is_controlled_by(current, uid))
@@ -170,7 +170,9 @@ class Cluster:
             return Difference(child, current, child.object, f"rejected by the API server: {error}")
         return Difference(child, current, after)
 
-    async def _get(self, resource: Resource, namespace: str, object: Object) -> Object | None:
+    async def _get(
+        self, resource: Resource, namespace: str, object: JsonObject
+    ) -> JsonObject | None:
         try:
             return await self._client.get(
                 resource, object["metadata"]["name"], namespace if resource.namespaced else None
@@ -185,23 +187,23 @@ def _id(child: Planned) -> Id:
     )
 
 
-def _uid(object: Object | None) -> str:
+def _uid(object: JsonObject | None) -> str:
     return "" if object is None else str(object["metadata"]["uid"])
 
 
-def _is_controlled_by(object: Object, uid: str) -> bool:
+def _is_controlled_by(object: JsonObject, uid: str) -> bool:
     owner = controller_of(object["metadata"])
     return owner is not None and owner.uid == uid
 
 
-def _is_known(child: Planned, object: Object) -> bool:
+def _is_known(child: Planned, object: JsonObject) -> bool:
     """Whether it is an object that outlived its parent and is adopted unchanged."""
     adopt_labels = child.write.adopt_labels if isinstance(child.write, CreateOnly) else {}
     labels = object["metadata"].get("labels") or {}
     return bool(adopt_labels) and adopt_labels.items() <= labels.items()
 
 
-def _shown(object: Object | None, before: Object | None) -> list[str]:
+def _shown(object: JsonObject | None, before: JsonObject | None) -> list[str]:
     """Return an object as lines of YAML, without fields that the server sets and without secret values."""
     if object is None:
         return []

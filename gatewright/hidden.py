@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
-from controller.runtime.plan import Object
+from kube.resource import JsonObject
 
 PARTS = ("data", "stringData")
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"  # contains the whole object
 
 
-def hidden(object: Object, before: Object | None = None) -> Object:
+def hidden(object: JsonObject, before: JsonObject | None = None) -> JsonObject:
     """Return an object with its secrets redacted; `before` is the object it would replace."""
     if object["kind"] != "Secret":
         return object

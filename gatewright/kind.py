@@ -10,7 +10,6 @@ from controller.runtime.plan import (
     CreateOnly,
     Delete,
     Event,
-    Object,
     Observed,
     Patch,
     Plan,
@@ -19,6 +18,7 @@ from controller.runtime.plan import (
     Reference,
     Step,
 )
+from kube.resource import JsonObject as Object
 from kube.resource import Resource
 
 __all__ = [

@@ -12,10 +12,10 @@ from controller.audit.kubernetes_policies import kubernetes_policies
 from controller.audit.listing import Lister, RateLimit
 from controller.registration.configurations import SYSTEM_NAMESPACES
 from gatewright.outputs import Place, Problem
-from kube.client import Client, Object
+from kube.client import Client
 from kube.credentials import load
 from kube.errors import ApiError
-from kube.resource import Resource
+from kube.resource import JsonObject, Resource
 from webhook.engine import BoundPolicy, Engine
 from webhook.engine.kinds import Kind
 from webhook.harness.manifests import Judged, judged
@@ -117,7 +117,7 @@ async def cluster_of(
         problems.append(Problem(f"cannot read from the API server: {error}"))
 
 
-def _title(object: Object) -> str:
+def _title(object: JsonObject) -> str:
     metadata = object["metadata"]
     namespace = f"{metadata['namespace']}/" if metadata.get("namespace") else ""
     return f"{object['kind']} {namespace}{metadata['name']}"

@@ -14,8 +14,8 @@ from config.settings import Settings, planner_settings
 from controller.reconcilers import planned_kinds
 from controller.reconcilers.images import is_chosen
 from controller.runtime.kind import PlannedKind
-from controller.runtime.plan import Apply, CreateOnly, Object, Observed
-from kube.resource import Resource
+from controller.runtime.plan import Apply, CreateOnly, Observed
+from kube.resource import JsonObject, Resource
 from webhook.engine import ControllerUser, Planned, PlannedObject, Planner, Planners, Violation
 from webhook.engine.kinds import KINDS, Kind
 from webhook.engine.planners import Served
@@ -75,7 +75,7 @@ def planner(kind: PlannedKind[Any], settings: Mapping[str, Any]) -> Planner:
             makes[resource], filled, write.origin, once=True, owned=not write.adopt_labels
         )
 
-    def plan(object: Object, now: datetime, served: Served) -> Planned:
+    def plan(object: JsonObject, now: datetime, served: Served) -> Planned:
         try:
             read = custom.model_validate(object)
         except ValidationError as error:

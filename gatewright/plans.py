@@ -13,8 +13,8 @@ from config.documents import Document, DocumentError
 from config.faults import FaultsError, did_you_mean, faults, parse
 from controller.reconcilers import planned_kinds
 from controller.runtime.kind import PlannedKind
-from controller.runtime.plan import Apply, CreateOnly, Object, Observed, Plan, Step
-from kube.resource import Resource
+from controller.runtime.plan import Apply, CreateOnly, Observed, Plan, Step
+from kube.resource import JsonObject, Resource
 from webhook.harness.objects import require_object
 
 Settings = Mapping[str, Any]
@@ -25,7 +25,7 @@ class Parent:
     """A custom resource to plan, as the API server would store it."""
 
     kind: PlannedKind[Any]
-    object: Object
+    object: JsonObject
     written: str = ""  # the API version of its manifest, which decides its field names
 
     @property
@@ -59,7 +59,7 @@ class Parent:
         resource = self.kind.resource
         return as_written(text, resource.group, self.written, resource.kind)
 
-    def with_object(self, object: Object) -> "Parent":
+    def with_object(self, object: JsonObject) -> "Parent":
         """Return the parent with the fields that policies set."""
         return replace(
             self, object=object | {"metadata": {"namespace": self.namespace} | object["metadata"]}
@@ -75,7 +75,7 @@ class Planned:
     write: Apply | CreateOnly
 
     @property
-    def object(self) -> Object:
+    def object(self) -> JsonObject:
         """The object, in its parent's namespace."""
         placed = {"namespace": self.parent.namespace} if self.resource.namespaced else {}
         return self.write.object | {"metadata": self.write.object["metadata"] | placed}

@@ -2,20 +2,18 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import orjson
 import yaml
 
 from config.documents import Document, DocumentError
+from kube.resource import JsonObject
 
 OPERATIONS = {
     "create": "CREATE",
     "update": "UPDATE",
     "patch": "UPDATE",
 }  # by the verb of an audit event
-
-Object = dict[str, Any]
 
 
 def read_reviews(path: Path) -> Iterator[Document | DocumentError]:
@@ -54,12 +52,12 @@ def read_reviews(path: Path) -> Iterator[Document | DocumentError]:
         )
 
 
-def _document(path: Path, number: int, review: Object) -> Document:
+def _document(path: Path, number: int, review: JsonObject) -> Document:
     mark = yaml.Mark(str(path), 0, number - 1, 0, None, 0)
     return Document(str(path), review, yaml.ScalarNode("", "", mark, mark))
 
 
-def _review(event: Object) -> Object | None:
+def _review(event: JsonObject) -> JsonObject | None:
     """Return the review of the write in an audit event.
 
     None for a read or an event without its object.

@@ -15,7 +15,7 @@ from controller.runtime.controller import Controller
 from controller.runtime.leader import LeadershipLostError, LeaseSettings
 from controller.runtime.manager import Manager
 from controller.runtime.observed import controller_reference, is_controlled_by
-from controller.runtime.plan import Event, Object
+from controller.runtime.plan import Event
 from controller.runtime.sources import For, Owns, Watches, any_change
 from controller.runtime.types import Request, Result, RetryableError, TerminalError
 from gatewright import logs, process
@@ -25,6 +25,7 @@ from kube.client import Client
 from kube.credentials import load
 from kube.endpoint import CredentialsError, Endpoint
 from kube.errors import AlreadyExists, ApiError, Conflict, NotFound
+from kube.resource import JsonObject as Object
 from kube.resource import Resource
 
 __all__ = [

@@ -7,7 +7,7 @@ import orjson
 
 from kube.errors import NotFound, ServerError
 from kube.page import Page
-from kube.resource import Resource, target
+from kube.resource import JsonObject, Resource, target
 from kube.transport import JSON, Transport, decode
 
 MERGE_PATCH = "application/merge-patch+json"
@@ -20,8 +20,7 @@ METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v
 # Kubernetes 1.30 and later
 DISCOVERY = "application/json;as=APIGroupDiscoveryList;g=apidiscovery.k8s.io;v=v2"
 
-Object = dict[str, Any]
-JSONPatch = list[Object]
+JSONPatch = list[JsonObject]
 
 
 class Selection(TypedDict, total=False):
@@ -36,13 +35,13 @@ class Selection(TypedDict, total=False):
 class Client(Transport):
     """The verbs of one API server."""
 
-    async def get(self, resource: Resource, name: str, namespace: str | None = None) -> Object:
+    async def get(self, resource: Resource, name: str, namespace: str | None = None) -> JsonObject:
         """Return one object; NotFound if there is none."""
         return await self._request("GET", resource.path(namespace, name))
 
     async def list(
         self, resource: Resource, namespace: str | None = None, **selection: Unpack[Selection]
-    ) -> AsyncIterator[Object]:
+    ) -> AsyncIterator[JsonObject]:
         """Yield all objects, page after page; Gone if the list changed too much in the meantime."""
         async for page in self.pages(resource, namespace, **selection):
             for item in page:
@@ -77,11 +76,11 @@ class Client(Transport):
     async def create(
         self,
         resource: Resource,
-        object: Object,
+        object: JsonObject,
         *,
         field_manager: str | None = None,
         dry_run: bool = False,
-    ) -> Object:
+    ) -> JsonObject:
         """Create an object; AlreadyExists if its name is taken."""
         path = resource.path(object["metadata"].get("namespace"))
         return await self._write(
@@ -91,12 +90,12 @@ class Client(Transport):
     async def replace(
         self,
         resource: Resource,
-        object: Object,
+        object: JsonObject,
         *,
         subresource: str | None = None,
         field_manager: str | None = None,
         dry_run: bool = False,
-    ) -> Object:
+    ) -> JsonObject:
         """Replace an object that was read before.
 
         Conflict if it changed since (by `resourceVersion`).
@@ -110,13 +109,13 @@ class Client(Transport):
         self,
         resource: Resource,
         name: str,
-        patch: Object | JSONPatch,
+        patch: JsonObject | JSONPatch,
         namespace: str | None = None,
         *,
         subresource: str | None = None,
         field_manager: str | None = None,
         dry_run: bool = False,
-    ) -> Object:
+    ) -> JsonObject:
         """Change an object: a dict is a merge patch, a list a JSON patch."""
         path = resource.path(namespace, name, subresource)
         kind = JSON_PATCH if isinstance(patch, list) else MERGE_PATCH
@@ -125,13 +124,13 @@ class Client(Transport):
     async def apply(
         self,
         resource: Resource,
-        object: Object,
+        object: JsonObject,
         *,
         field_manager: str,
         force: bool = False,
         subresource: str | None = None,
         dry_run: bool = False,
-    ) -> Object:
+    ) -> JsonObject:
         """Apply an object (server-side apply).
 
         Conflict if another manager owns a field and `force` is not given.
@@ -152,7 +151,7 @@ class Client(Transport):
         propagation: str = "Background",
     ) -> None:
         """Delete an object; NotFound if there is none, Conflict if its uid is not `uid`."""
-        options: Object = {
+        options: JsonObject = {
             "apiVersion": "v1",
             "kind": "DeleteOptions",
             "propagationPolicy": propagation,
@@ -210,12 +209,12 @@ class Client(Transport):
         self,
         method: str,
         path: str,
-        body: Object | JSONPatch,
+        body: JsonObject | JSONPatch,
         content_type: str = JSON,
         manager: str | None = None,
         force: bool = False,
         dry_run: bool = False,
-    ) -> Coroutine[Any, Any, Object]:
+    ) -> Coroutine[Any, Any, JsonObject]:
         """Return the request to await.
 
         The write gate is asked as its body is sent, unless it is a dry run.
@@ -226,7 +225,7 @@ class Client(Transport):
             method, url, body=orjson.dumps(body), content_type=content_type, gated=not dry_run
         )
 
-    async def _request(self, method: str, target: str, **options: Any) -> Object:
+    async def _request(self, method: str, target: str, **options: Any) -> JsonObject:
         """Return the decoded response; `options` are those of `Transport.request`."""
         decoded = decode(await self.request(method, target, **options))
         if decoded is None:
@@ -239,12 +238,12 @@ def selected(selection: Selection) -> dict[str, object]:
     return {"labelSelector": selection.get("labels"), "fieldSelector": selection.get("fields")}
 
 
-def typed(resource: Resource, object: Object) -> Object:
+def typed(resource: Resource, object: JsonObject) -> JsonObject:
     """Return an object with its apiVersion and kind, which the server requires for custom resources."""
     return {"apiVersion": resource.api_version, "kind": resource.kind, **object}
 
 
-def path_of(resource: Resource, object: Object, subresource: str | None = None) -> str:
+def path_of(resource: Resource, object: JsonObject, subresource: str | None = None) -> str:
     """Return the path of an object by its own name and namespace."""
     return resource.path(
         object["metadata"].get("namespace"), object["metadata"]["name"], subresource

@@ -1,8 +1,13 @@
-"""Where a kind lives in the API: group, version, plural, and the paths made from them."""
+"""A resource of the API: group, version, plural and kind, the paths made from them, and JSON objects.
+
+Pure, so every package may import it.
+"""
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
+
+JsonObject = dict[str, Any]
 
 
 class Resource(NamedTuple):

@@ -3,14 +3,13 @@
 import asyncio
 import sys
 from collections.abc import Callable, Iterable
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import orjson
 
-from kube.resource import Resource
+from kube.resource import JsonObject, Resource
 
-Object = dict[str, Any]
-IndexFunction = Callable[[Object], Iterable[str]]
+IndexFunction = Callable[[JsonObject], Iterable[str]]
 
 
 class Owner(NamedTuple):
@@ -35,9 +34,9 @@ class Entry(NamedTuple):
     annotations_hash: int
 
     @property
-    def object(self) -> Object:
+    def object(self) -> JsonObject:
         """The object, decoded on each read: a private copy."""
-        decoded: Object = orjson.loads(self.raw)
+        decoded: JsonObject = orjson.loads(self.raw)
         return decoded
 
 
@@ -97,7 +96,7 @@ class Store:
         """Return what is known of one object, without decoding it."""
         return self._entries.get(key)
 
-    def get(self, key: str) -> Object | None:
+    def get(self, key: str) -> JsonObject | None:
         """Return a private copy of one object, or None."""
         entry = self._entries.get(key)
         return entry.object if entry else None
@@ -135,7 +134,7 @@ class Store:
         self._forget_unfound()
         self._served(False)
 
-    def put(self, object: Object) -> None:
+    def put(self, object: JsonObject) -> None:
         """Store an object as it is now, and notify; the object itself is not kept."""
         key, metadata = self.key_of(object), object["metadata"]
         if self._unfound:
@@ -155,7 +154,7 @@ class Store:
         if old := self._forget(key):
             self._notify("deleted", key, old, None)
 
-    def key_of(self, object: Object) -> str:
+    def key_of(self, object: JsonObject) -> str:
         """Return the key of an object of this resource."""
         metadata = object["metadata"]
         return self.resource.key(metadata.get("namespace"), metadata["name"])
@@ -199,7 +198,7 @@ class _Index:
         self._function = function
         self._values: dict[str, frozenset[str]] = {}  # of the keys that are found at all
 
-    def put(self, key: str, object: Object) -> None:
+    def put(self, key: str, object: JsonObject) -> None:
         """Let an object be found under the values that it has now."""
         self.remove(key)
         if values := frozenset(self._function(object)):
@@ -215,7 +214,7 @@ class _Index:
                 del self.found[value]
 
 
-def entry_of(object: Object) -> Entry:
+def entry_of(object: JsonObject) -> Entry:
     """Return the entry of an object, without its `managedFields`: they are long, and nothing reads them."""
     metadata = object["metadata"]
     metadata.pop("managedFields", None)
@@ -234,7 +233,7 @@ def entry_of(object: Object) -> Entry:
     )
 
 
-def controller_of(metadata: Object) -> Owner | None:
+def controller_of(metadata: JsonObject) -> Owner | None:
     """Return the owner that controls the object with this metadata."""
     for reference in metadata.get("ownerReferences") or ():
         if reference.get("controller"):

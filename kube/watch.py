@@ -12,8 +12,8 @@ import orjson
 from kube.backoff import Backoff
 from kube.client import METADATA, Client, Selection, selected
 from kube.errors import ApiError, Gone, NotFound, ServerError, Unreachable, error_for
-from kube.resource import Resource, target
-from kube.store import Object, Store
+from kube.resource import JsonObject, Resource, target
+from kube.store import Store
 from kube.transport import JSON, Lines
 
 LOG = logging.getLogger("gatewright.kube.watch")
@@ -155,7 +155,7 @@ class Watch:
             self._must_list, self._bookmarks = True, False
             raise Unreachable(f"the watch was silent for {BOOKMARK_LIMIT:g} s") from None
 
-    def _take(self, kind: str, object: Object) -> bool:
+    def _take(self, kind: str, object: JsonObject) -> bool:
         """Take one event; return whether an object changed."""
         self.store.resource_version = int(
             object["metadata"]["resourceVersion"]
@@ -191,7 +191,7 @@ class Watch:
         self.problem = str(error)
 
 
-def event_in(line: bytes) -> tuple[str, Object]:
+def event_in(line: bytes) -> tuple[str, JsonObject]:
     """Return the type and the object of a watch event.
 
     Raise what an ERROR event, or something else, means.

@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from kube.resource import JsonObject
 from webhook.engine import NAMESPACE, NAMESPACE_LABELS, SERVED, NotLookedUpError
 from webhook.engine.kinds import Kind
 from webhook.engine.look_ups import LOOK_UPS, group_kind
 from webhook.engine.planners import Served
 from webhook.engine.request import NAME_LABEL
 
-Object = dict[str, Any]
 Labels = Mapping[str, str]
 
 
@@ -45,14 +45,14 @@ class Known:
         self.served: Served = ()
         """The optional APIs that the cluster has."""
         self._labels: dict[str, Labels] = {}
-        self._stored: dict[str, Object | None] = {}
-        self._found: dict[str, dict[str, dict[tuple[str, str, str], Object]]] = {
+        self._stored: dict[str, JsonObject | None] = {}
+        self._found: dict[str, dict[str, dict[tuple[str, str, str], JsonObject]]] = {
             name: {} for name in LOOK_UPS
         }
         self._about: dict[str, Mapping[str, Any]] = {}
 
     def set_labels(
-        self, namespace: str, labels: Labels | None, stored: Object | None = None
+        self, namespace: str, labels: Labels | None, stored: JsonObject | None = None
     ) -> None:
         """Set the labels of a namespace.
 
@@ -62,7 +62,7 @@ class Known:
         self._stored[namespace] = stored
         self._about.clear()
 
-    def add(self, object: Object, namespace: str) -> None:
+    def add(self, object: JsonObject, namespace: str) -> None:
         """Add an object of `namespace` ("" if cluster-scoped), or replace that of its name.
 
         Ignore one without a name.

@@ -7,15 +7,15 @@ names of each other version that differ from those of the stored version.
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from config.converters import voteconfig
 from config.converters.errors import ConversionError
+from kube.resource import JsonObject
 
 __all__ = ["ConversionError", "as_written", "convert", "stored"]
 
-Object = dict[str, Any]
-Converters = Mapping[str, Callable[[Object], Object]]
+Converters = Mapping[str, Callable[[JsonObject], JsonObject]]
 
 
 class Versions(NamedTuple):
@@ -34,7 +34,7 @@ KINDS: Mapping[tuple[str, str], Versions] = {
 }
 
 
-def convert(object: Object, desired: str) -> Object:
+def convert(object: JsonObject, desired: str) -> JsonObject:
     """Return `object` in the version `desired`, such as `example.com/v1`; `object` is not changed.
 
     Raises ConversionError if the version does not exist or the object is not valid in its version.
@@ -63,7 +63,7 @@ def convert(object: Object, desired: str) -> Object:
     return {**(lifted if wanted == hub else down[wanted](lifted)), "apiVersion": desired}
 
 
-def stored(object: Object) -> Object:
+def stored(object: JsonObject) -> JsonObject:
     """Return an object in its stored version.
 
     An object of a kind with a single version unchanged.

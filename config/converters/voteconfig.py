@@ -8,21 +8,18 @@ not lose the descriptions of the others.
 Unknown fields pass through: v1alpha1 keeps fields of v1 that were written without conversion.
 """
 
-from typing import Any
-
 import orjson
 
 from config.api.voteconfig import GROUP, KIND, OptionV1Alpha1, VoteConfig, VoteConfigV1Alpha1
 from config.converters.errors import ConversionError
-
-Object = dict[str, Any]
+from kube.resource import JsonObject
 
 STORED, OLD = VoteConfig.definition.version, VoteConfigV1Alpha1.definition.version
 KEPT = f"{GROUP}/v1"  # the annotation with the fields that v1alpha1 lacks
 OPTION_FIELDS = frozenset(OptionV1Alpha1.model_fields)
 
 
-def to_v1(old: Object) -> Object:
+def to_v1(old: JsonObject) -> JsonObject:
     """Return a v1alpha1 object as v1."""
     metadata, kept = _taken_out(old["metadata"])
     spec = dict(_object(old, "spec"))
@@ -35,7 +32,7 @@ def to_v1(old: Object) -> Object:
     elif "poll" in kept:
         spec["poll"] = _object(kept, "poll", KEPT)
     if "options" in spec:
-        rest: dict[str, list[Object]] = {}
+        rest: dict[str, list[JsonObject]] = {}
         for each in reversed(_objects(kept, "options", KEPT)):
             rest.setdefault(_id(each), []).append(each)
         options = _objects(spec, "options", "spec.")
@@ -45,11 +42,11 @@ def to_v1(old: Object) -> Object:
     return _with(old, metadata, spec)
 
 
-def to_v1alpha1(new: Object) -> Object:
+def to_v1alpha1(new: JsonObject) -> JsonObject:
     """Return a v1 object as v1alpha1."""
     metadata, _ = _taken_out(new["metadata"], read=False)
     spec = dict(_object(new, "spec"))
-    kept: Object = {}
+    kept: JsonObject = {}
     if "poll" in spec:
         poll = dict(_object(spec, "poll", "spec."))
         del spec["poll"]
@@ -80,12 +77,12 @@ NAMES = {OLD: {"spec.poll.question": "spec.question"}}
 __all__ = ["DOWN", "GROUP", "KEPT", "KIND", "NAMES", "STORED", "UP"]
 
 
-def _with(object: Object, metadata: Object, spec: Object) -> Object:
+def _with(object: JsonObject, metadata: JsonObject, spec: JsonObject) -> JsonObject:
     """Return an object with another spec; without one if it had none."""
     return {**object, "metadata": metadata} | ({"spec": spec} if "spec" in object or spec else {})
 
 
-def _taken_out(metadata: Object, *, read: bool = True) -> tuple[Object, Object]:
+def _taken_out(metadata: JsonObject, *, read: bool = True) -> tuple[JsonObject, JsonObject]:
     """Return metadata without the conversion annotation, and the annotation's contents."""
     annotations = dict(metadata.get("annotations") or {})
     if KEPT not in annotations:
@@ -106,24 +103,24 @@ def _taken_out(metadata: Object, *, read: bool = True) -> tuple[Object, Object]:
     return metadata, kept
 
 
-def _beyond(option: Object) -> Object:
+def _beyond(option: JsonObject) -> JsonObject:
     """Return the fields that v1alpha1 lacks, with the option's id."""
     return {key: option[key] for key in option if key == "id" or key not in OPTION_FIELDS}
 
 
-def _id(option: Object) -> str:
+def _id(option: JsonObject) -> str:
     """Return the key that identifies an option, for any type of id."""
     return repr(option.get("id"))
 
 
-def _object(parent: Object, field: str, where: str = "") -> Object:
+def _object(parent: JsonObject, field: str, where: str = "") -> JsonObject:
     value = parent.get(field)
     if value is not None and not isinstance(value, dict):
         raise ConversionError(f"{where}{field}: must be an object")
     return value or {}
 
 
-def _objects(parent: Object, field: str, where: str) -> list[Object]:
+def _objects(parent: JsonObject, field: str, where: str) -> list[JsonObject]:
     value = parent.get(field)
     if value is not None and not (
         isinstance(value, list) and all(isinstance(each, dict) for each in value)

@@ -3,8 +3,8 @@
 from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 
 from controller.audit.judge import Judge
-from controller.audit.listing import Lister, Object
-from kube.resource import Resource
+from controller.audit.listing import Lister
+from kube.resource import JsonObject, Resource
 from webhook.engine import Engine, Verdict
 from webhook.engine.kinds import KINDS, NAMESPACES, Kind
 from webhook.engine.look_ups import LOOK_UPS
@@ -16,7 +16,7 @@ LIMIT_RANGE = Resource("", "v1", "limitranges", "LimitRange")
 
 async def verdicts(
     lister: Lister, judges: Sequence[Judge], excluded: Collection[str] = ()
-) -> AsyncIterator[tuple[Object, list[Verdict]]]:
+) -> AsyncIterator[tuple[JsonObject, list[Verdict]]]:
     """Yield each object that stands in a cluster, with the verdict of each judge.
 
     Skipped are objects that are being deleted, those in `excluded` namespaces, and those whose

@@ -2,13 +2,11 @@
 
 from collections.abc import Collection
 from datetime import datetime
-from typing import Any
 
+from kube.resource import JsonObject
 from webhook.engine import NOW, Attributes, BoundPolicy, Engine, Request, Verdict
 from webhook.engine.kinds import NAMESPACES, Kind
 from webhook.known import Known
-
-Object = dict[str, Any]
 
 
 class Judge:
@@ -42,7 +40,7 @@ class Judge:
         """The kinds whose objects are judged."""
         return self._judged_by.keys()
 
-    def __call__(self, kind: Kind, object: Object, *, is_owned: bool) -> Verdict:
+    def __call__(self, kind: Kind, object: JsonObject, *, is_owned: bool) -> Verdict:
         """Return the verdict on an object.
 
         Where its owner answers for it (`is_owned`), only by policies for owned.
@@ -65,7 +63,7 @@ class Judge:
             Request(attributes, object, None, {**self._known.about(namespace), NOW: self._now})
         )
 
-    def owner_answers(self, kind: Kind, object: Object) -> bool:
+    def owner_answers(self, kind: Kind, object: JsonObject) -> bool:
         """Whether the owner of an object is judged by the same policies, or plans it."""
         if kind not in self._judged_by:
             return True
@@ -74,7 +72,7 @@ class Judge:
             for each in object["metadata"].get("ownerReferences") or ()
         )
 
-    def _answers_for(self, kind: Kind, owner: Object) -> bool:
+    def _answers_for(self, kind: Kind, owner: JsonObject) -> bool:
         group = owner["apiVersion"].rpartition("/")[0]
         above = self._by_name.get((group, owner["kind"])) if owner.get("controller") else None
         return above is not None and (

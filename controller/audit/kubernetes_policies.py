@@ -6,8 +6,8 @@ from dataclasses import replace
 from config.api.admission import GROUP
 from config.documents import Document
 from controller.audit.inventory import kinds_of
-from controller.audit.listing import Lister, Object
-from kube.resource import Resource
+from controller.audit.listing import Lister
+from kube.resource import JsonObject, Resource
 from webhook.engine import BoundPolicy, Engine
 from webhook.policy_sets.admission_policies import Native, native_policies
 from webhook.policy_sets.policy_set import document_of
@@ -40,7 +40,7 @@ LOST = "spec.policyName"  # the fault of a binding without its policy, which Kub
 
 async def kubernetes_policies(lister: Lister, *, mutating: bool = False) -> list[Native]:
     """Return the policies that are bound in a cluster, and the faults of those that cannot be evaluated here."""
-    found: dict[str, Object] = {}
+    found: dict[str, JsonObject] = {}
     for resource in (*VALIDATING, *(MUTATING if mutating else ())):
         found |= {
             _title(each): each
@@ -74,7 +74,7 @@ def joined(engine: Engine, policies: Iterable[BoundPolicy]) -> Engine:
     return engine.with_policies((*engine.policies, *more)) if more else engine
 
 
-def _title(object: Object) -> str:
+def _title(object: JsonObject) -> str:
     return f"{object['kind']} {object['metadata']['name']}"
 
 

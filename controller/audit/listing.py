@@ -4,11 +4,11 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from kube.client import PAGE, Client
 from kube.errors import ApiError, Gone, NotFound, TooManyRequests, Unreachable
-from kube.resource import Resource
+from kube.resource import JsonObject, Resource
 
 MAX_PAGE = 2_000  # objects of a page after the first one, where they are small
 PAGE_BYTES = (
@@ -17,7 +17,6 @@ PAGE_BYTES = (
 ATTEMPTS = 3  # at a request that an overloaded server refuses
 RETRY_AFTER = 1.0  # seconds, where the server names none
 
-Object = dict[str, Any]
 Answer = TypeVar("Answer")
 
 
@@ -65,7 +64,9 @@ class Lister:
             self._versions = await self.client.versions()
         return resource.api_version in self._versions
 
-    async def objects(self, resource: Resource, labels: str | None = None) -> AsyncIterator[Object]:
+    async def objects(
+        self, resource: Resource, labels: str | None = None
+    ) -> AsyncIterator[JsonObject]:
         """Yield every object of a resource.
 
         Of one that the API server does not have there are none.
@@ -92,7 +93,7 @@ class Lister:
         metadata_only: bool = False,
         labels: str | None = None,
         first: int = PAGE,
-    ) -> AsyncIterator[Object]:
+    ) -> AsyncIterator[JsonObject]:
         """Yield every object of a resource once, without managedFields.
 
         `first` is the size of the first page.

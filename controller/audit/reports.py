@@ -13,8 +13,8 @@ from typing import Any, Literal, NamedTuple
 
 import orjson
 
-from controller.audit.results import Judged, Object, Result
-from kube.resource import Resource
+from controller.audit.results import Judged, Result
+from kube.resource import JsonObject, Resource
 
 SOURCE = "gatewright"
 MANAGED = {"app.kubernetes.io/managed-by": SOURCE}
@@ -124,17 +124,17 @@ def digest(judged: Judged) -> str:
     return hashlib.sha256(orjson.dumps([*map(tuple, judged.results)])).hexdigest()[:32]
 
 
-def report(judged: Judged, format: Format, now: datetime) -> Object:
+def report(judged: Judged, format: Format, now: datetime) -> JsonObject:
     """Return the report of one object, its results found `now`."""
     resource = KINDS[format].of(judged.namespace)
     namespace = {"namespace": judged.namespace} if judged.namespace else {}
-    metadata: Object = {
+    metadata: JsonObject = {
         "name": judged.uid,
         **namespace,
         "labels": MANAGED,
         "annotations": {HASH: digest(judged)},
     }
-    found: Object = {
+    found: JsonObject = {
         "apiVersion": resource.api_version,
         "kind": resource.kind,
         "metadata": metadata,
@@ -158,7 +158,7 @@ def report(judged: Judged, format: Format, now: datetime) -> Object:
     return found
 
 
-def with_first_seen(new: Object, old: Mapping[str, Any]) -> Object:
+def with_first_seen(new: JsonObject, old: Mapping[str, Any]) -> JsonObject:
     """Return a report whose results keep the time at which the stored one first had them."""
     seen = {
         _same(each): each["timestamp"] for each in old.get("results") or () if "timestamp" in each
@@ -182,7 +182,7 @@ def _number(judged: Judged, level: str) -> int:
     return sum(each.result == level for each in judged.results)
 
 
-def _entry(result: Result, now: datetime) -> Object:
+def _entry(result: Result, now: datetime) -> JsonObject:
     message = result.message
     entry = {
         "source": SOURCE,

@@ -4,15 +4,14 @@ Pure.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
+from kube.resource import JsonObject
 from webhook.engine import BoundPolicy, Verdict
 from webhook.findings import findings
 
 Level = Literal["fail", "warn", "error"]
 LEVELS: dict[str, Level] = {"Deny": "fail", "Warn": "warn", "Audit": "warn"}
-
-Object = dict[str, Any]
 
 
 class Result(NamedTuple):
@@ -39,7 +38,7 @@ class Judged(NamedTuple):
 
 
 def results_of(
-    object: Object, verdict: Verdict, policies: Mapping[str, BoundPolicy]
+    object: JsonObject, verdict: Verdict, policies: Mapping[str, BoundPolicy]
 ) -> Judged | None:
     """Return the results for an object of a cluster by policies (by title).
 

@@ -3,9 +3,10 @@
 import asyncio
 
 from controller.fake_apiserver.definitions import Definition, built_in, from_crd
-from controller.fake_apiserver.refusals import Object, not_found
+from controller.fake_apiserver.refusals import not_found
 from controller.fake_apiserver.storage import Storage
 from controller.fake_apiserver.writes import NAMESPACES, Write, Writes
+from kube.resource import JsonObject
 
 
 class Cluster:
@@ -40,7 +41,7 @@ class Cluster:
                 served[group].append(version)
         return served
 
-    def define(self, crd: Object) -> None:
+    def define(self, crd: JsonObject) -> None:
         """Serve what a CRD defines, and no longer what it defined before."""
         self._undefine(crd)
         self._kinds |= {self._place(kind): kind for kind in from_crd(crd)}
@@ -49,7 +50,7 @@ class Cluster:
     def _place(kind: Definition) -> tuple[str, str, str]:
         return (kind.resource.group, kind.resource.version, kind.resource.plural)
 
-    def _undefine(self, crd: Object) -> None:
+    def _undefine(self, crd: JsonObject) -> None:
         group, plural = crd["spec"]["group"], crd["spec"]["names"]["plural"]
         self._kinds = {
             place: kind
@@ -57,7 +58,7 @@ class Cluster:
             if (place[0], place[2]) != (group, plural)
         }
 
-    def _stored(self, kind: Definition, object: Object) -> None:
+    def _stored(self, kind: Definition, object: JsonObject) -> None:
         self._uids.add(object["metadata"]["uid"])
         if kind.resource.kind == "CustomResourceDefinition":
             self.define(object)
@@ -66,7 +67,7 @@ class Cluster:
         ):
             self._collect_soon()
 
-    def _removed(self, kind: Definition, object: Object) -> None:
+    def _removed(self, kind: Definition, object: JsonObject) -> None:
         self._uids.discard(object["metadata"]["uid"])
         if kind.resource.kind == "CustomResourceDefinition":
             for gone in from_crd(object):
@@ -75,7 +76,7 @@ class Cluster:
             self._undefine(object)
         self._collect_soon()
 
-    def _orphaned(self, object: Object) -> bool:
+    def _orphaned(self, object: JsonObject) -> bool:
         owners = object["metadata"].get("ownerReferences")
         return bool(owners) and not any(owner["uid"] in self._uids for owner in owners)
 

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from controller.fake_apiserver.refusals import Object
-from kube.resource import Resource
+from kube.resource import JsonObject, Resource
 
 BUILT_IN_LISTS: dict[str, tuple[str, ...]] = {
     "containers": ("name",),
@@ -41,7 +40,7 @@ class Definition:
     status: bool = False
     generation: bool = False
     custom: bool = False
-    schema: Object = field(default_factory=dict)
+    schema: JsonObject = field(default_factory=dict)
     selectable: tuple[str, ...] = ()
     lists: dict[tuple[str, ...], tuple[str, ...]] = field(default_factory=dict)
 
@@ -118,7 +117,7 @@ apiextensions.k8s.io/v1 customresourcedefinitions CustomResourceDefinition SGC
 """
 
 
-def from_crd(crd: Object) -> Iterator[Definition]:
+def from_crd(crd: JsonObject) -> Iterator[Definition]:
     """Yield what a CRD defines, a definition for each served version."""
     spec = crd["spec"]
     for version in spec["versions"]:

@@ -6,11 +6,12 @@ from typing import Any
 import orjson
 
 from controller.fake_apiserver.definitions import Definition
-from controller.fake_apiserver.refusals import Object, invalid
+from controller.fake_apiserver.refusals import invalid
 from controller.fake_apiserver.schema import faults, prune
+from kube.resource import JsonObject
 
 
-def admit(kind: Definition, object: Object) -> Object:
+def admit(kind: Definition, object: JsonObject) -> JsonObject:
     """Return an object as it is stored: defaults filled in, unknown fields dropped.
 
     Or refuse it.
@@ -40,7 +41,7 @@ def admit(kind: Definition, object: Object) -> Object:
     return object
 
 
-def desired(object: Object) -> Any:
+def desired(object: JsonObject) -> Any:
     """Return what of an object counts for its generation."""
     spec = {name: value for name, value in object.items() if name not in ("metadata", "status")}
     return (spec, object["metadata"].get("annotations")) if object["kind"] == "Deployment" else spec
@@ -59,7 +60,7 @@ def merged(value: Any, patch: Any) -> Any:
     return result
 
 
-def copy(object: Object) -> Object:
+def copy(object: JsonObject) -> JsonObject:
     """Return a deep copy."""
-    copied: Object = orjson.loads(orjson.dumps(object))
+    copied: JsonObject = orjson.loads(orjson.dumps(object))
     return copied

@@ -15,7 +15,8 @@ from controller.fake_apiserver.paths import (
     text,
     tree,
 )
-from controller.fake_apiserver.refusals import Object, Refusal
+from controller.fake_apiserver.refusals import Refusal
+from kube.resource import JsonObject
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Owned:
 Owners = dict[Manager, Owned]
 
 
-def read(object: Object) -> Owners:
+def read(object: JsonObject) -> Owners:
     """Return the owners of an object's fields."""
     return {
         Manager(
@@ -53,12 +54,12 @@ def read(object: Object) -> Owners:
     }
 
 
-def write(object: Object, owners: Owners, now: str) -> None:
+def write(object: JsonObject, owners: Owners, now: str) -> None:
     """Put the owners into an object; those that own nothing any more are left out."""
     entries = []
     for manager, owned in owners.items():
         if owned.paths:
-            entry: Object = {
+            entry: JsonObject = {
                 "manager": manager.name,
                 "operation": manager.operation,
                 "apiVersion": manager.api_version,
@@ -72,14 +73,14 @@ def write(object: Object, owners: Owners, now: str) -> None:
 
 
 def apply(
-    live: Object,
-    applied: Object,
+    live: JsonObject,
+    applied: JsonObject,
     kind: Definition,
     manager: Manager,
     owners: Owners,
     *,
     force: bool,
-) -> Object:
+) -> JsonObject:
     """Return `live` with what `manager` applies.
 
     Fields it applied before, and no other manager owns, go.
@@ -98,7 +99,7 @@ def apply(
         owners[other].paths -= paths
     mine = owners.setdefault(manager, Owned(set()))
     dropped, mine.paths = mine.paths - wanted.keys(), set(wanted)
-    merged: Object = merge(live, applied, kind)
+    merged: JsonObject = merge(live, applied, kind)
     others: set[Path] = set().union(*(owned.paths for owned in owners.values()))
     for path in sorted(dropped, key=len):  # an item before its fields, by which it is found
         if not any(other[: len(path)] == path for other in others):
@@ -106,7 +107,9 @@ def apply(
     return merged
 
 
-def update(old: Object, new: Object, kind: Definition, manager: Manager, owners: Owners) -> None:
+def update(
+    old: JsonObject, new: JsonObject, kind: Definition, manager: Manager, owners: Owners
+) -> None:
     """Make a manager own the fields that it changed by update or patch.
 
     Removed fields have no owner.

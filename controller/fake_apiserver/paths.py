@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 
 from controller.fake_apiserver.definitions import Definition
-from controller.fake_apiserver.refusals import Object
+from kube.resource import JsonObject
 
 Path = tuple[str, ...]
 
@@ -133,9 +133,9 @@ def merge(live: Any, applied: Any, kind: Definition, names: Path = ()) -> Any:
     return items + left
 
 
-def tree(paths: set[Path]) -> Object:
+def tree(paths: set[Path]) -> JsonObject:
     """Return paths as `fieldsV1` nests them."""
-    root: Object = {}
+    root: JsonObject = {}
     for path in sorted(paths):
         node = root
         for element in path:
@@ -144,7 +144,7 @@ def tree(paths: set[Path]) -> Object:
     return tidy(root)
 
 
-def tidy(node: Object) -> Object:
+def tidy(node: JsonObject) -> JsonObject:
     """Leave the dot, which says that a path is owned itself, only where there is more below it."""
     return (
         {}
@@ -153,7 +153,7 @@ def tidy(node: Object) -> Object:
     )
 
 
-def paths_in(node: Object, path: Path = ()) -> Iterator[Path]:
+def paths_in(node: JsonObject, path: Path = ()) -> Iterator[Path]:
     """Yield the paths of a `fieldsV1`."""
     if not node and path:
         yield path

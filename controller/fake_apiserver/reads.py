@@ -7,9 +7,10 @@ from typing import Any
 import orjson
 
 from controller.fake_apiserver.definitions import Definition
-from controller.fake_apiserver.refusals import Object, Refusal, expired
+from controller.fake_apiserver.refusals import Refusal, expired
 from controller.fake_apiserver.selectors import matcher
 from controller.fake_apiserver.storage import Storage
+from kube.resource import JsonObject
 
 
 class Reads:
@@ -17,10 +18,10 @@ class Reads:
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
-        self._snapshots: dict[int, tuple[int, list[Object]]] = {}
+        self._snapshots: dict[int, tuple[int, list[JsonObject]]] = {}
         self._numbers = itertools.count(1)
 
-    def page(self, kind: Definition, namespace: str, query: Any) -> Object:
+    def page(self, kind: Definition, namespace: str, query: Any) -> JsonObject:
         """Return a page of the list; what follows it is as it was at the time of the first page."""
         chosen = matcher(kind, query.get("labelSelector", ""), query.get("fieldSelector", ""))
         if token := query.get("continue"):
@@ -49,7 +50,7 @@ class Reads:
                 )
         limit = int(query.get("limit") or 0) or len(matching)
         end = start + limit
-        metadata: Object = {"resourceVersion": str(version)}
+        metadata: JsonObject = {"resourceVersion": str(version)}
         if end < len(matching):
             metadata["continue"] = self._token(version, matching, end)
             metadata["remainingItemCount"] = len(matching) - end
@@ -67,7 +68,7 @@ class Reads:
             "items": items,
         }
 
-    def _continued(self, token: str) -> tuple[int, list[Object], int]:
+    def _continued(self, token: str) -> tuple[int, list[JsonObject], int]:
         try:
             number, start = orjson.loads(base64.urlsafe_b64decode(token))
         except ValueError:
@@ -75,23 +76,23 @@ class Reads:
         version, matching = self._snapshots[number]
         return version, matching, start
 
-    def _token(self, version: int, matching: list[Object], start: int) -> str:
+    def _token(self, version: int, matching: list[JsonObject], start: int) -> str:
         number = next(self._numbers)
         self._snapshots[number] = (version, matching)
         return base64.urlsafe_b64encode(orjson.dumps([number, start])).decode()
 
     @staticmethod
-    def form(kind: Definition, object: Object) -> Object:
+    def form(kind: Definition, object: JsonObject) -> JsonObject:
         """Return an object in the version asked for."""
         wanted = kind.resource.api_version
         return object if object.get("apiVersion") == wanted else object | {"apiVersion": wanted}
 
 
-def _key(object: Object) -> tuple[str, str]:
+def _key(object: JsonObject) -> tuple[str, str]:
     return object["metadata"].get("namespace", ""), object["metadata"]["name"]
 
 
-def metadata_only(object: Object) -> Object:
+def metadata_only(object: JsonObject) -> JsonObject:
     """Return an object, or a List, as PartialObjectMetadata."""
     if "items" in object:
         items = [metadata_only(item) for item in object["items"]]

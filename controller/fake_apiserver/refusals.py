@@ -1,8 +1,6 @@
 """The Status objects with which the API server refuses, worded as it does where that matters."""
 
-from typing import Any
-
-Object = dict[str, Any]
+from kube.resource import JsonObject
 
 REASONS = {
     400: "BadRequest",
@@ -26,11 +24,16 @@ class Refusal(Exception):  # noqa: N818
     """An answer that is a Status instead of an object."""
 
     def __init__(
-        self, code: int, message: str, *, reason: str | None = None, details: Object | None = None
+        self,
+        code: int,
+        message: str,
+        *,
+        reason: str | None = None,
+        details: JsonObject | None = None,
     ) -> None:
         super().__init__(message)
         self.code = code
-        self.status: Object = {
+        self.status: JsonObject = {
             "kind": "Status",
             "apiVersion": "v1",
             "metadata": {},

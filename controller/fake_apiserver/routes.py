@@ -10,10 +10,11 @@ from aiohttp import web
 from controller.fake_apiserver.cluster import Cluster
 from controller.fake_apiserver.definitions import Definition
 from controller.fake_apiserver.reads import Reads, metadata_only
-from controller.fake_apiserver.refusals import Object, Refusal, invalid, not_found
+from controller.fake_apiserver.refusals import Refusal, invalid, not_found
 from controller.fake_apiserver.requests import Logged, Requests
 from controller.fake_apiserver.watches import Watches
 from controller.fake_apiserver.writes import Write, Writes
+from kube.resource import JsonObject
 
 MERGE_PATCH = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
@@ -96,7 +97,7 @@ class Routes:
     async def _read(self, request: web.Request, logged: Logged, write: Write) -> web.StreamResponse:
         kind = write.kind
         partial = "as=PartialObjectMetadata" in request.headers.get("Accept", "")
-        form: Callable[[Object], Object] = (
+        form: Callable[[JsonObject], JsonObject] = (
             metadata_only if partial else lambda each: self._reads.form(kind, each)
         )
         if write.name:
@@ -110,7 +111,7 @@ class Routes:
         page = self._reads.page(kind, write.namespace, request.query)
         return encoded(200, metadata_only(page) if partial else page)
 
-    def _write(self, request: web.Request, logged: Logged, write: Write) -> tuple[int, Object]:
+    def _write(self, request: web.Request, logged: Logged, write: Write) -> tuple[int, JsonObject]:
         body = logged.body
         if request.method == "DELETE" and write.name:
             return 200, self._writes.delete(write, body or {})
@@ -128,7 +129,7 @@ class Routes:
             )
         )
 
-    def _patch(self, request: web.Request, write: Write, body: Any) -> tuple[int, Object]:
+    def _patch(self, request: web.Request, write: Write, body: Any) -> tuple[int, JsonObject]:
         if request.content_type == APPLY_PATCH:
             if "fieldManager" not in request.query:
                 raise invalid(
@@ -151,7 +152,7 @@ class Routes:
             415, f"the body of the request was in an unknown format: {request.content_type}"
         )
 
-    def _discovery(self, path: str, accept: str | None) -> Object | None:
+    def _discovery(self, path: str, accept: str | None) -> JsonObject | None:
         """Return what is asked for at the paths that say what is served, None at others."""
         if accept == AGGREGATED and path in ("/api", "/apis"):
             served = self._cluster.groups() if path == "/apis" else {"": ["v1"]}
@@ -196,7 +197,7 @@ class Routes:
             "resources": resources,
         }
 
-    def _group(self, group: str, versions: list[str]) -> Object:
+    def _group(self, group: str, versions: list[str]) -> JsonObject:
         """Return a group as aggregated discovery has it."""
         resources = {
             version: [
@@ -214,7 +215,7 @@ class Routes:
         return {"metadata": {"name": group}, "versions": found}
 
 
-def stated(body: Any, kind: Definition) -> Object:
+def stated(body: Any, kind: Definition) -> JsonObject:
     """Return the object; reject it if its fields contradict its path."""
     if not isinstance(body, dict) or not isinstance(body.setdefault("metadata", {}), dict):
         raise Refusal(400, "the body is not an object of the API")
@@ -229,7 +230,7 @@ def stated(body: Any, kind: Definition) -> Object:
     return body
 
 
-def encoded(code: int, object: Object) -> web.Response:
+def encoded(code: int, object: JsonObject) -> web.Response:
     """Return an object as JSON, with the headers that its Status asks for."""
     wait = (
         (object.get("details") or {}).get("retryAfterSeconds")

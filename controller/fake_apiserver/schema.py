@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from controller.fake_apiserver.refusals import Object
+from kube.resource import JsonObject
 
 TYPES: dict[str, tuple[type, ...]] = {
     "object": (dict,),
@@ -16,7 +16,7 @@ TYPES: dict[str, tuple[type, ...]] = {
 }
 
 
-def prune(value: Any, schema: Object, *, top: bool = False) -> Any:
+def prune(value: Any, schema: JsonObject, *, top: bool = False) -> Any:
     """Drop what the schema does not know, and fill in its defaults."""
     if isinstance(value, list):
         return [prune(each, schema.get("items", {})) for each in value]
@@ -24,7 +24,7 @@ def prune(value: Any, schema: Object, *, top: bool = False) -> Any:
         return value
     properties = schema.get("properties", {})
     others = schema.get("additionalProperties")
-    kept: Object = {}
+    kept: JsonObject = {}
     for name, each in value.items():
         if name in properties and not (top and name == "metadata"):
             if each is None and "default" in properties[name]:
@@ -40,7 +40,7 @@ def prune(value: Any, schema: Object, *, top: bool = False) -> Any:
     return kept
 
 
-def faults(value: Any, schema: Object, path: str = "") -> Iterator[tuple[str, str]]:
+def faults(value: Any, schema: JsonObject, path: str = "") -> Iterator[tuple[str, str]]:
     """Yield (field, message) for all that breaks the schema."""
     if not schema or (value is None and schema.get("nullable")):
         return
@@ -67,12 +67,12 @@ def faults(value: Any, schema: Object, path: str = "") -> Iterator[tuple[str, st
     yield from check.get(type(value), unbounded)(value, schema, path)
 
 
-def unbounded(value: Any, schema: Object, path: str) -> Iterator[tuple[str, str]]:
+def unbounded(value: Any, schema: JsonObject, path: str) -> Iterator[tuple[str, str]]:
     """Yield nothing: such a value has no bounds."""
     yield from ()
 
 
-def in_bounds(value: float, schema: Object, path: str) -> Iterator[tuple[str, str]]:
+def in_bounds(value: float, schema: JsonObject, path: str) -> Iterator[tuple[str, str]]:
     """Yield what is wrong with a number."""
     if value < schema.get("minimum", value):
         yield path, f"should be greater than or equal to {schema['minimum']}"
@@ -80,7 +80,7 @@ def in_bounds(value: float, schema: Object, path: str) -> Iterator[tuple[str, st
         yield path, f"should be less than or equal to {schema['maximum']}"
 
 
-def in_form(value: str, schema: Object, path: str) -> Iterator[tuple[str, str]]:
+def in_form(value: str, schema: JsonObject, path: str) -> Iterator[tuple[str, str]]:
     """Yield what is wrong with a text."""
     if "pattern" in schema and not re.search(schema["pattern"], value):
         yield path, f"should match '{schema['pattern']}'"
@@ -88,7 +88,7 @@ def in_form(value: str, schema: Object, path: str) -> Iterator[tuple[str, str]]:
         yield path, "has a length that is not allowed"
 
 
-def items(value: list[Any], schema: Object, path: str) -> Iterator[tuple[str, str]]:
+def items(value: list[Any], schema: JsonObject, path: str) -> Iterator[tuple[str, str]]:
     """Yield what is wrong with a list and its items."""
     if not schema.get("minItems", 0) <= len(value) <= schema.get("maxItems", len(value)):
         yield path, "has a number of items that is not allowed"
@@ -96,7 +96,7 @@ def items(value: list[Any], schema: Object, path: str) -> Iterator[tuple[str, st
         yield from faults(each, schema.get("items", {}), f"{path}[{position}]")
 
 
-def members(value: Object, schema: Object, path: str) -> Iterator[tuple[str, str]]:
+def members(value: JsonObject, schema: JsonObject, path: str) -> Iterator[tuple[str, str]]:
     """Yield what is wrong with a mapping and its members."""
     for name in schema.get("required", []):
         if name not in value:

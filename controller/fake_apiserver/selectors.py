@@ -5,9 +5,10 @@ from collections.abc import Callable
 from typing import Any
 
 from controller.fake_apiserver.definitions import Definition
-from controller.fake_apiserver.refusals import Object, Refusal
+from controller.fake_apiserver.refusals import Refusal
+from kube.resource import JsonObject
 
-Matches = Callable[[Object], bool]
+Matches = Callable[[JsonObject], bool]
 SET = re.compile(r"^(\S+)\s+(in|notin)\s+\(([^)]*)\)$")
 
 
@@ -58,7 +59,7 @@ def operator(requirement: str) -> tuple[str, str, str]:
     return (found[1].strip(), found[2], found[3].strip()) if found else (requirement, "", "")
 
 
-def labels_of(object: Object) -> dict[str, str]:
+def labels_of(object: JsonObject) -> dict[str, str]:
     """Return the labels of an object."""
     return object["metadata"].get("labels") or {}
 

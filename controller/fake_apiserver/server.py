@@ -11,14 +11,14 @@ from aiohttp import web
 
 from controller.fake_apiserver.cluster import Cluster
 from controller.fake_apiserver.reads import Reads
-from controller.fake_apiserver.refusals import Object, Refusal
+from controller.fake_apiserver.refusals import Refusal
 from controller.fake_apiserver.requests import Fault, Requests
 from controller.fake_apiserver.routes import Routes, stated
 from controller.fake_apiserver.storage import Storage
 from controller.fake_apiserver.watches import CUT, END, Watches
 from controller.fake_apiserver.writes import Write, Writes
 from kube.endpoint import Endpoint, anonymous, static_token
-from kube.resource import Resource
+from kube.resource import JsonObject, Resource
 
 NAMESPACE = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 NAMESPACES = ("default", "kube-system", "kube-node-lease")
@@ -121,15 +121,15 @@ class FakeApiServer:
         for watcher in self.watches.open:
             watcher.bookmark(self.storage.version)
 
-    def define(self, crd: Object) -> None:
+    def define(self, crd: JsonObject) -> None:
         """Serve the kinds of a CRD as if it had been created."""
         self._cluster.define(crd)
 
-    def mutate(self, change: Callable[[Object], Object]) -> None:
+    def mutate(self, change: Callable[[JsonObject], JsonObject]) -> None:
         """Let a mutating webhook see each object on its way in."""
         self._writes.mutate = change
 
-    def create(self, resource: Resource, object: Object) -> Object:
+    def create(self, resource: Resource, object: JsonObject) -> JsonObject:
         """Store an object as somebody else would, without a request."""
         write = self._write(resource, object["metadata"].get("namespace", ""), "")
         about = {"apiVersion": resource.api_version, "kind": resource.kind}
@@ -139,16 +139,16 @@ class FakeApiServer:
         self,
         resource: Resource,
         name: str,
-        patch: Object,
+        patch: JsonObject,
         namespace: str = "",
         subresource: str = "",
-    ) -> Object:
+    ) -> JsonObject:
         """Change an object by a merge patch as somebody else would, without a request."""
         return self._writes.merge_patch(self._write(resource, namespace, name, subresource), patch)
 
     def apply(
-        self, resource: Resource, object: Object, manager: str, subresource: str = ""
-    ) -> Object:
+        self, resource: Resource, object: JsonObject, manager: str, subresource: str = ""
+    ) -> JsonObject:
         """Apply an object as somebody else would, without a request."""
         metadata = object["metadata"]
         write = self._write(
@@ -161,11 +161,11 @@ class FakeApiServer:
         """Delete an object as somebody else would, without a request."""
         self._writes.delete(self._write(resource, namespace, name), {})
 
-    def get(self, resource: Resource, name: str, namespace: str = "") -> Object | None:
+    def get(self, resource: Resource, name: str, namespace: str = "") -> JsonObject | None:
         """Return an object as it is stored, or None; not to be changed."""
         return self.storage.get((resource.group, resource.plural), (namespace, name))
 
-    def list(self, resource: Resource, namespace: str = "") -> list[Object]:
+    def list(self, resource: Resource, namespace: str = "") -> list[JsonObject]:
         """Return the objects of a resource as they are stored; not to be changed."""
         return [
             object for _, object in self.storage.all((resource.group, resource.plural), namespace)

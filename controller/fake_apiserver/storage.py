@@ -4,7 +4,8 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from controller.fake_apiserver.refusals import Object, Refusal
+from controller.fake_apiserver.refusals import Refusal
+from kube.resource import JsonObject
 
 Bucket = tuple[str, str]
 Key = tuple[str, str]  # namespace ("" for the cluster's) and name
@@ -16,8 +17,8 @@ class Event:
 
     version: int
     bucket: Bucket
-    old: Object | None
-    new: Object | None
+    old: JsonObject | None
+    new: JsonObject | None
 
 
 class Storage:
@@ -28,15 +29,15 @@ class Storage:
         self.oldest = self.version
         """Watches and continue tokens from before this version are too old."""
         self.listeners: list[Callable[[Event], None]] = []
-        self._buckets: dict[Bucket, dict[Key, Object]] = defaultdict(dict)
+        self._buckets: dict[Bucket, dict[Key, JsonObject]] = defaultdict(dict)
         self._events: deque[Event] = deque()
         self._window = window
 
-    def get(self, bucket: Bucket, key: Key) -> Object | None:
+    def get(self, bucket: Bucket, key: Key) -> JsonObject | None:
         """Return an object, or None."""
         return self._buckets[bucket].get(key)
 
-    def all(self, bucket: Bucket, namespace: str = "") -> list[tuple[Key, Object]]:
+    def all(self, bucket: Bucket, namespace: str = "") -> list[tuple[Key, JsonObject]]:
         """Return the objects of a bucket, of one namespace if given, in the order of their keys."""
         items = self._buckets[bucket].items()
         return sorted(
@@ -44,13 +45,13 @@ class Storage:
             key=lambda item: item[0],
         )
 
-    def everything(self) -> Iterator[tuple[Bucket, Key, Object]]:
+    def everything(self) -> Iterator[tuple[Bucket, Key, JsonObject]]:
         """Yield all objects, as they are now."""
         for bucket, objects in list(self._buckets.items()):
             for key, object in list(objects.items()):
                 yield bucket, key, object
 
-    def commit(self, bucket: Bucket, key: Key, new: Object | None) -> Object:
+    def commit(self, bucket: Bucket, key: Key, new: JsonObject | None) -> JsonObject:
         """Store an object, or None for its end, under the next version; return its last state."""
         self.version += 1
         old = self._buckets[bucket].get(key)

@@ -8,9 +8,10 @@ import orjson
 from aiohttp import web
 
 from controller.fake_apiserver.definitions import Definition
-from controller.fake_apiserver.refusals import Object, Refusal, invalid
+from controller.fake_apiserver.refusals import Refusal, invalid
 from controller.fake_apiserver.selectors import Matches, matcher
 from controller.fake_apiserver.storage import Event, Storage
+from kube.resource import JsonObject
 
 BOOKMARK_EVERY = 60.0
 BOOKMARK_BEFORE_END = 2.0
@@ -22,7 +23,11 @@ class Watcher:
     """One open watch, which turns events into lines."""
 
     def __init__(
-        self, kind: Definition, namespace: str, chosen: Matches, form: Callable[[Object], Object]
+        self,
+        kind: Definition,
+        namespace: str,
+        chosen: Matches,
+        form: Callable[[JsonObject], JsonObject],
     ) -> None:
         self.kind = kind
         self.silent = False
@@ -47,14 +52,14 @@ class Watcher:
             )
             self.send("DELETED", last or {})
 
-    def _matches(self, object: Object | None) -> bool:
+    def _matches(self, object: JsonObject | None) -> bool:
         if object is None or (
             self._namespace and object["metadata"].get("namespace") != self._namespace
         ):
             return False
         return self._chosen(object)
 
-    def send(self, kind: str, object: Object) -> None:
+    def send(self, kind: str, object: JsonObject) -> None:
         """Send an event with an object of the watched kind."""
         self.lines.put_nowait(orjson.dumps({"type": kind, "object": self._form(object)}) + b"\n")
 
@@ -62,7 +67,7 @@ class Watcher:
         """Say that everything up to a version has been sent."""
         if not self.bookmarks or self.silent:
             return
-        metadata: Object = {"resourceVersion": str(version), "creationTimestamp": None}
+        metadata: JsonObject = {"resourceVersion": str(version), "creationTimestamp": None}
         if initial:
             metadata["annotations"] = {"k8s.io/initial-events-end": "true"}
         resource = self.kind.resource
@@ -93,7 +98,7 @@ class Watches:
         self._storage = storage
 
     def start(
-        self, kind: Definition, namespace: str, query: Any, form: Callable[[Object], Object]
+        self, kind: Definition, namespace: str, query: Any, form: Callable[[JsonObject], JsonObject]
     ) -> Watcher:
         """Open a watch and put into it what it begins with."""
         chosen = matcher(kind, query.get("labelSelector", ""), query.get("fieldSelector", ""))

@@ -13,8 +13,9 @@ from controller.fake_apiserver import ownership
 from controller.fake_apiserver.definitions import Definition
 from controller.fake_apiserver.objects import admit, copy, desired, merged
 from controller.fake_apiserver.ownership import Manager
-from controller.fake_apiserver.refusals import Object, Refusal, conflict, invalid, not_found
+from controller.fake_apiserver.refusals import Refusal, conflict, invalid, not_found
 from controller.fake_apiserver.storage import Key, Storage
+from kube.resource import JsonObject
 
 NAME = re.compile(r"[a-z0-9]([-a-z0-9.:]*[a-z0-9])?")
 NAMESPACES = ("", "namespaces")
@@ -55,18 +56,18 @@ class Writes:
     def __init__(self, storage: Storage, now: Callable[[], str]) -> None:
         self._storage = storage
         self._now = now
-        self.on_stored: Callable[[Definition, Object], None] = lambda kind, each: None
-        self.on_removed: Callable[[Definition, Object], None] = lambda kind, each: None
-        self.mutate: Callable[[Object], Object] = lambda each: each
+        self.on_stored: Callable[[Definition, JsonObject], None] = lambda kind, each: None
+        self.on_removed: Callable[[Definition, JsonObject], None] = lambda kind, each: None
+        self.mutate: Callable[[JsonObject], JsonObject] = lambda each: each
 
-    def existing(self, write: Write) -> Object:
+    def existing(self, write: Write) -> JsonObject:
         """Return the object that a write is about."""
         found = self._storage.get(write.kind.bucket, write.key)
         if found is None:
             raise not_found(write.kind.resource.plural, write.name)
         return found
 
-    def create(self, write: Write, object: Object, *, applied: bool = False) -> Object:
+    def create(self, write: Write, object: JsonObject, *, applied: bool = False) -> JsonObject:
         """Store a new object; what an apply creates has no owner for what was filled in."""
         metadata = object["metadata"]
         if not metadata.get("name") and metadata.get("generateName"):
@@ -118,7 +119,7 @@ class Writes:
             return object
         return self._store(kind, key, object)
 
-    def replace(self, write: Write, object: Object) -> Object:
+    def replace(self, write: Write, object: JsonObject) -> JsonObject:
         """Put an object in the place of the stored one."""
         old = self.existing(write)
         if write.kind.custom and not object["metadata"].get("resourceVersion"):
@@ -130,13 +131,13 @@ class Writes:
         self._check_uid(write, old, object["metadata"])
         return self._change(write, old, object, ownership.read(old), write.by("Update"))
 
-    def merge_patch(self, write: Write, patch: Object) -> Object:
+    def merge_patch(self, write: Write, patch: JsonObject) -> JsonObject:
         """Change the stored object by RFC 7386."""
         old = self.existing(write)
         new = merged(old, patch)
         return self._change(write, old, new, ownership.read(new), write.by("Update"))
 
-    def json_patch(self, write: Write, patch: list[Object]) -> Object:
+    def json_patch(self, write: Write, patch: list[JsonObject]) -> JsonObject:
         """Change the stored object by RFC 6902."""
         old = self.existing(write)
         try:
@@ -147,7 +148,7 @@ class Writes:
             ) from None
         return self._change(write, old, new, ownership.read(old), write.by("Update"))
 
-    def apply(self, write: Write, object: Object, *, force: bool) -> tuple[Object, bool]:
+    def apply(self, write: Write, object: JsonObject, *, force: bool) -> tuple[JsonObject, bool]:
         """Apply an object on the server; return it, and whether it is new."""
         metadata = object["metadata"]
         if metadata.get("managedFields"):
@@ -180,7 +181,7 @@ class Writes:
         new = ownership.apply(copy(old), object, write.kind, write.by("Apply"), owners, force=force)
         return self._change(write, old, new, owners, None), False
 
-    def delete(self, write: Write, options: Object) -> Object:
+    def delete(self, write: Write, options: JsonObject) -> JsonObject:
         """Delete an object, or mark it as to be deleted while it has finalizers."""
         old = self.existing(write)
         self._check_uid(write, old, options.get("preconditions") or {})
@@ -204,11 +205,11 @@ class Writes:
     def _change(
         self,
         write: Write,
-        old: Object,
-        new: Object,
+        old: JsonObject,
+        new: JsonObject,
         owners: ownership.Owners,
         manager: Manager | None,
-    ) -> Object:
+    ) -> JsonObject:
         """Turn the stored object into `new`, as far as this write may.
 
         What changes nothing is not stored.
@@ -246,7 +247,7 @@ class Writes:
             return new
         return self._store(kind, write.key, new)
 
-    def _check_version(self, write: Write, old: Object, wanted: Object) -> None:
+    def _check_version(self, write: Write, old: JsonObject, wanted: JsonObject) -> None:
         if wanted.get("resourceVersion") not in (None, "", old["metadata"]["resourceVersion"]):
             why = (
                 "the object has been modified; please apply your changes to the latest version "
@@ -254,7 +255,7 @@ class Writes:
             )
             raise conflict(write.kind.resource.plural, write.name, why)
 
-    def _check_uid(self, write: Write, old: Object, wanted: Object) -> None:
+    def _check_uid(self, write: Write, old: JsonObject, wanted: JsonObject) -> None:
         uid = old["metadata"]["uid"]
         if wanted.get("uid") not in (None, "", uid):
             why = (
@@ -263,12 +264,12 @@ class Writes:
             )
             raise conflict(write.kind.resource.plural, write.name, why)
 
-    def _check_immutable(self, write: Write, old: Object, wanted: Object) -> None:
+    def _check_immutable(self, write: Write, old: JsonObject, wanted: JsonObject) -> None:
         if wanted.get("uid") not in (None, "", old["metadata"]["uid"]):
             cause = ("metadata.uid", f'Invalid value: "{wanted["uid"]}": field is immutable')
             raise invalid(write.kind.resource.kind, write.name, cause)
 
-    def _check_identity(self, write: Write, new: Object) -> None:
+    def _check_identity(self, write: Write, new: JsonObject) -> None:
         metadata = new["metadata"]
         if metadata.get("name") != write.name or metadata.get("namespace", "") != write.namespace:
             raise Refusal(400, "the name or namespace of the object does not match the URL")
@@ -283,12 +284,12 @@ class Writes:
                 f"unable to create new content in namespace {name} because it is being terminated",
             )
 
-    def _store(self, kind: Definition, key: Key, object: Object) -> Object:
+    def _store(self, kind: Definition, key: Key, object: JsonObject) -> JsonObject:
         stored = self._storage.commit(kind.bucket, key, object)
         self.on_stored(kind, stored)
         return stored
 
-    def _remove(self, kind: Definition, key: Key) -> Object:
+    def _remove(self, kind: Definition, key: Key) -> JsonObject:
         removed = self._storage.commit(kind.bucket, key, None)
         self.on_removed(kind, removed)
         return removed

@@ -17,7 +17,8 @@ from controller.reconcilers.rolling import (
     rolled,
 )
 from controller.runtime.kind import PlannedKind
-from controller.runtime.plan import Object, Observed, Plan, Problem, incomplete
+from controller.runtime.plan import Observed, Plan, Problem, incomplete
+from kube.resource import JsonObject
 
 ORIGIN = {
     **METADATA,
@@ -43,7 +44,7 @@ def plan(appconfig: AppConfig, observed: Observed, now: datetime) -> Plan:
     )
 
 
-def by_config_map(appconfig: Object) -> Iterator[str]:
+def by_config_map(appconfig: JsonObject) -> Iterator[str]:
     """Yield the name of its ConfigMap: workloads that read it enqueue the AppConfig."""
     if application := (appconfig.get("spec") or {}).get("application"):
         yield settings_name(application)

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from controller.reconcilers.labels import metadata_origin
-from controller.runtime.plan import Apply, Object
+from controller.runtime.plan import Apply
+from kube.resource import JsonObject
 
 ORIGIN = metadata_origin()
 DEPLOYMENT_ORIGIN = metadata_origin("spec.template")
@@ -24,14 +25,14 @@ class Application:
     image: str
     port: int
     replicas: int
-    resources: Object
+    resources: JsonObject
     labels: Mapping[str, str] = field(
         default_factory=dict
     )  # in addition to `app`, the label of the selectors
     annotations: Mapping[str, str] = field(default_factory=dict)  # of the Service
     port_name: str = "http"
-    settings: Object = field(default_factory=dict)  # further fields of the container
-    pod: Object = field(default_factory=dict)  # further fields of the pod spec
+    settings: JsonObject = field(default_factory=dict)  # further fields of the container
+    pod: JsonObject = field(default_factory=dict)  # further fields of the pod spec
 
 
 class Origins(NamedTuple):
@@ -73,9 +74,9 @@ def _deployment_paths(container: str) -> Sequence[tuple[str, str]]:
     )
 
 
-def deployment(application: Application) -> Object:
+def deployment(application: Application) -> JsonObject:
     """Return the Deployment that runs the application."""
-    container: Object = {
+    container: JsonObject = {
         "name": application.container,
         "image": application.image,
         "ports": [
@@ -99,7 +100,7 @@ def deployment(application: Application) -> Object:
     }
 
 
-def service(application: Application) -> Object:
+def service(application: Application) -> JsonObject:
     """Return the Service that selects the application's pods."""
     port = application.port
     its_metadata = metadata(application)
@@ -118,7 +119,7 @@ def service(application: Application) -> Object:
     }
 
 
-def metadata(application: Application) -> Object:
+def metadata(application: Application) -> JsonObject:
     """Return the metadata of the Deployment and of the Service."""
     return {
         "name": application.name,

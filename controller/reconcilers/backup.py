@@ -11,7 +11,8 @@ from controller.reconcilers.backup_runs import runs, status
 from controller.reconcilers.indexes import by_label, by_name
 from controller.reconcilers.resources import CRON_JOB, JOB, POD, SECRET
 from controller.runtime.kind import PlannedKind, Reads
-from controller.runtime.plan import Apply, Object, Observed, Plan, Problem, Step, incomplete
+from controller.runtime.plan import Apply, Observed, Plan, Problem, Step, incomplete
+from kube.resource import JsonObject
 
 
 def plan(backup: Backup, observed: Observed, now: datetime) -> Plan:
@@ -51,7 +52,7 @@ def plan(backup: Backup, observed: Observed, now: datetime) -> Plan:
     )
 
 
-def by_secret(backup: Object) -> Iterator[str]:
+def by_secret(backup: JsonObject) -> Iterator[str]:
     """Yield the names of the Secrets that a stored Backup refers to, also where its spec is invalid."""
     spec = backup.get("spec") or {}
     source, destination = spec.get("source") or {}, spec.get("destination") or {}

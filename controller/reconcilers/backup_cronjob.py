@@ -14,7 +14,7 @@ from controller.reconcilers.backup_env import environment
 from controller.reconcilers.images import image
 from controller.reconcilers.labels import inherited, metadata_origin
 from controller.reconcilers.requirements import completed
-from controller.runtime.plan import Object
+from kube.resource import JsonObject
 
 LABEL = "gatewright.io/backup"  # on Jobs and pods: whose they are
 CONTAINER = "backup"
@@ -44,10 +44,10 @@ def name_of(backup: CustomResource) -> str:
     return f"{backup.name}-cronjob"
 
 
-def desired(backup: Backup, settings: Mapping[str, Any]) -> Object:
+def desired(backup: Backup, settings: Mapping[str, Any]) -> JsonObject:
     """Return the CronJob of a complete Backup (`missing` yields nothing)."""
     labels = {**inherited(backup), LABEL: backup.name}
-    pod: Object = pod_spec(
+    pod: JsonObject = pod_spec(
         image(settings, f"gatewright-backup-{backup.spec.source.type}", TAG),
         environment(backup),
         completed(backup.spec.resources, DEFAULT_RESOURCES.to_api()),
@@ -78,7 +78,7 @@ def desired(backup: Backup, settings: Mapping[str, Any]) -> Object:
     }
 
 
-def pod_spec(image: str, environment: Sequence[Object], resources: Object) -> Object:
+def pod_spec(image: str, environment: Sequence[JsonObject], resources: JsonObject) -> JsonObject:
     """Return the pod spec of one backup run."""
     container = {
         "name": CONTAINER,

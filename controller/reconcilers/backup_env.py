@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from config.api.backup import Backup, BackupSource
 from config.api.storage import BackupDestination, SecretReference
-from controller.runtime.plan import Object
+from kube.resource import JsonObject
 
 PORTS = {"postgresql": "5432", "mysql": "3306", "mongodb": "27017"}
 UNITS = {"h": 3600, "d": 86400, "w": 604800}
@@ -77,7 +77,7 @@ def secrets(backup: Backup) -> dict[str, str]:
     }
 
 
-def environment(backup: Backup) -> list[Object]:
+def environment(backup: Backup) -> list[JsonObject]:
     """Return the container's environment for a complete Backup (`missing` yields nothing)."""
     return [
         *source(backup.spec.source),
@@ -87,7 +87,7 @@ def environment(backup: Backup) -> list[Object]:
     ]
 
 
-def source(source: BackupSource) -> Iterator[Object]:
+def source(source: BackupSource) -> Iterator[JsonObject]:
     """Yield the variables of the connection to the database."""
     connection, login = source.connection, source.connection.secret_ref
     if source.type is None or login is None:
@@ -106,7 +106,7 @@ def source(source: BackupSource) -> Iterator[Object]:
     yield secret("SOURCE_PASSWORD", login.name, login.password_key)
 
 
-def destination(destination: BackupDestination) -> Iterator[Object]:
+def destination(destination: BackupDestination) -> Iterator[JsonObject]:
     """Yield the variables that configure the object store as rclone's remote `destination`."""
     credentials, given = destination.secret_ref, {"ENDPOINT": destination.endpoint}
     match destination.type:
@@ -133,13 +133,13 @@ def destination(destination: BackupDestination) -> Iterator[Object]:
     yield from remote({key: text for key, text in given.items() if text})
 
 
-def remote(options: Mapping[str, str]) -> Iterator[Object]:
+def remote(options: Mapping[str, str]) -> Iterator[JsonObject]:
     """Yield the options of the remote."""
     for key, text in options.items():
         yield value(f"RCLONE_CONFIG_DESTINATION_{key}", text)
 
 
-def login(credentials: SecretReference | None, keys: Mapping[str, str]) -> Iterator[Object]:
+def login(credentials: SecretReference | None, keys: Mapping[str, str]) -> Iterator[JsonObject]:
     """Yield the credentials of the remote: keys of the Secret, or by default the pod's own identity."""
     if credentials is None:
         yield from remote({"ENV_AUTH": "true"})
@@ -159,11 +159,11 @@ def seconds(retention: str) -> int:
     return int(retention[:-1]) * UNITS[retention[-1]]
 
 
-def value(name: str, text: str) -> Object:
+def value(name: str, text: str) -> JsonObject:
     """Return a variable with a plain value."""
     return {"name": name, "value": text}
 
 
-def secret(name: str, secret: str, key: str) -> Object:
+def secret(name: str, secret: str, key: str) -> JsonObject:
     """Return a variable whose value comes from a Secret."""
     return {"name": name, "valueFrom": {"secretKeyRef": {"name": secret, "key": key}}}

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from config.api.backup import Backup
 from config.cron import CronError, upcoming
-from controller.runtime.plan import Object
+from kube.resource import JsonObject
 
 LABELS = ("namespace", "name")
 
@@ -20,7 +20,7 @@ class LastBackups(Collector):
     A deleted Backup has no series.
     """
 
-    def __init__(self, stored: Callable[[], Iterable[Object]]) -> None:
+    def __init__(self, stored: Callable[[], Iterable[JsonObject]]) -> None:
         """Take a function that returns the stored Backups."""
         self._stored = stored
 
@@ -55,7 +55,7 @@ class LastBackups(Collector):
         yield from (last, next)
 
 
-def readable(stored: Iterable[Object]) -> Iterator[Backup]:
+def readable(stored: Iterable[JsonObject]) -> Iterator[Backup]:
     """Yield the valid Backups; the status of an invalid one says why."""
     for each in stored:
         try:

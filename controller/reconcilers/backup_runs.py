@@ -12,7 +12,7 @@ import orjson
 from config.api.backup import Backup, BackupStatus
 from config.api.meta import Condition
 from controller.reconcilers.backup_cronjob import COMMAND, CONTAINER
-from controller.runtime.plan import Object
+from kube.resource import JsonObject
 
 BACKED_UP = "BackedUp"
 STUCK = {
@@ -36,7 +36,9 @@ class Run(NamedTuple):
     """The Job's own message, where the pod has none."""
 
 
-def runs(cronjob: Object | None, jobs: Iterable[Object], pods: Sequence[Object]) -> list[Run]:
+def runs(
+    cronjob: JsonObject | None, jobs: Iterable[JsonObject], pods: Sequence[JsonObject]
+) -> list[Run]:
     """Return the backup runs of a CronJob, oldest first; restore Jobs are not included."""
     if cronjob is None:
         return []
@@ -52,7 +54,7 @@ def runs(cronjob: Object | None, jobs: Iterable[Object], pods: Sequence[Object])
     ]
 
 
-def run(job: Object, pods: Sequence[Object]) -> Run:
+def run(job: JsonObject, pods: Sequence[JsonObject]) -> Run:
     """Return the result of one Job, given its pods."""
     name, status = job["metadata"]["name"], job.get("status", {})
     ended = {
@@ -137,14 +139,14 @@ def is_of(run: Run, condition: Condition) -> bool:
     return condition.message.startswith(f"Job {run.job}: ")
 
 
-def terminations(pod: Object) -> Iterator[Object]:
+def terminations(pod: JsonObject) -> Iterator[JsonObject]:
     """Yield the terminated states of the backup's container: the previous one, then the current one."""
     for container in containers(pod):
         states = container.get("lastState", {}), container.get("state", {})
         yield from (state["terminated"] for state in states if "terminated" in state)
 
 
-def obstacles(pod: Object) -> Iterator[str]:
+def obstacles(pod: JsonObject) -> Iterator[str]:
     """Yield why the backup's container cannot start: its image, or a missing key of a Secret."""
     for container in containers(pod):
         waiting = container.get("state", {}).get("waiting", {})
@@ -152,7 +154,7 @@ def obstacles(pod: Object) -> Iterator[str]:
             yield f"{waiting['reason']}: {waiting.get('message', '')}"
 
 
-def containers(pod: Object) -> Iterator[Object]:
+def containers(pod: JsonObject) -> Iterator[JsonObject]:
     """Yield the status of the backup's container, once it has one."""
     yield from (
         each
@@ -161,18 +163,18 @@ def containers(pod: Object) -> Iterator[Object]:
     )
 
 
-def command(job: Object) -> Any:
+def command(job: JsonObject) -> Any:
     """Return the command of a Job's container."""
     return job["spec"]["template"]["spec"]["containers"][0].get("command")
 
 
-def controller_uid(object: Object) -> str | None:
+def controller_uid(object: JsonObject) -> str | None:
     """Return the uid of an object's controller owner."""
     owners = object["metadata"].get("ownerReferences", ())
     return next((each["uid"] for each in owners if each.get("controller")), None)
 
 
-def _report(terminated: Object) -> tuple[str, int] | None:
+def _report(terminated: JsonObject) -> tuple[str, int] | None:
     """Parse the termination message of /backup.sh; None if it is not a success."""
     try:
         report = orjson.loads(terminated.get("message") or "null")
@@ -184,7 +186,7 @@ def _report(terminated: Object) -> tuple[str, int] | None:
     return None
 
 
-def _last_line(terminated: Object) -> str:
+def _last_line(terminated: JsonObject) -> str:
     lines = str(terminated.get("message") or "").strip().splitlines()
     return (
         lines[-1]

@@ -6,18 +6,19 @@ from config.quantities import parse_quantity
 from controller.reconcilers.indexes import by_name
 from controller.reconcilers.resources import STORAGE_CLASS
 from controller.runtime.kind import Reads
-from controller.runtime.plan import Object, Observed, Problem
+from controller.runtime.plan import Observed, Problem
+from kube.resource import JsonObject
 
 IS_DEFAULT = "storageclass.kubernetes.io/is-default-class"
 
 
-def claim_spec(storage: str, class_name: str | None) -> Object:
+def claim_spec(storage: str, class_name: str | None) -> JsonObject:
     """Return the spec of a claim."""
-    asked: Object = {"accessModes": ["ReadWriteOnce"], **sized(storage)}
+    asked: JsonObject = {"accessModes": ["ReadWriteOnce"], **sized(storage)}
     return {**asked, "storageClassName": class_name} if class_name else asked
 
 
-def sized(storage: str) -> Object:
+def sized(storage: str) -> JsonObject:
     """Return the part of a claim's spec that sets its size."""
     return {"resources": {"requests": {"storage": storage}}}
 
@@ -30,7 +31,7 @@ def origin(storage: str, class_name: str, at: str = "") -> dict[str, str]:
     return {f"{at}spec.resources": storage, f"{at}spec.storageClassName": class_name}
 
 
-def asked(claim: Object) -> int:
+def asked(claim: JsonObject) -> int:
     """Return how much a claim requests, in thousandths of a byte."""
     return amount(claim["spec"]["resources"]["requests"]["storage"])
 
@@ -40,7 +41,7 @@ def amount(storage: str | int) -> int:
     return parse_quantity(str(storage)).millis
 
 
-def by_default(storage_class: Object) -> Iterator[str]:
+def by_default(storage_class: JsonObject) -> Iterator[str]:
     """Yield the value of the annotation that marks the default StorageClass."""
     if value := storage_class["metadata"].get("annotations", {}).get(IS_DEFAULT):
         yield value
@@ -49,7 +50,7 @@ def by_default(storage_class: Object) -> Iterator[str]:
 READS_CLASSES = Reads(STORAGE_CLASS, {"name": by_name, "default": by_default})
 
 
-def without_class(claims: Iterable[Object], observed: Observed) -> Problem | None:
+def without_class(claims: Iterable[JsonObject], observed: Observed) -> Problem | None:
     """Return why a pending claim never gets a volume: its StorageClass does not exist, or there is no default one."""
     for claim in claims:
         if claim.get("status", {}).get("phase") == "Pending":

@@ -16,7 +16,6 @@ from controller.reconcilers.tiers import Tier
 from controller.runtime.plan import (
     Apply,
     Delete,
-    Object,
     Observed,
     Problem,
     Reference,
@@ -24,7 +23,7 @@ from controller.runtime.plan import (
     Write,
     incomplete,
 )
-from kube.resource import Resource
+from kube.resource import JsonObject, Resource
 
 APP_USER = 1000  # default user of a workload, the same as for a WebApp in production
 CACHE_USER = 999  # the image's user
@@ -153,7 +152,7 @@ def without_cache(parent: Parent) -> Component:
     return without(parent, "cache", [(DEPLOYMENT, name), (SERVICE, name)])
 
 
-def _memory(resources: Object) -> list[str]:
+def _memory(resources: JsonObject) -> list[str]:
     limit = (resources.get("limits") or {}).get("memory")
     most = (
         []
@@ -167,7 +166,7 @@ def workload(
     parent: Parent,
     name: str,
     spec: Workload,
-    variables: Sequence[Object],
+    variables: Sequence[JsonObject],
     annotations: Mapping[str, str] | None = None,
 ) -> Component:
     """Return the backend or the frontend.
@@ -212,12 +211,12 @@ def workload(
     return component._replace(writes=[*component.writes, *removed(parent, [(BUDGET, full)])])
 
 
-def _readiness(spec: Workload) -> Object:
+def _readiness(spec: Workload) -> JsonObject:
     get = {"path": spec.readiness_path, "port": "http"}
     return {"readinessProbe": {"httpGet": get, "periodSeconds": 5}} if spec.readiness_path else {}
 
 
-def url_variable(variable: str, component: Component) -> list[Object]:
+def url_variable(variable: str, component: Component) -> list[JsonObject]:
     """Return the environment variable with a component's URL.
 
     None where the component has no URL.
@@ -231,7 +230,7 @@ def without_workload(parent: Parent, name: str) -> Component:
     return without(parent, name, [(DEPLOYMENT, full), (SERVICE, full), (BUDGET, full)])
 
 
-def _spread(selector: Mapping[str, str]) -> Object:
+def _spread(selector: Mapping[str, str]) -> JsonObject:
     """Return the anti-affinity that prefers a different node for each pod of a workload."""
     term = {
         "labelSelector": {"matchLabels": dict(selector)},
@@ -245,7 +244,7 @@ def _spread(selector: Mapping[str, str]) -> Object:
     }
 
 
-def _budget(parent: Parent, name: str, selector: Mapping[str, str]) -> Object:
+def _budget(parent: Parent, name: str, selector: Mapping[str, str]) -> JsonObject:
     """Return the PodDisruptionBudget that lets a drain evict one pod at a time."""
     return {
         "apiVersion": "policy/v1",

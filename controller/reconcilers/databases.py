@@ -29,9 +29,9 @@ from controller.reconcilers.resources import (
     SERVICE,
     STATEFUL_SET,
 )
-from controller.runtime.plan import Apply, Object, Problem
+from controller.runtime.plan import Apply, Problem
 from controller.runtime.status import ready_in
-from kube.resource import Resource
+from kube.resource import JsonObject, Resource
 
 OWNED = (POSTGRESQL, STATEFUL_SET, CLAIM, CRON_JOB, BACKUP)
 BACKUPS = (CRON_JOB, BACKUP)
@@ -136,11 +136,11 @@ def _postgresql(parent: Parent, name: str, spec: Database, *, monitored: bool | 
     return Component("database", writes, ready=ready, note=note, url=url, is_failed=is_failed)
 
 
-def _resources(parent: Parent, spec: Database) -> Object:
+def _resources(parent: Parent, spec: Database) -> JsonObject:
     return completed(spec.resources, parent.tier.database)
 
 
-def _is_ready(child: Object | None) -> tuple[bool, str | Problem]:
+def _is_ready(child: JsonObject | None) -> tuple[bool, str | Problem]:
     """Return whether a PostgreSQL object is ready in its current generation, and the text for the condition."""
     status = (child or {}).get("status") or {}
     ready = ready_in(status)
@@ -206,7 +206,7 @@ def _backup_places(name: str, but: Sequence[Resource] = ()) -> list[Place]:
     return [(each, mysql_backups.name_of(name)) for each in resources]
 
 
-def variables(parent: Parent, spec: Database) -> Sequence[Object]:
+def variables(parent: Parent, spec: Database) -> Sequence[JsonObject]:
     """Return the environment variables with the endpoint and the credentials of a backend's database."""
     name, type = parent.named("db"), type_of(parent, spec)
     if type == "mysql":

@@ -2,10 +2,10 @@
 
 from config.api.storage import Dumps
 from controller.reconcilers.resources import BACKUP, CRON_JOB
-from controller.runtime.plan import Object
+from kube.resource import JsonObject
 
 
-def cron_job(metadata: Object, schedule: str, pod: Object) -> Object:
+def cron_job(metadata: JsonObject, schedule: str, pod: JsonObject) -> JsonObject:
     """Return the CronJob that runs a pod on a schedule; its Jobs and pods have its labels."""
     labelled = {"labels": metadata["labels"]}
     return {
@@ -27,7 +27,7 @@ def cron_job(metadata: Object, schedule: str, pod: Object) -> Object:
     }
 
 
-def backup(metadata: Object, type: str, connection: Object, dumps: Dumps) -> Object:
+def backup(metadata: JsonObject, type: str, connection: JsonObject, dumps: Dumps) -> JsonObject:
     """Return the Backup object of a server.
 
     Its destination is unset where the server names none.

@@ -34,7 +34,8 @@ from controller.reconcilers.resources import (
 from controller.reconcilers.rollup import rolled_up
 from controller.reconcilers.tiers import TIERS
 from controller.runtime.kind import PlannedKind
-from controller.runtime.plan import Apply, Object, Observed, Plan
+from controller.runtime.plan import Apply, Observed, Plan
+from kube.resource import JsonObject
 
 INGRESS_ORIGIN = {
     **metadata_origin(),
@@ -52,7 +53,7 @@ def plan(platform: EcommercePlatform, observed: Observed, now: datetime) -> Plan
     labels = {**inherited(platform), "platform": platform.name}
     parent = Parent(platform.name, platform.namespace, labels, TIERS[spec.environment], observed)
 
-    def application(name: str, workload_spec: Workload, variables: list[Object]) -> Component:
+    def application(name: str, workload_spec: Workload, variables: list[JsonObject]) -> Component:
         return workload(
             parent,
             name,
@@ -95,7 +96,7 @@ def ingress(parent: Parent, spec: EcommercePlatformSpec) -> Component:
         "host": spec.host,
         "http": {"paths": [{"path": "/", "pathType": "Prefix", "backend": {"service": service}}]},
     }
-    chosen: Object = {}
+    chosen: JsonObject = {}
     if spec.ingress_class_name:
         chosen["ingressClassName"] = spec.ingress_class_name
     if spec.tls_secret_name:

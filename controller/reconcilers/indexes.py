@@ -2,18 +2,18 @@
 
 from collections.abc import Callable, Iterator
 
-from controller.runtime.plan import Object
+from kube.resource import JsonObject
 
 
-def by_name(object: Object) -> Iterator[str]:
+def by_name(object: JsonObject) -> Iterator[str]:
     """Yield an object's name."""
     yield object["metadata"]["name"]
 
 
-def by_label(label: str) -> Callable[[Object], Iterator[str]]:
+def by_label(label: str) -> Callable[[JsonObject], Iterator[str]]:
     """Return the index by the value of a label; objects without the label are not indexed."""
 
-    def labelled(object: Object) -> Iterator[str]:
+    def labelled(object: JsonObject) -> Iterator[str]:
         if value := object["metadata"].get("labels", {}).get(label):
             yield value
 

@@ -3,8 +3,8 @@
 from config.api.ecommerceplatform import Monitoring
 from controller.reconcilers.application import ORIGIN as METADATA
 from controller.reconcilers.components import Component, Parent, removed, without
-from controller.runtime.plan import Apply, Object
-from kube.resource import Resource
+from controller.runtime.plan import Apply
+from kube.resource import JsonObject, Resource
 
 GROUP = "monitoring.coreos.com"
 SERVICE_MONITOR = Resource(GROUP, "v1", "servicemonitors", "ServiceMonitor")
@@ -66,7 +66,7 @@ def annotations(parent: Parent, spec: Monitoring, port: int) -> dict[str, str]:
     }
 
 
-def _metadata(parent: Parent) -> Object:
+def _metadata(parent: Parent) -> JsonObject:
     return {
         "name": parent.name,
         "namespace": parent.namespace,
@@ -74,7 +74,7 @@ def _metadata(parent: Parent) -> Object:
     }
 
 
-def _service_monitor(parent: Parent, path: str) -> Object:
+def _service_monitor(parent: Parent, path: str) -> JsonObject:
     component = {"key": "app.kubernetes.io/component", "operator": "In", "values": list(SCRAPED)}
     return {
         "apiVersion": SERVICE_MONITOR.api_version,
@@ -87,7 +87,7 @@ def _service_monitor(parent: Parent, path: str) -> Object:
     }
 
 
-def _prometheus_rule(parent: Parent) -> Object:
+def _prometheus_rule(parent: Parent) -> JsonObject:
     """Return the alerts on metrics of kube-state-metrics and of Prometheus itself."""
     at = f'namespace="{parent.namespace}"'
     deployments = f'{at},deployment=~"{parent.name}-(cache|backend|frontend)"'
@@ -121,7 +121,7 @@ def _prometheus_rule(parent: Parent) -> Object:
     }
 
 
-def _alert(name: str, expression: str, summary: str) -> Object:
+def _alert(name: str, expression: str, summary: str) -> JsonObject:
     return {
         "alert": name,
         "expr": expression,

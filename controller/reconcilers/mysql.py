@@ -14,7 +14,8 @@ from controller.reconcilers import mysql_versions, restricted
 from controller.reconcilers.claims import claim_spec, origin
 from controller.reconcilers.labels import metadata_origin
 from controller.reconcilers.mysql_claims import OURS
-from controller.runtime.plan import Apply, CreateOnly, Object, Random, Write
+from controller.runtime.plan import Apply, CreateOnly, Random, Write
+from kube.resource import JsonObject
 
 PORT = 3306
 USER = 999  # the image's user
@@ -54,7 +55,7 @@ class Server(NamedTuple):
     version: str
     image: str
     storage: str
-    resources: Object
+    resources: JsonObject
     storage_class_name: str | None = None
     deletion_policy: str = "Retain"
 
@@ -63,7 +64,7 @@ class Server(NamedTuple):
         """The labels by which the StatefulSet and the Services select the pod."""
         return {"app": self.name}
 
-    def metadata(self, suffix: str = "", **labels: str) -> Object:
+    def metadata(self, suffix: str = "", **labels: str) -> JsonObject:
         """Return the metadata of a child; `suffix` is added to the server's name."""
         name = f"{self.name}-{suffix}" if suffix else self.name
         return {
@@ -72,17 +73,17 @@ class Server(NamedTuple):
             "labels": {**self.labels, **OURS, **self.selector, **labels},
         }
 
-    def password(self, key: str) -> Object:
+    def password(self, key: str) -> JsonObject:
         """Return the reference to a password: `root-password`, or `password` of the application's login."""
         return password(self.name, key)
 
 
-def password(server: str, key: str) -> Object:
+def password(server: str, key: str) -> JsonObject:
     """Return the reference to a password of the server with this name."""
     return {"secretKeyRef": {"name": f"{server}-mysql-credentials", "key": key}}
 
 
-def writes(server: Server, template: Object | None) -> list[Write]:
+def writes(server: Server, template: JsonObject | None) -> list[Write]:
     """Return the writes for a server.
 
     `template` is the claim template of its existing StatefulSet.
@@ -102,13 +103,13 @@ def writes(server: Server, template: Object | None) -> list[Write]:
     ]
 
 
-def _service(server: Server, metadata: Object, more: Object) -> Object:
+def _service(server: Server, metadata: JsonObject, more: JsonObject) -> JsonObject:
     port = {"name": "mysql", "port": PORT, "targetPort": "mysql", "protocol": "TCP"}
     spec = {**more, "selector": server.selector, "ports": [port]}
     return {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec}
 
 
-def _template(server: Server) -> Object:
+def _template(server: Server) -> JsonObject:
     """Return the claim template of a new server."""
     return {
         "metadata": {"name": VOLUME, "labels": server.metadata()["labels"]},
@@ -116,7 +117,7 @@ def _template(server: Server) -> Object:
     }
 
 
-def _stateful_set(server: Server, template: Object) -> Object:
+def _stateful_set(server: Server, template: JsonObject) -> JsonObject:
     metadata = server.metadata()
     claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", **template}
     return {
@@ -140,7 +141,7 @@ def _stateful_set(server: Server, template: Object) -> Object:
     }
 
 
-def _pod(server: Server) -> Object:
+def _pod(server: Server) -> JsonObject:
     scratch = {"run": "/var/run/mysqld", "tmp": "/tmp"}  # noqa: S108
     answers = {
         "exec": {"command": ["mysqladmin", "ping", "--host=127.0.0.1", "--connect-timeout=3"]}

@@ -8,7 +8,8 @@ from controller.reconcilers.mysql import METADATA, PORT, USER, Server
 from controller.reconcilers.mysql_claims import OURS
 from controller.reconcilers.resources import CLAIM
 from controller.reconcilers.tiers import resources
-from controller.runtime.plan import Apply, CreateOnly, Object, Write
+from controller.runtime.plan import Apply, CreateOnly, Write
+from kube.resource import JsonObject
 
 RESOURCES = resources("100m", "128Mi", "1", "512Mi")
 DUMP = """\
@@ -74,7 +75,9 @@ def writes(server: Server, spec: DatabaseBackup) -> list[Write]:
     return [Apply(dumps.backup(metadata, "mysql", connection, spec), BACKUP_ORIGIN)]
 
 
-def _cron_job(server: Server, metadata: Object, spec: DatabaseBackup, *, claim: str) -> Object:
+def _cron_job(
+    server: Server, metadata: JsonObject, spec: DatabaseBackup, *, claim: str
+) -> JsonObject:
     container = {
         "name": "backup",
         "image": server.image,

@@ -6,13 +6,14 @@ from controller.reconcilers.claims import amount, asked, sized
 from controller.reconcilers.indexes import by_label
 from controller.reconcilers.resources import CLAIM
 from controller.runtime.kind import Reads
-from controller.runtime.plan import Object, Observed, Patch, Problem, Reference
+from controller.runtime.plan import Observed, Patch, Problem, Reference
+from kube.resource import JsonObject
 
 OURS = {"app.kubernetes.io/name": "mysql", "app.kubernetes.io/managed-by": "gatewright"}
 INDEX = "database"  # the name of a server, or of its backups
 
 
-def by_parent(parent: Object) -> Iterator[str]:
+def by_parent(parent: JsonObject) -> Iterator[str]:
     """Yield the name of the server that belongs to an AppStack or an EcommercePlatform."""
     yield f"{parent['metadata']['name']}-db"
 
@@ -22,7 +23,7 @@ READS_CLAIMS = Reads(
 )
 
 
-def stored_template(stateful_set: Object | None) -> Object | None:
+def stored_template(stateful_set: JsonObject | None) -> JsonObject | None:
     """Return the claim template of an existing StatefulSet; it is immutable."""
     if stateful_set is None:
         return None
@@ -35,7 +36,7 @@ def stored_template(stateful_set: Object | None) -> Object | None:
     }
 
 
-def claims_of(observed: Observed, name: str) -> Sequence[Object]:
+def claims_of(observed: Observed, name: str) -> Sequence[JsonObject]:
     """Return the existing claims of a server or of its backups."""
     return [
         claim
@@ -44,7 +45,7 @@ def claims_of(observed: Observed, name: str) -> Sequence[Object]:
     ]
 
 
-def patches(claims: Sequence[Object], storage: str, labels: Mapping[str, str]) -> list[Patch]:
+def patches(claims: Sequence[JsonObject], storage: str, labels: Mapping[str, str]) -> list[Patch]:
     """Return a patch of each claim that lacks labels or is smaller than requested.
 
     A larger claim keeps its size.
@@ -55,7 +56,9 @@ def patches(claims: Sequence[Object], storage: str, labels: Mapping[str, str]) -
     ]
 
 
-def labelled(claim: Object, labels: Mapping[str, str], fields: Mapping[str, Object]) -> Patch:
+def labelled(
+    claim: JsonObject, labels: Mapping[str, str], fields: Mapping[str, JsonObject]
+) -> Patch:
     """Return the patch of a claim that lacks labels or other fields.
 
     None where it lacks nothing.
@@ -66,7 +69,7 @@ def labelled(claim: Object, labels: Mapping[str, str], fields: Mapping[str, Obje
 
 
 def refused(
-    claims: Sequence[Object], template: Object | None, storage: str, class_name: str | None
+    claims: Sequence[JsonObject], template: JsonObject | None, storage: str, class_name: str | None
 ) -> Problem | None:
     """Return the problem of a spec that the existing volumes cannot satisfy."""
     had = largest(claims)
@@ -89,7 +92,7 @@ def refused(
     return None
 
 
-def largest(claims: Sequence[Object]) -> str | None:
+def largest(claims: Sequence[JsonObject]) -> str | None:
     """Return the size of the largest claim."""
     claim = max(claims, key=asked, default=None)
     return None if claim is None else str(claim["spec"]["resources"]["requests"]["storage"])

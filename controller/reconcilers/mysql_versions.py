@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from config.data_versions import refusal
-from controller.runtime.plan import Object, Problem
+from controller.runtime.plan import Problem
+from kube.resource import JsonObject
 
 DEFAULT = "8.4"
 LABEL = "app.kubernetes.io/version"
@@ -28,7 +29,11 @@ class Versions(NamedTuple):
 
 
 def versions(
-    asked: str | None, stateful_set: Object | None, claims: Iterable[Object], *, is_ready: bool
+    asked: str | None,
+    stateful_set: JsonObject | None,
+    claims: Iterable[JsonObject],
+    *,
+    is_ready: bool,
 ) -> Versions:
     """Compare the requested version with that of the existing data.
 
@@ -44,10 +49,10 @@ def versions(
     return Versions(wanted, data, None)
 
 
-def _of(object: Object) -> str | None:
+def _of(object: JsonObject) -> str | None:
     """Return the version in the label of a StatefulSet or a claim.
 
     The image's name may not contain it.
     """
-    labels: Object = object["metadata"].get("labels", {})
+    labels: JsonObject = object["metadata"].get("labels", {})
     return labels.get(LABEL)

@@ -38,8 +38,8 @@ from controller.reconcilers.resources import (
     STATEFUL_SET,
 )
 from controller.runtime.kind import PlannedKind, Reads
-from controller.runtime.plan import Apply, Event, Object, Observed, Plan, Problem, Step, incomplete
-from kube.resource import Resource
+from controller.runtime.plan import Apply, Event, Observed, Plan, Problem, Step, incomplete
+from kube.resource import JsonObject, Resource
 
 FINALIZER = "database.example.com/finalizer"
 LOOK_AGAIN = timedelta(minutes=5)
@@ -188,12 +188,12 @@ def _are_ready(database: PostgreSQL, observed: Observed) -> bool:
     )
 
 
-def _primary(database: PostgreSQL, observed: Observed) -> Object | None:
+def _primary(database: PostgreSQL, observed: Observed) -> JsonObject | None:
     pods = observed.find(POD, "instance", database.name)
     return next((pod for pod in pods if pod["metadata"]["name"] == primary(database)), None)
 
 
-def _is_ready(pod: Object | None) -> bool:
+def _is_ready(pod: JsonObject | None) -> bool:
     conditions = (pod or {}).get("status", {}).get("conditions") or ()
     return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
 
@@ -211,7 +211,7 @@ def _missing(database: PostgreSQL) -> str:
     )
 
 
-def _exists(observed: Observed, resource: Resource, object: Object) -> bool:
+def _exists(observed: Observed, resource: Resource, object: JsonObject) -> bool:
     return observed.child(resource, object["metadata"]["name"]) is not None
 
 

@@ -25,14 +25,13 @@ from controller.runtime.plan import (
     Apply,
     CreateOnly,
     Delete,
-    Object,
     Observed,
     Problem,
     Reference,
     Write,
 )
 from controller.runtime.status import ready_in
-from kube.resource import Resource
+from kube.resource import JsonObject, Resource
 
 DIRECTORY = "/backup"
 CRON_JOB_ORIGIN = {
@@ -92,13 +91,13 @@ def _removed(database: PostgreSQL, observed: Observed, resource: Resource) -> li
     ]
 
 
-def _backup(database: PostgreSQL) -> Object:
+def _backup(database: PostgreSQL) -> JsonObject:
     connection = {"host": database.name, "port": PORT, "secretRef": {"name": credentials(database)}}
     about = metadata(database, name_of(database), "backup")
     return dumps.backup(about, "postgresql", connection, database.spec.backup)
 
 
-def _cron_job(database: PostgreSQL, observed: Observed, version: str) -> Object:
+def _cron_job(database: PostgreSQL, observed: Observed, version: str) -> JsonObject:
     about = metadata(database, name_of(database), "backup")
     runs = client(database, observed, version, "backup")
     container = {
@@ -149,7 +148,7 @@ def failure(database: PostgreSQL, observed: Observed) -> Problem | None:
     return Problem(f"Backup {name_of(database)}: {ready['message']}", ready["reason"])
 
 
-def _ready(database: PostgreSQL, observed: Observed) -> Object | None:
+def _ready(database: PostgreSQL, observed: Observed) -> JsonObject | None:
     child = observed.child(BACKUP, name_of(database)) or {}
     return ready_in(child.get("status", {}))
 
@@ -161,7 +160,7 @@ def last_time(database: PostgreSQL, observed: Observed) -> datetime | None:
     return max((datetime.fromisoformat(time) for time in times if time), default=None)
 
 
-def kept(database: PostgreSQL, observed: Observed) -> list[Object]:
+def kept(database: PostgreSQL, observed: Observed) -> list[JsonObject]:
     """Return the claim of the backups, which is retained when the object is deleted."""
     return [
         each

@@ -12,7 +12,8 @@ from controller.reconcilers.claims import amount, asked, claim_spec, sized
 from controller.reconcilers.labels import inherited
 from controller.reconcilers.postgresql_pods import COMPONENT, VERSION, labels
 from controller.reconcilers.resources import CLAIM, STATEFUL_SET, STORAGE_CLASS
-from controller.runtime.plan import Object, Observed, Patch, Reference
+from controller.runtime.plan import Observed, Patch, Reference
+from kube.resource import JsonObject
 
 KIND = {"apiVersion": CLAIM.api_version, "kind": CLAIM.kind}
 
@@ -21,8 +22,8 @@ class Volumes(NamedTuple):
     """The existing volumes, and what of the spec they allow."""
 
     version: str
-    template: Object
-    claims: Sequence[Object]
+    template: JsonObject
+    claims: Sequence[JsonObject]
     patches: Sequence[Patch]
     refused: Sequence[str]
 
@@ -61,31 +62,31 @@ def volumes(database: PostgreSQL, observed: Observed) -> Volumes:
     )
 
 
-def claims_of(database: PostgreSQL, observed: Observed, component: str) -> list[Object]:
+def claims_of(database: PostgreSQL, observed: Observed, component: str) -> list[JsonObject]:
     """Return the existing claims of the instances or of backups."""
     found = observed.find(CLAIM, "instance", database.name)
     matching = [claim for claim in found if claim["metadata"]["labels"].get(COMPONENT) == component]
     return sorted(matching, key=lambda claim: str(claim["metadata"]["name"]))
 
 
-def patch(claim: Object, database: PostgreSQL, storage: str, observed: Observed) -> Patch:
+def patch(claim: JsonObject, database: PostgreSQL, storage: str, observed: Observed) -> Patch:
     """Return the patch with a claim's labels, and its new size where the claim can be expanded now."""
     about = claim["metadata"]
-    fields: Object = {"metadata": {"labels": inherited(database)}}
+    fields: JsonObject = {"metadata": {"labels": inherited(database)}}
     bound = claim.get("status", {}).get("phase") == "Bound"
     if bound and amount(storage) >= asked(claim) and _expands(claim, observed):
         fields["spec"] = sized(storage)
     return Patch(Reference(CLAIM, about["name"], about["uid"], about.get("namespace")), fields)
 
 
-def grows(claim: Object, fields: Object) -> bool:
+def grows(claim: JsonObject, fields: JsonObject) -> bool:
     """Return whether a patch expands a claim."""
     return "spec" in fields and amount(fields["spec"]["resources"]["requests"]["storage"]) > asked(
         claim
     )
 
 
-def _template(database: PostgreSQL, claims: Sequence[Object]) -> Object:
+def _template(database: PostgreSQL, claims: Sequence[JsonObject]) -> JsonObject:
     """Return the claim template of a new StatefulSet.
 
     Retained volumes hold data of their own version.
@@ -98,7 +99,7 @@ def _template(database: PostgreSQL, claims: Sequence[Object]) -> Object:
     return {**KIND, "metadata": {"name": "data", "labels": about}, "spec": spec}
 
 
-def _stored_template(stateful_set: Object) -> Object:
+def _stored_template(stateful_set: JsonObject) -> JsonObject:
     (template,) = stateful_set["spec"]["volumeClaimTemplates"]
     about, asked = template["metadata"], template["spec"]
     spec = claim_spec(asked["resources"]["requests"]["storage"], asked.get("storageClassName"))
@@ -109,7 +110,7 @@ def _stored_template(stateful_set: Object) -> Object:
     }
 
 
-def _refused(database: PostgreSQL, version: str, volume: Object) -> Iterator[str]:
+def _refused(database: PostgreSQL, version: str, volume: JsonObject) -> Iterator[str]:
     """Yield the problems of a spec that the existing volumes cannot satisfy."""
     spec, class_name = database.spec, _class_of(volume)
     if refused := refusal("postgresql", spec.version, version):
@@ -123,7 +124,7 @@ def _refused(database: PostgreSQL, version: str, volume: Object) -> Iterator[str
 
 
 def _refused_sizes(
-    database: PostgreSQL, template: Object, claims: Sequence[Object], observed: Observed
+    database: PostgreSQL, template: JsonObject, claims: Sequence[JsonObject], observed: Observed
 ) -> Iterator[str]:
     wanted = database.spec.storage
     largest = max([template, *claims], key=asked)
@@ -139,21 +140,21 @@ def _refused_sizes(
         yield f"spec.storage: {wanted}; volumes of {named} do not grow. Set it back to {_had(fixed)}"
 
 
-def _had(claims: Sequence[Object]) -> str:
+def _had(claims: Sequence[JsonObject]) -> str:
     return str(max(claims, key=asked)["spec"]["resources"]["requests"]["storage"])
 
 
-def _class_of(claim: Object) -> str:
+def _class_of(claim: JsonObject) -> str:
     return str(claim["spec"].get("storageClassName") or "")
 
 
-def _expands(claim: Object, observed: Observed) -> bool:
+def _expands(claim: JsonObject, observed: Observed) -> bool:
     return any(
         each.get("allowVolumeExpansion")
         for each in observed.find(STORAGE_CLASS, "name", _class_of(claim))
     )
 
 
-def _capacity(claim: Object) -> str | None:
+def _capacity(claim: JsonObject) -> str | None:
     capacity = claim.get("status", {}).get("capacity", {}).get("storage")
     return None if capacity is None else str(capacity)

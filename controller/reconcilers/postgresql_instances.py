@@ -24,7 +24,8 @@ from controller.reconcilers.postgresql_pods import (
 )
 from controller.reconcilers.requirements import completed
 from controller.reconcilers.resources import SECRET, STATEFUL_SET
-from controller.runtime.plan import Object, Observed
+from controller.runtime.plan import Observed
+from kube.resource import JsonObject
 
 DATA = "/var/lib/postgresql/data"
 MAX_INSTANCES = 5  # instances that the schema allows
@@ -62,7 +63,9 @@ def headless(database: PostgreSQL) -> str:
     return f"{database.name}-headless"
 
 
-def stateful_set(database: PostgreSQL, observed: Observed, version: str, claim: Object) -> Object:
+def stateful_set(
+    database: PostgreSQL, observed: Observed, version: str, claim: JsonObject
+) -> JsonObject:
     """Return the StatefulSet; `version` and the claim template are those of its data."""
     about = metadata(database, database.name, "database")
     return {
@@ -88,7 +91,7 @@ def stateful_set(database: PostgreSQL, observed: Observed, version: str, claim: 
     }
 
 
-def _pod_metadata(database: PostgreSQL, observed: Observed) -> Object:
+def _pod_metadata(database: PostgreSQL, observed: Observed) -> JsonObject:
     """Return the pods' metadata; a recreated Secret restarts the pods, which sets its passwords."""
     secret = observed.child(SECRET, credentials(database))
     stored = (
@@ -104,7 +107,7 @@ def _pod_metadata(database: PostgreSQL, observed: Observed) -> Object:
     return {"labels": labels(database, "database"), "annotations": annotations}
 
 
-def _pod(database: PostgreSQL, observed: Observed, version: str) -> Object:
+def _pod(database: PostgreSQL, observed: Observed, version: str) -> JsonObject:
     spread = {
         "topologyKey": "kubernetes.io/hostname",
         "labelSelector": {"matchLabels": selector(database, "database")},
@@ -145,7 +148,7 @@ def _pod(database: PostgreSQL, observed: Observed, version: str) -> Object:
 
 def _instance(
     database: PostgreSQL, observed: Observed, version: str, name: str, command: list[str]
-) -> Object:
+) -> JsonObject:
     standbys = (
         f"{database.name}-{ordinal}.{headless(database)}" for ordinal in range(1, MAX_INSTANCES)
     )
@@ -174,7 +177,7 @@ def _instance(
     }
 
 
-def _exporter(observed: Observed) -> Object:
+def _exporter(observed: Observed) -> JsonObject:
     answers = {"httpGet": {"path": "/", "port": "metrics"}}
     return {
         "name": "exporter",
@@ -197,7 +200,7 @@ def _exporter(observed: Observed) -> Object:
     }
 
 
-def services(database: PostgreSQL) -> tuple[Object, Object]:
+def services(database: PostgreSQL) -> tuple[JsonObject, JsonObject]:
     """Return the headless Service of the pods and the Service of the primary."""
     ports = [{"name": "postgresql", "port": PORT, "targetPort": PORT, "protocol": "TCP"}]
     metrics = [{"name": "metrics", "port": METRICS, "targetPort": METRICS, "protocol": "TCP"}]

@@ -7,7 +7,8 @@ from config.api.postgresql import PostgreSQL
 from controller.reconcilers import restricted
 from controller.reconcilers.images import image
 from controller.reconcilers.labels import inherited, metadata_origin
-from controller.runtime.plan import Object, Observed
+from controller.runtime.plan import Observed
+from kube.resource import JsonObject
 
 COMPONENT = "app.kubernetes.io/component"
 INSTANCE = "app.kubernetes.io/instance"
@@ -20,7 +21,7 @@ RUN = "/var/run/postgresql"
 TEMPORARY = "/tmp"  # noqa: S108
 
 
-def metadata(database: PostgreSQL, name: str, component: str) -> Object:
+def metadata(database: PostgreSQL, name: str, component: str) -> JsonObject:
     """Return the metadata of a database's child."""
     return {"name": name, "namespace": database.namespace, "labels": labels(database, component)}
 
@@ -45,7 +46,7 @@ def credentials(database: PostgreSQL) -> str:
     return f"{database.name}-credentials"
 
 
-def scripts(database: PostgreSQL) -> Object:
+def scripts(database: PostgreSQL) -> JsonObject:
     """Return the ConfigMap with the scripts; a new release changes it without a restart."""
     return {
         "apiVersion": "v1",
@@ -69,7 +70,7 @@ def _scripts() -> dict[str, str]:
     }
 
 
-def container(observed: Observed, version: str, name: str, command: list[str]) -> Object:
+def container(observed: Observed, version: str, name: str, command: list[str]) -> JsonObject:
     """Return a container with the database's image."""
     return {
         "name": name,
@@ -85,7 +86,7 @@ def script(name: str) -> list[str]:
     return ["bash", f"{SCRIPTS}/{name}"]
 
 
-def client(database: PostgreSQL, observed: Observed, version: str, name: str) -> Object:
+def client(database: PostgreSQL, observed: Observed, version: str, name: str) -> JsonObject:
     """Return a container that connects to the primary as superuser and runs the script with its name."""
     return {
         **container(observed, version, name, script(f"{name}.sh")),
@@ -103,7 +104,7 @@ def client(database: PostgreSQL, observed: Observed, version: str, name: str) ->
     }
 
 
-def pod(containers: list[Object], volumes: list[Object]) -> Object:
+def pod(containers: list[JsonObject], volumes: list[JsonObject]) -> JsonObject:
     """Return a pod spec at the Pod Security Standard "restricted", without a service account token."""
     return {
         "automountServiceAccountToken": False,
@@ -114,17 +115,17 @@ def pod(containers: list[Object], volumes: list[Object]) -> Object:
     }
 
 
-def secret_value(name: str, secret: str, key: str) -> Object:
+def secret_value(name: str, secret: str, key: str) -> JsonObject:
     """Return an environment variable whose value is in a Secret."""
     return {"name": name, "valueFrom": {"secretKeyRef": {"name": secret, "key": key}}}
 
 
-def mount(volume: str, path: str) -> Object:
+def mount(volume: str, path: str) -> JsonObject:
     """Return the mount of a volume."""
     return {"name": volume, "mountPath": path}
 
 
-def volumes(database: PostgreSQL) -> list[Object]:
+def volumes(database: PostgreSQL) -> list[JsonObject]:
     """Return the volumes that every pod has."""
     return [
         {"name": "scripts", "configMap": {"name": scripts_name(database), "defaultMode": 0o444}},

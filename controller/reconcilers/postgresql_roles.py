@@ -21,7 +21,8 @@ from controller.reconcilers.postgresql_pods import (
     volumes,
 )
 from controller.reconcilers.resources import JOB, SECRET
-from controller.runtime.plan import CreateOnly, Delete, Object, Observed, Problem, Random, Reference
+from controller.runtime.plan import CreateOnly, Delete, Observed, Problem, Random, Reference
+from kube.resource import JsonObject
 
 TRIES = 10
 JOB_ORIGIN = {
@@ -64,7 +65,7 @@ def secret_of(database: PostgreSQL, user: str) -> str:
     return f"{database.name}-user-{user.replace('_', '-')}"
 
 
-def _secret(database: PostgreSQL, name: str, values: dict[str, str]) -> Object:
+def _secret(database: PostgreSQL, name: str, values: dict[str, str]) -> JsonObject:
     about = metadata(database, name, "credentials")
     return {
         "apiVersion": "v1",
@@ -84,7 +85,7 @@ def _users(database: PostgreSQL) -> dict[str, str]:
     return fields
 
 
-def job(database: PostgreSQL, observed: Observed, version: str) -> Object | None:
+def job(database: PostgreSQL, observed: Observed, version: str) -> JsonObject | None:
     """Return the Job that creates users and databases.
 
     None where there are none, or where some are invalid.
@@ -113,7 +114,7 @@ def _has_any(database: PostgreSQL) -> bool:
     return bool(database.spec.users or database.spec.databases)
 
 
-def _pod(database: PostgreSQL, observed: Observed, version: str) -> Object:
+def _pod(database: PostgreSQL, observed: Observed, version: str) -> JsonObject:
     runs = client(database, observed, version, "roles")
     lines = "\n".join(f"{each.name} {each.owner}" for each in database.spec.databases)
     passwords = [
@@ -134,7 +135,7 @@ def _pod(database: PostgreSQL, observed: Observed, version: str) -> Object:
     return {**pod([container], [*volumes(database), users]), "restartPolicy": "OnFailure"}
 
 
-def superseded(database: PostgreSQL, observed: Observed, wanted: Object | None) -> list[Delete]:
+def superseded(database: PostgreSQL, observed: Observed, wanted: JsonObject | None) -> list[Delete]:
     """Return the deletions of Jobs that a newer one replaced."""
     if wanted is None and _has_any(database):
         return []
@@ -152,12 +153,12 @@ def superseded(database: PostgreSQL, observed: Observed, wanted: Object | None) 
     ]
 
 
-def is_done(observed: Observed, wanted: Object | None) -> bool:
+def is_done(observed: Observed, wanted: JsonObject | None) -> bool:
     """Return whether the Job has finished."""
     return wanted is None or _condition(observed, wanted, "Complete") is not None
 
 
-def failure(observed: Observed, wanted: Object | None) -> Problem | None:
+def failure(observed: Observed, wanted: JsonObject | None) -> Problem | None:
     """Return why the Job failed."""
     found = None if wanted is None else _condition(observed, wanted, "Failed")
     if wanted is None or found is None:
@@ -169,9 +170,9 @@ def failure(observed: Observed, wanted: Object | None) -> Problem | None:
     )
 
 
-def _condition(observed: Observed, wanted: Object, type: str) -> Object | None:
+def _condition(observed: Observed, wanted: JsonObject, type: str) -> JsonObject | None:
     stored = observed.child(JOB, wanted["metadata"]["name"]) or {}
-    conditions: Sequence[Object] = stored.get("status", {}).get("conditions") or ()
+    conditions: Sequence[JsonObject] = stored.get("status", {}).get("conditions") or ()
     return next(
         (each for each in conditions if each["type"] == type and each["status"] == "True"), None
     )

@@ -1,6 +1,7 @@
 """Rollout progress of a Deployment or a StatefulSet, and its text for conditions."""
 
-from controller.runtime.plan import Object, Problem
+from controller.runtime.plan import Problem
+from kube.resource import JsonObject
 
 
 def progress(ready: int, wanted: int) -> str:
@@ -12,7 +13,7 @@ def progress(ready: int, wanted: int) -> str:
     return text if ready < wanted else f"{text}, and old ones are still to go"
 
 
-def rolled_out(workload: Object | None, replicas: int) -> tuple[bool, str | Problem]:
+def rolled_out(workload: JsonObject | None, replicas: int) -> tuple[bool, str | Problem]:
     """Return whether a Deployment or StatefulSet is rolled out, and the text for the condition."""
     if workload is None:
         return False, ""
@@ -27,12 +28,12 @@ def rolled_out(workload: Object | None, replicas: int) -> tuple[bool, str | Prob
     return ready_now, "" if ready_now else progress(min(ready, updated), replicas)
 
 
-def ready_replicas(deployment: Object | None) -> int:
+def ready_replicas(deployment: JsonObject | None) -> int:
     """Return the number of ready pods."""
     return int(deployment.get("status", {}).get("readyReplicas", 0)) if deployment else 0
 
 
-def is_rolling_out(deployment: Object) -> bool:
+def is_rolling_out(deployment: JsonObject) -> bool:
     """Return whether pods of an earlier template remain, by the status of the Deployment."""
     status = deployment.get("status", {})
     if "observedGeneration" not in status:
@@ -42,13 +43,13 @@ def is_rolling_out(deployment: Object) -> bool:
     return bool(is_behind or is_short or old_replicas(deployment) > 0)
 
 
-def old_replicas(workload: Object) -> int:
+def old_replicas(workload: JsonObject) -> int:
     """Return the number of pods with an earlier template: a Deployment keeps them until new ones are ready."""
     status = workload.get("status", {})
     return max(0, int(status.get("replicas", 0) - status.get("updatedReplicas", 0)))
 
 
-def obstacle(workload: Object) -> Problem | None:
+def obstacle(workload: JsonObject) -> Problem | None:
     """Return why the pods of a Deployment or StatefulSet cannot be created, where its conditions say so."""
     if workload["spec"].get("paused") and is_rolling_out(workload):
         name = workload["metadata"]["name"]

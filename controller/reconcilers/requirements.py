@@ -2,10 +2,10 @@
 
 from config.api.core import ResourceRequirements
 from config.quantities import parse_quantity
-from controller.runtime.plan import Object
+from kube.resource import JsonObject
 
 
-def completed(given: ResourceRequirements | None, default: Object) -> Object:
+def completed(given: ResourceRequirements | None, default: JsonObject) -> JsonObject:
     """Return the given requirements, completed by `default` where that does not contradict them.
 
     A request may not be above its limit: a limit by default is raised to a request that is given, a

@@ -3,10 +3,10 @@
 Source: https://kubernetes.io/docs/concepts/security/pod-security-standards/
 """
 
-from controller.runtime.plan import Object
+from kube.resource import JsonObject
 
 
-def container(**more: object) -> Object:
+def container(**more: object) -> JsonObject:
     """Return a container's securityContext: restricted, with a read-only root filesystem unless `more` overrides it."""
     return {
         "runAsNonRoot": True,
@@ -18,7 +18,7 @@ def container(**more: object) -> Object:
     }
 
 
-def pod(user: int, **more: object) -> Object:
+def pod(user: int, **more: object) -> JsonObject:
     """Return a pod's securityContext for an image that runs as `user`, whose group owns the volumes."""
     return {
         "runAsNonRoot": True,

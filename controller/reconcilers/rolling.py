@@ -19,8 +19,8 @@ from config.api.meta import CustomResource
 from controller.reconcilers.labels import inherited, metadata_origin
 from controller.reconcilers.resources import CONFIG_MAP, DAEMON_SET, DEPLOYMENT, STATEFUL_SET
 from controller.runtime.kind import Counts, Reads
-from controller.runtime.plan import Apply, Object, Observed, Patch, Plan, Problem, Reference, Step
-from kube.resource import Resource
+from controller.runtime.plan import Apply, Observed, Patch, Plan, Problem, Reference, Step
+from kube.resource import JsonObject, Resource
 
 WORKLOADS = (DAEMON_SET, DEPLOYMENT, STATEFUL_SET)
 INDEX = "configmap"
@@ -92,7 +92,7 @@ def _told(stored: Mapping[str, str]) -> dict[str, str]:
 
 
 def _change(
-    stored: Mapping[str, str], known: ConfigMapStatus, checksum: str, users: Sequence[Object]
+    stored: Mapping[str, str], known: ConfigMapStatus, checksum: str, users: Sequence[JsonObject]
 ) -> dict[str, str]:
     """Return the annotations for new data: they record a change where the ConfigMap held other data before."""
     revision = stored.get(REVISION, "")
@@ -116,7 +116,7 @@ def _observed(status: ConfigMapStatus) -> ConfigMapStatus:
     return status.model_copy(update={"conditions": None, "observed_generation": None})
 
 
-def _restart(kind: Resource, workload: Object, name: str, checksum: str) -> Step:
+def _restart(kind: Resource, workload: JsonObject, name: str, checksum: str) -> Step:
     metadata = workload["metadata"]
     key = annotation_key(name)
     pods = workload["spec"]["template"].get("metadata") or {}
@@ -149,7 +149,7 @@ def _after(
     )
 
 
-def config_maps_of(workload: Object) -> list[str]:
+def config_maps_of(workload: JsonObject) -> list[str]:
     """Return the names of the ConfigMaps that a workload's pods read."""
     pod = ((workload.get("spec") or {}).get("template") or {}).get("spec") or {}
     names = []
@@ -179,26 +179,26 @@ def annotation_key(name: str) -> str:
     return f"{DOMAIN}/{name}"
 
 
-def _list(parent: Object, field: str) -> list[Any]:
+def _list(parent: JsonObject, field: str) -> list[Any]:
     return parent.get(field) or []
 
 
-def _at(value: Object, *path: str) -> str:
+def _at(value: JsonObject, *path: str) -> str:
     """Return the name in a reference; empty where there is none."""
     for step in path:
         value = value.get(step) or {}
     return str(value.get("name") or "")
 
 
-def _annotations(object: Object | None) -> Mapping[str, str]:
+def _annotations(object: JsonObject | None) -> Mapping[str, str]:
     return (object or {}).get("metadata", {}).get("annotations") or {}
 
 
-def _name(object: Object) -> str:
+def _name(object: JsonObject) -> str:
     return str(object["metadata"]["name"])
 
 
-def _short(workload: Object) -> str:
+def _short(workload: JsonObject) -> str:
     """Return the start of a uid: enough to identify a workload within a namespace."""
     return str(workload["metadata"]["uid"])[:8]
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from controller.runtime.plan import Object
+from kube.resource import JsonObject
 
 
 class Tier(NamedTuple):
@@ -12,14 +12,14 @@ class Tier(NamedTuple):
     replicas: int
     storage: str
     backup: bool
-    workload: Object
-    cache: Object
-    database: Object
+    workload: JsonObject
+    cache: JsonObject
+    database: JsonObject
     spread: bool = False  # anti-affinity and a PodDisruptionBudget for workloads
     alerts: bool = False
 
 
-def resources(cpu: str, memory: str, most_cpu: str, most_memory: str) -> Object:
+def resources(cpu: str, memory: str, most_cpu: str, most_memory: str) -> JsonObject:
     """Return requests and limits."""
     return {
         "requests": {"cpu": cpu, "memory": memory},

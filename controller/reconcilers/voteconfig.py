@@ -23,7 +23,8 @@ from controller.reconcilers.rolling import (
     rolled,
 )
 from controller.runtime.kind import PlannedKind
-from controller.runtime.plan import Object, Observed, Plan, Problem, incomplete
+from controller.runtime.plan import Observed, Plan, Problem, incomplete
+from kube.resource import JsonObject
 
 FINALIZER = f"{GROUP}/finalizer"
 ORIGIN = {
@@ -58,7 +59,7 @@ def _living(voteconfig: VoteConfig, observed: Observed, now: datetime) -> Plan:
     )
 
 
-def by_config_map(voteconfig: Object) -> Iterator[str]:
+def by_config_map(voteconfig: JsonObject) -> Iterator[str]:
     """Yield the name of its ConfigMap: workloads that read it enqueue the VoteConfig."""
     yield votes_name(voteconfig["metadata"]["name"])
 

@@ -9,7 +9,8 @@ from controller.reconcilers.labels import inherited
 from controller.reconcilers.readiness import is_rolling_out, obstacle, progress, ready_replicas
 from controller.reconcilers.resources import DEPLOYMENT, SERVICE
 from controller.runtime.kind import PlannedKind
-from controller.runtime.plan import Object, Observed, Plan, Step
+from controller.runtime.plan import Observed, Plan, Step
+from kube.resource import JsonObject
 
 # nothing outside of the cluster is ours, so we only ever take it off
 FINALIZER = "webapp.example.com/finalizer"
@@ -63,7 +64,7 @@ def application_of(webapp: WebApp) -> Application:
     )
 
 
-def by_image(webapp: Object) -> Iterator[str]:
+def by_image(webapp: JsonObject) -> Iterator[str]:
     """Yield the image, for `kubectl get webapps --field-selector spec.image=…`."""
     if image := webapp.get("spec", {}).get("image"):
         yield image

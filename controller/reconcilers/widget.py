@@ -9,7 +9,8 @@ from controller.reconcilers.labels import inherited, metadata_origin
 from controller.reconcilers.readiness import progress
 from controller.reconcilers.resources import DEPLOYMENT
 from controller.runtime.kind import PlannedKind
-from controller.runtime.plan import Apply, Object, Observed, Plan, Step
+from controller.runtime.plan import Apply, Observed, Plan, Step
+from kube.resource import JsonObject
 
 ORIGIN = {"spec.replicas": "spec.replicas", **metadata_origin("spec.template")}
 USER = 65535  # the image's user
@@ -33,7 +34,7 @@ def plan(widget: Widget, observed: Observed, now: datetime) -> Plan:
     )
 
 
-def desired(widget: Widget, image: str) -> Object:
+def desired(widget: Widget, image: str) -> JsonObject:
     """Return the Deployment."""
     labels = {**inherited(widget), "app": widget.name}
     container = {

@@ -2,20 +2,18 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import orjson
 
 from controller.registration import scope
 from controller.registration.demands import Demand, Key
 from controller.registration.scope import NAME_LABEL, Names, Place, Requirement, is_glob
+from kube.resource import JsonObject
 
 # of one verb and failure policy, before they are joined: each is one more for the API server to
 # match
 MAX_WEBHOOKS = 8
 SPECIAL = frozenset(r"\.+*?()|[]{}^$")
-
-Object = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +29,7 @@ class Call:
         return *scope.order(self.place), sorted(self.users), sorted(self.groups)
 
     @property
-    def namespace_selector(self) -> Object:
+    def namespace_selector(self) -> JsonObject:
         """The namespaceSelector: all conditions on labels, and on names without wildcards."""
         found = [
             (each.key, each.operator, each.values)
@@ -50,7 +48,7 @@ class Call:
         }
 
     @property
-    def match_conditions(self) -> Object:
+    def match_conditions(self) -> JsonObject:
         """The matchConditions, where there are any: names with wildcards, and users that no policy looks at."""
         conditions = dict(self._conditions())
         if not conditions:

@@ -5,7 +5,6 @@ import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from certs import KeyPair, check, issue_ca, issue_serving
 from controller.reconcilers.resources import SECRET
@@ -19,6 +18,7 @@ from controller.runtime.metrics import Metrics
 from controller.runtime.sources import always
 from controller.runtime.types import Request, Result, TerminalError
 from kube.client import Client
+from kube.resource import JsonObject
 
 LABELS = {
     "app.kubernetes.io/name": "gatewright",
@@ -26,8 +26,6 @@ LABELS = {
 }
 
 LOG = logging.getLogger("gatewright.certificates")
-
-Object = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,11 +131,11 @@ class Certificates:
         for name, cache in self._crds.items():
             yield from trusted_by(cache.get(name))
 
-    def _stored(self, cache: Cache, name: str) -> Object | None:
+    def _stored(self, cache: Cache, name: str) -> JsonObject | None:
         return cache.get(f"{self._names.namespace}/{name}")
 
     async def _write(
-        self, cache: Cache, name: str, stored: Object | None, data: dict[str, str]
+        self, cache: Cache, name: str, stored: JsonObject | None, data: dict[str, str]
     ) -> None:
         """Create a Secret, or replace the one that was read.
 

@@ -8,7 +8,7 @@ from typing import Any
 from controller.registration.calls import calls_for
 from controller.registration.demands import Key, demands
 from controller.registration.scope import Names
-from kube.resource import Resource
+from kube.resource import JsonObject, Resource
 from webhook.engine import Engine
 from webhook.engine.kinds import Kind
 
@@ -29,8 +29,6 @@ MUTATING = Resource(
 
 SYSTEM_NAMESPACES = ("kube-system", "kube-node-lease")
 DOMAIN = "gatewright.io"
-
-Object = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +66,7 @@ class Address:
         """The URL for a probe."""
         return self.at if isinstance(self.at, str) else self.at.url
 
-    def client_config(self, path: str) -> Object:
+    def client_config(self, path: str) -> JsonObject:
         """Return the clientConfig (admissionregistration.k8s.io/v1) of one path."""
         bundle = {"caBundle": base64.b64encode(self.ca_bundle).decode()} if self.ca_bundle else {}
         if isinstance(self.at, str):
@@ -89,7 +87,7 @@ def registration(
     excluded_namespaces: Iterable[str],
     *,
     active: bool = True,
-) -> tuple[Object, Object]:
+) -> tuple[JsonObject, JsonObject]:
     """Return the validating and the mutating configuration for the policies in force.
 
     They match the requests that a policy may judge, and as few others as a few webhooks can
@@ -99,8 +97,8 @@ def registration(
     """
     excluded = Names(tuple(sorted({*SYSTEM_NAMESPACES, *excluded_namespaces})), match=False)
 
-    def configuration(resource: Resource, verb: str, *, mutating: bool) -> Object:
-        webhooks = list[Object]()
+    def configuration(resource: Resource, verb: str, *, mutating: bool) -> JsonObject:
+        webhooks = list[JsonObject]()
         for fails_closed in (True, False):
             calls = calls_for(
                 demands(engine, mutating=mutating, fails_closed=fails_closed), excluded
@@ -138,7 +136,7 @@ def registration(
     )
 
 
-def _rules(keys: Iterable[Key]) -> Iterator[Object]:
+def _rules(keys: Iterable[Key]) -> Iterator[JsonObject]:
     """Yield the rules for targets: one for those resources that differ in nothing but name."""
     operations: dict[tuple[Kind, str], set[str]] = {}
     for kind, subresource, operation in keys:

@@ -12,14 +12,14 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
 
-from controller.registration.configurations import VALIDATING, Address, Object, Service, published
+from controller.registration.configurations import VALIDATING, Address, Service, published
 from controller.registration.upkeep import Upkeep, Wanted
 from controller.runtime.cache import Cache, Caches
 from controller.runtime.controller import Controller
 from controller.runtime.metrics import Metrics
 from kube.client import Client
 from kube.errors import NotFound
-from kube.resource import Resource
+from kube.resource import JsonObject, Resource
 
 CRD = Resource(
     "apiextensions.k8s.io",
@@ -63,7 +63,7 @@ class Conversion(Upkeep):
         """
         return super().controller(metrics, (self._cache, *also))
 
-    def wanted(self, resource: Resource, stored: Object | None) -> Wanted | None:
+    def wanted(self, resource: Resource, stored: JsonObject | None) -> Wanted | None:
         """Return the stanza; None without a CRD or a CA bundle."""
         published_there = published(self._cache.get(self._configuration))
         trusted = self.ca_bundle() if self.ca_bundle else next(filter(None, published_there), None)
@@ -72,11 +72,11 @@ class Conversion(Upkeep):
         address = Address(self.at, trusted)
         return Wanted(stanza(address), address, self.part(stored).get("strategy") != "Webhook")
 
-    def part(self, stored: Object | None) -> Object:
+    def part(self, stored: JsonObject | None) -> JsonObject:
         """Return the stanza of a stored CRD."""
         return (stored or {}).get("spec", {}).get("conversion") or {}
 
-    def patch(self, stored: Object, part: Object) -> Object:
+    def patch(self, stored: JsonObject, part: JsonObject) -> JsonObject:
         """Replace the stanza, and no other field."""
         client_config = {"service": None, "url": None, **part["webhook"]["clientConfig"]}
         return {
@@ -89,7 +89,7 @@ class Conversion(Upkeep):
         }
 
 
-def stanza(address: Address) -> Object:
+def stanza(address: Address) -> JsonObject:
     """Return `spec.conversion` of a CRD whose objects the webhook at an address converts."""
     return {
         "strategy": "Webhook",
@@ -100,7 +100,7 @@ def stanza(address: Address) -> Object:
     }
 
 
-def trusted_by(crd: Mapping[str, Object] | None) -> list[bytes]:
+def trusted_by(crd: Mapping[str, JsonObject] | None) -> list[bytes]:
     """Return the CA bundle of the conversion webhook in a stored CRD, as a list of at most one."""
     webhook = ((crd or {}).get("spec", {}).get("conversion") or {}).get("webhook") or {}
     bundle = (webhook.get("clientConfig") or {}).get("caBundle")

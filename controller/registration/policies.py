@@ -14,12 +14,12 @@ from controller.runtime.sources import itself, spec_changed
 from controller.runtime.status import READY, condition, dated
 from controller.runtime.types import Request, Result
 from kube.client import Client
+from kube.resource import JsonObject
 from webhook.engine import BoundPolicy
 from webhook.engine.exceptions import BoundException, check_exception
 from webhook.policy_sets.policy_set import Catalogue, bind, document_of
 
-Object = dict[str, Any]
-Judged = tuple[Object, timedelta | None]
+Judged = tuple[JsonObject, timedelta | None]
 
 
 class PolicyStatuses:
@@ -37,7 +37,7 @@ class PolicyStatuses:
         home: str,
         *,
         conflict: Callable[[str], str | None] = lambda key: None,
-        audited: Callable[[str, Object], Mapping[str, Any]] = lambda key, status: {},
+        audited: Callable[[str, JsonObject], Mapping[str, Any]] = lambda key, status: {},
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         """Take a function that returns the policies in force; None until all were read.
@@ -100,7 +100,7 @@ class PolicyStatuses:
             )
         return Result(requeue_after=look_again)
 
-    def judged(self, key: str, stored: Object, now: datetime) -> Judged | None:
+    def judged(self, key: str, stored: JsonObject, now: datetime) -> Judged | None:
         """Return the condition Ready of an object, and when that will change by itself.
 
         None for an exception before policies are in force; their arrival enqueues it again.
@@ -127,7 +127,7 @@ class PolicyStatuses:
         return condition(READY, True, "InForce"), exception.spec.expires - now
 
 
-def _actions(spec: Object) -> Object:
+def _actions(spec: JsonObject) -> JsonObject:
     """Return the actions of a policy object as kubectl lists them; exceptions have none."""
     actions = spec.get("validationActions")
     return {"actions": ", ".join(actions)} if actions else {}

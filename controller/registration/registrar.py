@@ -17,7 +17,6 @@ from controller.registration.configurations import (
     MUTATING,
     VALIDATING,
     Address,
-    Object,
     Service,
     Timeouts,
     published,
@@ -26,7 +25,7 @@ from controller.registration.configurations import (
 from controller.registration.upkeep import Upkeep, Wanted
 from controller.runtime.cache import Caches
 from kube.client import Client
-from kube.resource import Resource
+from kube.resource import JsonObject, Resource
 from webhook.engine import Engine
 
 
@@ -66,7 +65,7 @@ class Registrar(Upkeep):
         self._creates = creates
         self._timeouts = timeouts
 
-    def wanted(self, resource: Resource, stored: Object | None) -> Wanted | None:
+    def wanted(self, resource: Resource, stored: JsonObject | None) -> Wanted | None:
         """Return the webhooks.
 
         Without rules as long as another controller has not filled in a caBundle.
@@ -93,15 +92,15 @@ class Registrar(Upkeep):
             is_active and not any(webhook["rules"] for webhook in self.part(stored)),
         )
 
-    def part(self, stored: Object | None) -> list[Object]:
+    def part(self, stored: JsonObject | None) -> list[JsonObject]:
         """Return Gatewright's webhooks of a stored configuration."""
         return list(filter(_is_own, (stored or {}).get("webhooks") or []))
 
-    def patch(self, stored: Object, part: list[Object]) -> Object:
+    def patch(self, stored: JsonObject, part: list[JsonObject]) -> JsonObject:
         """Replace Gatewright's webhooks, after those of others."""
         others = [webhook for webhook in stored.get("webhooks") or [] if not _is_own(webhook)]
         return {"webhooks": others + part}
 
 
-def _is_own(webhook: Object) -> bool:
+def _is_own(webhook: JsonObject) -> bool:
     return str(webhook["name"]).endswith(f".{DOMAIN}")

@@ -12,7 +12,6 @@ import binascii
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
 from certs import (
     CertificateError,
@@ -24,10 +23,9 @@ from certs import (
     renewal_due,
     renewal_time,
 )
+from kube.resource import JsonObject
 
 LOOK_AGAIN = timedelta(hours=1)  # a suspended machine may have missed the time of renewal
-
-Object = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +103,7 @@ def _refused(pair: KeyPair, bundle: bytes, dns_name: str, now: datetime) -> bool
     return False
 
 
-def read_authority(secret: Object | None, now: datetime) -> Authority | None:
+def read_authority(secret: JsonObject | None, now: datetime) -> Authority | None:
     """Return the content of the authority's Secret.
 
     None without a Secret, or without a pair that can sign.
@@ -123,13 +121,13 @@ def read_authority(secret: Object | None, now: datetime) -> Authority | None:
         return Authority(pair, join(pair.certificate))
 
 
-def read_pair(secret: Object | None) -> KeyPair | None:
+def read_pair(secret: JsonObject | None) -> KeyPair | None:
     """Return the pair of a Secret; None if one half is missing."""
     certificate, key = _decoded(secret, "tls.crt"), _decoded(secret, "tls.key")
     return KeyPair(certificate, key) if certificate and key else None
 
 
-def _decoded(secret: Object | None, key: str) -> bytes:
+def _decoded(secret: JsonObject | None, key: str) -> bytes:
     try:
         return base64.b64decode(((secret or {}).get("data") or {}).get(key) or "")
     except binascii.Error:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, ClassVar
 
-from controller.registration.configurations import Address, Object, Service
+from controller.registration.configurations import Address, Service
 from controller.registration.probe import ProbeError, probe
 from controller.runtime.apply import FIELD_MANAGER
 from controller.runtime.cache import Cache, Caches
@@ -18,7 +18,7 @@ from controller.runtime.metrics import Metrics
 from controller.runtime.sources import always
 from controller.runtime.types import Request, Result
 from kube.client import Client
-from kube.resource import Resource
+from kube.resource import JsonObject, Resource
 
 PROBE_AGAIN = timedelta(seconds=5)
 REPAIR_INTERVAL = timedelta(
@@ -82,18 +82,18 @@ class Upkeep(ABC):
         self._problem = ""
 
     @abstractmethod
-    def wanted(self, resource: Resource, stored: Object | None) -> Wanted | None:
+    def wanted(self, resource: Resource, stored: JsonObject | None) -> Wanted | None:
         """Return what the part should be.
 
         None as long as something is missing, whose event enqueues the request.
         """
 
     @abstractmethod
-    def part(self, stored: Object | None) -> Any:
+    def part(self, stored: JsonObject | None) -> Any:
         """Return the part of a stored object."""
 
     @abstractmethod
-    def patch(self, stored: Object, part: Any) -> Object:
+    def patch(self, stored: JsonObject, part: Any) -> JsonObject:
         """Return the merge patch that replaces the part of a stored object."""
 
     def controller(self, metrics: Metrics, also: Iterable[Cache] = ()) -> Controller:
@@ -137,7 +137,7 @@ class Upkeep(ABC):
                 return left
         if wanted.is_new and not await self._answers(wanted.address):
             return PROBE_AGAIN
-        metadata: Object = {"name": name}
+        metadata: JsonObject = {"name": name}
         if stored is None:
             object = {"metadata": metadata} | self.patch({}, wanted.part)
             answer = await self._client.create(resource, object, field_manager=FIELD_MANAGER)

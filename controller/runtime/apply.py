@@ -14,10 +14,10 @@ from controller.runtime.expectations import Expectations
 from controller.runtime.kind import PlannedKind
 from controller.runtime.observed import Owner, Snapshot, is_controlled_by
 from controller.runtime.plan import Apply, CreateOnly, Delete, Patch, Random, Reference, Step
-from controller.runtime.types import Object, Request, RetryableError, TerminalError
+from controller.runtime.types import Request, RetryableError, TerminalError
 from kube.client import Client
 from kube.errors import AlreadyExists, Conflict, Forbidden, Invalid, NotFound
-from kube.resource import Resource
+from kube.resource import JsonObject, Resource
 from kube.store import controller_of
 
 FIELD_MANAGER = "gatewright-controller"
@@ -101,7 +101,7 @@ class Applier:
         if isinstance(write, Apply):
             await self._keep(place, current, desired)
 
-    def _desired(self, write: Apply | CreateOnly, resource: Resource) -> Object:
+    def _desired(self, write: Apply | CreateOnly, resource: Resource) -> JsonObject:
         """Return a child as it is sent: with its namespace, its owner, and the digest of what is applied."""
         metadata = dict(write.object["metadata"])
         desired = {**write.object, "metadata": metadata}
@@ -116,8 +116,8 @@ class Applier:
         return desired
 
     async def _create(
-        self, write: Apply | CreateOnly, resource: Resource, desired: Object
-    ) -> Object:
+        self, write: Apply | CreateOnly, resource: Resource, desired: JsonObject
+    ) -> JsonObject:
         """Create an object.
 
         Where one of its name exists, the API server refuses and changes nothing.
@@ -128,7 +128,7 @@ class Applier:
         only_new = {**desired, "metadata": {**desired["metadata"], "resourceVersion": NO_VERSION}}
         return await self.client.apply(resource, only_new, field_manager=FIELD_MANAGER)
 
-    async def _keep(self, place: Place, current: Object, desired: Object) -> None:
+    async def _keep(self, place: Place, current: JsonObject, desired: JsonObject) -> None:
         """Keep a child as it is desired: what is stored contains it, and it is what was last applied."""
         applied = (current["metadata"].get("annotations") or {}).get(APPLIED)
         was_applied = applied == desired["metadata"]["annotations"][APPLIED]
@@ -140,7 +140,9 @@ class Applier:
             current = await self._replace_lists(place[1], current, desired)
         await self._update(place, current, desired, changed, FIELD_MANAGER)
 
-    async def _replace_lists(self, resource: Resource, current: Object, desired: Object) -> Object:
+    async def _replace_lists(
+        self, resource: Resource, current: JsonObject, desired: JsonObject
+    ) -> JsonObject:
         """Write lists anew in which another writer replaced items, and give up the ownership that this patch brings.
 
         Only what an apply owns goes again when it leaves the plan. The annotation says that this is
@@ -184,7 +186,12 @@ class Applier:
         await self._update(place, current, fields, changed, manager)
 
     async def _update(
-        self, place: Place, current: Object, desired: Object, changed: str | None, manager: str
+        self,
+        place: Place,
+        current: JsonObject,
+        desired: JsonObject,
+        changed: str | None,
+        manager: str,
     ) -> None:
         """Apply to an existing object, and to no other of its name, unless nothing `changed` or it is contested."""
         (_, resource, _), sent = place, digest(desired)
@@ -230,7 +237,7 @@ class Applier:
             self.expectations.deleted(self.owner.request, self.caches[resource], key, reference.uid)
             self.sent.add((self.owner.request, resource, key))
 
-    def _check(self, place: Place, current: Object, *, adopts: bool) -> None:
+    def _check(self, place: Place, current: JsonObject, *, adopts: bool) -> None:
         """Raise unless `current` is a child of the owner, or one that it adopts, and stays."""
         (_, resource, key), owner, metadata = place, self.owner, current["metadata"]
         what, other = f"{resource.kind} {metadata['name']}", controller_of(metadata)
@@ -256,7 +263,7 @@ class Applier:
         self.expectations.blocked(owner.request, self.caches[resource], key)
         raise NameTakenError(f"{what} exists and {belongs}; rename one of them")
 
-    def _answered(self, place: Place, desired: Object, answer: Object) -> None:
+    def _answered(self, place: Place, desired: JsonObject, answer: JsonObject) -> None:
         """Take the answer to a write.
 
         Remember where it differs, since a mutating webhook has the last word.
@@ -271,7 +278,7 @@ class Applier:
         )
 
 
-async def live(client: Client, resource: Resource, key: str) -> Object | None:
+async def live(client: Client, resource: Resource, key: str) -> JsonObject | None:
     """Return an object as the API server has it; None if it has none."""
     namespace, name = Request.of(key)
     try:
@@ -280,7 +287,7 @@ async def live(client: Client, resource: Resource, key: str) -> Object | None:
         return None
 
 
-def generated(desired: Object, generate: Mapping[str, Random]) -> Object:
+def generated(desired: JsonObject, generate: Mapping[str, Random]) -> JsonObject:
     """Return an object with random values at the paths of `generate` (a Secret's `data` in base64)."""
     filled = dict(desired)
     for path, random in generate.items():

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from kube.client import Client
-from kube.resource import Resource
-from kube.store import Change, Entry, IndexFunction, Object, Store
+from kube.resource import JsonObject, Resource
+from kube.store import Change, Entry, IndexFunction, Store
 from kube.watch import Watch
 
 
@@ -47,7 +47,7 @@ class Cache:
         """Return what is known of one object, without decoding it."""
         return self._store(key).entry(key)
 
-    def get(self, key: str) -> Object | None:
+    def get(self, key: str) -> JsonObject | None:
         """Return a private copy of one object, or None."""
         return self._store(key).get(key)
 

@@ -12,10 +12,9 @@ from typing import Never
 
 from controller.runtime.leader import NotLeadingError, micro_time
 from controller.runtime.plan import Event
-from controller.runtime.types import Object
 from kube.client import Client
 from kube.errors import ApiError
-from kube.resource import Resource
+from kube.resource import JsonObject, Resource
 
 LOG = logging.getLogger("gatewright.events")
 
@@ -32,7 +31,7 @@ Identity = tuple[str, ...]  # what the occurrences of one event have in common
 
 @dataclass(slots=True)
 class _Series:
-    event: Object
+    event: JsonObject
     count: int
     seen_at: float
     written_at: float
@@ -51,7 +50,7 @@ class EventRecorder:
         self._series: OrderedDict[Identity, _Series] = OrderedDict()
         self._queue: asyncio.Queue[tuple[Identity, _Series]] = asyncio.Queue(MAX_QUEUED)
 
-    def record(self, regarding: Object, event: Event) -> None:
+    def record(self, regarding: JsonObject, event: Event) -> None:
         """Record an event about an object; it is dropped where too many wait to be written."""
         if self._queue.full():
             LOG.warning("an event was dropped: too many wait to be written")
@@ -100,7 +99,7 @@ class EventRecorder:
             await self._client.create(EVENT, series.event | (repeated if series.count > 1 else {}))
             series.is_stored = True
 
-    def _object(self, regarding: Object, event: Event) -> Object:
+    def _object(self, regarding: JsonObject, event: Event) -> JsonObject:
         about = regarding["metadata"]
         named = {
             key: about[key]

@@ -7,7 +7,8 @@ from functools import partial
 from typing import NamedTuple
 
 from controller.runtime.cache import Cache
-from controller.runtime.types import Object, Request
+from controller.runtime.types import Request
+from kube.resource import JsonObject
 
 PATIENCE = 5.0  # seconds; afterwards the reconcile reads the objects from the API server
 
@@ -32,7 +33,7 @@ class Expectations:
         self._expected: defaultdict[Request, dict[Place, Expectation]] = defaultdict(dict)
         self._waiting: defaultdict[Place, set[Request]] = defaultdict(set)
 
-    def wrote(self, request: Request, cache: Cache, key: str, answer: Object) -> None:
+    def wrote(self, request: Request, cache: Cache, key: str, answer: JsonObject) -> None:
         """Expect an object that was written for `request`, as the API server has answered it."""
         is_met = partial(cache.has_seen, key, int(answer["metadata"]["resourceVersion"]))
         self._expected[request][cache, key] = Expectation(cache, key, self._clock(), is_met)

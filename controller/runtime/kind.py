@@ -6,8 +6,7 @@ from datetime import datetime
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar
 
 from controller.runtime.plan import Observed, Plan
-from controller.runtime.types import Object
-from kube.resource import Resource
+from kube.resource import JsonObject, Resource
 
 
 class CustomObject(Protocol):
@@ -21,7 +20,7 @@ class CustomObject(Protocol):
 
 
 T = TypeVar("T", bound=CustomObject)
-IndexFunction = Callable[[Object], Iterable[str]]
+IndexFunction = Callable[[JsonObject], Iterable[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +102,7 @@ class PlannedKind(Generic[T]):
         self.shows_phase = any(column.path == ".status.phase" for column in definition.columns)
         """Whether a column shows a phase: an object that cannot be planned gets one too."""
 
-    def owned(self, object: Object) -> Resource:
+    def owned(self, object: JsonObject) -> Resource:
         """Return the resource of a child; ValueError if `owns` does not declare it."""
         if resource := self._owned.get((object["apiVersion"], object["kind"])):
             return resource

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Never
 
-from controller.runtime.types import Object, RetryableError
+from controller.runtime.types import RetryableError
 from kube.client import Client
 from kube.errors import AlreadyExists, ApiError, Conflict, NotFound
-from kube.resource import Resource
+from kube.resource import JsonObject, Resource
 
 LOG = logging.getLogger("gatewright.leader")
 
@@ -71,7 +71,9 @@ class Election:
         self._clock = clock
         self._now = now
         self._request_timeout = max(1.0, settings.renew_deadline / 2)
-        self._lease: Object = {"metadata": {"name": settings.name, "namespace": settings.namespace}}
+        self._lease: JsonObject = {
+            "metadata": {"name": settings.name, "namespace": settings.namespace}
+        }
         self._observed_at = 0.0
         self._renewed_at = float("-inf")
         self.last_heard: float | None = None
@@ -186,7 +188,7 @@ class Election:
         ) or self._settings.duration
         return self._observed_at + float(seconds) - self._clock()
 
-    def _observe(self, lease: Object) -> None:
+    def _observe(self, lease: JsonObject) -> None:
         if lease.get("spec") != self._lease.get("spec"):
             self._observed_at = self._clock()
         self._lease = lease
@@ -204,12 +206,12 @@ class Election:
         )
 
 
-def holder_of(lease: Object) -> str:
+def holder_of(lease: JsonObject) -> str:
     """Return the identity of a Lease's holder; empty if there is none."""
     return str((lease.get("spec") or {}).get("holderIdentity") or "")
 
 
-def deleted(lease: Object) -> Object:
+def deleted(lease: JsonObject) -> JsonObject:
     """Return a Lease that somebody deleted as if it existed: its holder may still be writing."""
     metadata, spec = lease["metadata"], lease.get("spec") or {}
     held = {key: spec[key] for key in ("holderIdentity", "leaseDurationSeconds") if key in spec}
@@ -219,7 +221,7 @@ def deleted(lease: Object) -> Object:
     }
 
 
-def claimed(lease: Object, identity: str, duration: float, now: datetime) -> Object:
+def claimed(lease: JsonObject, identity: str, duration: float, now: datetime) -> JsonObject:
     """Return a Lease as its holder writes it: taken now, or renewed if it held it already."""
     old, is_renewal = lease.get("spec") or {}, holder_of(lease) == identity
     spec = {
@@ -233,7 +235,7 @@ def claimed(lease: Object, identity: str, duration: float, now: datetime) -> Obj
     return {**lease, "spec": spec}
 
 
-def released(lease: Object, now: datetime) -> Object:
+def released(lease: JsonObject, now: datetime) -> JsonObject:
     """Return a Lease that any process may take."""
     ended = {"holderIdentity": None, "leaseDurationSeconds": 1, "renewTime": micro_time(now)}
     return {**lease, "spec": lease["spec"] | ended}

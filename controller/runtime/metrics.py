@@ -9,8 +9,9 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from controller.runtime.kind import Counts
 from controller.runtime.observed import Owner
 from controller.runtime.status import is_ready, ready_in, was_ready
-from controller.runtime.types import Object, Outcome, Request
+from controller.runtime.types import Outcome, Request
 from controller.runtime.workqueue import WorkQueue
+from kube.resource import JsonObject
 
 # fmt: off
 RECONCILE_BUCKETS = (
@@ -160,7 +161,7 @@ class KindMetrics:
         if result == "error":
             self._errors.labels("permanent" if outcome == "terminal_error" else "retryable").inc()
 
-    def status(self, owner: Owner, status: Object, now: datetime) -> None:
+    def status(self, owner: Owner, status: JsonObject, now: datetime) -> None:
         """Take the new status of an object, written or not."""
         before, ready = owner.status, is_ready(status)
         self._phase(owner.request, status.get("phase") or ("Ready" if ready else "NotReady"))

@@ -6,22 +6,22 @@ from typing import Any
 from controller.runtime.cache import Cache, is_secret
 from controller.runtime.kind import PlannedKind
 from controller.runtime.plan import Observed
-from controller.runtime.types import Object, Request
-from kube.resource import Resource
+from controller.runtime.types import Request
+from kube.resource import JsonObject, Resource
 from kube.store import controller_of
 
 
 class Owner:
     """The object that is reconciled, as it was read at the start of its reconcile."""
 
-    def __init__(self, request: Request, resource: Resource, object: Object) -> None:
+    def __init__(self, request: Request, resource: Resource, object: JsonObject) -> None:
         metadata, status = object["metadata"], object.get("status")
         self.request = request
         self.resource = resource
         self.object = object
         self.uid: str = metadata["uid"]
         self.generation: int = metadata.get("generation", 0)
-        self.status: Object = status if isinstance(status, dict) else {}
+        self.status: JsonObject = status if isinstance(status, dict) else {}
         self.finalizers: list[str] = metadata.get("finalizers") or []
         self.is_deleting = "deletionTimestamp" in metadata
         self.reference = controller_reference(resource, object)
@@ -42,7 +42,7 @@ class Snapshot(Observed):
         self._key = request.key
         self._kind = kind
         self._caches = caches
-        self._objects: dict[tuple[Resource, str], Object | None] = {}
+        self._objects: dict[tuple[Resource, str], JsonObject | None] = {}
         self._answered: dict[Resource, set[str]] = {}  # objects that are newer than the caches
 
     @property
@@ -51,13 +51,13 @@ class Snapshot(Observed):
         stored = self.get(self._kind.resource, self._key)
         return None if stored is None else Owner(self._request, self._kind.resource, stored)
 
-    def child(self, resource: Resource, name: str) -> Object | None:
+    def child(self, resource: Resource, name: str) -> JsonObject | None:
         """Return a child of the object; None if there is none, or if another owner has the name."""
         found = self.get(resource, resource.key(self._request.namespace, name))
         owner = self.get(self._kind.resource, self._key)
         return found if found and owner and is_controlled_by(found, owner) else None
 
-    def find(self, resource: Resource, index: str, value: str) -> Sequence[Object]:
+    def find(self, resource: Resource, index: str, value: str) -> Sequence[JsonObject]:
         """Return the objects in the same namespace, or in none, whose index `index` has `value`."""
         indexes = (
             self._kind.reads[resource].indexes
@@ -79,14 +79,14 @@ class Snapshot(Observed):
         """Return whether the API server has this resource."""
         return resource in self._caches and self._caches[resource].is_served
 
-    def get(self, resource: Resource, key: str) -> Object | None:
+    def get(self, resource: Resource, key: str) -> JsonObject | None:
         """Return the newest state that is known of an object."""
         place = (resource, key)
         if place not in self._objects:
             self._objects[place] = self._caches[resource].get(key)
         return self._objects[place]
 
-    def record(self, resource: Resource, key: str, object: Object | None) -> None:
+    def record(self, resource: Resource, key: str, object: JsonObject | None) -> None:
         """Take what the API server has just answered about an object; None if there is none."""
         if object is not None:
             object["metadata"].pop("managedFields", None)
@@ -96,7 +96,7 @@ class Snapshot(Observed):
         self._answered.setdefault(resource, set()).add(key)
 
 
-def controller_reference(resource: Resource, owner: Object) -> Object:
+def controller_reference(resource: Resource, owner: JsonObject) -> JsonObject:
     """Return the owner reference that makes an object a child of `owner`, which is one of `resource`."""
     return {
         "apiVersion": resource.api_version,
@@ -108,7 +108,7 @@ def controller_reference(resource: Resource, owner: Object) -> Object:
     }
 
 
-def is_controlled_by(object: Object, owner: Object) -> bool:
+def is_controlled_by(object: JsonObject, owner: JsonObject) -> bool:
     """Return whether an object is a child of `owner`."""
     controller = controller_of(object["metadata"])
     return controller is not None and controller.uid == owner["metadata"]["uid"]

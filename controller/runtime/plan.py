@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Literal, NamedTuple, Protocol
 
-from controller.runtime.types import Object as Object  # planners import it from here
-from kube.resource import Resource
+from kube.resource import JsonObject, Resource
 
 
 class Random(NamedTuple):
@@ -32,7 +31,7 @@ class Apply:
     parent's.
     """
 
-    object: Object
+    object: JsonObject
     origin: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -46,12 +45,12 @@ class CreateOnly:
     uses an existing object with these labels as it is. `origin` is that of an `Apply`.
     """
 
-    object: Object
+    object: JsonObject
     generate: Mapping[str, Random] = field(default_factory=dict)
     adopt_labels: Mapping[str, str] = field(default_factory=dict)
     origin: Mapping[str, str] = field(default_factory=dict)
 
-    def adopts(self, object: Object) -> bool:
+    def adopts(self, object: JsonObject) -> bool:
         """Return whether an existing object is used as it is."""
         labels = object["metadata"].get("labels") or {}
         return bool(self.adopt_labels) and self.adopt_labels.items() <= labels.items()
@@ -61,7 +60,7 @@ class Patch(NamedTuple):
     """Some fields of an object that has another owner, applied under a field manager of their own."""
 
     reference: Reference
-    fields: Object
+    fields: JsonObject
 
 
 class Delete(NamedTuple):
@@ -131,7 +130,7 @@ class Event:
 class Status(Protocol):
     """A kind's status; the runtime adds `observedGeneration` and the condition `Ready`."""
 
-    def to_api(self) -> Object:
+    def to_api(self) -> JsonObject:
         """Return the status as the API server takes it."""
 
 
@@ -172,13 +171,13 @@ class Observed:
     `children`, and `found` by (resource, index, value).
     """
 
-    children: Sequence[Object] = ()
-    found: Mapping[tuple[Resource, str, str], Sequence[Object]] = field(default_factory=dict)
+    children: Sequence[JsonObject] = ()
+    found: Mapping[tuple[Resource, str, str], Sequence[JsonObject]] = field(default_factory=dict)
     served: frozenset[Resource] = frozenset()
     settings: Mapping[str, Any] = field(default_factory=dict)
     """The settings of the process that planners may depend on."""
 
-    def child(self, resource: Resource, name: str) -> Object | None:
+    def child(self, resource: Resource, name: str) -> JsonObject | None:
         """Return a child of the object; None if there is none, or if another owner has the name."""
         wanted = (resource.api_version, resource.kind, name)
         for child in self.children:
@@ -186,7 +185,7 @@ class Observed:
                 return child
         return None
 
-    def find(self, resource: Resource, index: str, value: str) -> Sequence[Object]:
+    def find(self, resource: Resource, index: str, value: str) -> Sequence[JsonObject]:
         """Return the objects in the same namespace, or in none, whose index `index` has `value`."""
         return self.found.get((resource, index, value), ())
 

@@ -20,10 +20,10 @@ from controller.runtime.metrics import KindMetrics
 from controller.runtime.observed import Owner, Snapshot
 from controller.runtime.plan import Event, Plan, Problem, Step
 from controller.runtime.status import Failure
-from controller.runtime.types import Object, Request, Result, RetryableError, TerminalError
+from controller.runtime.types import Request, Result, RetryableError, TerminalError
 from kube.client import Client
 from kube.errors import ApiError, Conflict, NotFound
-from kube.resource import Resource
+from kube.resource import JsonObject, Resource
 
 LOG = logging.getLogger("gatewright.controller")
 
@@ -160,7 +160,7 @@ class Reconciler:
         self._wrote(owner, answer)
         return {}
 
-    async def _write_status(self, owner: Owner, status: Object) -> None:
+    async def _write_status(self, owner: Owner, status: JsonObject) -> None:
         """Write the status if it changed, and count what that means."""
         before, place, sent = (
             owner.status,
@@ -246,7 +246,7 @@ class Reconciler:
     def _warn(self, owner: Owner, reason: str, problem: Problem) -> None:
         self.recorder.record(owner.object, Event(reason, problem.message, "Warning"))
 
-    def _wrote(self, owner: Owner, answer: Object) -> None:
+    def _wrote(self, owner: Owner, answer: JsonObject) -> None:
         self.expectations.wrote(
             owner.request, self.caches[owner.resource], owner.request.key, answer
         )

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from controller.runtime.cache import Cache
 from controller.runtime.kind import IndexFunction, PlannedKind, T
-from controller.runtime.types import Object, Request
-from kube.resource import Resource
+from controller.runtime.types import Request
+from kube.resource import JsonObject, Resource
 from kube.store import Change
 
 Predicate = Callable[[Change], bool]
@@ -54,7 +54,7 @@ class Watches(NamedTuple):
     """Any other objects: a change enqueues what `map` returns for the object before the change and after it."""
 
     resource: Resource
-    map: Callable[[Object], Iterable[Request]]
+    map: Callable[[JsonObject], Iterable[Request]]
 
 
 def itself(change: Change) -> Iterable[Request]:
@@ -88,7 +88,7 @@ def owner_of(resource: Resource) -> Mapper:
     return owners
 
 
-def mapped(map: Callable[[Object], Iterable[Request]]) -> Mapper:
+def mapped(map: Callable[[JsonObject], Iterable[Request]]) -> Mapper:
     """Return a mapper by a function of the object: of its state before the change and after it, without repetition."""
 
     def requests(change: Change) -> Iterable[Request]:

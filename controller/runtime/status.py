@@ -8,8 +8,9 @@ from typing import NamedTuple
 from pydantic import ValidationError
 
 from controller.runtime.plan import Plan, Problem, Step, incomplete
-from controller.runtime.types import Object, TerminalError
+from controller.runtime.types import TerminalError
 from kube.errors import AlreadyExists, ApiError, Conflict, ServerError, TooManyRequests, Unreachable
+from kube.resource import JsonObject
 
 READY = "Ready"
 FAILED = "Failed"
@@ -53,8 +54,8 @@ class Failure(NamedTuple):
 
 
 def status_of(
-    plan: Plan, failures: Sequence[Failure], stored: Object, *, generation: int, now: datetime
-) -> Object:
+    plan: Plan, failures: Sequence[Failure], stored: JsonObject, *, generation: int, now: datetime
+) -> JsonObject:
     """Return the status of an object whose plan was carried out, as far as that went."""
     old = stored.get("conditions") or []
     status = plan.status.to_api()
@@ -81,8 +82,8 @@ def status_of(
 
 
 def status_of_unplanned(
-    problem: Problem, stored: Object, *, shows_phase: bool, generation: int, now: datetime
-) -> Object:
+    problem: Problem, stored: JsonObject, *, shows_phase: bool, generation: int, now: datetime
+) -> JsonObject:
     """Return the status of an object that cannot be planned: what was observed stays, and its phase is Failed.
 
     It has a phase where it had one, or where its kind `shows_phase`.
@@ -98,7 +99,7 @@ def status_of_unplanned(
     }
 
 
-def is_same(stored: Object, status: Object) -> bool:
+def is_same(stored: JsonObject, status: JsonObject) -> bool:
     """Return whether a stored status says just this, beside conditions of other types that other writers set.
 
     All our conditions have one generation: a condition with another one, or none, is not ours.
@@ -139,36 +140,36 @@ def unplannable(kind: str, error: Exception) -> Problem:
     return Problem(f"failed to plan {kind}: {what}; {hint}", PLAN_FAILED)
 
 
-def was_ready(ready: Object | None) -> bool:
+def was_ready(ready: JsonObject | None) -> bool:
     """Return whether an object with this condition Ready is ready, or was before."""
     return ready is not None and (
         ready["status"] == "True" or ready["reason"] in REASONS_AFTER_READY
     )
 
 
-def is_ready(status: Object) -> bool:
+def is_ready(status: JsonObject) -> bool:
     """Return whether a status has the condition Ready with status True."""
     return (ready_in(status) or {}).get("status") == "True"
 
 
-def ready_in(status: Object) -> Object | None:
+def ready_in(status: JsonObject) -> JsonObject | None:
     """Return the condition Ready of a status."""
     return of_type(READY, status.get("conditions") or ())
 
 
-def of_type(type: str, conditions: Sequence[Object]) -> Object | None:
+def of_type(type: str, conditions: Sequence[JsonObject]) -> JsonObject | None:
     """Return the condition of a type."""
     return next((each for each in conditions if each["type"] == type), None)
 
 
-def condition(type: str, holds: bool, reason: str, message: str = "") -> Object:
+def condition(type: str, holds: bool, reason: str, message: str = "") -> JsonObject:
     """Return a condition without the time of its last transition."""
     return {"type": type, "status": str(holds), "reason": reason, "message": message[:MAX_MESSAGE]}
 
 
 def dated(
-    new: Sequence[Object], old: Sequence[Object], *, generation: int, now: datetime
-) -> list[Object]:
+    new: Sequence[JsonObject], old: Sequence[JsonObject], *, generation: int, now: datetime
+) -> list[JsonObject]:
     """Return the new conditions with their generation and the time their status last changed."""
     found = []
     for each in new:
@@ -185,7 +186,9 @@ def rfc3339(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _of_step(step: Step, failed: Problem | None, old: Sequence[Object], *, is_new: bool) -> Object:
+def _of_step(
+    step: Step, failed: Problem | None, old: Sequence[JsonObject], *, is_new: bool
+) -> JsonObject:
     """Return a step's own condition."""
     if problem := failed or (None if step.ready else step.problem):
         return condition(step.condition, False, problem.reason, problem.message)
@@ -197,8 +200,8 @@ def _of_step(step: Step, failed: Problem | None, old: Sequence[Object], *, is_ne
 
 
 def _ready(
-    plan: Plan, failures: Sequence[Failure], old: Sequence[Object], *, is_new: bool
-) -> Object:
+    plan: Plan, failures: Sequence[Failure], old: Sequence[JsonObject], *, is_new: bool
+) -> JsonObject:
     problem = plan.problem or (failures[0].problem if failures else None)
     waiting = [step for step in plan.steps if not step.ready]
     problem = problem or next((each.problem for each in waiting if each.problem), None)
@@ -213,7 +216,7 @@ def _ready(
     return condition(READY, True, "AllReady")
 
 
-def _waiting_reason(old: Object | None, *, is_new: bool) -> str:
+def _waiting_reason(old: JsonObject | None, *, is_new: bool) -> str:
     """Return the reason of an object that is being created, is being changed, or was ready and is not any more."""
     if not was_ready(old):
         return "Progressing"

@@ -1,9 +1,8 @@
 """What a reconcile is asked for, what it returns, and the errors it may raise."""
 
 from datetime import timedelta
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
-Object = dict[str, Any]
 Outcome = Literal["success", "requeue_after", "error", "timeout", "panic", "terminal_error"]
 
 

@@ -1,19 +1,18 @@
 """The objects that helm renders from the chart, and accessors for tests."""
 
 from pathlib import Path
-from typing import Any
+
+from kube.resource import JsonObject
 
 CHART = Path(__file__).parents[2] / "charts/gatewright"
 MODES = [None, *sorted(CHART.glob("ci/*-values.yaml"))]
 NAMESPACE = "gatewright-system"
 
-Object = dict[str, Any]
 
-
-class Rendered(dict[tuple[str, str], Object]):
+class Rendered(dict[tuple[str, str], JsonObject]):
     """The rendered objects by kind and name."""
 
-    def pod(self, name: str) -> Object:
+    def pod(self, name: str) -> JsonObject:
         """The pod's spec in a Deployment."""
         return self["Deployment", name]["spec"]["template"]["spec"]
 
@@ -31,6 +30,6 @@ class Rendered(dict[tuple[str, str], Object]):
             for verb in rule["verbs"]
         }
 
-    def rules(self, kind: str, name: str, resource: str) -> list[Object]:
+    def rules(self, kind: str, name: str, resource: str) -> list[JsonObject]:
         """The rules of a role that are about a resource."""
         return [rule for rule in self[kind, name]["rules"] if resource in rule["resources"]]

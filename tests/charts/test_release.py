@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from config.documents import parse_documents
+from kube.resource import JsonObject
 from tests.charts.conftest import Result
-from tests.charts.rendered import CHART, MODES, NAMESPACE, Object
+from tests.charts.rendered import CHART, MODES, NAMESPACE
 from tests.controlplane.plane import ControlPlane
 
 OPERATORS = (
@@ -56,7 +57,7 @@ def test_the_server_takes_every_mode(
     template: Callable[..., Result], control_plane: ControlPlane, namespace: str
 ):
     """The API server accepts every rendered object of a group that it serves, strictly and without a warning."""
-    objects: list[Object] = []
+    objects: list[JsonObject] = []
     for mode in MODES:
         rendered = template(files=(mode,) if mode else (), release="dry-run", namespace=namespace)
         assert rendered.returncode == 0, rendered.stderr

@@ -2,13 +2,13 @@
 
 from typing import Any
 
-Object = dict[str, Any]
+from kube.resource import JsonObject
 
 STORE = {"type": "s3", "bucket": "backups", "secretRef": {"name": "backup-store"}}
 IMAGE = "nginxinc/nginx-unprivileged:1.29"
 
 
-def custom(group: str, plural: str, kind: str) -> Object:
+def custom(group: str, plural: str, kind: str) -> JsonObject:
     """A CustomResourceDefinition of somebody else, which takes any object."""
     schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
@@ -21,7 +21,7 @@ def custom(group: str, plural: str, kind: str) -> Object:
     }
 
 
-def workload(kind: str, name: str, **spec: Any) -> Object:
+def workload(kind: str, name: str, **spec: Any) -> JsonObject:
     """A workload that uses the ConfigMap of the sample AppConfig."""
     container = {
         "name": "app",
@@ -104,7 +104,7 @@ MORE = [
 ]
 # What people change, in this order: object, merge patch, and what then shows that the controller
 # saw to it.
-CHANGES: list[tuple[str, Object, tuple[str, ...]]] = [
+CHANGES: list[tuple[str, JsonObject, tuple[str, ...]]] = [
     (
         "ecommerceplatform/production-store",
         {"spec": {"host": None, "cache": {"enabled": False}, "monitoring": {"enabled": False}}},

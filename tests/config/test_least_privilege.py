@@ -10,7 +10,8 @@ import pytest
 import yaml
 
 from controller.reconcilers import planned_kinds
-from tests.config.everything import BEFORE, CHANGES, MORE, Object
+from kube.resource import JsonObject
+from tests.config.everything import BEFORE, CHANGES, MORE
 from tests.controlplane.audit import WRITES
 from tests.controlplane.plane import ControlPlane
 from tests.gatewright.processes import Gatewright, registered
@@ -97,7 +98,7 @@ def used(plane: ControlPlane) -> set[Right]:
     }
 
 
-def apply(plane: ControlPlane, objects: list[Object]) -> None:
+def apply(plane: ControlPlane, objects: list[JsonObject]) -> None:
     """Apply objects as kubectl does."""
     plane.kubectl("apply", "-f", "-", input=yaml.safe_dump_all(objects))
 

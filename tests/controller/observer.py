@@ -3,17 +3,14 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
 
 from controller.runtime.cache import Cache
 from kube.client import Client
-from kube.resource import Resource
+from kube.resource import JsonObject, Resource
 from kube.store import Change
 
 WITHIN = 20.0
 COLLECTED_WITHIN = 90.0  # the garbage collector looks for new kinds every half minute
-
-Object = dict[str, Any]
 
 
 class Observer:
@@ -27,7 +24,7 @@ class Observer:
         for resource, cache in self.caches.items():
             cache.subscribe(self._noter(resource))
 
-    def get(self, resource: Resource, name: str) -> Object | None:
+    def get(self, resource: Resource, name: str) -> JsonObject | None:
         """Return an object as it was last observed."""
         return self.caches[resource].get(f"{self.namespace}/{name}")
 
@@ -35,11 +32,11 @@ class Observer:
         self,
         resource: Resource,
         name: str,
-        holds: Callable[[Object], bool] = lambda _: True,
+        holds: Callable[[JsonObject], bool] = lambda _: True,
         within: float = WITHIN,
-    ) -> Object:
+    ) -> JsonObject:
         """Wait until an object exists for which `holds` is true, and return it."""
-        found: list[Object] = []
+        found: list[JsonObject] = []
 
         def observed() -> bool:
             found[:] = [
@@ -60,9 +57,11 @@ class Observer:
             COLLECTED_WITHIN,
         )
 
-    async def until_any(self, resource: Resource, holds: Callable[[Object], bool]) -> Object:
+    async def until_any(
+        self, resource: Resource, holds: Callable[[JsonObject], bool]
+    ) -> JsonObject:
         """Wait until any object of a resource is as expected, and return it."""
-        cache, found = self.caches[resource], list[Object]()
+        cache, found = self.caches[resource], list[JsonObject]()
 
         def observed() -> bool:
             found[:] = [each for each in map(cache.get, cache) if each is not None and holds(each)]

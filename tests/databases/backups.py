@@ -9,7 +9,8 @@ from typing import Any
 
 from config.api.backup import Backup
 from controller.reconcilers.backup import BACKUP
-from controller.runtime.plan import Apply, Object, Observed
+from controller.runtime.plan import Apply, Observed
+from kube.resource import JsonObject
 from tests.databases.s3 import BUCKET, ObjectStore
 
 SCRIPTS = Path(__file__).parents[2] / "images/backup"
@@ -50,7 +51,7 @@ class BackupPod:
         """Restore one."""
         return self._run("/restore.sh", *arguments)
 
-    def container(self) -> Object:
+    def container(self) -> JsonObject:
         """The container that is planned."""
         plan = BACKUP.plan(self.backup, Observed(), datetime.now(UTC))
         (cronjob,) = [
@@ -62,7 +63,7 @@ class BackupPod:
         """Its environment, with what its Secrets say."""
         return {each["name"]: self._value(each) for each in self.container()["env"]}
 
-    def _value(self, variable: Object) -> str:
+    def _value(self, variable: JsonObject) -> str:
         if "value" in variable:
             return str(variable["value"])
         reference = variable["valueFrom"]["secretKeyRef"]

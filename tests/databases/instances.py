@@ -12,14 +12,15 @@ from typing import Any
 
 from config.api.postgresql import PostgreSQL
 from controller.reconcilers.postgresql import POSTGRESQL
-from controller.runtime.plan import Apply, CreateOnly, Object, Observed
+from controller.runtime.plan import Apply, CreateOnly, Observed
+from kube.resource import JsonObject
 from tests.databases.pods import SECONDS, Machine, Pod
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 PASSWORDS = {"password": "it's a \\secret: 1", "replication-password": "also' \\:this"}
 
 
-def planned(name: str, **spec: Any) -> dict[tuple[str, str], Object]:
+def planned(name: str, **spec: Any) -> dict[tuple[str, str], JsonObject]:
     """Return all that is made of a PostgreSQL, by kind and name."""
     object = PostgreSQL.model_validate(
         {"metadata": {"name": name, "namespace": "default", "uid": "1"}, "spec": spec}
@@ -37,7 +38,7 @@ class Database:
 
     machine: Machine
     name: str
-    spec: Object = field(default_factory=dict)
+    spec: JsonObject = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Plan it, and give its hosts addresses and its Secrets passwords."""

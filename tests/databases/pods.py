@@ -13,11 +13,12 @@ import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
+
+from kube.resource import JsonObject
 
 USER = "nobody"
 SECONDS = 60
-Object = dict[str, Any]
 
 
 class Machine:
@@ -53,7 +54,7 @@ class Pod:
     """One pod: its volumes as directories, its containers as processes."""
 
     def __init__(
-        self, machine: Machine, name: str, template: Object, claims: Mapping[str, Path]
+        self, machine: Machine, name: str, template: JsonObject, claims: Mapping[str, Path]
     ) -> None:
         """Lay out the volumes of a pod made from a template; `claims` are what its claims are bound to."""
         self.machine = machine
@@ -70,7 +71,7 @@ class Pod:
         for volume in self.spec.get("volumes", ()):
             self._fill(volume)
 
-    def _volume(self, volume: Object, directory: Path, claims: Mapping[str, Path]) -> Path:
+    def _volume(self, volume: JsonObject, directory: Path, claims: Mapping[str, Path]) -> Path:
         if claim := volume.get("persistentVolumeClaim"):
             return claims[claim["claimName"]]
         path = directory / volume["name"]
@@ -78,7 +79,7 @@ class Pod:
         path.mkdir(mode=0o700)
         return self.machine.own(path)
 
-    def _fill(self, volume: Object) -> None:
+    def _fill(self, volume: JsonObject) -> None:
         files: dict[str, str] = {}
         if "configMap" in volume:
             files = {
@@ -111,7 +112,7 @@ class Pod:
             text,
         )
 
-    def environment(self, container: Object) -> dict[str, str]:
+    def environment(self, container: JsonObject) -> dict[str, str]:
         """Return the environment of a container's processes."""
         values = {"PATH": self.machine.path, "HOSTNAME": self.name}
         for each in container.get("env", ()):
@@ -190,7 +191,7 @@ class Pod:
         """Return what the containers have written."""
         return self.log.read_text(errors="replace") if self.log.exists() else ""
 
-    def _container(self, name: str) -> Object:
+    def _container(self, name: str) -> JsonObject:
         containers = [*self.spec.get("initContainers", ()), *self.spec["containers"]]
         return next(each for each in containers if each["name"] == name)
 

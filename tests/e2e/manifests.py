@@ -2,13 +2,13 @@
 
 from typing import Any
 
-Object = dict[str, Any]
+from kube.resource import JsonObject
 
 GOOD_IMAGE = "registry.company.com/shop:1.4"
-LIMITS: Object = {"limits": {"cpu": "500m", "memory": "512Mi"}}
+LIMITS: JsonObject = {"limits": {"cpu": "500m", "memory": "512Mi"}}
 
 
-def webapp(name: str = "shop", *, labels: dict[str, str] | None = None, **spec: Any) -> Object:
+def webapp(name: str = "shop", *, labels: dict[str, str] | None = None, **spec: Any) -> JsonObject:
     """Return a WebApp of one replica."""
     return {
         "apiVersion": "example.com/v1",
@@ -18,12 +18,12 @@ def webapp(name: str = "shop", *, labels: dict[str, str] | None = None, **spec: 
     }
 
 
-def container(**fields: Any) -> Object:
+def container(**fields: Any) -> JsonObject:
     """Return a container with limits."""
     return {"name": "app", "image": GOOD_IMAGE, "resources": LIMITS, **fields}
 
 
-def pod(name: str = "shop", **fields: Any) -> Object:
+def pod(name: str = "shop", **fields: Any) -> JsonObject:
     """Return a Pod of one container."""
     return {
         "apiVersion": "v1",
@@ -33,7 +33,7 @@ def pod(name: str = "shop", **fields: Any) -> Object:
     }
 
 
-def deployment(name: str = "shop", *, replicas: int = 2, **fields: Any) -> Object:
+def deployment(name: str = "shop", *, replicas: int = 2, **fields: Any) -> JsonObject:
     """Return a Deployment of one container."""
     return {
         "apiVersion": "apps/v1",
@@ -50,14 +50,14 @@ def deployment(name: str = "shop", *, replicas: int = 2, **fields: Any) -> Objec
     }
 
 
-def cron_job(name: str = "shop", **fields: Any) -> Object:
+def cron_job(name: str = "shop", **fields: Any) -> JsonObject:
     """Return a CronJob of one container."""
     template = {"spec": {"restartPolicy": "OnFailure", "containers": [container(**fields)]}}
     spec = {"schedule": "0 2 * * *", "jobTemplate": {"spec": {"template": template}}}
     return {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": name}, "spec": spec}
 
 
-def autoscaler(name: str = "shop", *, maximum: int = 10) -> Object:
+def autoscaler(name: str = "shop", *, maximum: int = 10) -> JsonObject:
     """Return a HorizontalPodAutoscaler of a WebApp."""
     target = {"apiVersion": "example.com/v1", "kind": "WebApp", "name": name}
     return {
@@ -68,6 +68,6 @@ def autoscaler(name: str = "shop", *, maximum: int = 10) -> Object:
     }
 
 
-def namespace(name: str, **labels: str) -> Object:
+def namespace(name: str, **labels: str) -> JsonObject:
     """Return a Namespace."""
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}

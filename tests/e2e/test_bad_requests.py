@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from kube.resource import JsonObject
 from tests.e2e import manifests
 from tests.e2e.conftest import Laptop
-from tests.e2e.manifests import Object
 
 pytestmark = pytest.mark.controlplane("kube-controller-manager", "kube-scheduler", "hollow-kubelet")
 
@@ -112,7 +112,7 @@ def test_a_body_that_is_no_review_is_an_http_error(
     assert wire.review(path, GOOD)["allowed"]
 
 
-def _with_container(container: Any) -> Object:
+def _with_container(container: Any) -> JsonObject:
     return manifests.deployment() | {"spec": {"template": {"spec": {"containers": container}}}}
 
 
@@ -176,7 +176,7 @@ def test_a_malformed_object_is_denied(wire: Wire, object: Any, path: str, wanted
         ({"metadata": {"name": "shop", "labels": ["web"]}}, "metadata.labels"),
     ],
 )
-def test_a_malformed_object_is_not_patched(wire: Wire, change: Object, path: str) -> None:
+def test_a_malformed_object_is_not_patched(wire: Wire, change: JsonObject, path: str) -> None:
     """The mutating hook denies it."""
     response = wire.review("/mutate-webapp", review(manifests.webapp() | change, "WebApp"))
     assert response["allowed"] is False
@@ -234,7 +234,7 @@ def test_a_thousand_bad_containers_are_denied_by_kubectl_too(
     ],
 )
 def test_the_api_server_rejects_a_pod_without_containers(
-    laptop: Laptop, production: str, change: Object, said: str
+    laptop: Laptop, production: str, change: JsonObject, said: str
 ) -> None:
     """Objects that policies leave to the API server's validation are rejected by it."""
     manifest = manifests.deployment()

@@ -12,9 +12,9 @@ import yaml
 
 from config.documents import parse_documents
 from gatewright.plans import parent_of, planned
+from kube.resource import JsonObject
 from tests.e2e import manifests
 from tests.e2e.conftest import CONFIG, MAKER, REGISTRY, Laptop
-from tests.e2e.manifests import Object
 from tests.gatewright.processes import once
 
 pytestmark = pytest.mark.controlplane("kube-controller-manager")
@@ -23,7 +23,9 @@ RULE = re.compile(r"^- ([a-z0-9-]+): .*?; (.*?)\. ", re.MULTILINE)
 WITHIN = 10.0
 
 
-def policy(name: str, namespace: str, *, params: Object | None = None, **match: object) -> Object:
+def policy(
+    name: str, namespace: str, *, params: JsonObject | None = None, **match: object
+) -> JsonObject:
     """Return a policy for one namespace."""
     return {
         "apiVersion": "gatewright.io/v1alpha1",
@@ -62,11 +64,11 @@ def judged(laptop: Laptop) -> Iterator[str]:
     laptop.plane.delete_namespace(namespace)
 
 
-RATIO: Object = {"requests": {"cpu": "100m"}, "limits": {"cpu": "1"}}
+RATIO: JsonObject = {"requests": {"cpu": "100m"}, "limits": {"cpu": "1"}}
 
 
 def told(
-    laptop: Laptop, namespace: str, manifests: list[Object], *options: str
+    laptop: Laptop, namespace: str, manifests: list[JsonObject], *options: str
 ) -> set[tuple[str, str]]:
     """Return policy and rule of each denial."""
     objects = {"apiVersion": "v1", "kind": "List", "items": manifests}
@@ -76,14 +78,14 @@ def told(
     return {(line[1].removesuffix(f"-{namespace}"), line[2]) for line in RULE.finditer(said)}
 
 
-def made_of(manifest: Object, namespace: str) -> list[Object]:
+def made_of(manifest: JsonObject, namespace: str) -> list[JsonObject]:
     """Return all planned children of an object, grandchildren included, with the laptop's settings."""
     (document,) = parse_documents(json.dumps(manifest).encode(), "manifest.json")
     parent = parent_of(document, namespace)
     return [each.object for each in planned(parent, datetime.now(UTC), {"registry": REGISTRY})]
 
 
-def sample(name: str, **spec: object) -> Object:
+def sample(name: str, **spec: object) -> JsonObject:
     """Return a sample with other fields in its spec."""
     (found,) = (
         each

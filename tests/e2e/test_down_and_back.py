@@ -59,7 +59,7 @@ class Installation(Cluster):
         self.webhook.start()
         self.controller.start()
 
-    def create(self, namespace: str, manifest: manifests.Object) -> None:
+    def create(self, namespace: str, manifest: manifests.JsonObject) -> None:
         """Create an object."""
         self.kubectl("create", "-n", namespace, "-f-", input=manifest)
 

@@ -5,9 +5,9 @@ import json
 import pytest
 import yaml
 
+from kube.resource import JsonObject
 from tests.e2e import manifests
 from tests.e2e.conftest import CONFIG, Laptop
-from tests.e2e.manifests import Object
 
 pytestmark = pytest.mark.controlplane("kube-controller-manager")
 
@@ -27,12 +27,12 @@ KEPT = "Secret"  # created once, and never changed
 ADDED_TO = "PersistentVolumeClaim"  # users' data: no label is removed
 
 
-def labelled(object: Object, **labels: str) -> Object:
+def labelled(object: JsonObject, **labels: str) -> JsonObject:
     """Return an object with labels and no namespace."""
     return {**object, "metadata": {"name": object["metadata"]["name"], "labels": labels}}
 
 
-def objects(**labels: str) -> list[Object]:
+def objects(**labels: str) -> list[JsonObject]:
     """Return objects whose children are a StatefulSet, a Deployment, a CronJob and a ConfigMap."""
     store = yaml.safe_load((CONFIG / "samples/production-store.yaml").read_text())
     mysql = {
@@ -50,7 +50,7 @@ def objects(**labels: str) -> list[Object]:
     return [labelled(each, **labels) for each in found]
 
 
-def made_of_them(laptop: Laptop, namespace: str) -> list[Object]:
+def made_of_them(laptop: Laptop, namespace: str) -> list[JsonObject]:
     """Return the children of the objects."""
     found = json.loads(laptop.kubectl("get", SELECTED, "-n", namespace, "-o=json"))["items"]
     return [each for each in found if each["metadata"].get("labels")]

@@ -224,7 +224,7 @@ def test_the_published_registration_works_with_another_client_config(
         webhook.kill()  # a graceful end would wait for the API server's connections
 
 
-def _said(cluster: Cluster, manifest: manifests.Object) -> str:
+def _said(cluster: Cluster, manifest: manifests.JsonObject) -> str:
     """Return kubectl's output for a creation in production."""
     result = cluster.plane.kubectl("create", "-n", "production", "-f-", input=manifest, check=False)
     return result.stdout + result.stderr

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from kube.resource import JsonObject
 from tests.e2e import manifests
 from tests.e2e.conftest import Laptop
-from tests.e2e.manifests import Object
 
 pytestmark = pytest.mark.controlplane("kube-controller-manager", "kube-scheduler", "hollow-kubelet")
 
@@ -22,7 +22,7 @@ REPLICAS = f"replica-limits: spec.replicas: 11; {TOO_MANY}"
 RESOURCES = f"resource-limits: {TEMPLATE}.resources.limits: {NO_LIMITS}"
 UNLIMITED = RESOURCES.replace("missing", "0, which is none")
 
-BAD: Object = {"replicas": 11, "image": "nginx:1.21", "resources": {}}
+BAD: JsonObject = {"replicas": 11, "image": "nginx:1.21", "resources": {}}
 
 NO_RESOURCES = [{"op": "remove", "path": "/spec/template/spec/containers/0/resources"}]
 
@@ -75,7 +75,7 @@ def test_all_violations_are_reported_together(
     ],
 )
 def test_each_violation_alone_is_denied(
-    laptop: Laptop, production: str, fields: Object, line: str
+    laptop: Laptop, production: str, fields: JsonObject, line: str
 ) -> None:
     """A foreign image, too many replicas, missing limits."""
     manifest = manifests.deployment(**fields)
@@ -174,7 +174,9 @@ def test_outside_production_a_webapp_gets_only_the_labels(laptop: Laptop, namesp
 @pytest.mark.parametrize(
     "manifest", [manifests.webapp(), manifests.deployment()], ids=["WebApp", "Deployment"]
 )
-def test_a_second_apply_changes_nothing(laptop: Laptop, production: str, manifest: Object) -> None:
+def test_a_second_apply_changes_nothing(
+    laptop: Laptop, production: str, manifest: JsonObject
+) -> None:
     """The second kubectl apply prints unchanged, and the resource version is the same."""
     what = f"{manifest['kind'].lower()}/shop"
     laptop.kubectl("apply", "-n", production, "-f-", input=manifest)
@@ -262,7 +264,7 @@ POD, CRON_JOB = (
     ids=lambda value: value["kind"] if isinstance(value, dict) else "",
 )
 def test_all_kinds_with_pods_are_judged(
-    laptop: Laptop, production: str, manifest: Object, lines: list[str]
+    laptop: Laptop, production: str, manifest: JsonObject, lines: list[str]
 ) -> None:
     """Pods, CronJobs and WebApps by their containers, autoscalers by their maximum."""
     assert laptop.refusal("apply", "-n", production, "-f-", input=manifest) == forbidden(*lines)

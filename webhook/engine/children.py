@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
+from kube.resource import JsonObject
 from webhook.engine.bound import outcomes_of
 from webhook.engine.exceptions import NOW
 from webhook.engine.fields import Fields, steps_of
 from webhook.engine.jsonpatch import Patcher
 from webhook.engine.look_ups import with_object
 from webhook.engine.origins import traced
-from webhook.engine.planners import SERVED, ControllerUser, Object, Planned, PlannedObject, Planner
+from webhook.engine.planners import SERVED, ControllerUser, Planned, PlannedObject, Planner
 from webhook.engine.request import PARENT, Attributes, Request
 from webhook.engine.verdict import Outcome
 from webhook.engine.violation import Before, Patch, Violation
@@ -26,10 +27,10 @@ class Child(NamedTuple):
     """One object that would be created, or updated where there is an `old` one, and where its fields come from."""
 
     attributes: Attributes
-    object: Object
-    old: Object | None
+    object: JsonObject
+    old: JsonObject | None
     origin: Mapping[str, str]
-    parent: Object
+    parent: JsonObject
 
     def mapped(self, violation: Violation) -> Violation:
         """Return a violation of the child in terms of its parent.
@@ -88,7 +89,7 @@ def _plan(
 def _child(
     asked: Attributes,
     user: ControllerUser,
-    parent: Object,
+    parent: JsonObject,
     planned: PlannedObject,
     old: PlannedObject | None,
 ) -> Child:
@@ -119,7 +120,7 @@ def _child(
     )
 
 
-def _states(planner: Planner, request: Request) -> tuple[Object | None, Object | None]:
+def _states(planner: Planner, request: Request) -> tuple[JsonObject | None, JsonObject | None]:
     """Return the whole object as it would be, and as it was.
 
     Of a /scale those of what it scales.
@@ -142,9 +143,9 @@ def _states(planner: Planner, request: Request) -> tuple[Object | None, Object |
     return object, old
 
 
-def _stored(object: Object, namespace: str, owner: Object | None) -> Object:
+def _stored(object: JsonObject, namespace: str, owner: JsonObject | None) -> JsonObject:
     """Return a copy of a child in its namespace, and with its owner where it has one."""
-    copied: Object = orjson.loads(
+    copied: JsonObject = orjson.loads(
         orjson.dumps(object)
     )  # a planner may use one part of an object twice, policies not
     metadata = copied["metadata"]
@@ -165,7 +166,7 @@ def _stored(object: Object, namespace: str, owner: Object | None) -> Object:
 
 def _judged(
     engine: "Engine", child: Child, looked_up: Mapping[str, Any]
-) -> tuple[tuple[Outcome, ...], Object]:
+) -> tuple[tuple[Outcome, ...], JsonObject]:
     """Return the outcomes of a child, and the child as it would be stored.
 
     Mutations come first. What they set when a child is created stays when it is updated: the

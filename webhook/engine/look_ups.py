@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from kube.resource import JsonObject
 from webhook.engine.fields import Fields, WrongTypeError
 from webhook.engine.kinds import POD_KINDS
 
-Object = dict[str, Any]
 GroupKind = tuple[str, str]
 Read = TypeVar("Read")
 
@@ -17,13 +17,13 @@ class LookUp:
     """Objects that are looked up under one name: those of a namespace, or of all of them."""
 
     kinds: frozenset[GroupKind]
-    shape: Callable[[Object, str], Object] | None = None  # where not all of it counts
+    shape: Callable[[JsonObject, str], JsonObject] | None = None  # where not all of it counts
     everywhere: bool = False
     completes: bool = (
         False  # counts only where all of the namespace is known: what is not there is a fact
     )
 
-    def shaped(self, object: Object, namespace: str) -> Object:
+    def shaped(self, object: JsonObject, namespace: str) -> JsonObject:
         """Return what is looked up of an object of `namespace`."""
         return object if self.shape is None else self.shape(object, namespace)
 
@@ -64,7 +64,9 @@ def group_kind(object: Mapping[str, Any]) -> GroupKind:
     return str(object.get("apiVersion", "")).rpartition("/")[0], object["kind"]
 
 
-def with_object(looked_up: Mapping[str, Any], object: Object, namespace: str) -> Mapping[str, Any]:
+def with_object(
+    looked_up: Mapping[str, Any], object: JsonObject, namespace: str
+) -> Mapping[str, Any]:
     """Return the look-ups for `namespace` as they are after `object` is created or replaced there."""
     changed = {}
     for name, look_up in LOOK_UPS.items():
@@ -77,7 +79,7 @@ def with_object(looked_up: Mapping[str, Any], object: Object, namespace: str) ->
     return {**looked_up, **changed} if changed else looked_up
 
 
-def read_each(objects: Iterable[Object], read: Callable[[Fields], Read]) -> Iterator[Read]:
+def read_each(objects: Iterable[JsonObject], read: Callable[[Fields], Read]) -> Iterator[Read]:
     """Yield what `read` returns of each looked-up object.
 
     A malformed one is skipped: its own review denies it.
@@ -89,6 +91,6 @@ def read_each(objects: Iterable[Object], read: Callable[[Fields], Read]) -> Iter
             continue
 
 
-def _id(object: Object, namespace: str) -> tuple[Any, ...]:
+def _id(object: JsonObject, namespace: str) -> tuple[Any, ...]:
     metadata = object.get("metadata") or object  # a summary has its name beside the rest
     return object.get("kind"), metadata.get("namespace") or namespace, metadata.get("name")

@@ -7,13 +7,13 @@ planned.
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
+from kube.resource import JsonObject
 from webhook.engine.kinds import Kind, Target
 from webhook.engine.request import Attributes
 from webhook.engine.violation import Violation
 
-Object = dict[str, Any]
 ResourceKey = tuple[str, str]  # group and plural
 Served = Collection[ResourceKey]
 
@@ -28,7 +28,7 @@ class PlannedObject(NamedTuple):
     """
 
     kind: Kind
-    object: Object
+    object: JsonObject
     origin: Mapping[str, str] = {}
     once: bool = False
     owned: bool = True
@@ -57,7 +57,7 @@ class Planner:
 
     kind: Kind
     makes: tuple[Kind, ...]
-    plan: Callable[[Object, datetime, Served], Planned]
+    plan: Callable[[JsonObject, datetime, Served], Planned]
     replicas: str | None = None
     optional: tuple[Kind, ...] = ()
     actions: ClassVar = frozenset({"Deny"})

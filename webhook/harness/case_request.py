@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from config.faults import FaultsError, did_you_mean
 from config.schemas import root_type, unknown_fields
+from kube.resource import JsonObject
 from webhook.engine import BoundPolicy, Policy
 from webhook.engine.kinds import KINDS, Kind
 from webhook.engine.origins import value_at
@@ -26,7 +27,6 @@ IDENTITY = (
 )  # what an update does not change
 RESOURCES = frozenset({"cpu", "memory", "ephemeral-storage", "storage"})
 
-Object = dict[str, Any]
 Faults = Iterator[tuple[str, str]]  # path below the case, and what is wrong there
 
 
@@ -157,20 +157,20 @@ def _operation(case: Case, each: str, variant: Variant | None) -> str:
     return operation
 
 
-def _bare(object: Object, kind: Kind, namespace: str) -> Object:
+def _bare(object: JsonObject, kind: Kind, namespace: str) -> JsonObject:
     """Return the object that completes one of a kind that only policies name."""
     metadata = {"name": "case", "namespace": namespace} if kind.namespaced else {"name": "case"}
     return {"apiVersion": object["apiVersion"], "kind": kind.kind, "metadata": metadata}
 
 
-def _before(base: Object, object: Object) -> Object:
+def _before(base: JsonObject, object: JsonObject) -> JsonObject:
     """Return the smallest object as it was before an update to `object`, which changes neither version nor name."""
     named = {"name": object["metadata"]["name"]} if "name" in object.get("metadata", {}) else {}
-    before: Object = merge(base, {"apiVersion": object["apiVersion"], "metadata": named})
+    before: JsonObject = merge(base, {"apiVersion": object["apiVersion"], "metadata": named})
     return before
 
 
-def _described(case: Case, field: str, base: Object, rules: list[Policy]) -> Object:
+def _described(case: Case, field: str, base: JsonObject, rules: list[Policy]) -> JsonObject:
     """Return the `object` or `old_object` of a case: `base` with its fields.
 
     Raises FaultsError for each wrong field.
@@ -179,7 +179,7 @@ def _described(case: Case, field: str, base: Object, rules: list[Policy]) -> Obj
     """
     pod_field, path = field.replace("object", "pod"), pod_path(base["kind"])
     pod, own = getattr(case, pod_field), getattr(case, field) or {}
-    object: Object = merge(base, own)
+    object: JsonObject = merge(base, own)
     if pod is not None and path is not None:
         below, above = at(path, pod), object
         object = merge(merge(base, below), own)
@@ -204,7 +204,9 @@ def _described(case: Case, field: str, base: Object, rules: list[Policy]) -> Obj
     return object
 
 
-def _field_faults(object: Object, base: Object, rules: list[Policy], *, is_denied: bool) -> Faults:
+def _field_faults(
+    object: JsonObject, base: JsonObject, rules: list[Policy], *, is_denied: bool
+) -> Faults:
     """Yield the fields that the kind does not have: a typo tests nothing.
 
     An unknown version has those of the known.

@@ -1,9 +1,8 @@
 """Recognize Kubernetes objects among YAML documents, and the kind that each is judged as."""
 
-from typing import Any
-
 from config.documents import Document, DocumentError
 from config.faults import did_you_mean
+from kube.resource import JsonObject
 from webhook.engine.kinds import KINDS
 from webhook.engine.violation import JSON_TYPES
 from webhook.harness.bases import kinds_by_name
@@ -41,8 +40,6 @@ CLUSTER_SCOPED = frozenset(  # built-in kinds that no policy applies to
     }
 )
 MOVED = {"extensions": ("apps/v1", "networking.k8s.io/v1")}  # the current group of kinds that moved
-
-Object = dict[str, Any]
 
 
 def is_object(document: Document) -> bool:
@@ -95,7 +92,7 @@ def _require_known_kind(document: Document) -> None:
         )
 
 
-def namespace_of(object: Object, namespace: str) -> str:
+def namespace_of(object: JsonObject, namespace: str) -> str:
     """Return the namespace of an object: its own, else `namespace`.
 
     "" for a cluster-scoped kind.
@@ -108,7 +105,7 @@ def namespace_of(object: Object, namespace: str) -> str:
     return object["metadata"].get("namespace") or namespace
 
 
-def as_served(object: Object) -> Object:
+def as_served(object: JsonObject) -> JsonObject:
     """Return an object in its kind's current API group: a Deployment of `extensions/v1beta1` in `apps/v1`."""
     group, _, kind = group_version_kind(object)
     for api_version in MOVED.get(group, ()):

@@ -3,13 +3,14 @@
 CEL is imported only where there are any.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from config.api.admission import GROUP, BindingSpec, KubernetesPolicySpec, ParamRef
 from config.documents import Document
 from config.faults import FaultsError, parse
+from kube.resource import JsonObject
 from webhook.engine.bound import BoundPolicy
 from webhook.engine.kinds import Kind
 from webhook.engine.match import Match, compile_selector
@@ -27,7 +28,6 @@ NO_PARAMS = (
 )
 NO_TYPE = ("", "")  # API version and kind of what is no object
 
-Object = Mapping[str, Any]
 Bindings = list[tuple[str, BindingSpec]]  # of a policy, by name
 Applies = Callable[
     [Request, Any], bool
@@ -113,7 +113,7 @@ def _in_force(
     name: str,
     spec: KubernetesPolicySpec,
     bindings: Bindings,
-    params: Sequence[Object],
+    params: Sequence[JsonObject],
     kinds: Sequence[Kind],
 ) -> Iterator[BoundPolicy]:
     """Yield the policy as each binding puts it in force.
@@ -145,7 +145,7 @@ def _in_force(
 
 
 def _params_of(
-    applies: Applies, spec: KubernetesPolicySpec, binding: BindingSpec, params: Sequence[Object]
+    applies: Applies, spec: KubernetesPolicySpec, binding: BindingSpec, params: Sequence[JsonObject]
 ) -> Callable[[Request, Any], Iterable[Any]]:
     """Return what yields the parameters for a request: those of the binding for which the conditions hold."""
     reference = binding.param_ref
@@ -158,7 +158,7 @@ def _params_of(
         if _is_chosen(reference, metadata)
     ]
 
-    def params_of(request: Request, _: Any) -> Iterator[Object]:
+    def params_of(request: Request, _: Any) -> Iterator[JsonObject]:
         own = reference.namespace or request.attributes.namespace
         values = [each for namespace, each in chosen if not namespace or namespace == own]
         if not values and reference.parameter_not_found_action == "Deny":
@@ -168,7 +168,7 @@ def _params_of(
     return params_of
 
 
-def _is_chosen(reference: ParamRef, metadata: Object) -> bool:
+def _is_chosen(reference: ParamRef, metadata: JsonObject) -> bool:
     if reference.selector is not None:
         return compile_selector(reference.selector)(metadata.get("labels") or {})
     return bool(metadata.get("name") == reference.name)

@@ -4,22 +4,21 @@ Source: CreateAdmissionRequest and CreateNamespaceObject of
 k8s.io/apiserver/pkg/admission/plugin/cel.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from msgspec import UNSET
 
+from kube.resource import JsonObject
 from webhook.cel import EvaluationError
 from webhook.engine.kinds import NAMESPACES
 from webhook.engine.request import NAMESPACE, Request
-
-Object = Mapping[str, Any]
 
 
 class Partial(dict[str, Any]):
     """An object of which only some fields are known: reading another is an error, never an empty answer."""
 
-    def __init__(self, name: str, known: Object, absent: Iterable[str] = ()) -> None:
+    def __init__(self, name: str, known: JsonObject, absent: Iterable[str] = ()) -> None:
         """Take the name of the object, its `known` fields, and those that are `absent` unless they are known."""
         super().__init__(known)
         self.name = name
@@ -34,7 +33,7 @@ class Partial(dict[str, Any]):
         return super().__contains__(key) or (key not in self.absent and bool(self[str(key)]))
 
 
-def namespace_object(request: Request) -> Object | None:
+def namespace_object(request: Request) -> JsonObject | None:
     """Return the namespace of the object; None for what has none.
 
     Where it was not looked up, its labels are known.
@@ -42,7 +41,7 @@ def namespace_object(request: Request) -> Object | None:
     attributes = request.attributes
     if not attributes.namespace or (attributes.resource_group, attributes.resource) == NAMESPACES:
         return None
-    whole: Object | None = request.looked_up.get(NAMESPACE)
+    whole: JsonObject | None = request.looked_up.get(NAMESPACE)
     if whole is not None:
         return whole
     labels = dict(request.namespace_labels())
@@ -52,7 +51,7 @@ def namespace_object(request: Request) -> Object | None:
     )
 
 
-def admission_request(request: Request) -> Object:
+def admission_request(request: Request) -> JsonObject:
     """Return the variable `request`.
 
     What only the API server knows is an error where it did not send the request.
@@ -91,6 +90,6 @@ def admission_request(request: Request) -> Object:
     return _given(fields | {"userInfo": _given(user), "options": sent.options})
 
 
-def _given(fields: Object) -> dict[str, Any]:
+def _given(fields: JsonObject) -> dict[str, Any]:
     """Return the fields that have a value: Go leaves out the others."""
     return {name: value for name, value in fields.items() if value not in (None, "")}

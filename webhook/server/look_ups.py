@@ -9,7 +9,7 @@ from typing import Any, Never
 from config.crds import kinds
 from kube.client import Client
 from kube.errors import ApiError, NotFound
-from kube.resource import Resource
+from kube.resource import JsonObject, Resource
 from kube.store import Store
 from kube.watch import Watch
 from webhook.engine import NAMESPACE, NAMESPACE_LABELS, PARENT, SERVED, Attributes
@@ -48,8 +48,6 @@ RESOURCES = (
 
 BY_NAMESPACE = "namespace"
 A_MOMENT = 10.0  # seconds; a CRD takes longer to be installed
-
-Object = dict[str, Any]
 
 
 class LookUps:
@@ -100,14 +98,14 @@ class LookUps:
     async def _labels(self, namespace: str) -> Mapping[str, str]:
         return (await self._client.get(NAMESPACES, namespace))["metadata"].get("labels") or {}
 
-    def namespace(self, about: Attributes) -> Object | Coroutine[Any, Any, Object] | None:
+    def namespace(self, about: Attributes) -> JsonObject | Coroutine[Any, Any, JsonObject] | None:
         """Return the Namespace of a request; ApiError where the API server does not answer."""
         if not about.namespace:
             return None
         entry = self._namespaces.entry(about.namespace)
         return self._client.get(NAMESPACES, about.namespace) if entry is None else entry.object
 
-    async def parent(self, about: Attributes) -> Object:
+    async def parent(self, about: Attributes) -> JsonObject:
         """Return the object that a subresource such as /scale or exec belongs to.
 
         Nothing where it is about none.
@@ -135,7 +133,7 @@ class LookUps:
             self._ask_again = time.monotonic() + A_MOMENT
         return self._served
 
-    async def objects(self, name: str, about: Attributes) -> list[Object]:
+    async def objects(self, name: str, about: Attributes) -> list[JsonObject]:
         """Return the objects of a look-up of LOOK_UPS: from their watches, or listed while one has not begun."""
         look_up = LOOK_UPS[name]
         namespace = None if look_up.everywhere else about.namespace
@@ -143,7 +141,7 @@ class LookUps:
         if not all(store.synced.is_set() for store in stores):
             listed = [self._client.list(store.resource, namespace) for store in stores]
             return [look_up.shaped(object, "") for each in listed async for object in each]
-        objects = list[Object | None]()
+        objects = list[JsonObject | None]()
         for store in stores:
             keys = store.keys() if namespace is None else store.index(BY_NAMESPACE, namespace)
             objects += map(store.get, sorted(keys))

@@ -12,10 +12,10 @@ import pytest
 import controller.runtime.conflicts
 from controller.fake_apiserver.storage import Event
 from controller.runtime.plan import Apply, Observed, Plan, Step
+from kube.resource import JsonObject
 from tests.controller.runtime.conftest import (
     CONFIGMAP,
     NAMESPACE,
-    Object,
     Running,
     Status,
     Thing,
@@ -81,7 +81,7 @@ class Editors:
             "theirs": number,
             "conditions": [{"type": "Theirs", "status": "True", "reason": f"R{number}"}],
         }
-        object: Object = {"metadata": {"name": name, "namespace": NAMESPACE}, "status": status}
+        object: JsonObject = {"metadata": {"name": name, "namespace": NAMESPACE}, "status": status}
         self.server.apply(self.things.resource, object, "other-controller", "status")
 
     def neighbour(self, name: str, number: int) -> None:
@@ -126,10 +126,10 @@ class Editors:
         places = [(kind, name, each) for each in fields]
         return [(each, self.written[each]) for each in places if each in self.written]
 
-    def is_settled(self, name: str) -> Callable[[Object], bool]:
+    def is_settled(self, name: str) -> Callable[[JsonObject], bool]:
         """Tell whether an object is as its spec says, and its status knows."""
 
-        def holds(thing: Object) -> bool:
+        def holds(thing: JsonObject) -> bool:
             child = self.server.get(CONFIGMAP, name, NAMESPACE)
             wanted = {key: str(thing["spec"][key]) for key in ("size", "scale")}
             is_seen_to = (
@@ -140,7 +140,7 @@ class Editors:
         return holds
 
 
-def field(object: Object, path: str) -> Any:
+def field(object: JsonObject, path: str) -> Any:
     """Return the value at a path."""
     value: Any = object
     for key in path.split("."):

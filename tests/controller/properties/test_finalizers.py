@@ -9,10 +9,10 @@ from controller.fake_apiserver.requests import Fault, Logged
 from controller.runtime.kind import Reads
 from controller.runtime.leader import LEASE
 from controller.runtime.plan import Apply, Delete, Observed, Plan, Reference, Step
+from kube.resource import JsonObject
 from tests.controller.runtime.conftest import (
     CONFIGMAP,
     NAMESPACE,
-    Object,
     Running,
     Status,
     Thing,
@@ -56,7 +56,7 @@ def delete(things: Things, name: str = "thing") -> None:
     things.server.delete(things.resource, name, NAMESPACE)
 
 
-def has_finalizer(object: Object) -> bool:
+def has_finalizer(object: JsonObject) -> bool:
     """Tell whether an object waits for us before it goes."""
     return FINALIZER in object["metadata"].get("finalizers", ())
 

@@ -19,11 +19,11 @@ from controller.runtime.kind import PlannedKind
 from controller.runtime.manager import Manager
 from kube import credentials
 from kube.client import Client
-from kube.resource import Resource
+from kube.resource import JsonObject, Resource
 from tests.controller.observer import observing
 from tests.controller.properties.test_edits import field
 from tests.controller.properties.test_finalizers import DECLARED, FINALIZER, LEASE, plan
-from tests.controller.runtime.conftest import CONFIGMAP, CRD, Object, kind_of
+from tests.controller.runtime.conftest import CONFIGMAP, CRD, kind_of
 from tests.controller.webapps import webapp
 from tests.controlplane.audit import WRITES
 from tests.controlplane.plane import ControlPlane
@@ -81,7 +81,7 @@ class Editors:
             )(name, number)
 
     async def write(
-        self, resource: Resource, name: str, path: str, value: Any, send: Awaitable[Object]
+        self, resource: Resource, name: str, path: str, value: Any, send: Awaitable[JsonObject]
     ) -> None:
         """Send a write of a field; two of one field go one after the other, so that it is known which was last."""
         async with self.locks.setdefault((resource, name, path), asyncio.Lock()):
@@ -111,7 +111,7 @@ class Editors:
         """Write a condition, as another controller does."""
         condition = {"type": "Theirs", "status": "True", "reason": f"R{number}", "message": ""}
         condition["lastTransitionTime"] = "2026-01-01T00:00:00Z"
-        object: Object = {
+        object: JsonObject = {
             "metadata": {"name": name, "namespace": self.place},
             "status": {"conditions": [condition]},
         }
@@ -129,7 +129,7 @@ class Editors:
         await self.write(child, name, "metadata.annotations.theirs", str(number), send)
 
 
-def said(object: Object, path: str) -> Any:
+def said(object: JsonObject, path: str) -> Any:
     """Return the value of a field, or the reason of a condition."""
     if path != "Theirs":
         return field(object, path)
@@ -176,10 +176,10 @@ async def test_nobodys_fields_are_lost(
     assert len(found) > 5 * len(NAMES)
 
 
-def made_for(spec: Object) -> Callable[[Object], bool]:
+def made_for(spec: JsonObject) -> Callable[[JsonObject], bool]:
     """Tell whether a Deployment is as a WebApp's spec says."""
 
-    def holds(deployment: Object) -> bool:
+    def holds(deployment: JsonObject) -> bool:
         (container,) = deployment["spec"]["template"]["spec"]["containers"]
         return (deployment["spec"]["replicas"], container["image"]) == (
             spec["replicas"],

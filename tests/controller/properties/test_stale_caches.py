@@ -12,11 +12,11 @@ from controller.runtime import expectations
 from controller.runtime.controller import Controller
 from controller.runtime.plan import Apply, CreateOnly, Observed, Plan, Random, Step
 from controller.runtime.types import Request, Result
+from kube.resource import JsonObject
 from tests.controller.runtime.conftest import (
     CONFIGMAP,
     NAMESPACE,
     SECRET,
-    Object,
     Running,
     Status,
     Thing,
@@ -33,7 +33,7 @@ def plan(thing: Thing, observed: Observed, now: datetime) -> Plan:
     """A password that is made once, then a ConfigMap; the phase says how far it is."""
     del now
     name = str(thing.metadata["name"])
-    secret: Object = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}}
+    secret: JsonObject = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}}
     made = [observed.child(resource, name) is not None for resource in (SECRET, CONFIGMAP)]
     steps = (
         Step("secret", [CreateOnly(secret, {"data.password": Random()})], ready=made[0]),

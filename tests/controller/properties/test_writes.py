@@ -14,10 +14,10 @@ from controller.runtime.metrics import Metrics
 from controller.runtime.plan import Observed, Plan, Step
 from controller.runtime.types import Request, Result
 from controller.runtime.workqueue import LOW
+from kube.resource import JsonObject
 from tests.controller.runtime.conftest import (
     CONFIGMAP,
     NAMESPACE,
-    Object,
     Planner,
     Running,
     Status,
@@ -38,7 +38,7 @@ def versions(things: Things) -> dict[str, str]:
     }
 
 
-def say(things: Things, *conditions: Object, name: str = "thing") -> None:
+def say(things: Things, *conditions: JsonObject, name: str = "thing") -> None:
     """Let somebody else apply conditions of a Thing's status, and take away those of before."""
     named = {"name": name, "namespace": NAMESPACE}
     things.server.apply(

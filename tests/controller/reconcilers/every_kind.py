@@ -13,11 +13,10 @@ from controller.reconcilers import planned_kinds
 from controller.reconcilers.resources import POD
 from controller.runtime.events import EVENT
 from controller.runtime.kind import PlannedKind
-from controller.runtime.plan import Object
 from controller.runtime.status import ready_in
 from controller.runtime.types import RetryableError, TerminalError
 from gatewright.testing import ApiServer, reconcile
-from kube.resource import Resource
+from kube.resource import JsonObject, Resource
 
 CONFIG = Path(__file__).parents[3] / "config"
 KINDS = {(kind.resource.api_version, kind.resource.kind): kind for kind in planned_kinds()}
@@ -97,7 +96,7 @@ class Case:
     """An object, as the API server has it, and its kind."""
 
     kind: PlannedKind[Any]
-    object: Object
+    object: JsonObject
 
     def __str__(self) -> str:
         return f"{self.kind.resource.kind}-{self.name}"
@@ -125,7 +124,7 @@ def cases() -> list[Case]:
     ]
 
 
-def placed(object: Object) -> Object:
+def placed(object: JsonObject) -> JsonObject:
     """Return an object in our namespace, as a part of a platform."""
     return object | {
         "metadata": {"namespace": NAMESPACE, "labels": {"platform": PLATFORM}} | object["metadata"]
@@ -165,7 +164,7 @@ class World:
             for each in self.server.list(EVENT, NAMESPACE)
         ]
 
-    async def settle(self) -> Object:
+    async def settle(self) -> JsonObject:
         """Reconcile until there is nothing to write, the children being ready each time; return the object."""
         before = -1
         while before != self.server.storage.version:
@@ -175,14 +174,14 @@ class World:
                 self._make_ready(resource, child)
         return self.parent()
 
-    def parent(self) -> Object:
+    def parent(self) -> JsonObject:
         """The object as it is now."""
         stored = self.server.get(self.case.kind.resource, self.case.name, NAMESPACE)
         assert stored
         return stored
 
     @staticmethod
-    def theirs(name: str) -> Object:
+    def theirs(name: str) -> JsonObject:
         """An object with another owner."""
         return {"metadata": {"name": name, "namespace": NAMESPACE, "labels": THEIRS}}
 
@@ -191,7 +190,7 @@ class World:
         found = ready_in(self.parent().get("status", {}))
         return (found["status"], found["reason"]) if found else ("", "")
 
-    def children(self) -> list[tuple[Resource, Object]]:
+    def children(self) -> list[tuple[Resource, JsonObject]]:
         """Return the object's children, each with its resource."""
         served = [each for each in self.case.kind.owns if self.server.serves(each)]
         found = (
@@ -205,9 +204,9 @@ class World:
             if child["metadata"].get("labels") != THEIRS
         ]
 
-    def _make_ready(self, resource: Resource, child: Object) -> None:
+    def _make_ready(self, resource: Resource, child: JsonObject) -> None:
         name, generation = child["metadata"]["name"], child["metadata"].get("generation")
-        status: Object = {}
+        status: JsonObject = {}
         if resource.kind in RUNNING:
             count = child["spec"]["replicas"]
             counts = dict.fromkeys(
@@ -236,7 +235,7 @@ class World:
             )
 
 
-def templates(value: Any) -> Iterator[Object]:
+def templates(value: Any) -> Iterator[JsonObject]:
     """Yield each template in an object: of pods, of Jobs, of claims."""
     if isinstance(value, dict):
         for key, each in value.items():
@@ -247,11 +246,11 @@ def templates(value: Any) -> Iterator[Object]:
             yield from templates(each)
 
 
-def pods(object: Object) -> Iterator[Object]:
+def pods(object: JsonObject) -> Iterator[JsonObject]:
     """Yield the spec of each kind of pod that an object makes."""
     yield from (each["spec"] for each in templates(object) if "containers" in each["spec"])
 
 
-def containers(pod: Object) -> list[Object]:
+def containers(pod: JsonObject) -> list[JsonObject]:
     """All containers of a pod."""
     return [*pod.get("initContainers", ()), *pod["containers"]]

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from controller.runtime.plan import Apply, Delete, Object, Observed, Plan
+from controller.runtime.plan import Apply, Delete, Observed, Plan
+from kube.resource import JsonObject
 
 IMAGES: Mapping[str, Any] = {
     "backend": {"image": "shop/backend:v2"},
@@ -11,23 +12,23 @@ IMAGES: Mapping[str, Any] = {
 }
 
 
-def stored(kind: str, api_version: str, spec: Object, **more: Any) -> Object:
+def stored(kind: str, api_version: str, spec: JsonObject, **more: Any) -> JsonObject:
     """An object named `shop` as the API server has it."""
     metadata = {"name": "shop", "namespace": "eu", "uid": "1", "generation": 1}
     return {"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec, **more}
 
 
-def platform(**spec: Any) -> Object:
+def platform(**spec: Any) -> JsonObject:
     """An EcommercePlatform."""
     return stored("EcommercePlatform", "platform.example.com/v1", {**IMAGES, **spec})
 
 
-def stack(**spec: Any) -> Object:
+def stack(**spec: Any) -> JsonObject:
     """An AppStack."""
     return stored("AppStack", "app.example.com/v1", spec)
 
 
-def made(plan: Plan, kind: str | None = None) -> dict[tuple[str, str], Object]:
+def made(plan: Plan, kind: str | None = None) -> dict[tuple[str, str], JsonObject]:
     """The objects that a plan applies, by kind and name."""
     objects = [
         write.object for step in plan.steps for write in step.writes if isinstance(write, Apply)
@@ -47,9 +48,9 @@ def deleted(plan: Plan) -> list[str]:
     return [f"{each.resource.plural}/{each.name}" for each in references]
 
 
-def ready(object: Object) -> Object:
+def ready(object: JsonObject) -> JsonObject:
     """A child as it is stored once it is ready."""
-    status: Object = {}
+    status: JsonObject = {}
     match object["kind"]:
         case "Deployment" | "StatefulSet":
             replicas = object["spec"]["replicas"]
@@ -66,17 +67,17 @@ def ready(object: Object) -> Object:
     return {**object, "metadata": metadata, "status": status}
 
 
-def unready(object: Object, **status: Any) -> Object:
+def unready(object: JsonObject, **status: Any) -> JsonObject:
     """A child as it is stored before it is ready."""
     return ready(object) | {"status": status}
 
 
-def given(objects: Iterable[Object], **more: Any) -> Observed:
+def given(objects: Iterable[JsonObject], **more: Any) -> Observed:
     """What was observed: these children, ready."""
     return Observed(children=[ready(each) for each in objects], **more)
 
 
-def container(objects: Mapping[tuple[str, str], Object], name: str) -> Object:
+def container(objects: Mapping[tuple[str, str], JsonObject], name: str) -> JsonObject:
     """The one container of a Deployment or StatefulSet."""
     (found,) = (
         each

@@ -7,7 +7,8 @@ import pytest
 
 from controller.reconcilers.appstack import APP_STACK
 from controller.reconcilers.postgresql import POSTGRESQL
-from controller.runtime.plan import CreateOnly, Object, Observed, Plan
+from controller.runtime.plan import CreateOnly, Observed, Plan
+from kube.resource import JsonObject
 from tests.controller.reconcilers.platforms import (
     IMAGES,
     container,
@@ -19,10 +20,10 @@ from tests.controller.reconcilers.platforms import (
 )
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-EVERYTHING: Object = {"database": {}, "cache": {}, **IMAGES}
+EVERYTHING: JsonObject = {"database": {}, "cache": {}, **IMAGES}
 
 
-def planned(object: Object, observed: Observed | None = None) -> Plan:
+def planned(object: JsonObject, observed: Observed | None = None) -> Plan:
     """The plan of a stack."""
     return APP_STACK.plan(APP_STACK.type.model_validate(object), observed or Observed(), NOW)
 

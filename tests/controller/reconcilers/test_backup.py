@@ -12,8 +12,9 @@ import yaml
 from config.api.backup import Backup
 from controller.reconcilers.backup import BACKUP, by_secret
 from controller.reconcilers.resources import CRON_JOB, JOB, POD, SECRET
-from controller.runtime.plan import Apply, Object, Observed, Plan, Problem
+from controller.runtime.plan import Apply, Observed, Plan, Problem
 from gatewright.testing import ApiServer, reconcile
+from kube.resource import JsonObject
 
 ROOT = Path(__file__).parents[3]
 PAGE, SAMPLE = ROOT / "docs/kinds/backup.md", ROOT / "config/samples/nightly-backup.yaml"
@@ -36,22 +37,22 @@ METADATA = {
 }
 
 
-def backup(status: Object | None = None, **spec: Any) -> Backup:
+def backup(status: JsonObject | None = None, **spec: Any) -> Backup:
     """A Backup to which nothing is missing."""
     return Backup.model_validate({"metadata": METADATA, "spec": {**SPEC, **spec}, "status": status})
 
 
-def source(type: str, **connection: Any) -> Object:
+def source(type: str, **connection: Any) -> JsonObject:
     """A source with more in its connection; None takes something out."""
     return {"type": type, "connection": {**CONNECTION, **connection}}
 
 
-def destination(**more: Any) -> Object:
+def destination(**more: Any) -> JsonObject:
     """A destination with something else."""
     return {**SPEC["destination"], **more}
 
 
-def cronjob() -> Object:
+def cronjob() -> JsonObject:
     """Its CronJob."""
     return {
         "apiVersion": "batch/v1",
@@ -60,7 +61,7 @@ def cronjob() -> Object:
     }
 
 
-def owned(name: str, uid: str, owner: str) -> Object:
+def owned(name: str, uid: str, owner: str) -> JsonObject:
     """Metadata of what somebody controls."""
     owners = [{"uid": owner, "controller": True}]
     return {
@@ -71,7 +72,7 @@ def owned(name: str, uid: str, owner: str) -> Object:
     }
 
 
-def job(day: str, *conditions: str, owner: str = "cron", command: str = "/backup.sh") -> Object:
+def job(day: str, *conditions: str, owner: str = "cron", command: str = "/backup.sh") -> JsonObject:
     """A Job of that day, with the conditions that are true."""
     ended = f"2026-11-{day}T02:10:00Z"
     container = {"name": "backup", "command": [command]}
@@ -93,7 +94,7 @@ def job(day: str, *conditions: str, owner: str = "cron", command: str = "/backup
     }
 
 
-def pod(day: str, code: int, message: str | None, *, state: str = "state") -> Object:
+def pod(day: str, code: int, message: str | None, *, state: str = "state") -> JsonObject:
     """The pod of that day's Job, whose container ended so."""
     terminated = {
         "exitCode": code,
@@ -107,19 +108,19 @@ def pod(day: str, code: int, message: str | None, *, state: str = "state") -> Ob
     }
 
 
-def made(day: str) -> Object:
+def made(day: str) -> JsonObject:
     """The pod that made that day's backup, of as many bytes as the day."""
     return pod(day, 0, f'{{"backup":"202611{day}T020000Z-x","bytes":{int(day)}}}')
 
 
 def observed(
     *,
-    jobs: Sequence[Object] = (),
-    pods: Sequence[Object] = (),
+    jobs: Sequence[JsonObject] = (),
+    pods: Sequence[JsonObject] = (),
     secrets: Sequence[str] = ("login", "store"),
 ) -> Observed:
     """What is there besides the CronJob."""
-    there: dict[Any, Sequence[Object]] = {
+    there: dict[Any, Sequence[JsonObject]] = {
         (SECRET, "secret", name): [{"metadata": {"name": name}}] for name in secrets
     }
     return Observed(
@@ -128,12 +129,12 @@ def observed(
     )
 
 
-def planned(given: Observed | None = None, status: Object | None = None, **spec: Any) -> Plan:
+def planned(given: Observed | None = None, status: JsonObject | None = None, **spec: Any) -> Plan:
     """Its plan."""
     return BACKUP.plan(backup(status, **spec), given or Observed(), NOW)
 
 
-def applied(plan: Plan) -> Object:
+def applied(plan: Plan) -> JsonObject:
     """The CronJob that a plan applies."""
     (write,) = [write for step in plan.steps for write in step.writes]
     assert isinstance(write, Apply)
@@ -310,7 +311,7 @@ def test_the_environment_says_all_and_credentials_by_reference() -> None:
         ({"retention": "12h"}, {"RETENTION_SECONDS": "43200"}),
     ],
 )
-def test_the_environment_follows_the_spec(spec: Object, expected: dict[str, str]) -> None:
+def test_the_environment_follows_the_spec(spec: JsonObject, expected: dict[str, str]) -> None:
     """Each field where it is to be observed."""
     found = environment(**spec)
     assert {name: found.get(name) for name in expected} == expected
@@ -346,7 +347,7 @@ def test_every_field_is_traced_to_the_users_own() -> None:
         ({"destination": destination(secretRef={"key": "x"})}, "spec.destination.secretRef.name"),
     ],
 )
-def test_what_is_missing_is_named(spec: Object, problem: str) -> None:
+def test_what_is_missing_is_named(spec: JsonObject, problem: str) -> None:
     """Every field at once; a CronJob that was made before stays as it is."""
     plan = planned(observed(), **spec)
     assert plan.problem == Problem(f"{problem}: must be set", "Incomplete")
@@ -450,7 +451,7 @@ def test_a_failure_is_told_while_it_is_tried_again_and_after() -> None:
 def test_what_keeps_a_pod_from_starting_is_told() -> None:
     """An image that cannot be pulled, a key that its Secret has not; and it stays told while it is tried again."""
 
-    def waiting(reason: str) -> Object:
+    def waiting(reason: str) -> JsonObject:
         status = {
             "name": "backup",
             "state": {"waiting": {"reason": reason, "message": "no key password"}},

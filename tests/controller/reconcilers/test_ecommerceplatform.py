@@ -9,8 +9,9 @@ from controller.fake_apiserver.server import NAMESPACE
 from controller.reconcilers.ecommerceplatform import ECOMMERCE_PLATFORM
 from controller.reconcilers.monitoring import PROMETHEUS_RULE, SERVICE_MONITOR
 from controller.reconcilers.resources import POSTGRESQL
-from controller.runtime.plan import Object, Observed, Plan, Problem
+from controller.runtime.plan import Observed, Plan, Problem
 from gatewright.testing import ApiServer, reconcile
+from kube.resource import JsonObject
 from tests.controller.reconcilers.platforms import (
     container,
     deleted,
@@ -23,10 +24,10 @@ from tests.controller.reconcilers.platforms import (
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 MONITORED = frozenset({SERVICE_MONITOR, PROMETHEUS_RULE})
-EVERYTHING: Object = {"environment": "production", "host": "shop.example.com"}
+EVERYTHING: JsonObject = {"environment": "production", "host": "shop.example.com"}
 
 
-def planned(object: Object, observed: Observed | None = None) -> Plan:
+def planned(object: JsonObject, observed: Observed | None = None) -> Plan:
     """The plan of a platform."""
     return ECOMMERCE_PLATFORM.plan(
         ECOMMERCE_PLATFORM.type.model_validate(object), observed or Observed(), NOW
@@ -235,7 +236,7 @@ def test_the_applications_are_told_where_the_others_are() -> None:
         ({"resources": {"limits": {"cpu": "1"}}}, ["--maxmemory", str(96 * 2**20)]),
     ],
 )
-def test_the_cache_keeps_within_its_limit(cache: Object, memory: list[str]) -> None:
+def test_the_cache_keeps_within_its_limit(cache: JsonObject, memory: list[str]) -> None:
     """It drops what was not used for longest before it is killed for its memory, and lets the others in."""
     command = container(made(planned(platform(cache=cache))), "shop-cache")["command"]
     start = ["valkey-server", "--save", "", "--appendonly", "no", "--protected-mode", "no"]
@@ -378,12 +379,12 @@ def test_what_is_switched_off_is_removed_by_its_uid() -> None:
     assert all(each["name"] != "CACHE_URL" for each in container(made(plan), "shop-backend")["env"])
 
 
-def children(**spec: Any) -> list[Object]:
+def children(**spec: Any) -> list[JsonObject]:
     """What a platform has made once it runs."""
     return [ready(each) for each in made(planned(platform(**spec))).values()]
 
 
-def seen_without(kind: str, name: str, *more: Object) -> Observed:
+def seen_without(kind: str, name: str, *more: JsonObject) -> Observed:
     """All children ready but one, and others in its place."""
     others = [
         each for each in children() if (each["kind"], each["metadata"]["name"]) != (kind, name)
@@ -401,7 +402,7 @@ DATABASE, BACKEND = (
 )
 
 
-def condition(reason: str, message: str, **more: Any) -> Object:
+def condition(reason: str, message: str, **more: Any) -> JsonObject:
     """The status of a database that is not ready."""
     ready = {"type": "Ready", "status": "False", "reason": reason, "message": message}
     return unready(DATABASE, observedGeneration=1, conditions=[ready], **more)
@@ -488,7 +489,7 @@ QUOTA = {
     ],
 )
 def test_what_is_missing_is_told(
-    observed: Observed, step: str, note: str | Problem, before: Object, phase: str
+    observed: Observed, step: str, note: str | Problem, before: JsonObject, phase: str
 ) -> None:
     """Each component says why it is not ready; the phase says whether it was."""
     plan = planned(platform() | {"status": before}, observed)
@@ -553,7 +554,7 @@ async def test_from_nothing_to_running_and_quiet(server: ApiServer) -> None:
     server.create(ECOMMERCE_PLATFORM.resource, platform(host="shop.example.com"))
     passes: list[list[str]] = []
 
-    async def look() -> Object:
+    async def look() -> JsonObject:
         before = len(server.writes)
         await reconcile(ECOMMERCE_PLATFORM, server, "shop", "eu")
         passes.append(server.writes[before:])

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from controller.reconcilers import planned_kinds
-from controller.runtime.plan import Object
 from gatewright.testing import ApiServer
-from kube.resource import Resource
+from kube.resource import JsonObject, Resource
 from tests.controller.reconcilers.every_kind import KINDS, NAMESPACE, Case, World, cases
 
 SAME = {"test-app", "test-webapp", "test-db", "staging-platform", "of-a-class", "tea-or-coffee"}
@@ -119,12 +118,12 @@ async def test_what_is_being_deleted_gets_nothing(case: Case) -> None:
         assert world.parent()["metadata"]["finalizers"] == ["example.com/held"]
 
 
-def name_of(resource: Resource, child: Object) -> str:
+def name_of(resource: Resource, child: JsonObject) -> str:
     """Kind and name of a child."""
     return f"{resource.kind} {child['metadata']['name']}"
 
 
-def as_created(object: Object) -> Object:
+def as_created(object: JsonObject) -> JsonObject:
     """Return an object without what the API server adds to it."""
     own = ("uid", "resourceVersion", "generation", "creationTimestamp", "managedFields")
     return object | {
@@ -132,7 +131,7 @@ def as_created(object: Object) -> Object:
     }
 
 
-def content(object: Object) -> Object:
+def content(object: JsonObject) -> JsonObject:
     """Return what of an object somebody might want."""
     metadata = {
         key: object["metadata"].get(key) for key in ("labels", "annotations", "ownerReferences")
@@ -140,7 +139,7 @@ def content(object: Object) -> Object:
     return {key: value for key, value in object.items() if key != "status"} | {"metadata": metadata}
 
 
-def an_edit(object: Object) -> Object:
+def an_edit(object: JsonObject) -> JsonObject:
     """Return a patch that changes something which the parent decides, and that the schema takes."""
     if (object["apiVersion"], object["kind"]) in KINDS:
         return {"metadata": {"labels": dict.fromkeys(object["metadata"]["labels"], "edited")}}

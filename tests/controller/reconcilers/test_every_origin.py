@@ -10,7 +10,8 @@ from pydantic import ValidationError
 from config.crds import Schema, definition
 from controller.reconcilers import planned_kinds
 from controller.runtime.kind import PlannedKind
-from controller.runtime.plan import Apply, CreateOnly, Object, Observed
+from controller.runtime.plan import Apply, CreateOnly, Observed
+from kube.resource import JsonObject
 from tests.controller.reconcilers.every_kind import REGISTRY, cases
 from webhook.engine.origins import traced
 
@@ -48,8 +49,8 @@ def test_what_a_field_changes_comes_from_a_field(kind: PlannedKind[Any]) -> None
 
 
 def changes(
-    kind: PlannedKind[Any], object: Object, before: Made, path: Path, schema: Schema
-) -> list[tuple[Object, tuple[str, str], str, Apply | CreateOnly]]:
+    kind: PlannedKind[Any], object: JsonObject, before: Made, path: Path, schema: Schema
+) -> list[tuple[JsonObject, tuple[str, str], str, Apply | CreateOnly]]:
     """Return what another value at a path changes in the children that there are with both."""
     for value in others(schema, at(object["spec"], path)):
         changed = object | {"spec": with_value(object["spec"], path, value)}
@@ -64,7 +65,7 @@ def changes(
     return []
 
 
-def made(kind: PlannedKind[Any], object: Object) -> Made:
+def made(kind: PlannedKind[Any], object: JsonObject) -> Made:
     """Return an object's planned children; none if its type rejects it."""
     try:
         plan = kind.plan(kind.type.model_validate(object), SEEN, NOW)

@@ -13,7 +13,8 @@ from controller.reconcilers.mysql import START
 from controller.reconcilers.mysql_backups import DUMP
 from controller.reconcilers.mysql_claims import INDEX, READS_CLAIMS, by_parent
 from controller.reconcilers.resources import CLAIM
-from controller.runtime.plan import CreateOnly, Object, Observed, Patch, Plan, Problem, Random
+from controller.runtime.plan import CreateOnly, Observed, Patch, Plan, Problem, Random
+from kube.resource import JsonObject
 from tests.controller.reconcilers.platforms import container, deleted, given, made, platform, ready
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -27,7 +28,7 @@ def planned(observed: Observed | None = None, **database: Any) -> Plan:
     )
 
 
-def server(plan: Plan) -> Object:
+def server(plan: Plan) -> JsonObject:
     """Its StatefulSet."""
     return made(plan)["StatefulSet", "shop-db"]
 
@@ -95,7 +96,7 @@ def test_its_pod_is_restricted_sized_and_asked_whether_it_lives() -> None:
     assert found["livenessProbe"] == {**ping, "periodSeconds": 10, "failureThreshold": 6}
 
 
-def secret(key: str) -> Object:
+def secret(key: str) -> JsonObject:
     """Where a password comes from."""
     return {"valueFrom": {"secretKeyRef": {"name": "shop-db-mysql-credentials", "key": key}}}
 
@@ -222,7 +223,7 @@ def test_backups_that_are_switched_off_go() -> None:
     assert (deleted(plan), made(plan, "CronJob")) == (["cronjobs/shop-db-backup"], {})
 
 
-def claim(storage: str) -> Object:
+def claim(storage: str) -> JsonObject:
     """The claim of the server's volume."""
     metadata = {
         "name": "mysql-shop-db-0",
@@ -299,7 +300,7 @@ def test_what_a_default_made_stays_when_the_default_changes() -> None:
     assert (container(made(plan), "shop-db")["image"], plan.problem) == ("mysql:8.0", None)
 
 
-def volume(data: str | None) -> Object:
+def volume(data: str | None) -> JsonObject:
     """The claim of the server's volume, labelled with the version that its data is of."""
     volume = claim("100Gi")
     if data:
@@ -307,7 +308,7 @@ def volume(data: str | None) -> Object:
     return volume
 
 
-UNREADY: Object = {"observedGeneration": 1, "replicas": 1, "updatedReplicas": 1}
+UNREADY: JsonObject = {"observedGeneration": 1, "replicas": 1, "updatedReplicas": 1}
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,6 @@ from controller.runtime.plan import (
     Apply,
     CreateOnly,
     Delete,
-    Object,
     Observed,
     Patch,
     Plan,
@@ -24,6 +23,7 @@ from controller.runtime.plan import (
     Write,
 )
 from gatewright.testing import ApiServer, reconcile
+from kube.resource import JsonObject
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 APP = {"users": [{"name": "app"}], "databases": [{"name": "shop", "owner": "app"}]}
@@ -36,10 +36,10 @@ LABELS = {"app.kubernetes.io/instance": "shop", "app.kubernetes.io/component": "
 
 def planned(
     *,
-    children: Sequence[Object] = (),
-    found: Sequence[Object] = (),
-    metadata: Object | None = None,
-    status: Object | None = None,
+    children: Sequence[JsonObject] = (),
+    found: Sequence[JsonObject] = (),
+    metadata: JsonObject | None = None,
+    status: JsonObject | None = None,
     **spec: Any,
 ) -> Plan:
     """The plan of a PostgreSQL `shop`, where these children are, and these claims, pods, Jobs and classes."""
@@ -53,7 +53,7 @@ def planned(
     database = PostgreSQL.model_validate(
         {"metadata": about, "spec": {"version": "14", **spec}, "status": status or {}}
     )
-    look_ups: dict[Any, list[Object]] = {}
+    look_ups: dict[Any, list[JsonObject]] = {}
     for each in found:
         resource = {
             "Pod": POD,
@@ -84,7 +84,7 @@ def writes(plan: Plan, step: str) -> list[Write]:
     return list(step_of(plan, step).writes)
 
 
-def made(plan: Plan, kind: str) -> list[Object]:
+def made(plan: Plan, kind: str) -> list[JsonObject]:
     """The objects of a kind that a plan makes."""
     objects = [
         write.object
@@ -100,7 +100,7 @@ def holding(plan: Plan) -> list[str]:
     return [step.name for step in plan.steps if step.ready]
 
 
-def child(kind: str, name: str, **fields: Any) -> Object:
+def child(kind: str, name: str, **fields: Any) -> JsonObject:
     """A child as it is stored."""
     versions = {
         "StatefulSet": "apps/v1",
@@ -118,7 +118,7 @@ def child(kind: str, name: str, **fields: Any) -> Object:
     return {"apiVersion": versions.get(kind, "v1"), "kind": kind, "metadata": about, **fields}
 
 
-def stateful_set(ready: int = 1, storage: str = "1Gi", version: str = "14") -> Object:
+def stateful_set(ready: int = 1, storage: str = "1Gi", version: str = "14") -> JsonObject:
     """Return the StatefulSet with this many ready instances."""
     labels = {**LABELS, "app.kubernetes.io/version": version}
     claims = [{"metadata": {"name": "data", "labels": labels}, "spec": asked(storage)}]
@@ -131,14 +131,14 @@ def stateful_set(ready: int = 1, storage: str = "1Gi", version: str = "14") -> O
     return child("StatefulSet", "shop", spec={"volumeClaimTemplates": claims}, status=status)
 
 
-def asked(storage: str) -> Object:
+def asked(storage: str) -> JsonObject:
     """What a claim asks for."""
     return {"resources": {"requests": {"storage": storage}}, "storageClassName": "fast"}
 
 
 def claim(
     storage: str = "1Gi", *, ordinal: int = 0, component: str = "database", phase: str = "Bound"
-) -> Object:
+) -> JsonObject:
     """A stored claim."""
     found = child("PersistentVolumeClaim", f"data-shop-{ordinal}", spec=asked(storage))
     labels = {**LABELS, "app.kubernetes.io/component": component, "app.kubernetes.io/version": "14"}
@@ -149,12 +149,12 @@ def claim(
     }
 
 
-def pod(ready: str = "True") -> Object:
+def pod(ready: str = "True") -> JsonObject:
     """The primary."""
     return child("Pod", "shop-0", status={"conditions": [{"type": "Ready", "status": ready}]})
 
 
-def expandable(allowed: bool = True) -> Object:
+def expandable(allowed: bool = True) -> JsonObject:
     """The storage class of the claims."""
     return {"kind": "StorageClass", "metadata": {"name": "fast"}, "allowVolumeExpansion": allowed}
 
@@ -178,7 +178,7 @@ ALL_THERE = [
     ],
 )
 def test_each_step_waits_for_the_one_before(
-    children: list[Object], found: list[Object], holds: list[str], phase: str
+    children: list[JsonObject], found: list[JsonObject], holds: list[str], phase: str
 ) -> None:
     """Credentials, the database once it has them, Services once the primary answers, then the rest."""
     plan = planned(children=children, found=found, storage="1Gi")
@@ -368,7 +368,7 @@ def test_labels_are_on_everything() -> None:
     ],
 )
 def test_what_the_volumes_do_not_allow_is_refused(
-    spec: Object, children: list[Object], found: list[Object], refused: str | None
+    spec: JsonObject, children: list[JsonObject], found: list[JsonObject], refused: str | None
 ) -> None:
     """The condition names the field; the StatefulSet keeps its version and its template of claims."""
     plan = planned(children=children, found=found, **spec)
@@ -424,7 +424,7 @@ NO_DEFAULT = "no StorageClass is the default, and claim data-shop-0 names none"
     ],
 )
 def test_a_missing_storage_class_is_reported(
-    class_name: str | None, phase: str, classes: list[Object], said: str | None
+    class_name: str | None, phase: str, classes: list[JsonObject], said: str | None
 ) -> None:
     """Where a claim waits for it; one that binds only once its pod is there is none of them."""
     waiting = claim(phase=phase)
@@ -552,7 +552,7 @@ def test_a_change_makes_another_job() -> None:
         ),
     ],
 )
-def test_the_job_must_come_to_its_end(conditions: list[Object], holds: bool, said: str) -> None:
+def test_the_job_must_come_to_its_end(conditions: list[JsonObject], holds: bool, said: str) -> None:
     """Observed up, it says where its log is."""
     name = made(planned(**APP), "Job")[0]["metadata"]["name"]
     step = step_of(
@@ -651,7 +651,7 @@ def test_with_a_destination_backups_are_a_backup() -> None:
     ],
 )
 def test_a_backup_that_cannot_be_is_told(
-    ready: Object | None, holds: bool, said: str | None
+    ready: JsonObject | None, holds: bool, said: str | None
 ) -> None:
     """What its condition says, after what we were doing."""
     conditions = [{"type": "Ready", **ready}] if ready else []
@@ -667,7 +667,7 @@ def test_a_backup_that_cannot_be_is_told(
 @pytest.mark.parametrize(
     ("spec", "removed"), [({}, ["Backup", "CronJob"]), (LOCAL, ["Backup"]), (REMOTE, ["CronJob"])]
 )
-def test_what_makes_backups_no_more_is_removed(spec: Object, removed: list[str]) -> None:
+def test_what_makes_backups_no_more_is_removed(spec: JsonObject, removed: list[str]) -> None:
     """Never the claim with the dumps."""
     children = [child("Backup", "shop-backup"), child("CronJob", "shop-backup")]
     plan = planned(children=children, found=[claim(component="backup")], **spec)

@@ -9,12 +9,12 @@ from controller.fake_apiserver.server import NAMESPACE
 from controller.reconcilers.appconfig import APPCONFIG
 from controller.reconcilers.resources import CONFIG_MAP
 from controller.reconcilers.rolling import CHECKSUM, WORKLOADS, annotation_key, config_maps_of
-from controller.runtime.plan import Object
 from controller.runtime.types import RetryableError
 from gatewright.testing import ApiServer, reconcile
+from kube.resource import JsonObject
 
 DAEMON_SET, DEPLOYMENT, STATEFUL_SET = WORKLOADS
-USES: Object = {
+USES: JsonObject = {
     "containers": [{"name": "app", "envFrom": [{"configMapRef": {"name": "shop-config"}}]}]
 }
 KEY = "checksum.gatewright.io/shop-config"
@@ -58,7 +58,7 @@ class Shop(ApiServer):
         assert stored
         return stored["spec"]["template"]["metadata"].get("annotations", {}).get(KEY)
 
-    def status(self) -> Object:
+    def status(self) -> JsonObject:
         """The AppConfig's status."""
         return dict((self.get(APPCONFIG.resource, "settings", "default"))["status"])
 
@@ -238,7 +238,7 @@ REFERENCE = {"name": "c"}
         },
     ],
 )
-def test_every_way_to_use_a_configmap_is_seen(pod: Object) -> None:
+def test_every_way_to_use_a_configmap_is_seen(pod: JsonObject) -> None:
     """In containers, init containers and volumes."""
     assert list(config_maps_of({"spec": {"template": {"spec": pod}}})) == ["c"]
 
@@ -246,7 +246,7 @@ def test_every_way_to_use_a_configmap_is_seen(pod: Object) -> None:
 @pytest.mark.parametrize(
     "workload", [{}, {"spec": None}, {"spec": {"template": {"spec": {"containers": None}}}}]
 )
-def test_a_workload_without_pods_uses_none(workload: Object) -> None:
+def test_a_workload_without_pods_uses_none(workload: JsonObject) -> None:
     """Whatever is missing."""
     assert list(config_maps_of(workload)) == []
 

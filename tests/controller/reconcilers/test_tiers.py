@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from controller.reconcilers.tiers import TIERS
-from controller.runtime.plan import Object
+from kube.resource import JsonObject
 
 PAGE = Path(__file__).parents[3] / "docs/kinds/ecommerceplatform.md"
 INSTANCES = "database instances, storage"  # as many as a workload has replicas
@@ -19,7 +19,7 @@ def rows() -> dict[str, list[str]]:
     return {name: rest for name, *rest in cells}
 
 
-def shown(resources: Object) -> str:
+def shown(resources: JsonObject) -> str:
     """Requests and limits as the table writes them."""
     return "; ".join(
         ", ".join(resources[part][name] for name in ("cpu", "memory"))

@@ -10,8 +10,9 @@ from config.api.voteconfig import VoteConfig
 from controller.reconcilers.resources import CONFIG_MAP
 from controller.reconcilers.rolling import checksum_of
 from controller.reconcilers.voteconfig import FINALIZER, VOTECONFIG
-from controller.runtime.plan import Apply, Object, Observed, Plan
+from controller.runtime.plan import Apply, Observed, Plan
 from gatewright.testing import ApiServer, reconcile
+from kube.resource import JsonObject
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 POLL = {"question": "Which?"}
@@ -93,7 +94,7 @@ async def stored(server: ApiServer, **spec: Any) -> None:
     server.create(VOTECONFIG.resource, object)
 
 
-async def current(server: ApiServer) -> Object:
+async def current(server: ApiServer) -> JsonObject:
     """The VoteConfig as it is stored."""
     return server.get(VOTECONFIG.resource, "pets", "default")
 

@@ -8,18 +8,19 @@ import pytest
 from config.api.webapp import WebApp
 from controller.reconcilers.resources import DEPLOYMENT
 from controller.reconcilers.webapp import FINALIZER, WEBAPP, by_image
-from controller.runtime.plan import Apply, Object, Observed, Plan, Problem
+from controller.runtime.plan import Apply, Observed, Plan, Problem
 from controller.runtime.types import TerminalError
 from gatewright.testing import ApiServer, reconcile
+from kube.resource import JsonObject
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-SEEN: Object = {
+SEEN: JsonObject = {
     "observedGeneration": 2,
     "updatedReplicas": 3,
 }  # as the Deployment's controller leaves it
-BEHIND: Object = {"observedGeneration": 1}
-REPLACING: Object = {"updatedReplicas": 1}
-OLD_ONES: Object = {"replicas": 4}  # one more than it should have, until the new ones are ready
+BEHIND: JsonObject = {"observedGeneration": 1}
+REPLACING: JsonObject = {"updatedReplicas": 1}
+OLD_ONES: JsonObject = {"replicas": 4}  # one more than it should have, until the new ones are ready
 
 
 def webapp(**spec: Any) -> WebApp:
@@ -35,14 +36,14 @@ def planned(observed: Observed | None = None, **spec: Any) -> Plan:
     return WEBAPP.plan(webapp(**spec), observed or Observed(), NOW)
 
 
-def made(plan: Plan) -> list[Object]:
+def made(plan: Plan) -> list[JsonObject]:
     """The objects that a plan applies."""
     return [
         write.object for step in plan.steps for write in step.writes if isinstance(write, Apply)
     ]
 
 
-def deployment(ready: int | None = None, wanted: int = 3, **more: Any) -> Object:
+def deployment(ready: int | None = None, wanted: int = 3, **more: Any) -> JsonObject:
     """Return its Deployment with this many ready pods."""
     status = {**({} if ready is None else {"readyReplicas": ready}), **more}
     return {
@@ -129,7 +130,7 @@ def test_resources_and_security_context_are_passed_on() -> None:
         ),
     ],
 )
-def test_the_status_follows_the_deployment(children: list[Object], status: Object) -> None:
+def test_the_status_follows_the_deployment(children: list[JsonObject], status: JsonObject) -> None:
     """Running once as many pods are ready as the spec asks for, and no old ones among them."""
     plan = planned(Observed(children=children))
     assert plan.status.to_api() == {**status, "selector": "app=shop"}
@@ -156,7 +157,7 @@ GOING = "3 of 3 replicas are ready, and old ones are still to go"
         (deployment(3, **SEEN), ""),
     ],
 )
-def test_how_far_it_is_is_told(stored: Object | None, note: str) -> None:
+def test_how_far_it_is_is_told(stored: JsonObject | None, note: str) -> None:
     """The message has the numbers of the status, so it changes only with them or the phase."""
     assert planned(Observed(children=[stored] if stored else [])).steps[0].note == note
 

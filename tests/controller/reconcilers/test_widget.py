@@ -8,8 +8,9 @@ import pytest
 from config.api.widget import Widget
 from controller.reconcilers.resources import DEPLOYMENT
 from controller.reconcilers.widget import WIDGET
-from controller.runtime.plan import Apply, Object, Observed, Plan
+from controller.runtime.plan import Apply, Observed, Plan
 from gatewright.testing import ApiServer, reconcile
+from kube.resource import JsonObject
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -24,14 +25,14 @@ def planned(observed: Observed | None = None, **labels: str) -> Plan:
     )
 
 
-def made(plan: Plan) -> Object:
+def made(plan: Plan) -> JsonObject:
     """The Deployment that a plan applies."""
     (write,) = plan.steps[0].writes
     assert isinstance(write, Apply)
     return write.object
 
 
-def deployment(**status: Any) -> Object:
+def deployment(**status: Any) -> JsonObject:
     """Its Deployment, as it is observed."""
     return {
         "apiVersion": "apps/v1",
@@ -114,7 +115,7 @@ def test_labels_are_handed_on() -> None:
     ],
 )
 def test_it_is_ready_once_all_pods_are_available(
-    children: list[Object], available: int, holds: bool
+    children: list[JsonObject], available: int, holds: bool
 ) -> None:
     """The status follows the Deployment's."""
     plan = planned(Observed(children=children))

@@ -3,16 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
 
 from config.api.match import LabelSelector
+from kube.resource import JsonObject
 from webhook.cel import Program
 from webhook.cel.admission import ADMISSION
 from webhook.engine.kinds import Kind
 from webhook.engine.match import compile_selector
 from webhook.engine.request import NAME_LABEL
-
-Object = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -28,12 +26,12 @@ class Sent:
     groups: tuple[str, ...] = ("system:authenticated",)
 
 
-def webhooks_for(request: Sent, webhooks: list[Object]) -> list[str]:
+def webhooks_for(request: Sent, webhooks: list[JsonObject]) -> list[str]:
     """Return the names of the webhooks that the request is sent to."""
     return [each["name"] for each in webhooks if is_sent(request, each)]
 
 
-def is_sent(request: Sent, webhook: Object) -> bool:
+def is_sent(request: Sent, webhook: JsonObject) -> bool:
     """Return whether rules, namespaceSelector and matchConditions of a webhook hold for a request."""
     resource = "/".join(filter(None, (request.kind.plural, request.subresource)))
     has_rule = any(
@@ -47,7 +45,7 @@ def is_sent(request: Sent, webhook: Object) -> bool:
     )
 
 
-def in_selected_namespace(request: Sent, webhook: Object) -> bool:
+def in_selected_namespace(request: Sent, webhook: JsonObject) -> bool:
     """Return whether the namespaceSelector holds; it is not asked about what is in no namespace."""
     if not request.namespace:
         return True
@@ -55,9 +53,9 @@ def in_selected_namespace(request: Sent, webhook: Object) -> bool:
     return selector({**request.labels, NAME_LABEL: request.namespace})
 
 
-def conditions_hold(request: Sent, webhook: Object) -> bool:
+def conditions_hold(request: Sent, webhook: JsonObject) -> bool:
     """Return whether all matchConditions hold."""
-    asked: Object = {"userInfo": {"username": request.user, "groups": list(request.groups)}}
+    asked: JsonObject = {"userInfo": {"username": request.user, "groups": list(request.groups)}}
     if request.namespace:
         asked["namespace"] = request.namespace
     activation = ADMISSION.activation({"request": asked})

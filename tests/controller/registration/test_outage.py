@@ -13,14 +13,13 @@ from controller.registration.configurations import (
     MUTATING,
     VALIDATING,
     Address,
-    Object,
     registration,
 )
 from gatewright.policies import policy_set
 from kube.client import Client
 from kube.credentials import load
 from kube.errors import ServerError
-from kube.resource import Resource
+from kube.resource import JsonObject, Resource
 from tests.controller.registration.test_scope import bound
 from tests.controlplane.plane import ControlPlane
 from webhook.engine import BoundPolicy, Engine
@@ -63,7 +62,7 @@ class Cluster:
         self, namespace: str, resource: Resource = DEPLOYMENT, **fields: Any
     ) -> bool:
         """Return whether an object cannot be created since the webhook does not answer."""
-        object: Object = {"metadata": {"generateName": "a-", "namespace": namespace}, **fields}
+        object: JsonObject = {"metadata": {"generateName": "a-", "namespace": namespace}, **fields}
         try:
             await self.client.create(resource, object, dry_run=True)
         except ServerError as error:

@@ -23,24 +23,23 @@ from controller.runtime.kind import PlannedKind
 from controller.runtime.manager import Manager
 from controller.runtime.plan import Observed, Plan
 from controller.runtime.types import Request
-from kube.resource import Resource
+from kube.resource import JsonObject, Resource
 
 CONFIGMAP = Resource("", "v1", "configmaps", "ConfigMap")
 SECRET = Resource("", "v1", "secrets", "Secret")
 NAMESPACE = "default"
 WITHIN = 10.0
 
-Object = dict[str, Any]
 
-ANYTHING: Object = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-CONDITIONS: Object = {
+ANYTHING: JsonObject = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+CONDITIONS: JsonObject = {
     "type": "array",
     "x-kubernetes-list-type": "map",
     "x-kubernetes-list-map-keys": ["type"],
     "items": {**ANYTHING, "required": ["type"], "properties": {"type": {"type": "string"}}},
 }
-STATUS: Object = {**ANYTHING, "properties": {"conditions": CONDITIONS}}
-CRD: Object = {
+STATUS: JsonObject = {**ANYTHING, "properties": {"conditions": CONDITIONS}}
+CRD: JsonObject = {
     "apiVersion": "apiextensions.k8s.io/v1",
     "kind": "CustomResourceDefinition",
     "metadata": {"name": "things.test.example"},
@@ -93,14 +92,14 @@ class PhasedThing(Thing):
 class Status:
     """A status of any fields."""
 
-    fields: Object = field(default_factory=dict)
+    fields: JsonObject = field(default_factory=dict)
 
-    def to_api(self) -> Object:
+    def to_api(self) -> JsonObject:
         """Return the fields."""
         return dict(self.fields)
 
 
-def configmap(name: str, **data: str) -> Object:
+def configmap(name: str, **data: str) -> JsonObject:
     """A ConfigMap as a plan has it."""
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
 
@@ -115,7 +114,7 @@ class Things:
         self._changed = asyncio.Event()
         server.storage.listeners.append(lambda _: self._wake())
 
-    def create(self, name: str = "thing", size: Any = 1, **metadata: Any) -> Object:
+    def create(self, name: str = "thing", size: Any = 1, **metadata: Any) -> JsonObject:
         """Create a Thing as a user would."""
         return self.server.create(
             self.resource,
@@ -130,8 +129,8 @@ class Things:
         return Request(NAMESPACE, name)
 
     async def until(
-        self, resource: Resource, name: str, holds: Callable[[Object], bool] = lambda _: True
-    ) -> Object:
+        self, resource: Resource, name: str, holds: Callable[[JsonObject], bool] = lambda _: True
+    ) -> JsonObject:
         """Wait until an object is as expected."""
         return await self._until(
             lambda: next(
@@ -146,7 +145,7 @@ class Things:
 
     async def until_ready(
         self, status: str = "True", reason: str | None = None, name: str = "thing"
-    ) -> Object:
+    ) -> JsonObject:
         """Wait for the condition Ready, and return it."""
         thing = await self.until(
             self.resource, name, lambda each: self._ready(each, status, reason) is not None
@@ -157,9 +156,9 @@ class Things:
         """Wait until an object exists no more."""
         await self._until(lambda: self.server.get(resource, name, NAMESPACE) is None or None)
 
-    async def until_told(self, reason: str) -> Object:
+    async def until_told(self, reason: str) -> JsonObject:
         """Wait for an event."""
-        told: Object = await self._until(
+        told: JsonObject = await self._until(
             lambda: next(
                 (each for each in self.server.list(EVENT) if each["reason"] == reason), None
             )
@@ -186,7 +185,7 @@ class Things:
         ]
 
     @staticmethod
-    def _ready(thing: Object, status: str, reason: str | None) -> Object | None:
+    def _ready(thing: JsonObject, status: str, reason: str | None) -> JsonObject | None:
         for each in thing.get("status", {}).get("conditions", ()):
             if (each["type"], each["status"]) == ("Ready", status) and reason in (
                 None,

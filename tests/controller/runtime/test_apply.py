@@ -8,11 +8,10 @@ import pytest
 import controller.runtime.workqueue
 from controller.runtime.apply import APPLIED
 from controller.runtime.plan import Apply, Observed, Plan, Step
-from kube.resource import Resource
+from kube.resource import JsonObject, Resource
 from tests.controller.runtime.conftest import (
     CONFIGMAP,
     NAMESPACE,
-    Object,
     Planner,
     Running,
     Status,
@@ -57,7 +56,7 @@ def pods(thing: Thing, observed: Observed, now: datetime) -> Plan:
     return Plan((Step("pods", [Apply(child)]),), Status())
 
 
-def containers(deployment: Object) -> list[str]:
+def containers(deployment: JsonObject) -> list[str]:
     """The names of a Deployment's containers."""
     return [each["name"] for each in deployment["spec"]["template"]["spec"]["containers"]]
 

@@ -15,11 +15,11 @@ from controller.runtime.events import EVENT
 from controller.runtime.kind import Reads
 from controller.runtime.plan import Observed, Patch, Plan, Reference, Step
 from controller.runtime.types import Request
+from kube.resource import JsonObject
 from tests.controller.runtime.clock import Clock
 from tests.controller.runtime.conftest import (
     CONFIGMAP,
     NAMESPACE,
-    Object,
     Running,
     Status,
     Thing,
@@ -168,7 +168,7 @@ READS: dict[str, Any] = {
     "reads": (Reads(CONFIGMAP, {"name": lambda each: [each["metadata"]["name"]]}),),
     "patches": (CONFIGMAP,),
 }
-THEIRS: Object = {
+THEIRS: JsonObject = {
     "metadata": {"name": "theirs", "namespace": NAMESPACE},
     "data": {"size": "theirs"},
 }

@@ -8,7 +8,8 @@ import pytest
 
 from controller.fake_apiserver.refusals import Refusal
 from kube.errors import ApiError
-from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE, Object, Running, Things
+from kube.resource import JsonObject
+from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE, Running, Things
 from tests.controller.runtime.test_reconciler import single
 
 NAMES = ("a", "b", "c", "d", "e")
@@ -71,8 +72,8 @@ class Chaos:
 async def test_in_the_end_all_is_as_planned(running: Running, seed: int) -> None:
     """Each Thing that is left has its ConfigMap with what was asked last, and is ready for that generation."""
 
-    def is_right(name: str, size: int) -> Callable[[Object], bool]:
-        def holds(child: Object) -> bool:
+    def is_right(name: str, size: int) -> Callable[[JsonObject], bool]:
+        def holds(child: JsonObject) -> bool:
             thing = things.server.get(things.resource, name, NAMESPACE) or {}
             settled = (
                 thing.get("status", {}).get("observedGeneration") == thing["metadata"]["generation"]

@@ -10,7 +10,8 @@ from controller.runtime.plan import CreateOnly, Observed, Plan, Random, Step
 from controller.runtime.status import ready_in
 from controller.runtime.types import RetryableError
 from gatewright.testing import reconcile
-from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE, Object, Status, Thing
+from kube.resource import JsonObject
+from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE, Status, Thing
 
 LABELS = {"for": "thing", "by": "us"}
 KEPT = {
@@ -29,7 +30,7 @@ def plan(thing: Thing, observed: Observed, now: datetime) -> Plan:
     )
 
 
-def by_label(object: Object) -> list[str]:
+def by_label(object: JsonObject) -> list[str]:
     """Whose it is."""
     return [object["metadata"]["labels"]["for"]]
 
@@ -39,7 +40,7 @@ KIND = PlannedKind(
 )
 
 
-THING: Object = {"metadata": {"name": "thing", "namespace": NAMESPACE}, "spec": {}}
+THING: JsonObject = {"metadata": {"name": "thing", "namespace": NAMESPACE}, "spec": {}}
 
 
 async def test_it_has_no_owner_and_the_next_parent_takes_it_as_it_is(server: FakeApiServer) -> None:
@@ -71,9 +72,9 @@ async def test_one_without_our_labels_is_somebody_elses(server: FakeApiServer) -
     assert (ready["reason"], status(server)["found"]) == ("NameTaken", 0)
 
 
-def status(server: FakeApiServer) -> Object:
+def status(server: FakeApiServer) -> JsonObject:
     """The Thing's status."""
     thing = server.get(KIND.resource, "thing", NAMESPACE)
     assert thing
-    found: Object = thing["status"]
+    found: JsonObject = thing["status"]
     return found

@@ -10,10 +10,11 @@ from controller.fake_apiserver import FakeApiServer
 from controller.runtime.events import EVENT, EventRecorder
 from controller.runtime.plan import Event
 from kube.client import Client
-from tests.controller.runtime.conftest import NAMESPACE, Object
+from kube.resource import JsonObject
+from tests.controller.runtime.conftest import NAMESPACE
 from tests.controller.runtime.test_leader import Clock
 
-THING: Object = {
+THING: JsonObject = {
     "apiVersion": "test.example/v1",
     "kind": "Thing",
     "metadata": {"name": "thing", "namespace": NAMESPACE, "uid": "1", "resourceVersion": "7"},
@@ -40,7 +41,7 @@ def recorder(client: Client, clock: Clock) -> EventRecorder:
     return EventRecorder(client, "controller-1", clock=clock)
 
 
-async def written(server: FakeApiServer, recorder: EventRecorder) -> list[Object]:
+async def written(server: FakeApiServer, recorder: EventRecorder) -> list[JsonObject]:
     """Write all that was told, and return what is stored."""
     async with asyncio.TaskGroup() as group:
         running = group.create_task(recorder.run())

@@ -15,8 +15,9 @@ from controller.runtime.leader import (
     NotLeadingError,
 )
 from kube.client import Client
+from kube.resource import JsonObject
 from tests.controller.runtime.clock import Clock
-from tests.controller.runtime.conftest import NAMESPACE, Object
+from tests.controller.runtime.conftest import NAMESPACE
 
 QUICK = LeaseSettings(NAMESPACE, "lock", duration=15, renew_deadline=10, retry_period=0.001)
 
@@ -42,7 +43,7 @@ def election(client: Client, clock: Clock, identity: str = "one") -> Election:
     )
 
 
-def lease(server: FakeApiServer) -> Object:
+def lease(server: FakeApiServer) -> JsonObject:
     """The stored lease."""
     stored = server.get(LEASE, "lock", NAMESPACE)
     assert stored is not None

@@ -8,11 +8,10 @@ from controller.fake_apiserver import FakeApiServer
 from controller.fake_apiserver.storage import Event
 from controller.runtime.leader import LEASE, LeaseSettings
 from controller.runtime.manager import Manager
-from kube.resource import Resource
+from kube.resource import JsonObject, Resource
 from tests.controller.runtime.conftest import (
     CONFIGMAP,
     NAMESPACE,
-    Object,
     Things,
     configmap,
     kind_of,
@@ -20,7 +19,7 @@ from tests.controller.runtime.conftest import (
 from tests.controller.runtime.test_reconciler import single
 
 ABSENT = Resource("monitoring.example.com", "v1", "monitors", "Monitor")
-HELD: Object = {
+HELD: JsonObject = {
     "metadata": {"name": "lock", "namespace": NAMESPACE},
     "spec": {"holderIdentity": "the-leader", "leaseDurationSeconds": 3600},
 }

@@ -11,15 +11,16 @@ from controller.runtime.kind import PlannedKind, Reads
 from controller.runtime.plan import Apply, Delete, Observed, Plan, Reference, Step
 from controller.runtime.types import RetryableError
 from gatewright.testing import reconcile
-from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE, Object, Status, Thing
+from kube.resource import JsonObject
+from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE, Status, Thing
 
 
-def by_label(object: Object) -> list[str]:
+def by_label(object: JsonObject) -> list[str]:
     """Whose it is."""
     return [object["metadata"]["labels"]["for"]]
 
 
-def config_map(name: str, **labels: str) -> Object:
+def config_map(name: str, **labels: str) -> JsonObject:
     """Return a ConfigMap with or without the controller's labels."""
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "labels": labels}}
 
@@ -44,7 +45,7 @@ def kind(**config_maps: dict[str, str]) -> PlannedKind[Any]:
     return PlannedKind(Thing, plan=plan, owns=(CONFIGMAP,), reads=(reads,), deletes=(CONFIGMAP,))
 
 
-THING: Object = {"metadata": {"name": "thing", "namespace": NAMESPACE}, "spec": {}}
+THING: JsonObject = {"metadata": {"name": "thing", "namespace": NAMESPACE}, "spec": {}}
 
 
 async def found(server: FakeApiServer, kind: PlannedKind[Any]) -> Any:

@@ -8,10 +8,10 @@ from datetime import datetime
 import pytest
 
 from controller.runtime.plan import Apply, Observed, Plan, Step
+from kube.resource import JsonObject
 from tests.controller.runtime.conftest import (
     CONFIGMAP,
     NAMESPACE,
-    Object,
     PhasedThing,
     Running,
     Status,
@@ -123,7 +123,7 @@ async def test_it_shows_until_it_is_mended(
 
 @pytest.mark.parametrize(("type", "phase"), [(Thing, {}), (PhasedThing, {"phase": "Failed"})])
 async def test_an_object_that_was_never_planned_says_so_too(
-    running: Running, type: type[Thing], phase: Object
+    running: Running, type: type[Thing], phase: JsonObject
 ) -> None:
     """It has a phase where its kind shows one, and there is no other condition."""
     async with running(Flawed(), type=type) as things:

@@ -24,13 +24,12 @@ from controller.runtime.plan import (
     Reference,
     Step,
 )
-from kube.resource import Resource
+from kube.resource import JsonObject, Resource
 from tests.controller.runtime.conftest import (
     CONFIGMAP,
     CRD,
     NAMESPACE,
     SECRET,
-    Object,
     Running,
     Status,
     Thing,
@@ -534,7 +533,7 @@ async def test_an_api_that_comes_later_is_made_use_of(
         await things.until(things.resource, "thing", lambda each: not each["status"]["monitors"])
 
 
-def crd_of(resource: Resource) -> Object:
+def crd_of(resource: Resource) -> JsonObject:
     """A CRD as that of Things."""
     crd = deepcopy(CRD)
     crd["metadata"]["name"] = f"{resource.plural}.{resource.group}"

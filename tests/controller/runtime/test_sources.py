@@ -10,10 +10,9 @@ from prometheus_client import CollectorRegistry
 from controller.fake_apiserver import FakeApiServer
 from controller.runtime.manager import Manager
 from controller.runtime.observed import controller_reference, is_controlled_by
-from controller.runtime.plan import Object
 from controller.runtime.sources import For, Owns, Watches, any_change, owner_of, spec_changed
 from controller.runtime.types import Request, Result
-from kube.resource import Resource
+from kube.resource import JsonObject, Resource
 from kube.store import Change, entry_of
 from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE
 from tests.kube.conftest import DEPLOYMENT
@@ -44,7 +43,7 @@ async def woken(
             stop.set()
 
 
-def named(name: str, **metadata: object) -> Object:
+def named(name: str, **metadata: object) -> JsonObject:
     """An object of a name."""
     return {"metadata": {"name": name, "namespace": NAMESPACE, **metadata}}
 
@@ -86,7 +85,7 @@ async def test_a_child_wakes_its_owner(server: FakeApiServer) -> None:
 async def test_others_wake_what_the_map_says(server: FakeApiServer) -> None:
     """Of the object before the change and after it, each once."""
 
-    def labelled(configmap: Object) -> list[Request]:
+    def labelled(configmap: JsonObject) -> list[Request]:
         return [Request(NAMESPACE, configmap["metadata"]["labels"]["for"])]
 
     async with woken(server, For(DEPLOYMENT), Watches(CONFIGMAP, labelled)) as requests:
@@ -133,7 +132,7 @@ async def test_a_cache_that_nobody_would_fill_is_an_error(server: FakeApiServer)
         stop.set()
 
 
-METADATA: Object = {
+METADATA: JsonObject = {
     "name": "a",
     "namespace": "shop",
     "uid": "1",
@@ -143,7 +142,7 @@ METADATA: Object = {
 WEBAPP = Resource("example.com", "v1", "webapps", "WebApp")
 
 
-def change(old: Object | None, new: Object | None) -> Change:
+def change(old: JsonObject | None, new: JsonObject | None) -> Change:
     """A change from one metadata to another."""
     entries = [each and entry_of({"metadata": METADATA | each}) for each in (old, new)]
     return Change("modified", "shop/a", entries[0], entries[1], initial=False)
@@ -160,7 +159,7 @@ def change(old: Object | None, new: Object | None) -> Change:
         (None, True),
     ],
 )
-def test_a_change_by_users_counts(new: Object | None, counts: bool) -> None:
+def test_a_change_by_users_counts(new: JsonObject | None, counts: bool) -> None:
     """The spec, the deletion, labels and annotations; a new status alone does not."""
     assert spec_changed(change(METADATA, new)) is counts
     assert any_change(change(METADATA, new))
@@ -168,7 +167,7 @@ def test_a_change_by_users_counts(new: Object | None, counts: bool) -> None:
 
 def owned(
     name: str, *, kind: str = "WebApp", api: str = "example.com/v1", controller: bool = True
-) -> Object:
+) -> JsonObject:
     """A child of such an owner."""
     return {
         "ownerReferences": [
@@ -193,7 +192,7 @@ def owned(
     ],
 )
 def test_a_child_is_mapped_to_its_controlling_owner(
-    old: Object | None, new: Object | None, owners: list[str]
+    old: JsonObject | None, new: JsonObject | None, owners: list[str]
 ) -> None:
     """The owner before the change and after it; a cluster-scoped one has no namespace."""
     assert owner_of(WEBAPP)(change(old, new)) == [Request("shop", name) for name in owners]

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from kube.resource import JsonObject
 from tests.controlplane.plane import ControlPlane
 from tests.e2e.conftest import CONFIG, Cluster
 from tests.gatewright.processes import Gatewright, registered
@@ -62,8 +63,6 @@ ROLLOUTS = {
     },
 }
 
-Object = dict[str, Any]
-
 
 @dataclass(frozen=True)
 class Installation(Cluster):
@@ -79,14 +78,14 @@ class Installation(Cluster):
             assert time.monotonic() < deadline, f"not {what} within {WITHIN:.0f} s"
             time.sleep(0.02)
 
-    def generations(self, object: Object) -> list[int | None]:
+    def generations(self, object: JsonObject) -> list[int | None]:
         """Return the generation of a policy object that each replica has in force."""
         metadata = object["metadata"]
         key = "/".join(filter(None, (metadata.get("namespace"), metadata["name"])))
         line = f'gatewright_policy_generation{{kind="{object["kind"]}",name="{key}"}} '
         return [_value(webhook.metrics_url, line) for webhook in self.webhooks]
 
-    def apply(self, *objects: Object) -> None:
+    def apply(self, *objects: JsonObject) -> None:
         """Apply policy objects, and wait until every replica has them in force."""
         for object in objects:
             stored = json.loads(self.kubectl("apply", "-f-", "-o=json", input=object))
@@ -96,7 +95,7 @@ class Installation(Cluster):
                 lambda it=object, wanted=generation: self.generations(it) == [wanted] * 2,
             )
 
-    def denied(self, namespace: str, object: Object) -> bool:
+    def denied(self, namespace: str, object: JsonObject) -> bool:
         """Whether the API server refuses to create an object; none is made."""
         plural = f"{object['kind'].lower()}s"
         root = (
@@ -109,11 +108,11 @@ class Installation(Cluster):
         assert code in (201, 403), answer
         return code == 403
 
-    def ready(self, object: Object) -> tuple[str, str, str]:
+    def ready(self, object: JsonObject) -> tuple[str, str, str]:
         """Return status, reason and message of the condition Ready, once it speaks of what is stored."""
         metadata = object["metadata"]
         where = ("-n", metadata["namespace"]) if "namespace" in metadata else ()
-        found: list[Object] = []
+        found: list[JsonObject] = []
 
         def told() -> bool:
             stored = json.loads(
@@ -141,7 +140,7 @@ class Installation(Cluster):
             for operation in rule["operations"]
         }
 
-    def review(self, webhook: Gatewright, body: Object) -> tuple[int, bytes]:
+    def review(self, webhook: Gatewright, body: JsonObject) -> tuple[int, bytes]:
         """Send a review to one replica."""
         configuration = json.loads(
             self.kubectl("get", "validatingwebhookconfiguration", "gatewright", "-o=json")
@@ -150,7 +149,7 @@ class Installation(Cluster):
         return post(webhook, body, ssl.create_default_context(cadata=bundle))
 
 
-def post(webhook: Gatewright, body: Object, trust: ssl.SSLContext) -> tuple[int, bytes]:
+def post(webhook: Gatewright, body: JsonObject, trust: ssl.SSLContext) -> tuple[int, bytes]:
     """Send a review to a webhook; return status and body."""
     url = f"{webhook.url.replace('127.0.0.1', 'localhost')}/validate"
     request = urllib.request.Request(
@@ -247,7 +246,7 @@ def namespace(installation: Installation) -> Iterator[str]:
     installation.plane.delete_namespace(name)
 
 
-def few(namespace: str, maximum: int = 3, *, name: str = "few", **spec: Any) -> Object:
+def few(namespace: str, maximum: int = 3, *, name: str = "few", **spec: Any) -> JsonObject:
     """Return a cluster policy that allows this many replicas in one namespace."""
     match = {"any": [{"namespaces": [namespace]}]}
     return {
@@ -258,7 +257,7 @@ def few(namespace: str, maximum: int = 3, *, name: str = "few", **spec: Any) -> 
     }
 
 
-def tenants(namespace: str, maximum: int = 1) -> Object:
+def tenants(namespace: str, maximum: int = 1) -> JsonObject:
     """Return a tenant's policy that allows this many replicas."""
     return {
         "apiVersion": API_VERSION,
@@ -268,7 +267,9 @@ def tenants(namespace: str, maximum: int = 1) -> Object:
     }
 
 
-def exception(namespace: str = HOME, expires: str = "2099-01-01T00:00:00Z", **entry: Any) -> Object:
+def exception(
+    namespace: str = HOME, expires: str = "2099-01-01T00:00:00Z", **entry: Any
+) -> JsonObject:
     """Return an exception from the cluster policy."""
     return {
         "apiVersion": API_VERSION,

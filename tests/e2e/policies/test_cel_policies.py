@@ -7,14 +7,15 @@ from pathlib import Path
 import pytest
 import yaml
 
+from kube.resource import JsonObject
 from tests.e2e import manifests
-from tests.e2e.policies.conftest import API_VERSION, Installation, Object
+from tests.e2e.policies.conftest import API_VERSION, Installation
 from tests.gatewright.processes import once
 
 pytestmark = pytest.mark.controlplane("kube-controller-manager")
 
 
-def rule(namespace: str, expression: str) -> Object:
+def rule(namespace: str, expression: str) -> JsonObject:
     """Return a policy object with a rule about the Deployments of a namespace."""
     validation = {"expression": expression, "path": "spec.replicas", "message": "must be fewer"}
     match = {"any": [{"namespaces": [namespace], "kinds": ["Deployment"]}]}

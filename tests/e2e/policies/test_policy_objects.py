@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 import yaml
 
+from kube.resource import JsonObject
 from tests.e2e import manifests
 from tests.e2e.conftest import CONFIG
 from tests.e2e.policies.conftest import (
     API_VERSION,
     HOME,
     Installation,
-    Object,
     exception,
     few,
     post,
@@ -127,7 +127,7 @@ def test_the_same_yaml_says_the_same_in_check(
         assert len(lines) == (0 if manifest["spec"]["replicas"] == 1 else 3)
 
 
-def _causes(installation: Installation, namespace: str, manifest: Object) -> str:
+def _causes(installation: Installation, namespace: str, manifest: JsonObject) -> str:
     """Return the causes of a denial as JSON; of what is allowed, an empty list."""
     path = f"/apis/apps/v1/namespaces/{namespace}/deployments?dryRun=All"
     code, body = installation.api.request("POST", path, manifest)
@@ -183,7 +183,7 @@ WRONG = "Correct it; `gatewright explain` lists the policies."
     ],
 )
 def test_a_wrong_object_is_denied_when_it_is_applied(
-    installation: Installation, object: Object, faults: list[str]
+    installation: Installation, object: JsonObject, faults: list[str]
 ) -> None:
     """With path, fault and what was probably meant, on creation and on update."""
     said = installation.refusal("apply", "-f-", input=object)
@@ -216,7 +216,7 @@ def test_a_wrong_object_is_denied_when_it_is_applied(
     ids=["a date without a time", "a field", "an action"],
 )
 def test_what_the_schema_knows_the_api_server_says(
-    installation: Installation, object: Object, said: str
+    installation: Installation, object: JsonObject, said: str
 ) -> None:
     """It names the field too, whether a webhook is there or not."""
     assert installation.refusal("apply", "-f-", input=object) == said

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from kube.resource import JsonObject
 from tests.e2e import manifests
 from tests.e2e.policies.conftest import (
     HOME,
     Installation,
-    Object,
     exception,
     few,
     tenants,
@@ -42,7 +42,7 @@ def tenant(installation: Installation, namespace: str) -> Path:
     return kubeconfig
 
 
-def apply(installation: Installation, kubeconfig: Path, object: Object) -> str:
+def apply(installation: Installation, kubeconfig: Path, object: JsonObject) -> str:
     """Return what kubectl says to a user who applies an object."""
     result = installation.plane.kubectl(
         "apply", "-f-", input=object, kubeconfig=kubeconfig, check=False
@@ -159,7 +159,7 @@ def test_an_exception_brings_parameters_of_its_own(
 
 @pytest.mark.parametrize("entry", [{"containers": ["side*"]}, {"images": ["docker.io/team/*"]}])
 def test_an_exception_for_one_container_leaves_the_others(
-    installation: Installation, namespace: str, entry: Object
+    installation: Installation, namespace: str, entry: JsonObject
 ) -> None:
     """By its name or by its image."""
     params = {"registries": ["registry.company.com"]}

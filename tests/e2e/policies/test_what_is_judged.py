@@ -7,8 +7,9 @@ import pytest
 
 from config.settings import Settings
 from gatewright.planning import planners_of
+from kube.resource import JsonObject
 from tests.e2e import manifests
-from tests.e2e.policies.conftest import API_VERSION, HOME, Installation, Object, few, too_many
+from tests.e2e.policies.conftest import API_VERSION, HOME, Installation, few, too_many
 from tests.e2e.test_production import denial, forbidden
 
 pytestmark = pytest.mark.controlplane("kube-controller-manager")
@@ -21,7 +22,9 @@ def warned(*lines: str) -> str:
     return "".join(f"Warning: {line}\n" for line in lines)
 
 
-def said(installation: Installation, *args: str, input: Object | None = None) -> tuple[int, str]:
+def said(
+    installation: Installation, *args: str, input: JsonObject | None = None
+) -> tuple[int, str]:
     """Return the exit code of kubectl, and what it says on stderr."""
     result = installation.plane.kubectl(*args, input=input, check=False)
     return result.returncode, result.stderr
@@ -220,7 +223,7 @@ def test_what_was_tolerated_is_in_the_audit_log(installation: Installation, big:
     ],
 )
 def test_a_clause_is_as_wide_as_it_says(
-    installation: Installation, namespace: str, clause: Object, judged: set[str]
+    installation: Installation, namespace: str, clause: JsonObject, judged: set[str]
 ) -> None:
     """Of creation, patch and scale of one Deployment, those are denied that it selects; the others pass."""
     policy = few(namespace, match={"any": [clause | {"namespaces": [namespace]}]})
@@ -340,7 +343,7 @@ def test_the_registration_follows_the_policies(installation: Installation, names
     installation.until("as before", lambda: installation.rules() == before)
 
 
-def rollout(**metadata: Any) -> Object:
+def rollout(**metadata: Any) -> JsonObject:
     """Return an Argo Rollout."""
     template = {
         "metadata": {"labels": {"app": "shop"}},

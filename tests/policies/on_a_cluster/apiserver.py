@@ -14,12 +14,13 @@ import yaml
 
 from config.documents import read_documents
 from controller.registration.configurations import Address, registration
+from kube.resource import JsonObject
 from tests.controlplane.api import Api
 from tests.controlplane.pki import CertificateAuthority
 from tests.controlplane.plane import ControlPlane
 from tests.gatewright.processes import Gatewright
 from tests.policies.on_a_cluster.questions import SETUP_USER
-from tests.policies.on_a_cluster.requests import Ask, Object, creation, path_of
+from tests.policies.on_a_cluster.requests import Ask, creation, path_of
 from webhook.engine import Engine
 from webhook.harness.bases import smallest
 from webhook.policy_sets.catalogue import catalogue
@@ -37,7 +38,7 @@ class Said:
     """What the API server answered."""
 
     code: int
-    body: Object
+    body: JsonObject
     warnings: tuple[str, ...]
 
     @property
@@ -124,7 +125,7 @@ async def api_server(plane: ControlPlane) -> AsyncIterator[ApiServer]:
         yield ApiServer(session, plane.url)
 
 
-CANARY: Object = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "canary"}}
+CANARY: JsonObject = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "canary"}}
 CANARIES = [
     {
         "apiVersion": "gatewright.io/v1alpha1",
@@ -138,7 +139,7 @@ CANARIES = [
 
 @asynccontextmanager
 async def webhook(
-    plane: ControlPlane, api: ApiServer, directory: Path, policies: Sequence[Object]
+    plane: ControlPlane, api: ApiServer, directory: Path, policies: Sequence[JsonObject]
 ) -> AsyncIterator[None]:
     """Have the API server ask a webhook with these policies."""
     authority = CertificateAuthority()

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterator, Mapping
 
-from tests.policies.on_a_cluster.requests import Ask, Object, creation, path_of
+from kube.resource import JsonObject
+from tests.policies.on_a_cluster.requests import Ask, creation, path_of
 from webhook.engine import NAMESPACE_LABELS
 from webhook.harness.bases import merge, smallest
 from webhook.harness.cases import Trial
@@ -74,7 +75,7 @@ def _before_this(trial: Trial, where: str) -> Iterator[Ask]:
             )
 
 
-def _namespace(name: str, labels: Mapping[str, str]) -> Object:
+def _namespace(name: str, labels: Mapping[str, str]) -> JsonObject:
     return {
         "apiVersion": "v1",
         "kind": "Namespace",
@@ -82,23 +83,23 @@ def _namespace(name: str, labels: Mapping[str, str]) -> Object:
     }
 
 
-def _limit_range(given: Object, id: str) -> Iterator[Object]:
+def _limit_range(given: JsonObject, id: str) -> Iterator[JsonObject]:
     named = {"generateName": "limits-", **given.get("metadata", {}), "namespace": id}
     yield {"apiVersion": "v1", "kind": "LimitRange", **given, "metadata": named}
 
 
-def _service(given: Object, id: str) -> Iterator[Object]:
+def _service(given: JsonObject, id: str) -> Iterator[JsonObject]:
     service = smallest("Service", namespace=id)
     del service["spec"]["selector"]
     yield merge(service, given)
 
 
-def _budget(given: Object, id: str) -> Iterator[Object]:
+def _budget(given: JsonObject, id: str) -> Iterator[JsonObject]:
     budget = smallest("PodDisruptionBudget", namespace=id)
     yield {**budget, "metadata": {**budget["metadata"], **given["metadata"]}, "spec": given["spec"]}
 
 
-def _workload(given: Object, id: str) -> Iterator[Object]:
+def _workload(given: JsonObject, id: str) -> Iterator[JsonObject]:
     labels = given["spec"]["template"]["metadata"]["labels"]
     owners = [
         {"apiVersion": "apps/v1", "uid": id, **each}
@@ -108,7 +109,7 @@ def _workload(given: Object, id: str) -> Iterator[Object]:
     yield merge(merge(smallest(given["kind"], namespace=id), given), bound)
 
 
-def _ingress(given: Object, id: str) -> Iterator[Object]:
+def _ingress(given: JsonObject, id: str) -> Iterator[JsonObject]:
     namespace = id if given["namespace"] == "default" else f"{id}-{given['namespace']}"
     if namespace != id:
         yield _namespace(namespace, {})
@@ -118,7 +119,7 @@ def _ingress(given: Object, id: str) -> Iterator[Object]:
 
 
 LOOKED_UP: dict[
-    str, Callable[[Object, str], Iterator[Object]]
+    str, Callable[[JsonObject, str], Iterator[JsonObject]]
 ] = {  # how what was looked up comes to be there
     "limit_ranges": _limit_range,
     "services": _service,

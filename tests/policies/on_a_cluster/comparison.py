@@ -5,9 +5,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from kube.resource import JsonObject
 from tests.policies.on_a_cluster.apiserver import Said
 from tests.policies.on_a_cluster.questions import Question
-from tests.policies.on_a_cluster.requests import Object
 from webhook.engine import PARENT, Engine
 from webhook.harness.case_file import Expectation, Expected
 from webhook.harness.reviews import ask
@@ -97,7 +97,7 @@ def _join(prefix: str, path: str) -> str:
     return f"{prefix}.{path}" if prefix else path
 
 
-def _comparable(stored: Object) -> Any:
+def _comparable(stored: JsonObject) -> Any:
     """Return a stored object without what is another one each time."""
     metadata = stored["metadata"]
     ours = ("uid", "creationTimestamp", "managedFields", "resourceVersion", "generation")

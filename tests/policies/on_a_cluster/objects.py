@@ -1,8 +1,8 @@
 """What a cluster needs before any case is asked."""
 
-from tests.policies.on_a_cluster.requests import Object
+from kube.resource import JsonObject
 
-EVERYBODY: Object = {  # RBAC is not what is tried here
+EVERYBODY: JsonObject = {  # RBAC is not what is tried here
     "apiVersion": "rbac.authorization.k8s.io/v1",
     "kind": "ClusterRoleBinding",
     "metadata": {"name": "everybody"},
@@ -17,7 +17,7 @@ EVERYBODY: Object = {  # RBAC is not what is tried here
     ],
 }
 # its kinds as the API server knows them where KEDA is installed, but for their schema
-KEDA: Object = {
+KEDA: JsonObject = {
     "apiVersion": "apiextensions.k8s.io/v1",
     "kind": "CustomResourceDefinition",
     "metadata": {"name": "scaledobjects.keda.sh"},

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from kube.resource import JsonObject
 from tests.policies.on_a_cluster.beforehand import beforehand
-from tests.policies.on_a_cluster.requests import Ask, Object, request_for
+from tests.policies.on_a_cluster.requests import Ask, request_for
 from webhook.engine import BoundPolicy
 from webhook.engine.kinds import POLICY_KINDS
 from webhook.harness.bases import is_cluster_scoped, merge, namespace_of
@@ -56,7 +57,7 @@ class Question:
         )
 
 
-def policy_object(name: str, bound: BoundPolicy) -> Object:
+def policy_object(name: str, bound: BoundPolicy) -> JsonObject:
     """Return the policy object for all cases of one policy with the same parameters."""
     clauses = [
         {"namespaces": [f"{name}-*"]},
@@ -75,12 +76,12 @@ def policy_object(name: str, bound: BoundPolicy) -> Object:
     }
 
 
-def written(bound: BoundPolicy) -> Object:
+def written(bound: BoundPolicy) -> JsonObject:
     """Return the parameters as the case file has them."""
     return bound.params.model_dump(mode="json", exclude_unset=True)
 
 
-def questions(trials: Sequence[Trial]) -> tuple[list[Object], list[Question]]:
+def questions(trials: Sequence[Trial]) -> tuple[list[JsonObject], list[Question]]:
     """Return the policy objects, and the cases bound to them."""
     names: dict[tuple[str, str], str] = {}
     bound: dict[str, BoundPolicy] = {}
@@ -127,7 +128,7 @@ def _question(id: str, name: str, trial: Trial, policy: BoundPolicy) -> Question
     )
 
 
-def _expected(trial: Trial) -> Object | None:
+def _expected(trial: Trial) -> JsonObject | None:
     """Return the object to store, if it is expected to be allowed."""
     if trial.admission.object is None or trial.admission.operation == "CONNECT":
         return None
@@ -136,7 +137,7 @@ def _expected(trial: Trial) -> Object | None:
     return merge(trial.admission.object, trial.expect.patched) if trial.expect.patched else None
 
 
-def _placed(object: Object | None, id: str, where: str, label: str | None) -> Object | None:
+def _placed(object: JsonObject | None, id: str, where: str, label: str | None) -> JsonObject | None:
     """Return the object where it is to be: in the case's namespace, and bound by label where that is not enough."""
     if object is None or not isinstance(object.get("metadata"), dict):
         return object

@@ -5,11 +5,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from kube.resource import JsonObject
 from webhook.engine.kinds import resource_of
 from webhook.harness.bases import is_cluster_scoped, smallest
 from webhook.harness.reviews import Admission, group_version_kind
-
-Object = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,12 +17,12 @@ class Ask:
 
     method: str
     path: str
-    body: Object | None = None
+    body: JsonObject | None = None
     query: tuple[tuple[str, str], ...] = ()
 
 
 def path_of(
-    object: Object, name: str | None = None, namespace: str | None = None, subresource: str = ""
+    object: JsonObject, name: str | None = None, namespace: str | None = None, subresource: str = ""
 ) -> str:
     """Return the path of an object's collection, or of the object, or of a part of it."""
     group, version, kind = group_version_kind(object)
@@ -34,7 +33,7 @@ def path_of(
     return "/".join([*steps, *([name] if name else []), *([subresource] if subresource else [])])
 
 
-def creation(object: Object, namespace: str | None = None) -> Ask:
+def creation(object: JsonObject, namespace: str | None = None) -> Ask:
     """Return the request that creates an object."""
     return Ask(
         "POST", path_of(object, namespace=namespace or object["metadata"].get("namespace")), object
@@ -64,7 +63,7 @@ def request_for(admission: Admission, where: str) -> Ask:
     )
 
 
-def _options(connection: Object) -> Iterator[tuple[str, str]]:
+def _options(connection: JsonObject) -> Iterator[tuple[str, str]]:
     for key, value in connection.items():
         if key not in ("apiVersion", "kind"):
             for each in value if isinstance(value, list) else [value]:

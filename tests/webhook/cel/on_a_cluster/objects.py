@@ -2,9 +2,9 @@
 
 from typing import Any
 
-Object = dict[str, Any]
+from kube.resource import JsonObject
 
-DEFINITION: Object = {
+DEFINITION: JsonObject = {
     "apiVersion": "apiextensions.k8s.io/v1",
     "kind": "CustomResourceDefinition",
     "metadata": {"name": "things.cel.gatewright.io"},
@@ -30,7 +30,7 @@ DEFINITION: Object = {
     },
 }
 
-SPECS: list[Object] = [
+SPECS: list[JsonObject] = [
     {
         "i": 3, "f": 1.5, "s": "text", "b": True, "n": None,
         "l": ["a", "b", "c"], "m": {"a": 1, "b": 2}, "numbers": [1, 2, 3],
@@ -76,10 +76,14 @@ ANNOTATIONS: list[dict[str, str]] = [
 
 
 def thing(
-    name: str, spec: Object, *, labels: dict[str, str] | None, annotations: dict[str, str] | None
-) -> Object:
+    name: str,
+    spec: JsonObject,
+    *,
+    labels: dict[str, str] | None,
+    annotations: dict[str, str] | None,
+) -> JsonObject:
     """Return a custom resource."""
-    metadata: Object = {"name": name}
+    metadata: JsonObject = {"name": name}
     if labels is not None:
         metadata["labels"] = labels
     if annotations is not None:
@@ -92,7 +96,7 @@ def thing(
     }
 
 
-def deployment(name: str, pod: Object, **spec: Any) -> Object:
+def deployment(name: str, pod: JsonObject, **spec: Any) -> JsonObject:
     """Return a Deployment; the API server fills in its defaults."""
     labels = {"app": name, "app.kubernetes.io/name": "web"}
     template = {"metadata": {"labels": labels}, "spec": pod}
@@ -125,7 +129,7 @@ BAD = {
 }
 
 
-def objects() -> list[Object]:
+def objects() -> list[JsonObject]:
     """Return the objects, each with a unique name."""
     labels: list[dict[str, str] | None] = [
         {"team": "core", "app": "web"},

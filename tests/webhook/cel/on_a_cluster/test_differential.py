@@ -10,10 +10,11 @@ import yaml
 
 from config.documents import Document, parse_documents
 from config.faults import FaultsError
+from kube.resource import JsonObject
 from tests.controlplane.plane import ControlPlane
 from tests.policies.on_a_cluster.apiserver import ApiServer, Said, api_server
 from tests.policies.on_a_cluster.requests import Ask
-from tests.webhook.cel.on_a_cluster.objects import DEFINITION, Object, objects
+from tests.webhook.cel.on_a_cluster.objects import DEFINITION, objects
 from tests.webhook.cel.on_a_cluster.verdicts import Line, batches, binding, corpus, in_batch, policy
 from webhook.engine import NAMESPACE, NAMESPACE_LABELS, BoundPolicy
 from webhook.policy_sets.catalogue import catalogue
@@ -25,7 +26,7 @@ POLICIES = f"{REGISTRATION}/validatingadmissionpolicies"
 BINDINGS = f"{REGISTRATION}/validatingadmissionpolicybindings"
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 LABELS = {"environment": "production", "kubernetes.io/metadata.name": "shop"}
-SHOP: Object = {
+SHOP: JsonObject = {
     "apiVersion": "v1",
     "kind": "Namespace",
     "metadata": {"name": "shop", "labels": LABELS, "annotations": {"owner": "core"}},
@@ -48,11 +49,11 @@ OPTIONS = {
 class Surroundings:
     """What the API server has beside the object: the user that asks, and the namespace."""
 
-    user: Object
-    namespace: Object
+    user: JsonObject
+    namespace: JsonObject
 
 
-def bound(validations: list[Object]) -> BoundPolicy:
+def bound(validations: list[JsonObject]) -> BoundPolicy:
     """Put validations in force as a policy object. Raises FaultsError if they are rejected."""
     match = {"any": [{"kinds": ["things.cel.gatewright.io/v1/Thing", "Deployment", "ConfigMap"]}]}
     made = bind(
@@ -68,7 +69,7 @@ def bound(validations: list[Object]) -> BoundPolicy:
     return made
 
 
-def documents(written: list[Object]) -> list[Document]:
+def documents(written: list[JsonObject]) -> list[Document]:
     """Return the API server's policies as they would be in a file."""
     return parse_documents(yaml.safe_dump_all(written).encode(), "policies.yaml")
 
@@ -94,7 +95,7 @@ async def accepted_there(api: ApiServer, line: Line) -> bool | None:
 
 
 def found_here(
-    judge: BoundPolicy, name: str, object: Object, surroundings: Surroundings
+    judge: BoundPolicy, name: str, object: JsonObject, surroundings: Surroundings
 ) -> set[str]:
     """Return the warnings expected from the API server, from Gatewright's verdict on the stored object."""
     group, _, version = object["apiVersion"].rpartition("/")
@@ -138,7 +139,7 @@ async def until_in_force(api: ApiServer, names: list[str]) -> None:
         await asyncio.sleep(0.1)
 
 
-async def prepare(api: ApiServer, policies: dict[str, list[Object]]) -> None:
+async def prepare(api: ApiServer, policies: dict[str, list[JsonObject]]) -> None:
     """Create the namespace, the custom resource's definition, and the policies with their bindings."""
     await api.make(Ask("POST", "/api/v1/namespaces", SHOP))
     await api.make(Ask("POST", CRDS, DEFINITION))
@@ -181,7 +182,7 @@ async def differences(api: ApiServer) -> tuple[int, list[str]]:
     )
     judges = {each.name: each for each in load(documents(written), catalogue())}
 
-    async def one(object: Object, name: str) -> tuple[str, Said]:
+    async def one(object: JsonObject, name: str) -> tuple[str, Said]:
         body = in_batch(object, name)
         return name, await api(Ask("POST", PATHS[body["kind"]], body), dry_run=True)
 

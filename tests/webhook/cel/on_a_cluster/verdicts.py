@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.webhook.cel.on_a_cluster.objects import Object
+from kube.resource import JsonObject
 
 CORPUS = Path(__file__).parent / "corpus.txt"
 GROUP = "admissionregistration.k8s.io/v1"
@@ -21,7 +21,7 @@ class Line:
     number: int
     expression: str
 
-    def validation(self, *, as_text: bool) -> Object:
+    def validation(self, *, as_text: bool) -> JsonObject:
         """Return it as a validation of a ValidatingAdmissionPolicy."""
         if not as_text:
             return {"expression": self.expression, "message": f"#{self.number}"}
@@ -38,7 +38,7 @@ def corpus() -> list[Line]:
     return [Line(number, line) for number, line in enumerate(lines)]
 
 
-def policy(name: str, validations: list[Object]) -> Object:
+def policy(name: str, validations: list[JsonObject]) -> JsonObject:
     """Return a ValidatingAdmissionPolicy for objects with the label `batch: NAME`."""
     rule = {
         "apiGroups": ["*"],
@@ -60,7 +60,7 @@ def policy(name: str, validations: list[Object]) -> Object:
     }
 
 
-def binding(name: str) -> Object:
+def binding(name: str) -> JsonObject:
     """Return the binding of a policy, which warns."""
     return {
         "apiVersion": GROUP,
@@ -70,14 +70,14 @@ def binding(name: str) -> Object:
     }
 
 
-def batches(validations: list[Object]) -> Iterator[tuple[str, list[Object]]]:
+def batches(validations: list[JsonObject]) -> Iterator[tuple[str, list[JsonObject]]]:
     """Yield names of policies with their validations."""
     for start in range(0, len(validations), AT_ONCE):
         yield f"batch-{start // AT_ONCE}", validations[start : start + AT_ONCE]
 
 
-def in_batch(value: Object, name: str) -> Object:
+def in_batch(value: JsonObject, name: str) -> JsonObject:
     """Return an object with the label of a batch."""
-    copied: Object = json.loads(json.dumps(value))
+    copied: JsonObject = json.loads(json.dumps(value))
     copied["metadata"].setdefault("labels", {})["batch"] = name
     return copied
