@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry
 
 from controller.reconcilers.webapp import WEBAPP
 from controller.runtime.manager import Manager
-from controller.runtime.types import Request, Result
+from controller.runtime.types import ReconcileRequest, Result
 from gatewright import logs
 from kube.credentials import load
 
@@ -31,12 +31,12 @@ async def measure(kubeconfig: Path, namespace: str) -> dict[str, int]:
     controller, stop = runtime.controllers[0], asyncio.Event()
     reconcile, requests, left, done = (
         controller.reconcile,
-        list[Request](),
-        set[Request](),
+        list[ReconcileRequest](),
+        set[ReconcileRequest](),
         asyncio.Event(),
     )
 
-    async def counted(request: Request) -> Result:
+    async def counted(request: ReconcileRequest) -> Result:
         result = await reconcile(request)
         left.discard(request)
         if not left:
@@ -58,7 +58,7 @@ async def measure(kubeconfig: Path, namespace: str) -> dict[str, int]:
     async with asyncio.TaskGroup() as group:
         group.create_task(runtime.run(stop))
         await controller.synced()
-        requests += [Request.of(key) for key in runtime.caches.of(WEBAPP.resource)]
+        requests += [ReconcileRequest.of(key) for key in runtime.caches.of(WEBAPP.resource)]
         rates = {}
         for name, once in {"reconciles": reconciles, "passes": passes}.items():
             await once()  # warm

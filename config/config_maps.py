@@ -19,10 +19,10 @@ KEY = re.compile(
 )  # the kubelet reserves names that begin with two dots
 ID = re.compile(r"[a-zA-Z0-9]([-._a-zA-Z0-9]{0,61}[a-zA-Z0-9])?")
 
-Fault = tuple[str, str]  # path of the field, and the error
+ConfigMapFault = tuple[str, str]  # path of the field, and the error
 
 
-def name_fault(path: str, name: str) -> Iterator[Fault]:
+def name_fault(path: str, name: str) -> Iterator[ConfigMapFault]:
     """Yield the error of an invalid ConfigMap name that comes from the field at `path`."""
     if len(name) > MAX_NAME:
         yield (
@@ -42,7 +42,7 @@ def name_fault(path: str, name: str) -> Iterator[Fault]:
 
 def settings(
     application: str, environment: str, namespace: str, config: Mapping[str, str]
-) -> tuple[dict[str, str], list[Fault]]:
+) -> tuple[dict[str, str], list[ConfigMapFault]]:
     """Return the data of an AppConfig's ConfigMap, and all errors in the values."""
     faults = list(name_fault("spec.application", settings_name(application)))
     for key in config:
@@ -60,13 +60,13 @@ def settings_name(application: str) -> str:
     return f"{application}-config"
 
 
-def votes(question: str, options: Iterable[Option]) -> tuple[dict[str, str], list[Fault]]:
+def votes(question: str, options: Iterable[Option]) -> tuple[dict[str, str], list[ConfigMapFault]]:
     """Return the data of a VoteConfig's ConfigMap, and all errors in the poll.
 
     `config.json` is the whole poll as one document. `question`, and one key for each option such as
     OPTION_A for the id `a`, are names that envFrom accepts.
     """
-    data, faults, written = {"question": question}, list[Fault](), list[dict[str, str]]()
+    data, faults, written = {"question": question}, list[ConfigMapFault](), list[dict[str, str]]()
     for number, option in enumerate(options):
         if not (id := option.id):
             continue  # reported as missing elsewhere
@@ -99,7 +99,7 @@ def option_key(id: str) -> str:
     return f"OPTION_{re.sub('[-.]', '_', id).upper()}"
 
 
-def size_fault(path: str, data: Mapping[str, str]) -> Iterator[Fault]:
+def size_fault(path: str, data: Mapping[str, str]) -> Iterator[ConfigMapFault]:
     """Yield an error if the data exceeds the size of a ConfigMap."""
     size = sum(len(value.encode()) for value in data.values())
     if size > MAX_BYTES:

@@ -16,10 +16,10 @@ import yaml
 from config import api
 from config.api.definition import Column, Definition
 from config.api.meta import CustomResource
+from kube.resource import JsonObject
 
 HEADER = "# Generated from the type of its objects by `gatewright crds`; do not edit.\n"
 NOISE = ("title", "additionalProperties", "$defs", "discriminator")
-Schema = dict[str, Any]
 
 
 def kinds() -> list[type[CustomResource]]:
@@ -34,7 +34,7 @@ def kinds() -> list[type[CustomResource]]:
     return sorted(declared, key=lambda kind: (kind.definition.name, kind.definition.version))
 
 
-def structural(schema: Schema, definitions: Schema | None = None) -> Schema:
+def structural(schema: JsonObject, definitions: JsonObject | None = None) -> JsonObject:
     """Convert a JSON Schema of pydantic to a structural schema that accepts the same values."""
     definitions = schema.get("$defs", {}) if definitions is None else definitions
     if "$ref" in schema:
@@ -60,7 +60,7 @@ def structural(schema: Schema, definitions: Schema | None = None) -> Schema:
     return dict(sorted(_keywords(schema, definitions)))
 
 
-def _keywords(schema: Schema, definitions: Schema) -> Iterator[tuple[str, Any]]:
+def _keywords(schema: JsonObject, definitions: JsonObject) -> Iterator[tuple[str, Any]]:
     """Yield the keywords of one level in their structural form."""
     for keyword, value in schema.items():
         match keyword, value:
@@ -145,7 +145,7 @@ def _version(kind: type[CustomResource], about: Definition) -> dict[str, Any]:
     return {key: value for key, value in version.items() if value not in ([], {})}
 
 
-def schema(kind: type[CustomResource]) -> Schema:
+def schema(kind: type[CustomResource]) -> JsonObject:
     """Return the schema (OpenAPI v3) of a whole object.
 
     The API server validates the metadata itself.
@@ -163,9 +163,9 @@ def schema(kind: type[CustomResource]) -> Schema:
     return schema
 
 
-def explained(schema: Schema) -> Schema:
+def explained(schema: JsonObject) -> JsonObject:
     """Repeat each default in the description, because `kubectl explain` does not show defaults otherwise."""
-    within: Schema = {
+    within: JsonObject = {
         key: explained(schema[key])
         for key in ("items", "additionalProperties")
         if isinstance(schema.get(key), dict)

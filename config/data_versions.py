@@ -12,7 +12,7 @@ MYSQL = re.compile(r"(5\.7|8\.0|8\.4|9\.[0-9]+)(\.[0-9]+)?")
 MYSQL_SERIES = ("5.7", "8.0", "8.4", "9")  # an upgrade goes through each series
 
 
-class Refusal(NamedTuple):
+class IncompatibleVersion(NamedTuple):
     """Why a server of another version cannot open the data: the rule and the fix."""
 
     rule: str
@@ -23,7 +23,7 @@ class Refusal(NamedTuple):
         return f"{self.rule}. {self.fix[:1].upper()}{self.fix[1:]}"
 
 
-def refusal(type: str, version: str, data: str) -> Refusal | None:
+def refusal(type: str, version: str, data: str) -> IncompatibleVersion | None:
     """Return why a server of `version` cannot open `data`, the version that opened it last.
 
     None if it can.
@@ -38,10 +38,10 @@ def refusal(type: str, version: str, data: str) -> Refusal | None:
         else f"which PostgreSQL {version} cannot open"
     )
     rule = f"the data is of PostgreSQL {data}, {why}"
-    return Refusal(rule, f"set it back to {data}, or move a dump to a new database")
+    return IncompatibleVersion(rule, f"set it back to {data}, or move a dump to a new database")
 
 
-def denial(type: str, version: str, data: str) -> Refusal | None:
+def denial(type: str, version: str, data: str) -> IncompatibleVersion | None:
     """Return why a server of `version` is denied for existing `data`."""
     return (
         None if type == "postgresql" and _is_later(version, data) else refusal(type, version, data)
@@ -53,17 +53,17 @@ def _is_later(version: str, data: str) -> bool:
     return version.isdecimal() and data.isdecimal() and int(version) > int(data)
 
 
-def _of_mysql(version: str, data: str) -> Refusal | None:
+def _of_mysql(version: str, data: str) -> IncompatibleVersion | None:
     """Return why a MySQL server cannot open data: it upgrades one series at a time and never downgrades."""
     if not (MYSQL.fullmatch(version) and MYSQL.fullmatch(data)):
         return None  # unknown
     rule = f"MySQL {version} cannot open the data of {data}"
     if _number(version) < _number(data):
-        return Refusal(rule, f"set it back to {data}, or move a dump to a new database")
+        return IncompatibleVersion(rule, f"set it back to {data}, or move a dump to a new database")
     above = dict(pairwise(MYSQL_SERIES)).get(_series(data))
     if _series(version) in (_series(data), above):
         return None
-    return Refusal(rule, f"set it to {above} first, and continue when that is ready")
+    return IncompatibleVersion(rule, f"set it to {above} first, and continue when that is ready")
 
 
 def _number(version: str) -> tuple[int, ...]:

@@ -4,7 +4,8 @@ from functools import cache
 from typing import Any
 
 from config.api.meta import CustomResource
-from config.crds import Schema, definition, kinds
+from config.crds import definition, kinds
+from kube.resource import JsonObject
 
 
 def defaulted(object: dict[str, Any]) -> dict[str, Any]:
@@ -23,7 +24,7 @@ def defaulted_as(kind: type[CustomResource], object: dict[str, Any]) -> dict[str
 
 
 @cache
-def _schemas() -> dict[tuple[str, str], Schema]:
+def _schemas() -> dict[tuple[str, str], JsonObject]:
     return {
         (kind.definition.api_version, kind.definition.kind): version["schema"]["openAPIV3Schema"]
         for kind in kinds()
@@ -32,7 +33,7 @@ def _schemas() -> dict[tuple[str, str], Schema]:
 
 
 @cache
-def _schema(kind: type[CustomResource]) -> Schema:
+def _schema(kind: type[CustomResource]) -> JsonObject:
     (version,) = (
         each
         for each in definition(kind)["spec"]["versions"]
@@ -41,7 +42,7 @@ def _schema(kind: type[CustomResource]) -> Schema:
     return version["schema"]["openAPIV3Schema"]  # type: ignore[no-any-return]
 
 
-def _filled(value: Any, schema: Schema) -> Any:
+def _filled(value: Any, schema: JsonObject) -> Any:
     """Return `value` with defaults for absent and null fields, as in the API server's structural defaulting."""
     if isinstance(value, list) and "items" in schema:
         return [_filled(item, schema["items"]) for item in value]

@@ -8,7 +8,8 @@ from typing import Any
 
 import yaml
 
-Step = str | int
+from kube.resource import PathElement
+
 PLAIN = re.compile(r"(?!(?:true|false|null|yes|no|on|off|y|n)$)[A-Za-z_][\w./-]*", re.IGNORECASE)
 
 
@@ -17,7 +18,7 @@ class EditError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Edit:
+class TextEdit:
     """Replace the text from `start` to `end` by `text`."""
 
     start: int
@@ -25,7 +26,7 @@ class Edit:
     text: str
 
 
-def changed(value: Any, path: Sequence[Step], new: Any) -> Any:
+def changed(value: Any, path: Sequence[PathElement], new: Any) -> Any:
     """Return a value with `new` at `path`; None removes the field, and objects that become empty.
 
     Raises EditError if a list or item is missing.
@@ -44,7 +45,7 @@ def changed(value: Any, path: Sequence[Step], new: Any) -> Any:
     return {**found, step: inner}
 
 
-class Text:
+class EditableText:
     """A YAML or JSON text with its nodes' positions."""
 
     def __init__(self, text: str, *, is_json: bool = False) -> None:
@@ -54,7 +55,7 @@ class Text:
         self._starts = [0, *(found.end() for found in re.finditer("\n", text))]
         self._newline = "\r\n" if "\r\n" in text else "\n"
 
-    def edit(self, node: yaml.Node, path: Sequence[Step], new: Any) -> Edit:
+    def edit(self, node: yaml.Node, path: Sequence[PathElement], new: Any) -> TextEdit:
         """Return the edit that sets the field at `path` below `node` to `new`, or removes it if `new` is None."""
         above: list[tuple[yaml.MappingNode, int]] = []
         for depth, step in enumerate(path):
@@ -84,43 +85,43 @@ class Text:
             above.pop()  # an object that would become empty is removed with its last field
         return self._removed(*above[-1])
 
-    def _replaced(self, node: yaml.Node, key: yaml.Node | None, new: Any) -> Edit:
+    def _replaced(self, node: yaml.Node, key: yaml.Node | None, new: Any) -> TextEdit:
         start, end = self._at(node.start_mark), self._end(node)
         if key is not None and (isinstance(node, yaml.CollectionNode) and not node.flow_style):
             start = self.text.index(":", self._at(key.end_mark)) + 1
         is_glued = self.text[start - 1] == ":"
-        return Edit(start, max(start, end), f"{' ' if is_glued else ''}{self._flow(new)}")
+        return TextEdit(start, max(start, end), f"{' ' if is_glued else ''}{self._flow(new)}")
 
-    def _inserted(self, mapping: yaml.MappingNode, key: str, new: Any) -> Edit:
+    def _inserted(self, mapping: yaml.MappingNode, key: str, new: Any) -> TextEdit:
         if not mapping.value:
             at = self._at(mapping.start_mark) + 1
-            return Edit(at, at, self._pair(key, new))
+            return TextEdit(at, at, self._pair(key, new))
         end = self._end(mapping.value[-1][1]) or self._at(mapping.value[-1][0].end_mark) + 1
         if mapping.flow_style:
-            return Edit(end, end, f", {self._pair(key, new)}")
+            return TextEdit(end, end, f", {self._pair(key, new)}")
         line_end = self.text.find(self._newline, end)
         at = len(self.text) if line_end < 0 else line_end
         indent = mapping.value[0][0].start_mark.column
         lines = "".join(
             f"{self._newline}{' ' * size}{line}" for size, line in self._block(indent, key, new)
         )
-        return Edit(at, at, lines)
+        return TextEdit(at, at, lines)
 
-    def _removed(self, mapping: yaml.MappingNode, index: int) -> Edit:
+    def _removed(self, mapping: yaml.MappingNode, index: int) -> TextEdit:
         pairs = mapping.value
         key, value = pairs[index]
         start, end = self._at(key.start_mark), max(self._end(value), self._at(key.end_mark) + 1)
         if mapping.flow_style:
             if index + 1 < len(pairs):
-                return Edit(start, self._at(pairs[index + 1][0].start_mark), "")
-            return Edit(self._end(pairs[index - 1][1]) if index else start, end, "")
+                return TextEdit(start, self._at(pairs[index + 1][0].start_mark), "")
+            return TextEdit(self._end(pairs[index - 1][1]) if index else start, end, "")
         if len(pairs) == 1:
-            return Edit(start, end, "{}")
+            return TextEdit(start, end, "{}")
         line_start = self._starts[key.start_mark.line]
         if self.text[line_start:start].strip():  # `- key: value`: the next field takes its place
-            return Edit(start, self._at(pairs[index + 1][0].start_mark), "")
+            return TextEdit(start, self._at(pairs[index + 1][0].start_mark), "")
         line_end = self.text.find("\n", end)
-        return Edit(line_start, len(self.text) if line_end < 0 else line_end + 1, "")
+        return TextEdit(line_start, len(self.text) if line_end < 0 else line_end + 1, "")
 
     def _at(self, mark: yaml.Mark) -> int:
         return self._starts[mark.line] + mark.column
@@ -159,7 +160,7 @@ def _is_null(node: yaml.Node) -> bool:
     return isinstance(node, yaml.ScalarNode) and node.tag == "tag:yaml.org,2002:null"
 
 
-def _nested(path: Sequence[Step], new: Any) -> Any:
+def _nested(path: Sequence[PathElement], new: Any) -> Any:
     for step in reversed(path):
         if isinstance(step, int):
             raise EditError("no such list")

@@ -24,10 +24,10 @@ NAMESPACE = {
 
 
 def generated(
-    kinds: Sequence[rbac.Kind],
-    looked_up: Sequence[rbac.Named],
+    kinds: Sequence[rbac.KindRights],
+    looked_up: Sequence[rbac.HasGroupAndPlural],
     presets: Mapping[str, str],
-    audited: Sequence[rbac.Named] = (),
+    audited: Sequence[rbac.HasGroupAndPlural] = (),
 ) -> dict[str, str]:
     """Return the CRDs, and the chart's copies of them, of its role rules and of the policy sets in its presets.
 

@@ -27,7 +27,7 @@ def compose(text: str) -> Iterable[yaml.Node]:
     try:
         return list(_roots(_quick(text)))
     except yaml.YAMLError:
-        return _roots(_Plain(text))
+        return _roots(_PlainLoader(text))
 
 
 def construct(node: yaml.Node) -> Any:
@@ -80,11 +80,11 @@ _Values.yaml_constructors = {
 }
 
 
-class _Plain(_Tags, yaml.SafeLoader):
+class _PlainLoader(_Tags, yaml.SafeLoader):
     """PyYAML's own parser: slow, with clear error messages."""
 
 
-_quick: Callable[[str], Composer] = _Plain
+_quick: Callable[[str], Composer] = _PlainLoader
 if yaml.__with_libyaml__:
 
     class _Quick(_Tags, Composer, yaml.CSafeLoader):

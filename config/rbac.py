@@ -18,23 +18,23 @@ READ = ("get", "list", "watch")
 CREATE = (*READ, "create")
 APPLY = (*CREATE, "patch")  # server-side apply of a new object needs both
 EDIT = (*READ, "create", "delete", "patch", "update")
-Rule = dict[str, list[str]]
+PolicyRule = dict[str, list[str]]
 Rights = dict[tuple[str, str], set[str]]  # verbs by API group and resource
 KUBERNETES_POLICIES = ["validatingadmissionpolicies", "validatingadmissionpolicybindings"]
 POLICIES = [kind.definition for kind in (AdmissionPolicy, ClusterAdmissionPolicy, PolicyException)]
 
 
-class Place(NamedTuple):
+class GroupResource(NamedTuple):
     """A resource that is not one of Gatewright's types."""
 
     group: str
     plural: str
 
 
-_NAMESPACES, _LIMIT_RANGES = Place("", "namespaces"), Place("", "limitranges")
+_NAMESPACES, _LIMIT_RANGES = GroupResource("", "namespaces"), GroupResource("", "limitranges")
 
 
-class Named(Protocol):
+class HasGroupAndPlural(Protocol):
     """An object with an API group and a plural name."""
 
     @property
@@ -46,7 +46,7 @@ class Named(Protocol):
         """Name of the resource in paths."""
 
 
-class Kind(Protocol):
+class KindRights(Protocol):
     """The parts of a PlannedKind that RBAC depends on: children, other objects it reads, and finalizer."""
 
     @property
@@ -54,23 +54,23 @@ class Kind(Protocol):
         """The type of its objects."""
 
     @property
-    def owns(self) -> Sequence[Named]:
+    def owns(self) -> Sequence[HasGroupAndPlural]:
         """Resources of its children."""
 
     @property
-    def creates_only(self) -> Sequence[Named]:
+    def creates_only(self) -> Sequence[HasGroupAndPlural]:
         """Resources of children that are created and never changed."""
 
     @property
-    def reads(self) -> Collection[Named]:
+    def reads(self) -> Collection[HasGroupAndPlural]:
         """Resources that its planner reads."""
 
     @property
-    def patches(self) -> Sequence[Named]:
+    def patches(self) -> Sequence[HasGroupAndPlural]:
         """Resources of which it patches some fields."""
 
     @property
-    def deletes(self) -> Sequence[Named]:
+    def deletes(self) -> Sequence[HasGroupAndPlural]:
         """Resources that it deletes."""
 
     @property
@@ -78,7 +78,7 @@ class Kind(Protocol):
         """The finalizer that keeps a deleted object until its clean-up is done."""
 
 
-def controller(kinds: Iterable[Kind]) -> list[Rule]:
+def controller(kinds: Iterable[KindRights]) -> list[PolicyRule]:
     """Return the cluster-wide rules for reconciling `kinds`."""
     rights: Rights = {("events.k8s.io", "events"): {"create", "patch"}}
     for about in POLICIES:
@@ -89,14 +89,14 @@ def controller(kinds: Iterable[Kind]) -> list[Rule]:
     return _rules(rights)
 
 
-def _rights(kind: Kind) -> Rights:
+def _rights(kind: KindRights) -> Rights:
     """Return the rights for reconciling one kind."""
     rights: Rights = {}
     _grant_kind(rights, kind)
     return rights
 
 
-def _grant_kind(rights: Rights, kind: Kind) -> None:
+def _grant_kind(rights: Rights, kind: KindRights) -> None:
     about = kind.type.definition
     _grant(rights, about, (*READ, "patch") if kind.finalizer else READ)
     _grant(rights, about, ["patch"], "/status")
@@ -113,20 +113,22 @@ def _grant_kind(rights: Rights, kind: Kind) -> None:
         _grant(rights, deleted, ["delete"])
 
 
-def _grant(rights: Rights, resource: Named, verbs: Iterable[str], subresource: str = "") -> None:
+def _grant(
+    rights: Rights, resource: HasGroupAndPlural, verbs: Iterable[str], subresource: str = ""
+) -> None:
     rights.setdefault((resource.group, resource.plural + subresource), set()).update(verbs)
 
 
-def _rules(rights: Rights) -> list[Rule]:
+def _rules(rights: Rights) -> list[PolicyRule]:
     return [rule(group, [resource], verbs) for (group, resource), verbs in sorted(rights.items())]
 
 
-def of_kind(kind: Kind) -> list[Rule]:
+def of_kind(kind: KindRights) -> list[PolicyRule]:
     """Return the rules for reconciling one kind, without those that all kinds share."""
     return _rules(_rights(kind))
 
 
-def webhook(looked_up: Iterable[Named] = ()) -> list[Rule]:
+def webhook(looked_up: Iterable[HasGroupAndPlural] = ()) -> list[PolicyRule]:
     """Return the webhook's rules: read policies, exceptions, namespaces and the resources that policies look up."""
     return [
         rule("", ["namespaces"], READ),
@@ -138,7 +140,7 @@ def webhook(looked_up: Iterable[Named] = ()) -> list[Rule]:
     ]
 
 
-def audit(audited: Iterable[Named]) -> list[Rule]:
+def audit(audited: Iterable[HasGroupAndPlural]) -> list[PolicyRule]:
     """Return the audit's rules: list what policies judge, read Kubernetes' own policies, and write reports."""
     listed: Rights = {}
     for each in audited:
@@ -154,15 +156,15 @@ def audit(audited: Iterable[Named]) -> list[Rule]:
     ]
 
 
-def conversion(crds: Iterable[str]) -> list[Rule]:
+def conversion(crds: Iterable[str]) -> list[PolicyRule]:
     """Return the rules for setting `conversion` in these CRDs and no others."""
     about = rule("apiextensions.k8s.io", ["customresourcedefinitions"], ["list", "patch", "watch"])
     return [about | {"resourceNames": list(crds)}]
 
 
-def people(definitions: Iterable[Definition]) -> dict[str, list[Rule]]:
+def people(definitions: Iterable[Definition]) -> dict[str, list[PolicyRule]]:
     """Return the rules that the roles view, edit and admin get for Gatewright's kinds."""
-    roles: dict[str, list[Rule]] = {"view": [], "edit": [], "admin": []}
+    roles: dict[str, list[PolicyRule]] = {"view": [], "edit": [], "admin": []}
     for about in sorted(definitions, key=lambda each: each.name):
         scale = [f"{about.plural}/scale"] if about.scale else []
         if (
@@ -179,13 +181,15 @@ def people(definitions: Iterable[Definition]) -> dict[str, list[Rule]]:
     return roles
 
 
-def rule(group: str, resources: Iterable[str], verbs: Iterable[str]) -> Rule:
+def rule(group: str, resources: Iterable[str], verbs: Iterable[str]) -> PolicyRule:
     """Return one rule with its verbs in order."""
     return {"apiGroups": [group], "resources": list(resources), "verbs": sorted(verbs)}
 
 
 def render(
-    kinds: Sequence[Kind], looked_up: Iterable[Named] = (), audited: Iterable[Named] = ()
+    kinds: Sequence[KindRights],
+    looked_up: Iterable[HasGroupAndPlural] = (),
+    audited: Iterable[HasGroupAndPlural] = (),
 ) -> str:
     """Return all rules as YAML, the file from which the chart builds its roles."""
     rules = {
@@ -200,7 +204,7 @@ def render(
     return HEADER + yaml.safe_dump({**rules, **people(definitions)}, sort_keys=False)
 
 
-def roles(kind: Kind, namespace: str, controller: str, webhook: str) -> list[dict[str, Any]]:
+def roles(kind: KindRights, namespace: str, controller: str, webhook: str) -> list[dict[str, Any]]:
     """Return a kind's roles and bindings for the processes and for users, as the chart has for its own kinds.
 
     For a kind with /scale, the webhook reads the objects that are scaled.
@@ -220,7 +224,9 @@ def roles(kind: Kind, namespace: str, controller: str, webhook: str) -> list[dic
     ]
 
 
-def _bound(name: str, rules: list[Rule], namespace: str, account: str) -> list[dict[str, Any]]:
+def _bound(
+    name: str, rules: list[PolicyRule], namespace: str, account: str
+) -> list[dict[str, Any]]:
     """Return a ClusterRole and its binding to a ServiceAccount."""
     role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name}
     subject = {"kind": "ServiceAccount", "name": account, "namespace": namespace}

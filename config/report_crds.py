@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import yaml
 
-Schema = dict[str, Any]
+from kube.resource import JsonObject
 
-TEXT: Schema = {"type": "string"}
-NUMBER: Schema = {"type": "integer"}
+TEXT: JsonObject = {"type": "string"}
+NUMBER: JsonObject = {"type": "integer"}
 REFERENCE_FIELDS = (
     "apiVersion",
     "kind",
@@ -21,7 +21,7 @@ REFERENCE_FIELDS = (
     "resourceVersion",
     "fieldPath",
 )
-REFERENCE: Schema = {
+REFERENCE: JsonObject = {
     "type": "object",
     "description": "The object that a report or a result is about (core/v1 ObjectReference).",
     "properties": dict.fromkeys(
@@ -29,7 +29,7 @@ REFERENCE: Schema = {
     ),
     "x-kubernetes-map-type": "atomic",
 }
-SELECTOR: Schema = {
+SELECTOR: JsonObject = {
     "type": "object",
     "description": "A label selector (meta/v1 LabelSelector).",
     "properties": {
@@ -49,7 +49,7 @@ SELECTOR: Schema = {
     },
     "x-kubernetes-map-type": "atomic",
 }
-RESULT: Schema = {
+RESULT: JsonObject = {
     "type": "object",
     "required": ["policy"],
     "properties": {
@@ -76,7 +76,7 @@ RESULT: Schema = {
     },
 }
 COUNTS = ("pass", "fail", "warn", "error", "skip")
-COMMON: Schema = {
+COMMON: JsonObject = {
     "apiVersion": TEXT,
     "kind": TEXT,
     "metadata": {"type": "object"},
@@ -85,7 +85,7 @@ COMMON: Schema = {
     "summary": {"type": "object", "properties": dict.fromkeys(COUNTS, NUMBER)},
     "results": {"type": "array", "items": RESULT},
 }
-CONFIGURATION: Schema = {
+CONFIGURATION: JsonObject = {
     "type": "object",
     "required": ["limits"],
     "properties": {
@@ -100,7 +100,7 @@ CONFIGURATION: Schema = {
 }
 
 
-class Kind(NamedTuple):
+class ReportKind(NamedTuple):
     """One kind of report."""
 
     group: str
@@ -112,12 +112,14 @@ class Kind(NamedTuple):
 
 
 KINDS = (
-    Kind("openreports.io", "v1alpha1", "Report", "reports", "reps", namespaced=True),
-    Kind(
+    ReportKind("openreports.io", "v1alpha1", "Report", "reports", "reps", namespaced=True),
+    ReportKind(
         "openreports.io", "v1alpha1", "ClusterReport", "clusterreports", "creps", namespaced=False
     ),
-    Kind("wgpolicyk8s.io", "v1alpha2", "PolicyReport", "policyreports", "polr", namespaced=True),
-    Kind(
+    ReportKind(
+        "wgpolicyk8s.io", "v1alpha2", "PolicyReport", "policyreports", "polr", namespaced=True
+    ),
+    ReportKind(
         "wgpolicyk8s.io",
         "v1alpha2",
         "ClusterPolicyReport",
@@ -128,7 +130,7 @@ KINDS = (
 )
 
 
-def definition(kind: Kind) -> dict[str, Any]:
+def definition(kind: ReportKind) -> dict[str, Any]:
     """Return the CustomResourceDefinition of one kind of report."""
     properties = dict(COMMON)
     if kind.group == "openreports.io":

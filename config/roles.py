@@ -13,7 +13,7 @@ DATABASE = re.compile(r"[a-z]([a-z0-9_-]{0,61}[a-z0-9])?")
 CALLED = "at most 63 lower-case letters, digits and {}, a letter first and no {} last"
 
 
-class Fault(NamedTuple):
+class RoleFault(NamedTuple):
     """One invalid name: its field, value, rule and fix."""
 
     path: str
@@ -22,24 +22,24 @@ class Fault(NamedTuple):
     fix: str
 
 
-def faults(users: Sequence[str], databases: Sequence[tuple[str, str]]) -> Iterator[Fault]:
+def faults(users: Sequence[str], databases: Sequence[tuple[str, str]]) -> Iterator[RoleFault]:
     """Yield the errors in user names, and in databases and their owners."""
     listed: set[str] = set()
     for at, name in enumerate(users):
         if rule := _user_rule(name, listed):
-            yield Fault(f"spec.users[{at}].name", json.dumps(name), *rule)
+            yield RoleFault(f"spec.users[{at}].name", json.dumps(name), *rule)
         listed.add(name)
     owners, listed = listed | {SUPERUSER}, set()
     for at, (name, owner) in enumerate(databases):
         if rule := _database_rule(name, listed):
-            yield Fault(f"spec.databases[{at}].name", json.dumps(name), *rule)
+            yield RoleFault(f"spec.databases[{at}].name", json.dumps(name), *rule)
         listed.add(name)
         if owner not in owners:
             rule = (
                 "a database belongs to postgres or to one of spec.users",
                 "add the user, or name another",
             )
-            yield Fault(f"spec.databases[{at}].owner", json.dumps(owner), *rule)
+            yield RoleFault(f"spec.databases[{at}].owner", json.dumps(owner), *rule)
 
 
 def _user_rule(name: str, before: Set[str]) -> tuple[str, str] | None:

@@ -16,7 +16,7 @@ import orjson
 from config import crds
 from config.faults import did_you_mean
 
-Fields = Mapping[str, str]
+SchemaFields = Mapping[str, str]
 FILE = Path(__file__).parent / "openapi.json"
 METADATA = "meta.v1.ObjectMeta"
 
@@ -39,10 +39,10 @@ def _built_in() -> dict[str, Any]:
 
 
 @cache
-def _custom() -> tuple[dict[str, str], dict[str, Fields]]:
+def _custom() -> tuple[dict[str, str], dict[str, SchemaFields]]:
     """Return the name of the root type of each custom kind, and all types by name."""
     kinds: dict[str, str] = {}
-    types: dict[str, Fields] = {}
+    types: dict[str, SchemaFields] = {}
     for kind in crds.kinds():
         about = kind.definition
         metadata = {"apiVersion": "", "kind": "", "metadata": METADATA}
@@ -53,7 +53,7 @@ def _custom() -> tuple[dict[str, str], dict[str, Fields]]:
     return kinds, types
 
 
-def collect(schema: Mapping[str, Any], name: str, types: dict[str, Fields]) -> str:
+def collect(schema: Mapping[str, Any], name: str, types: dict[str, SchemaFields]) -> str:
     """Add the type `name` of an OpenAPI schema, and nested types, to `types`.
 
     Return its name as a field's value.
@@ -79,7 +79,7 @@ def root_type(api_version: str, kind: str) -> str | None:
     )
 
 
-def fields_of(type: str) -> Fields:
+def fields_of(type: str) -> SchemaFields:
     """Return the fields of a type by name, with their types.
 
     Raises KeyError for an unknown type.

@@ -61,9 +61,9 @@ def _url(value: str) -> str:
     return value
 
 
-Duration = Annotated[timedelta, BeforeValidator(_duration)]
-Address = Annotated[tuple[str | None, int], BeforeValidator(_address)]
-Names = Annotated[list[str], BeforeValidator(_several)]
+DurationText = Annotated[timedelta, BeforeValidator(_duration)]
+ListenAddress = Annotated[tuple[str | None, int], BeforeValidator(_address)]
+NameList = Annotated[list[str], BeforeValidator(_several)]
 Paths = Annotated[list[Path], BeforeValidator(_several)]
 Url = Annotated[str, AfterValidator(_url)]
 
@@ -84,18 +84,22 @@ class Settings(BaseModel):
     )
     policies: Paths = Field([], description="policy sets: YAML files, or directories of them")
     policies_dir: Paths = Field([], description="directories with your own policy modules")
-    pod_kinds: Names = Field(
+    pod_kinds: NameList = Field(
         [],
         description="custom kinds with pods: rollouts.argoproj.io/v1alpha1/Rollout=spec.template.spec",
     )
-    listen: Address = Field((None, 9443), description="address the webhook listens on, with TLS")
+    listen: ListenAddress = Field(
+        (None, 9443), description="address the webhook listens on, with TLS"
+    )
     tls_cert: Path | None = Field(None, description="serving certificate of the webhook, PEM")
     tls_key: Path | None = Field(None, description="private key of the serving certificate, PEM")
     tls_minimum: Literal["1.2", "1.3"] = Field("1.3", description="lowest TLS version")
-    metrics_listen: Address = Field((None, 8080), description="address of /metrics")
-    health_listen: Address = Field((None, 8081), description="address of /healthz and /readyz")
-    kinds: Names = Field([], description="kinds to reconcile, or `none`; all by default")
-    namespaces: Names = Field([], description="namespaces to reconcile; all by default")
+    metrics_listen: ListenAddress = Field((None, 8080), description="address of /metrics")
+    health_listen: ListenAddress = Field(
+        (None, 8081), description="address of /healthz and /readyz"
+    )
+    kinds: NameList = Field([], description="kinds to reconcile, or `none`; all by default")
+    namespaces: NameList = Field([], description="namespaces to reconcile; all by default")
     workers: int = Field(5, ge=1, le=100, description="concurrent reconciles of each kind")
     object_metrics: bool = Field(
         True, description="metrics with labels for each object; turn off in large clusters"
@@ -113,13 +117,13 @@ class Settings(BaseModel):
         None, description="namespace Gatewright is installed in; by default that of the credentials"
     )
     lease_name: str = Field("gatewright-controller-lock", description="name of the Lease")
-    lease_duration: Duration = Field(
+    lease_duration: DurationText = Field(
         timedelta(seconds=15), description="how long standbys wait for a leader that does not renew"
     )
-    renew_deadline: Duration = Field(
+    renew_deadline: DurationText = Field(
         timedelta(seconds=10), description="how long a leader tries to renew before it stops"
     )
-    retry_period: Duration = Field(
+    retry_period: DurationText = Field(
         timedelta(seconds=2),
         description="interval at which the leader renews the Lease and standbys try to acquire it",
     )
@@ -130,7 +134,7 @@ class Settings(BaseModel):
     webhook_configuration: str | None = Field(
         None, description="register the webhook in configurations of this name"
     )
-    excluded_namespaces: Names = Field(
+    excluded_namespaces: NameList = Field(
         [],
         description=(
             "namespaces never sent to the webhook, besides kube-system, kube-node-lease and "
@@ -160,7 +164,9 @@ class Settings(BaseModel):
     audit: bool = Field(
         False, description="judge existing objects in the cluster and write reports"
     )
-    audit_interval: Duration = Field(timedelta(minutes=10), description="pause between two audits")
+    audit_interval: DurationText = Field(
+        timedelta(minutes=10), description="pause between two audits"
+    )
     audit_qps: float = Field(
         20.0, gt=0, le=1000, description="maximum requests per second of an audit"
     )

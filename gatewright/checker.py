@@ -25,7 +25,7 @@ from webhook.engine import BoundPolicy, Engine
 from webhook.engine.conflicts import ConflictingPoliciesError
 from webhook.engine.exceptions import BoundException
 from webhook.engine.kinds import Kind
-from webhook.harness.manifests import Judged
+from webhook.harness.manifests import JudgedManifest
 from webhook.policy_sets.catalogue import catalogue
 from webhook.policy_sets.policy_set import PolicySet, bind, read
 
@@ -46,7 +46,7 @@ class Checker:
         self.results: list[Result] = []
         self.problems: list[Problem] = []
         self.notes: list[str] = []
-        self.judged: list[Judged] = []
+        self.judged: list[JudgedManifest] = []
         self.now = datetime.now(UTC)
         self._settings = settings
         self._home = home

@@ -11,7 +11,7 @@ from gatewright.pages import summary
 from webhook.engine import BoundPolicy
 from webhook.engine.exceptions import BoundException, check_exception
 from webhook.findings import Finding
-from webhook.harness.manifests import Judged
+from webhook.harness.manifests import JudgedManifest
 from webhook.policy_sets.catalogue import catalogue
 from webhook.policy_sets.policy_set import bind
 
@@ -40,7 +40,7 @@ def problem(error: DocumentError) -> Problem:
     return Problem(rest, Place(file), whole=True)
 
 
-def result(judged: Judged, policies: Mapping[str, PolicyInfo]) -> Result:
+def result(judged: JudgedManifest, policies: Mapping[str, PolicyInfo]) -> Result:
     """Return the verdict on a manifest with the place of each violation."""
     return Result(
         kind=judged.document.value["kind"],

@@ -6,13 +6,12 @@ from typing import Any
 import orjson
 
 from config.api.policy import API_VERSION, AdmissionPolicySpec, PolicyExceptionSpec, PolicyMetadata
+from kube.resource import JsonObject
 from webhook.engine import Policy
 from webhook.harness.case_file import CaseFile
 
 DRAFT = "http://json-schema.org/draft-07/schema#"
 CASES, POLICY_SET = "cases.schema.json", "policy-set.schema.json"
-
-Schema = dict[str, Any]
 
 
 def render(policies: Iterable[Policy]) -> dict[str, str]:
@@ -24,14 +23,14 @@ def render(policies: Iterable[Policy]) -> dict[str, str]:
     }
 
 
-def cases() -> Schema:
+def cases() -> JsonObject:
     """Return the schema of a case file."""
     return {"$schema": DRAFT, **_closed(CaseFile.model_json_schema(by_alias=True))}
 
 
-def policy_set(policies: Iterable[Policy]) -> Schema:
+def policy_set(policies: Iterable[Policy]) -> JsonObject:
     """Return the schema of one document of a policy set, with the parameters of the policy that it names."""
-    definitions: Schema = {}
+    definitions: JsonObject = {}
     spec = _spec(AdmissionPolicySpec, definitions)
     rules = [
         _parameters(policy, definitions)
@@ -73,14 +72,14 @@ def policy_set(policies: Iterable[Policy]) -> Schema:
     }
 
 
-def _spec(model: Any, definitions: Schema) -> Schema:
+def _spec(model: Any, definitions: JsonObject) -> JsonObject:
     """Return the schema of a model; move the schemas it refers to into `definitions`."""
-    schema: Schema = _closed(model.model_json_schema(by_alias=True))
+    schema: JsonObject = _closed(model.model_json_schema(by_alias=True))
     definitions |= schema.pop("$defs", {})
     return schema
 
 
-def _parameters(policy: Policy, definitions: Schema) -> Schema:
+def _parameters(policy: Policy, definitions: JsonObject) -> JsonObject:
     """Return the condition that gives an object that names this policy the policy's parameters."""
     params = _spec(policy.params, definitions)
     return {

@@ -6,20 +6,19 @@ from pathlib import Path
 from typing import Any
 
 from config.documents import Document, DocumentError, parse_documents
-from config.edits import Edit, EditError, Text, changed
+from config.edits import EditableText, EditError, TextEdit, changed
+from kube.resource import FieldPath
 from webhook.engine.fields import steps_of
 from webhook.engine.violation import UNSET
 from webhook.findings import Finding
-from webhook.harness.manifests import Judged
-
-Step = str | int
+from webhook.harness.manifests import JudgedManifest
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
     """A new `value` for the field at `path`; None removes the field."""
 
-    path: tuple[Step, ...]
+    path: FieldPath
     value: Any
 
     def __hash__(self) -> int:
@@ -45,7 +44,7 @@ def operation(change: Change) -> dict[str, Any]:
     return {"op": "add", "path": pointer, "value": change.value}
 
 
-def changes_of(judged: Judged, *, defaults: bool) -> list[Change]:
+def changes_of(judged: JudgedManifest, *, defaults: bool) -> list[Change]:
     """Return the changes that fix a manifest's violations.
 
     With `defaults`, also what policies would set.
@@ -60,7 +59,7 @@ def changes_of(judged: Judged, *, defaults: bool) -> list[Change]:
     return list(dict.fromkeys(found))
 
 
-def write_fixes(judged: Iterable[Judged], *, defaults: bool) -> list[str]:
+def write_fixes(judged: Iterable[JudgedManifest], *, defaults: bool) -> list[str]:
     """Apply the changes to the manifests' files; return a line for each changed file."""
     wanted: dict[str, list[tuple[Document, Change]]] = {}
     for each in judged:
@@ -79,7 +78,7 @@ def write_fixes(judged: Iterable[Judged], *, defaults: bool) -> list[str]:
     return lines
 
 
-def _steps(pointer: str) -> tuple[Step, ...]:
+def _steps(pointer: str) -> FieldPath:
     parts = (part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:])
     return tuple(int(part) if part.isdigit() else part for part in parts)
 
@@ -125,8 +124,8 @@ class File:
         Return False, with nothing changed, if the result is not exactly the intended one.
         """
         text, edits, expected = (
-            Text(self._text, is_json=self.path.suffix == ".json"),
-            list[Edit](),
+            EditableText(self._text, is_json=self.path.suffix == ".json"),
+            list[TextEdit](),
             self._values(),
         )
         try:

@@ -1,6 +1,7 @@
 """The public API for kinds: `from gatewright.kind import CustomResource, PlannedKind, Plan, Step, Apply`."""
 
-from config.api.core import Quantity, ResourceRequirements, SecurityContext
+from config.api.core import QuantityText as Quantity
+from config.api.core import ResourceRequirements, SecurityContext
 from config.api.definition import AGE, Column, Definition, Scale
 from config.api.meta import ApiModel, Condition, CustomResource, Int32, Int64, Status
 from controller.reconcilers.labels import inherited, metadata_origin
@@ -11,12 +12,14 @@ from controller.runtime.plan import (
     Delete,
     Event,
     Observed,
-    Patch,
     Plan,
     Problem,
     Random,
     Reference,
     Step,
+)
+from controller.runtime.plan import (
+    ApplyFields as Patch,
 )
 from kube.resource import JsonObject as Object
 from kube.resource import Resource

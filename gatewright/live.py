@@ -7,7 +7,7 @@ from datetime import datetime
 from config.documents import Document, parse_documents
 from config.settings import Settings
 from controller.audit.inventory import kinds_of, verdicts
-from controller.audit.judge import Judge
+from controller.audit.judge import ObjectJudge
 from controller.audit.kubernetes_policies import kubernetes_policies
 from controller.audit.listing import Lister, RateLimit
 from controller.registration.configurations import SYSTEM_NAMESPACES
@@ -18,7 +18,7 @@ from kube.errors import ApiError
 from kube.resource import JsonObject, Resource
 from webhook.engine import BoundPolicy, Engine
 from webhook.engine.kinds import Kind
-from webhook.harness.manifests import Judged, judged
+from webhook.harness.manifests import JudgedManifest, judged
 from webhook.known import Known
 from webhook.policy_sets.policy_set import document_of
 from webhook.server import policy_objects
@@ -86,9 +86,9 @@ class Live:
 
     async def judged(
         self, engines: Sequence[tuple[Engine, datetime]], known: Known
-    ) -> AsyncIterator[list[Judged]]:
+    ) -> AsyncIterator[list[JudgedManifest]]:
         """Yield the verdicts on each object that an audit by these engines, each as of its time, judges."""
-        judges = [Judge(engine, known, now) for engine, now in engines]
+        judges = [ObjectJudge(engine, known, now) for engine, now in engines]
         async for object, found in verdicts(self.lister, judges, [*SYSTEM_NAMESPACES, self._home]):
             document, namespace = (
                 Document.of_object(object),

@@ -16,7 +16,14 @@ from controller.reconcilers.images import is_chosen
 from controller.runtime.kind import PlannedKind
 from controller.runtime.plan import Apply, CreateOnly, Observed
 from kube.resource import JsonObject, Resource
-from webhook.engine import ControllerUser, Planned, PlannedObject, Planner, Planners, Violation
+from webhook.engine import (
+    ControllerUser,
+    PlannedChildren,
+    PlannedObject,
+    Planner,
+    Planners,
+    Violation,
+)
 from webhook.engine.kinds import KINDS, Kind
 from webhook.engine.planners import Served
 
@@ -75,15 +82,17 @@ def planner(kind: PlannedKind[Any], settings: Mapping[str, Any]) -> Planner:
             makes[resource], filled, write.origin, once=True, owned=not write.adopt_labels
         )
 
-    def plan(object: JsonObject, now: datetime, served: Served) -> Planned:
+    def plan(object: JsonObject, now: datetime, served: Served) -> PlannedChildren:
         try:
             read = custom.model_validate(object)
         except ValidationError as error:
-            return Planned(refused=[_violation(*fault) for fault in faults(custom, error)])
+            return PlannedChildren(refused=[_violation(*fault) for fault in faults(custom, error)])
         there = frozenset(each for each in kind.optional if (each.group, each.plural) in served)
         plan = kind.plan(read, Observed(settings=settings, served=there), now)
         writes = (write for step in plan.steps for write in step.writes)
-        return Planned([child(write) for write in writes if isinstance(write, Apply | CreateOnly)])
+        return PlannedChildren(
+            [child(write) for write in writes if isinstance(write, Apply | CreateOnly)]
+        )
 
     scale = custom.definition.scale
     return Planner(

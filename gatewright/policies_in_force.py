@@ -11,14 +11,14 @@ from webhook.engine import ControllerUser, Engine
 from webhook.engine.exceptions import HOME
 from webhook.policy_sets.catalogue import catalogue
 from webhook.policy_sets.policy_set import PolicySet, in_force
-from webhook.server.metrics import Metrics
+from webhook.server.metrics import WebhookMetrics
 from webhook.server.policies import Policies
 from webhook.server.policy_objects import PolicyObjects
 
 
 def policies_of(
     settings: Settings,
-    metrics: Metrics,
+    metrics: WebhookMetrics,
     stores: Iterable[Store],
     home: str | None,
     controller_user: ControllerUser | None = None,

@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry
 from config.crds import of_several_versions
 from config.settings import Settings
 from controller.audit.audit import FIGURES, REQUEST, Audit
-from controller.registration.certificates import Certificates, Names, service_names
+from controller.registration.certificates import CertificateNames, Certificates, service_names
 from controller.registration.configurations import SYSTEM_NAMESPACES, Service, Timeouts
 from controller.registration.conversion import Conversion
 from controller.registration.policies import PolicyStatuses
@@ -22,15 +22,15 @@ from controller.registration.registrar import Registrar
 from controller.runtime.cache import Cache
 from controller.runtime.controller import Controller
 from controller.runtime.manager import Manager
-from controller.runtime.types import Request
+from controller.runtime.types import ReconcileRequest
 from gatewright.policies_in_force import policies_of
 from gatewright.process import Background
 from kube.endpoint import Endpoint
 from kube.resource import Resource
 from webhook.policy_sets.catalogue import catalogue
-from webhook.server.metrics import Metrics
+from webhook.server.metrics import WebhookMetrics
 from webhook.server.policies import Policies
-from webhook.server.policy_objects import EXCEPTION, RESOURCES, Id
+from webhook.server.policy_objects import EXCEPTION, RESOURCES, ObjectId
 
 CONFIGURATION = "gatewright"  # name of both webhook configurations, where nothing else is said
 
@@ -70,7 +70,7 @@ def _add_webhook(
     ca_bundle, also = None, list[Cache]()
     if not settings.cert_manager:
         dns_names = _dns_names(settings, home)
-        names = Names(
+        names = CertificateNames(
             home,
             settings.ca_secret,
             settings.tls_secret,
@@ -140,7 +140,7 @@ def audit_of(
 
 def policies_seen_by(settings: Settings, manager: Manager, home: str) -> Policies:
     """Return the policies that the webhooks have in force, from the caches of a manager."""
-    metrics = Metrics(CollectorRegistry())  # the webhook exposes what it counts
+    metrics = WebhookMetrics(CollectorRegistry())  # the webhook exposes what it counts
     caches = [manager.caches.of(resource, optional=True) for resource in RESOURCES]
     stores = [store for cache in caches for store in cache.stores.values()]
     return policies_of(settings, metrics, stores, home)
@@ -154,7 +154,7 @@ def add_policy_statuses(
     The function that is returned must be called when other policies are in force.
     """
     controllers: dict[Resource, Controller] = {}
-    told: set[Id] = set()
+    told: set[ObjectId] = set()
     for resource in RESOURCES:
         statuses = PolicyStatuses(
             manager.client,
@@ -171,7 +171,7 @@ def add_policy_statuses(
     def after_audit() -> None:
         for resource in (each for each in RESOURCES if each != EXCEPTION):
             for key in manager.caches.of(resource, optional=True):
-                controllers[resource].add(Request.of(key))
+                controllers[resource].add(ReconcileRequest.of(key))
 
     if audit is not None:
         audit.on_finished = after_audit
@@ -180,7 +180,7 @@ def add_policy_statuses(
         problems = set(policies.objects.problems)
         of_exceptions = {(EXCEPTION, key) for key in manager.caches.of(EXCEPTION, optional=True)}
         for resource, key in of_exceptions | (told ^ problems):
-            controllers[resource].add(Request.of(key))
+            controllers[resource].add(ReconcileRequest.of(key))
         told.clear()
         told.update(problems)
 

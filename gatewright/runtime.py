@@ -17,7 +17,8 @@ from controller.runtime.manager import Manager
 from controller.runtime.observed import controller_reference, is_controlled_by
 from controller.runtime.plan import Event
 from controller.runtime.sources import For, Owns, Watches, any_change
-from controller.runtime.types import Request, Result, RetryableError, TerminalError
+from controller.runtime.types import ReconcileRequest as Request
+from controller.runtime.types import Result, RetryableError, TerminalError
 from gatewright import logs, process
 from gatewright.listeners import Observed
 from gatewright.process import ProcessFailedError

@@ -18,17 +18,17 @@ from kube.credentials import load
 from kube.store import Store
 from kube.watch import Watch
 from webhook.engine import NOW, SERVED, ControllerUser
-from webhook.server.admission import AdmissionHandler, LookUp
+from webhook.server.admission import AdmissionHandler, LookUpFunction
 from webhook.server.connections import ServerConfig
 from webhook.server.look_ups import LookUps
-from webhook.server.metrics import Metrics
+from webhook.server.metrics import WebhookMetrics
 from webhook.server.policies import Policies
 from webhook.server.policy_objects import RESOURCES
 from webhook.server.recording import Recorder
 from webhook.server.serve import listening
 from webhook.server.tls import ServingCertificate
 
-WITHOUT_CLUSTER: dict[str, LookUp] = {
+WITHOUT_CLUSTER: dict[str, LookUpFunction] = {
     NOW: lambda _: datetime.now(UTC),
     SERVED: lambda _: (),  # nothing is served that a cluster may be without
 }
@@ -72,14 +72,14 @@ async def webhook_of(
     A policy set or credentials that cannot be used are errors here; once running, a bad new policy
     set changes nothing.
     """
-    metrics = Metrics(observed.registry)
+    metrics = WebhookMetrics(observed.registry)
     stores = list[Store]()
     serving = ServingCertificate(
         certificate, key, metrics, minimum_version=TLS_VERSIONS[settings.tls_minimum]
     )
     background: dict[str, Background] = {}
     home = settings.namespace
-    look_ups: dict[str, LookUp] = dict(WITHOUT_CLUSTER)
+    look_ups: dict[str, LookUpFunction] = dict(WITHOUT_CLUSTER)
     if settings.cluster:
         endpoint = await load(settings.kubeconfig, settings.context)
         home = home or endpoint.namespace

@@ -11,11 +11,12 @@ from gatewright.sources import Sources
 from gatewright.terminal import Progress, progress
 from webhook.engine import Engine
 from webhook.engine.kinds import Kind
-from webhook.harness.manifests import Judge, Judged, add_manifests, kinds_in
-from webhook.known import Known, Labels
+from webhook.engine.match import Labels
+from webhook.harness.manifests import JudgedManifest, ManifestJudge, add_manifests, kinds_in
+from webhook.known import Known
 
 EngineAt = tuple[Engine, datetime]  # an engine, and the time that it judges as of
-Verdicts = list[Judged] | DocumentError
+Verdicts = list[JudgedManifest] | DocumentError
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ class Subjects:
     ) -> Iterator[Verdicts]:
         yield from map(DocumentError, sources.problems)
         add_manifests(known, sources.documents, self.namespace)
-        judges = [Judge(engine, known, self.namespace, now) for engine, now in engines]
+        judges = [ManifestJudge(engine, known, self.namespace, now) for engine, now in engines]
         for document in progress(sources.judged, "judged"):
             yield _verdicts(document, judges)
         for review in progress(self.reviews, "judged"):
@@ -74,7 +75,7 @@ class Subjects:
 
 
 def _verdicts(
-    document: Document | DocumentError, judges: Iterable[Callable[[Document], Judged]]
+    document: Document | DocumentError, judges: Iterable[Callable[[Document], JudgedManifest]]
 ) -> Verdicts:
     if isinstance(document, DocumentError):
         return document

@@ -20,7 +20,7 @@ from controller.fake_apiserver import FakeApiServer
 from controller.runtime.events import EVENT
 from controller.runtime.kind import PlannedKind
 from controller.runtime.manager import Manager
-from controller.runtime.types import Request, Result
+from controller.runtime.types import ReconcileRequest, Result
 from kube.resource import Resource
 
 __all__ = ["ApiServer", "reconcile"]
@@ -108,7 +108,7 @@ async def reconcile(
         ]
         try:
             await manager.caches.synced()
-            return await controller.reconcile(Request(namespace, name))
+            return await controller.reconcile(ReconcileRequest(namespace, name))
         finally:
             await manager.recorder.flush()
             for task in running:

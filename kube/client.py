@@ -6,7 +6,7 @@ from typing import Any, TypedDict, Unpack
 import orjson
 
 from kube.errors import NotFound, ServerError
-from kube.page import Page
+from kube.page import ListPage
 from kube.resource import JsonObject, Resource, target
 from kube.transport import JSON, Transport, decode
 
@@ -49,7 +49,7 @@ class Client(Transport):
 
     async def pages(
         self, resource: Resource, namespace: str | None = None, **selection: Unpack[Selection]
-    ) -> AsyncIterator[Page]:
+    ) -> AsyncIterator[ListPage]:
         """Yield the pages of a collection."""
         token = ""
         while True:
@@ -64,11 +64,11 @@ class Client(Transport):
         namespace: str | None = None,
         token: str = "",
         **selection: Unpack[Selection],
-    ) -> Page:
+    ) -> ListPage:
         """Return one page of a collection: the first, or the one that a page's `token` asks for."""
         query = selected(selection) | {"limit": selection.get("limit", PAGE), "continue": token}
         accept = METADATA_LIST if selection.get("metadata_only") else JSON
-        return Page(
+        return ListPage(
             resource,
             await self.request("GET", target(resource.path(namespace), query), accept=accept),
         )

@@ -23,7 +23,7 @@ class _List(msgspec.Struct):
 LIST = msgspec.json.Decoder(_List)
 
 
-class Page:
+class ListPage:
     """One List: decoded objects need several times the memory of their JSON, so they are decoded when they are read."""
 
     def __init__(self, resource: Resource, body: bytes) -> None:

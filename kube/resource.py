@@ -8,6 +8,9 @@ from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
 JsonObject = dict[str, Any]
+PathElement = str | int  # a field of an object, or an index of a list
+FieldPath = tuple[PathElement, ...]
+GroupKind = tuple[str, str]
 
 
 class Resource(NamedTuple):

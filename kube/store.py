@@ -12,7 +12,7 @@ from kube.resource import JsonObject, Resource
 IndexFunction = Callable[[JsonObject], Iterable[str]]
 
 
-class Owner(NamedTuple):
+class OwnerReference(NamedTuple):
     """The owner reference with `controller: true`."""
 
     api_version: str
@@ -29,7 +29,7 @@ class Entry(NamedTuple):
     resource_version: int
     generation: int
     deleting: bool
-    owner: Owner | None
+    owner: OwnerReference | None
     labels: dict[str, str]
     annotations_hash: int
 
@@ -233,10 +233,10 @@ def entry_of(object: JsonObject) -> Entry:
     )
 
 
-def controller_of(metadata: JsonObject) -> Owner | None:
+def controller_of(metadata: JsonObject) -> OwnerReference | None:
     """Return the owner that controls the object with this metadata."""
     for reference in metadata.get("ownerReferences") or ():
         if reference.get("controller"):
             version, kind = sys.intern(reference["apiVersion"]), sys.intern(reference["kind"])
-            return Owner(version, kind, reference["name"], reference["uid"])
+            return OwnerReference(version, kind, reference["name"], reference["uid"])
     return None

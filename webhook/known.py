@@ -7,10 +7,9 @@ from kube.resource import JsonObject
 from webhook.engine import NAMESPACE, NAMESPACE_LABELS, SERVED, NotLookedUpError
 from webhook.engine.kinds import Kind
 from webhook.engine.look_ups import LOOK_UPS, group_kind
+from webhook.engine.match import Labels
 from webhook.engine.planners import Served
 from webhook.engine.request import NAME_LABEL
-
-Labels = Mapping[str, str]
 
 
 class UnknownLabels(Mapping[str, str]):

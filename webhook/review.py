@@ -25,8 +25,8 @@ MAX_WHOLE = (
 )  # bytes of a body whose object is decoded at once, since a policy probably looks at it
 
 LONGEST_TEXT = 4096  # characters of a name, of a user or of a group
-Text = Annotated[str, msgspec.Meta(max_length=LONGEST_TEXT)]
-Name = Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST_TEXT)]
+LimitedText = Annotated[str, msgspec.Meta(max_length=LONGEST_TEXT)]
+NonEmptyText = Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST_TEXT)]
 
 
 class NotAReviewError(ValueError):
@@ -48,32 +48,32 @@ class Identified(msgspec.Struct):
     uid: str = ""
 
 
-Asked = TypeVar("Asked", bound=Identified)
+IdentifiedT = TypeVar("IdentifiedT", bound=Identified)
 
 
-class Review(msgspec.Struct, Generic[Asked], rename="camel"):
+class Review(msgspec.Struct, Generic[IdentifiedT], rename="camel"):
     """A review of any kind, with what it asks."""
 
     api_version: str | None = None
     kind: str | None = None
-    request: Asked | None = None
+    request: IdentifiedT | None = None
 
 
 class _GroupKind(msgspec.Struct, gc=False):
-    version: Name
-    kind: Name
-    group: Text = ""
+    version: NonEmptyText
+    kind: NonEmptyText
+    group: LimitedText = ""
 
 
 class _GroupResource(msgspec.Struct, gc=False):
-    version: Name
-    resource: Name
-    group: Text = ""
+    version: NonEmptyText
+    resource: NonEmptyText
+    group: LimitedText = ""
 
 
 class _User(msgspec.Struct):
-    username: Text = ""
-    groups: tuple[Text, ...] | None = None
+    username: LimitedText = ""
+    groups: tuple[LimitedText, ...] | None = None
     uid: str = ""
     extra: Any = None
 
@@ -82,10 +82,10 @@ class _AdmissionRequest(Identified, rename="camel", kw_only=True):
     kind: _GroupKind
     resource: _GroupResource
     operation: str
-    sub_resource: Text | None = None
+    sub_resource: LimitedText | None = None
     request_kind: _GroupKind | None = None
-    name: Text | None = None
-    namespace: Text | None = None
+    name: LimitedText | None = None
+    namespace: LimitedText | None = None
     user_info: _User | None = None
     dry_run: bool | None = None
     request_resource: Any = None
@@ -189,7 +189,9 @@ def attributes(body: bytes) -> Attributes:
     )
 
 
-def decoded(body: bytes, asked: type[Review[Asked]], api_version: str, kind: str) -> Asked:
+def decoded(
+    body: bytes, asked: type[Review[IdentifiedT]], api_version: str, kind: str
+) -> IdentifiedT:
     """Return what a review of some kind asks.
 
     NotAReviewError where it has no uid to answer, MalformedRequestError where anything else has a

@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from config.api.definition import AGE, MESSAGE, Column, Definition
-from config.api.meta import ApiModel, CustomResource, Int64, Status, Timestamp
+from config.api.meta import ApiModel, CustomResource, Int64, Rfc3339Time, Status
 
 
 class AppConfigSpec(ApiModel):
@@ -36,7 +36,7 @@ class ConfigMapStatus(Status):
             "Counts the changes of the data; all workloads that use it were restarted for this one."
         ),
     )
-    last_updated: Timestamp | None = Field(None, description="When its data last changed.")
+    last_updated: Rfc3339Time | None = Field(None, description="When its data last changed.")
 
 
 class AppConfig(CustomResource):

@@ -3,10 +3,10 @@
 from pydantic import Field
 
 from config.api.components import (
-    Cache,
+    CacheComponent,
     ComponentsStatus,
     Database,
-    Environment,
+    EnvironmentName,
     Workload,
     ready_column,
 )
@@ -17,11 +17,11 @@ from config.api.meta import ApiModel, CustomResource
 class AppStackSpec(ApiModel):
     """The components to run; an absent component is not created."""
 
-    environment: Environment = Field(
+    environment: EnvironmentName = Field(
         "development", description="Sets the defaults for sizes, backups and spreading."
     )
     database: Database | None = Field(None, description="The database server.")
-    cache: Cache | None = Field(None, description="The cache of backend and frontend.")
+    cache: CacheComponent | None = Field(None, description="The cache of backend and frontend.")
     backend: Workload | None = Field(None, description="The workload that uses the database.")
     frontend: Workload | None = Field(None, description="The workload that uses the backend.")
 

@@ -7,7 +7,7 @@ from pydantic.config import JsonDict
 
 from config.api.core import ResourceRequirements
 from config.api.definition import AGE, MESSAGE, Column, Definition
-from config.api.meta import ApiModel, CustomResource, Int64, Status, Timestamp
+from config.api.meta import ApiModel, CustomResource, Int64, Rfc3339Time, Status
 from config.api.storage import BackupDestination, Retention, Schedule
 
 OPEN: JsonDict = {"x-kubernetes-preserve-unknown-fields": True}
@@ -53,7 +53,7 @@ Port = Annotated[
 ]
 
 
-class Connection(ApiModel):
+class DatabaseConnection(ApiModel):
     """The connection to the database. Unknown keys are kept and ignored."""
 
     host: str | None = Field(None, description="Host name or address of the server.")
@@ -74,8 +74,8 @@ class BackupSource(ApiModel):
     """The database to dump."""
 
     type: SourceType | None = Field(None, description="postgresql, mysql (MariaDB too) or mongodb.")
-    connection: Connection = Field(
-        Connection.model_construct(),
+    connection: DatabaseConnection = Field(
+        DatabaseConnection.model_construct(),
         description="Connection to the database.",
         json_schema_extra=OPEN,
     )
@@ -112,7 +112,7 @@ class BackupSpec(ApiModel):
 class BackupStatus(Status):
     """The observed state."""
 
-    last_successful_time: Timestamp | None = Field(
+    last_successful_time: Rfc3339Time | None = Field(
         None, description="When the last successful backup was complete."
     )
     last_size: Int64 | None = Field(
@@ -121,7 +121,7 @@ class BackupStatus(Status):
     last_backup: str | None = Field(
         None, description="Name of the last successful backup, the argument of /restore.sh."
     )
-    next_time: Timestamp | None = Field(None, description="When the next backup begins.")
+    next_time: Rfc3339Time | None = Field(None, description="When the next backup begins.")
 
 
 class Backup(CustomResource):

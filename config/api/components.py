@@ -4,13 +4,13 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from config.api.core import Quantity, ResourceRequirements, SecurityContext
+from config.api.core import QuantityText, ResourceRequirements, SecurityContext
 from config.api.definition import Column
 from config.api.meta import ApiModel, Int32, Status
 from config.api.storage import Dumps
 
-Environment = Literal["development", "staging", "production"]
-Version = Annotated[  # users write 14 without quotes
+EnvironmentName = Literal["development", "staging", "production"]
+ComponentVersion = Annotated[  # users write 14 without quotes
     str,
     BeforeValidator(lambda value: str(value) if type(value) is int else value),
     WithJsonSchema(
@@ -36,7 +36,7 @@ class VariableSource(ApiModel):
     config_map_key_ref: KeyReference | None = Field(None, description="A key of a ConfigMap.")
 
 
-class Variable(ApiModel):
+class EnvVar(ApiModel):
     """An environment variable of a container."""
 
     name: str = Field("", description="Name of the variable.")
@@ -55,7 +55,7 @@ class DatabaseBackup(Dumps):
         None,
         description="Whether the database is backed up; by default in staging and production, not in development.",
     )
-    storage: Quantity | None = Field(
+    storage: QuantityText | None = Field(
         None,
         description="Size of the volume claim for dumps, used without a destination; default: the database's size.",
     )
@@ -67,12 +67,12 @@ class Database(ApiModel):
     type: Literal["postgresql", "mysql"] = Field(
         "postgresql", description="Database software. Immutable."
     )
-    version: Version | None = Field(
+    version: ComponentVersion | None = Field(
         None,
         description="Its version: of postgresql a major one, 12 to 18 (17 by default), which cannot be changed later; "
         'of mysql such as "8.4" (the default), in quotes, which may go up one series at a time: 5.7, 8.0, 8.4, 9.',
     )
-    storage: Quantity | None = Field(
+    storage: QuantityText | None = Field(
         None,
         description="Size of each volume, such as 500Gi or 1Ti, rounded up to whole Gi; by default 10Gi in "
         "development, 50Gi in staging, 100Gi in production.",
@@ -100,7 +100,7 @@ class Database(ApiModel):
     )
 
 
-class Cache(ApiModel):
+class CacheComponent(ApiModel):
     """The cache component: a Valkey server, which speaks the Redis protocol."""
 
     enabled: bool = Field(True, description="Whether to create a cache.")
@@ -127,7 +127,7 @@ class Workload(ApiModel):
         pattern=r"^/",
         description="HTTP path of the readiness probe; without it, a pod is ready as soon as it runs.",
     )
-    env: list[Variable] = Field(
+    env: list[EnvVar] = Field(
         [],
         description="Environment variables, in addition to those with the addresses of the other components.",
         json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},

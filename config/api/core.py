@@ -8,7 +8,7 @@ from config.api.meta import ApiModel, Int64
 
 _NUMBER = r"(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))"
 QUANTITY_PATTERN = rf"^(\+|-)?{_NUMBER}(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?{_NUMBER}))?$"
-Quantity = Annotated[
+QuantityText = Annotated[
     int | Annotated[str, StringConstraints(pattern=QUANTITY_PATTERN)],
     WithJsonSchema(
         {
@@ -39,10 +39,10 @@ class ResourceRequirements(ApiModel):
         description="Resources of spec.resourceClaims that the container uses.",
         json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
     )
-    limits: dict[str, Quantity] | None = Field(
+    limits: dict[str, QuantityText] | None = Field(
         None, description='Maximum amounts, such as cpu: "500m".'
     )
-    requests: dict[str, Quantity] | None = Field(
+    requests: dict[str, QuantityText] | None = Field(
         None, description="Minimum amounts, which the scheduler reserves."
     )
 

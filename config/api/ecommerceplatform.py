@@ -3,10 +3,10 @@
 from pydantic import Field
 
 from config.api.components import (
-    Cache,
+    CacheComponent,
     ComponentsStatus,
     Database,
-    Environment,
+    EnvironmentName,
     Workload,
     ready_column,
 )
@@ -29,7 +29,7 @@ class Monitoring(ApiModel):
 class EcommercePlatformSpec(ApiModel):
     """The components to run."""
 
-    environment: Environment = Field(
+    environment: EnvironmentName = Field(
         "development", description="Sets the defaults for sizes, backups, spreading and alerts."
     )
     frontend: Workload = Field(
@@ -40,7 +40,9 @@ class EcommercePlatformSpec(ApiModel):
         description="The workload that the frontend uses, and that uses the database.",
     )
     database: Database = Field(Database.model_construct(), description="The database server.")
-    cache: Cache = Field(Cache.model_construct(), description="The cache of backend and frontend.")
+    cache: CacheComponent = Field(
+        CacheComponent.model_construct(), description="The cache of backend and frontend."
+    )
     monitoring: Monitoring = Field(Monitoring.model_construct(), description="Metrics and alerts.")
     host: str | None = Field(
         None,

@@ -119,7 +119,7 @@ class Exclude(ApiModel):
     )
 
 
-class Match(ApiModel):
+class MatchSpec(ApiModel):
     """The requests that a policy applies to; without any clause, all."""
 
     any: list[MatchClause] = Field([], description="at least one of these clauses must match")

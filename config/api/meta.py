@@ -14,7 +14,7 @@ def _rfc3339(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-Timestamp = Annotated[datetime, Field(strict=False), PlainSerializer(_rfc3339, when_used="json")]
+Rfc3339Time = Annotated[datetime, Field(strict=False), PlainSerializer(_rfc3339, when_used="json")]
 Int32 = Annotated[int, Field(json_schema_extra={"format": "int32"})]
 Int64 = Annotated[int, Field(json_schema_extra={"format": "int64"})]
 
@@ -67,8 +67,8 @@ class ObjectMeta(ApiModel):
     uid: str = Field("", description="Unique identity; empty before the object is stored.")
     resource_version: str = Field("", description="Version of the stored object.")
     generation: int = Field(0, description="Counts the changes of the spec.")
-    creation_timestamp: Timestamp | None = Field(None, description="When the object was stored.")
-    deletion_timestamp: Timestamp | None = Field(None, description="When deletion was requested.")
+    creation_timestamp: Rfc3339Time | None = Field(None, description="When the object was stored.")
+    deletion_timestamp: Rfc3339Time | None = Field(None, description="When deletion was requested.")
     labels: dict[str, str] = Field(default_factory=dict, description="Labels, used by selectors.")
     annotations: dict[str, str] = Field(
         default_factory=dict, description="Annotations, used by tools."
@@ -93,7 +93,7 @@ class Condition(ApiModel):
     observed_generation: Int64 | None = Field(
         None, ge=0, description="The generation the condition was set for."
     )
-    last_transition_time: Timestamp = Field(description="When the status last changed.")
+    last_transition_time: Rfc3339Time = Field(description="When the status last changed.")
     reason: str = Field(
         description="The reason of the last change, one word in CamelCase.",
         min_length=1,

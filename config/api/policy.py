@@ -6,7 +6,7 @@ from pydantic import AwareDatetime, Field, StringConstraints
 from pydantic.config import JsonDict
 
 from config.api.definition import AGE, Column, Definition
-from config.api.match import Match, NamespaceGlob
+from config.api.match import MatchSpec, NamespaceGlob
 from config.api.meta import ApiModel, CustomResource, Status
 from config.api.rules import MatchCondition, Mutation, Validation, Variable
 
@@ -16,7 +16,7 @@ OPEN: JsonDict = {"x-kubernetes-preserve-unknown-fields": True}
 
 Action = Literal["Deny", "Warn", "Audit"]
 FailurePolicy = Literal["Fail", "Ignore"]
-Name = Annotated[
+PolicyName = Annotated[
     str,
     StringConstraints(
         pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$", max_length=253
@@ -47,8 +47,8 @@ class AdmissionPolicySpec(ApiModel):
     match_conditions: list[MatchCondition] = Field(
         [], max_length=64, description="CEL expressions that must all hold for the policy to apply"
     )
-    match: Match = Field(
-        Match.model_construct(), description="where the policy applies; everywhere by default"
+    match: MatchSpec = Field(
+        MatchSpec.model_construct(), description="where the policy applies; everywhere by default"
     )
     validation_actions: list[Action] = Field(
         ["Deny"],
@@ -216,8 +216,8 @@ class PolicyException(CustomResource):
 class PolicyMetadata(ApiModel):
     """The metadata of a document in a policy set; other fields are the API server's."""
 
-    name: Name = Field(description="name of the object; messages show it")
-    namespace: Name | None = Field(
+    name: PolicyName = Field(description="name of the object; messages show it")
+    namespace: PolicyName | None = Field(
         None, description="namespace, of a tenant's policy or an exception"
     )
     labels: dict[str, str] = Field({}, description="labels")

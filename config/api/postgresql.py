@@ -6,11 +6,11 @@ from pydantic import Field, StringConstraints
 
 from config.api.core import ResourceRequirements
 from config.api.definition import AGE, MESSAGE, Column, Definition, Scale
-from config.api.meta import ApiModel, CustomResource, Int32, Status, Timestamp
+from config.api.meta import ApiModel, CustomResource, Int32, Rfc3339Time, Status
 from config.api.storage import Dumps
 
-Version = Literal["12", "13", "14", "15", "16", "17", "18"]
-Storage = Annotated[str, StringConstraints(pattern=r"^[0-9]+Gi$")]
+PostgresqlVersion = Literal["12", "13", "14", "15", "16", "17", "18"]
+StorageSize = Annotated[str, StringConstraints(pattern=r"^[0-9]+Gi$")]
 DEFAULT_RESOURCES = ResourceRequirements.model_construct(
     requests={"cpu": "250m", "memory": "512Mi"}, limits={"cpu": "1", "memory": "1Gi"}
 )
@@ -20,7 +20,7 @@ class PostgreSQLBackup(Dumps):
     """When to dump the database, where to, and how long to keep dumps."""
 
     enabled: bool = Field(False, description="Whether the databases are backed up.")
-    storage: Storage | None = Field(
+    storage: StorageSize | None = Field(
         None,
         description="Size of the volume claim for dumps, used without a destination; default: the database's size.",
     )
@@ -51,8 +51,8 @@ class PostgreSQLMonitoring(ApiModel):
 class PostgreSQLSpec(ApiModel):
     """The database to run."""
 
-    version: Version = Field("17", description="Major version. Immutable.")
-    storage: Storage = Field(
+    version: PostgresqlVersion = Field("17", description="Major version. Immutable.")
+    storage: StorageSize = Field(
         "10Gi",
         description="Size of each instance's volume; it can grow if the storage class allows expansion.",
     )
@@ -105,7 +105,7 @@ class PostgreSQLStatus(Status):
         None, description="Secret with the username and password of the superuser."
     )
     selector: str | None = Field(None, description="Label selector of the pods.")
-    last_backup_time: Timestamp | None = Field(
+    last_backup_time: Rfc3339Time | None = Field(
         None, description="When the last successful backup was complete."
     )
 

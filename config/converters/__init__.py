@@ -18,7 +18,7 @@ __all__ = ["ConversionError", "as_written", "convert", "stored"]
 Converters = Mapping[str, Callable[[JsonObject], JsonObject]]
 
 
-class Versions(NamedTuple):
+class KindVersions(NamedTuple):
     """The stored version of a kind, and for each other version its conversions and field names."""
 
     hub: str
@@ -27,8 +27,8 @@ class Versions(NamedTuple):
     names: Mapping[str, Mapping[str, str]]
 
 
-KINDS: Mapping[tuple[str, str], Versions] = {
-    (voteconfig.GROUP, voteconfig.KIND): Versions(
+KINDS: Mapping[tuple[str, str], KindVersions] = {
+    (voteconfig.GROUP, voteconfig.KIND): KindVersions(
         voteconfig.STORED, voteconfig.UP, voteconfig.DOWN, voteconfig.NAMES
     )
 }

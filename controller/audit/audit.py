@@ -15,7 +15,7 @@ from functools import partial
 from prometheus_client import CollectorRegistry
 
 from controller.audit.inventory import look_up, verdicts
-from controller.audit.judge import Judge
+from controller.audit.judge import ObjectJudge
 from controller.audit.kubernetes_policies import VALIDATING, joined, kubernetes_policies
 from controller.audit.listing import Lister, RateLimit
 from controller.audit.metrics import AuditMetrics
@@ -23,25 +23,25 @@ from controller.audit.reports import (
     KINDS,
     MAX_REPORTS,
     SELECTOR,
-    Changes,
-    Format,
+    ReportChanges,
+    ReportFormat,
     Stored,
     changes,
     report,
     with_first_seen,
 )
-from controller.audit.results import Judged, results_of
+from controller.audit.results import ObjectResults, results_of
 from controller.runtime.cache import Caches
 from controller.runtime.controller import Controller
-from controller.runtime.metrics import Metrics
+from controller.runtime.metrics import ControllerMetrics
 from controller.runtime.sources import always, spec_changed
-from controller.runtime.types import Request, Result
+from controller.runtime.types import ReconcileRequest, Result
 from kube.client import Client
 from kube.errors import NotFound
 from webhook.engine import Engine
 
 FIELD_MANAGER = "gatewright-audit"
-REQUEST = Request(None, "cluster")
+REQUEST = ReconcileRequest(None, "cluster")
 FIGURES = (
     "violations",
     "wouldDeny",
@@ -65,7 +65,7 @@ class Audit:
         *,
         interval: timedelta,
         qps: float,
-        format: Format = "openreports",
+        format: ReportFormat = "openreports",
         namespaces: Collection[str] = (),
         excluded_namespaces: Collection[str] = (),
         kubernetes: bool = False,
@@ -85,7 +85,7 @@ class Audit:
         self.totals: dict[str, dict[str, int]] | None = None
         """FIGURES of the last finished pass by policy object: its name, or `namespace/name`."""
 
-    def controller(self, metrics: Metrics, caches: Caches) -> Controller:
+    def controller(self, metrics: ControllerMetrics, caches: Caches) -> Controller:
         """Return the controller that runs it.
 
         Adding REQUEST asks for a pass soon, as Kubernetes' policies do.
@@ -98,7 +98,7 @@ class Audit:
         controller.add(REQUEST)
         return controller
 
-    async def reconcile(self, _: Request) -> Result:
+    async def reconcile(self, _: ReconcileRequest) -> Result:
         """Run one pass, unless the last one has only just begun.
 
         ApiError where nothing can be read or written.
@@ -127,7 +127,7 @@ class Audit:
         log.info("audit finished", extra={"fields": fields})
         return Result(self._interval)
 
-    async def _judge(self, engine: Engine, lister: Lister, now: datetime) -> Judge:
+    async def _judge(self, engine: Engine, lister: Lister, now: datetime) -> ObjectJudge:
         """Return the judge by this engine, with Kubernetes' own policies if they count.
 
         ApiError where something that policies look up cannot be listed: they could decide about no
@@ -144,12 +144,12 @@ class Audit:
                 for path, text in each.faults:
                     log.warning("%s is not audited: %s: %s", each.document.source, path, text)
             engine = joined(engine, (policy for each in natives for policy in each.policies))
-        return Judge(engine, known, now)
+        return ObjectJudge(engine, known, now)
 
-    async def _found(self, judge: Judge, lister: Lister) -> tuple[list[Judged], int]:
+    async def _found(self, judge: ObjectJudge, lister: Lister) -> tuple[list[ObjectResults], int]:
         """Return the objects with violations, and how many were judged."""
         policies = {each.title: each for each in judge.engine.policies}
-        found, number = list[Judged](), 0
+        found, number = list[ObjectResults](), 0
         async for object, (verdict,) in verdicts(lister, [judge], self._excluded):
             number += 1
             judged = results_of(object, verdict, policies)
@@ -159,7 +159,9 @@ class Audit:
                 await asyncio.sleep(0)
         return found, number
 
-    async def _report(self, found: list[Judged], lister: Lister, now: datetime) -> Changes | None:
+    async def _report(
+        self, found: list[ObjectResults], lister: Lister, now: datetime
+    ) -> ReportChanges | None:
         """Bring the reports in the cluster up to date.
 
         Return what was written, None where there can be no reports.
@@ -190,7 +192,7 @@ class Audit:
                 await self._limit.send(delete)
         return planned
 
-    async def _apply(self, judged: Judged, now: datetime, *, is_there: bool) -> None:
+    async def _apply(self, judged: ObjectResults, now: datetime, *, is_there: bool) -> None:
         resource, new = KINDS[self._format].of(judged.namespace), report(judged, self._format, now)
         if is_there:
             get = partial(self._client.get, resource, judged.uid, judged.namespace)
@@ -199,7 +201,9 @@ class Audit:
         await self._limit.send(apply)
 
 
-def totals(engine: Engine, found: Iterable[Judged], objects: int) -> dict[str, dict[str, int]]:
+def totals(
+    engine: Engine, found: Iterable[ObjectResults], objects: int
+) -> dict[str, dict[str, int]]:
     """Return FIGURES by policy: violations, objects with one, and how many `objects` were judged."""
     violations, violating = Counter[str](), Counter[str]()
     for judged in found:

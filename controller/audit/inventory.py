@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 
-from controller.audit.judge import Judge
+from controller.audit.judge import ObjectJudge
 from controller.audit.listing import Lister
 from kube.resource import JsonObject, Resource
 from webhook.engine import Engine, Verdict
@@ -15,7 +15,7 @@ LIMIT_RANGE = Resource("", "v1", "limitranges", "LimitRange")
 
 
 async def verdicts(
-    lister: Lister, judges: Sequence[Judge], excluded: Collection[str] = ()
+    lister: Lister, judges: Sequence[ObjectJudge], excluded: Collection[str] = ()
 ) -> AsyncIterator[tuple[JsonObject, list[Verdict]]]:
     """Yield each object that stands in a cluster, with the verdict of each judge.
 

@@ -9,7 +9,7 @@ from webhook.engine.kinds import NAMESPACES, Kind
 from webhook.known import Known
 
 
-class Judge:
+class ObjectJudge:
     """Judges objects by one engine, with what is known of their cluster.
 
     An owner answers for what it controls.

@@ -17,7 +17,7 @@ PAGE_BYTES = (
 ATTEMPTS = 3  # at a request that an overloaded server refuses
 RETRY_AFTER = 1.0  # seconds, where the server names none
 
-Answer = TypeVar("Answer")
+T = TypeVar("T")
 
 
 class RateLimit:
@@ -28,7 +28,7 @@ class RateLimit:
         self._interval = 1 / qps
         self._next = 0.0
 
-    async def send(self, request: Callable[[], Awaitable[Answer]]) -> Answer:
+    async def send(self, request: Callable[[], Awaitable[T]]) -> T:
         """Send a request in its turn, and again when the server asks for that.
 
         TooManyRequests after ATTEMPTS.

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from prometheus_client import CollectorRegistry, Gauge
 
-from controller.audit.results import Judged
+from controller.audit.results import ObjectResults
 
 MAX_SERIES = 1_000
 OTHER = "other"  # the labels of what exceeds MAX_SERIES
@@ -43,7 +43,7 @@ class AuditMetrics:
             registry=registry,
         )
 
-    def judged(self, found: Iterable[Judged], objects: int) -> None:
+    def judged(self, found: Iterable[ObjectResults], objects: int) -> None:
         """Show the violations that an audit found in `objects` objects."""
         violations = Counter(
             (each.policy, judged.namespace, each.severity)

@@ -13,8 +13,8 @@ from typing import Any, Literal, NamedTuple
 
 import orjson
 
-from controller.audit.results import Judged, Result
-from kube.resource import JsonObject, Resource
+from controller.audit.results import ObjectResults, ReportResult
+from kube.resource import GroupKind, JsonObject, Resource
 
 SOURCE = "gatewright"
 MANAGED = {"app.kubernetes.io/managed-by": SOURCE}
@@ -27,11 +27,10 @@ MAX_TOTAL = 30_000  # results of all reports: about 40 MB in etcd at most
 MAX_MESSAGE = 1_000  # characters
 REPORTED = ("fail", "warn", "error")
 
-Format = Literal["openreports", "wgpolicyk8s"]
-GroupKind = tuple[str, str]
+ReportFormat = Literal["openreports", "wgpolicyk8s"]
 
 
-class Kinds(NamedTuple):
+class ReportResources(NamedTuple):
     """The resources of one report API."""
 
     namespaced: Resource
@@ -42,12 +41,12 @@ class Kinds(NamedTuple):
         return self.namespaced if namespace else self.cluster
 
 
-KINDS: dict[Format, Kinds] = {
-    "openreports": Kinds(
+KINDS: dict[ReportFormat, ReportResources] = {
+    "openreports": ReportResources(
         Resource("openreports.io", "v1alpha1", "reports", "Report"),
         Resource("openreports.io", "v1alpha1", "clusterreports", "ClusterReport", namespaced=False),
     ),
-    "wgpolicyk8s": Kinds(
+    "wgpolicyk8s": ReportResources(
         Resource("wgpolicyk8s.io", "v1alpha2", "policyreports", "PolicyReport"),
         Resource(
             "wgpolicyk8s.io",
@@ -77,16 +76,16 @@ class Stored(NamedTuple):
         return cls(metadata.get("namespace", ""), metadata["name"], digest, about)
 
 
-class Changes(NamedTuple):
+class ReportChanges(NamedTuple):
     """The writes that bring the reports in the cluster up to date."""
 
-    apply: tuple[Judged, ...]
+    apply: tuple[ObjectResults, ...]
     delete: tuple[Stored, ...]
 
 
 def changes(
-    judged: Iterable[Judged], existing: Iterable[Stored], unread: Collection[GroupKind]
-) -> Changes:
+    judged: Iterable[ObjectResults], existing: Iterable[Stored], unread: Collection[GroupKind]
+) -> ReportChanges:
     """Return whose reports to apply, and which to delete.
 
     Those of kinds that could not be listed (`unread`) stay.
@@ -105,26 +104,26 @@ def changes(
         if key not in there or there[key].digest != digest(each)
     )
     gone = (each for key, each in there.items() if key not in wanted and each.about not in unread)
-    return Changes(tuple(apply), tuple(gone))
+    return ReportChanges(tuple(apply), tuple(gone))
 
 
-def truncated(left_out: int, total: int) -> Judged:
+def truncated(left_out: int, total: int) -> ObjectResults:
     """Return what the one report says that is about no object: how many objects with violations have none."""
     message = (
         f"{left_out:,} of {total:,} objects with violations are not reported: at most "
         f"{MAX_REPORTS:,} reports "
         f"and {MAX_TOTAL:,} results are kept"
     )
-    result = Result(SOURCE, "audit", "", message, "warn", "medium", "audit")
-    return Judged("", "", "", "", TRUNCATED, (result,))
+    result = ReportResult(SOURCE, "audit", "", message, "warn", "medium", "audit")
+    return ObjectResults("", "", "", "", TRUNCATED, (result,))
 
 
-def digest(judged: Judged) -> str:
+def digest(judged: ObjectResults) -> str:
     """Return a digest of what is reported of an object: equal digests need no write."""
     return hashlib.sha256(orjson.dumps([*map(tuple, judged.results)])).hexdigest()[:32]
 
 
-def report(judged: Judged, format: Format, now: datetime) -> JsonObject:
+def report(judged: ObjectResults, format: ReportFormat, now: datetime) -> JsonObject:
     """Return the report of one object, its results found `now`."""
     resource = KINDS[format].of(judged.namespace)
     namespace = {"namespace": judged.namespace} if judged.namespace else {}
@@ -178,11 +177,11 @@ def _same(result: Mapping[str, Any]) -> tuple[Any, ...]:
     )
 
 
-def _number(judged: Judged, level: str) -> int:
+def _number(judged: ObjectResults, level: str) -> int:
     return sum(each.result == level for each in judged.results)
 
 
-def _entry(result: Result, now: datetime) -> JsonObject:
+def _entry(result: ReportResult, now: datetime) -> JsonObject:
     message = result.message
     entry = {
         "source": SOURCE,

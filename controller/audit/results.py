@@ -10,23 +10,23 @@ from kube.resource import JsonObject
 from webhook.engine import BoundPolicy, Verdict
 from webhook.findings import findings
 
-Level = Literal["fail", "warn", "error"]
-LEVELS: dict[str, Level] = {"Deny": "fail", "Warn": "warn", "Audit": "warn"}
+ReportLevel = Literal["fail", "warn", "error"]
+LEVELS: dict[str, ReportLevel] = {"Deny": "fail", "Warn": "warn", "Audit": "warn"}
 
 
-class Result(NamedTuple):
+class ReportResult(NamedTuple):
     """One violation of a policy by an object: `result` is fail, warn or error, as in a Report."""
 
     policy: str
     rule: str  # the built-in policy, or "" where the policy object has rules of its own
     path: str
     message: str
-    result: Level
+    result: ReportLevel
     severity: str
     category: str
 
 
-class Judged(NamedTuple):
+class ObjectResults(NamedTuple):
     """An object with at least one result."""
 
     api_version: str
@@ -34,12 +34,12 @@ class Judged(NamedTuple):
     namespace: str
     name: str
     uid: str
-    results: tuple[Result, ...]
+    results: tuple[ReportResult, ...]
 
 
 def results_of(
     object: JsonObject, verdict: Verdict, policies: Mapping[str, BoundPolicy]
-) -> Judged | None:
+) -> ObjectResults | None:
     """Return the results for an object of a cluster by policies (by title).
 
     None where there are none.
@@ -49,17 +49,17 @@ def results_of(
     results = tuple(dict.fromkeys(_results(verdict, policies)))
     metadata = object["metadata"]
     named = metadata.get("namespace", ""), metadata["name"], metadata["uid"]
-    return Judged(object["apiVersion"], object["kind"], *named, results) if results else None
+    return ObjectResults(object["apiVersion"], object["kind"], *named, results) if results else None
 
 
-def _results(verdict: Verdict, policies: Mapping[str, BoundPolicy]) -> Iterator[Result]:
+def _results(verdict: Verdict, policies: Mapping[str, BoundPolicy]) -> Iterator[ReportResult]:
     for each in findings(verdict.outcomes):
-        level: Level = "error" if each.violation is None else LEVELS[each.action]
+        level: ReportLevel = "error" if each.violation is None else LEVELS[each.action]
         bound = policies.get(each.policy)
         if bound is None:  # from a kind's type or its planner
-            yield Result(each.policy, "", each.path, each.message, level, "high", "kinds")
+            yield ReportResult(each.policy, "", each.path, each.message, level, "high", "kinds")
         else:
-            yield Result(
+            yield ReportResult(
                 each.policy,
                 bound.policy.name,
                 each.path,

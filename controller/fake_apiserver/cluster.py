@@ -2,14 +2,14 @@
 
 import asyncio
 
-from controller.fake_apiserver.definitions import Definition, built_in, from_crd
+from controller.fake_apiserver.definitions import ServedResource, built_in, from_crd
 from controller.fake_apiserver.refusals import not_found
 from controller.fake_apiserver.storage import Storage
-from controller.fake_apiserver.writes import NAMESPACES, Write, Writes
+from controller.fake_apiserver.writes import NAMESPACES, WriteRequest, Writes
 from kube.resource import JsonObject
 
 
-class Cluster:
+class FakeCluster:
     """The kinds that are served, and the controllers that no API server does without."""
 
     def __init__(self, storage: Storage, writes: Writes) -> None:
@@ -21,13 +21,13 @@ class Cluster:
         writes.on_stored = self._stored
         writes.on_removed = self._removed
 
-    def kind(self, group: str, version: str, plural: str) -> Definition:
+    def kind(self, group: str, version: str, plural: str) -> ServedResource:
         """Return the definition of a resource, or refuse if it is not served."""
         if (kind := self._kinds.get((group, version, plural))) is None:
             raise not_found(plural, "")
         return kind
 
-    def kinds(self, group: str, version: str) -> list[Definition]:
+    def kinds(self, group: str, version: str) -> list[ServedResource]:
         """Return what is served under one group and version."""
         return [
             kind for (each, its, _), kind in self._kinds.items() if (each, its) == (group, version)
@@ -47,7 +47,7 @@ class Cluster:
         self._kinds |= {self._place(kind): kind for kind in from_crd(crd)}
 
     @staticmethod
-    def _place(kind: Definition) -> tuple[str, str, str]:
+    def _place(kind: ServedResource) -> tuple[str, str, str]:
         return (kind.resource.group, kind.resource.version, kind.resource.plural)
 
     def _undefine(self, crd: JsonObject) -> None:
@@ -58,7 +58,7 @@ class Cluster:
             if (place[0], place[2]) != (group, plural)
         }
 
-    def _stored(self, kind: Definition, object: JsonObject) -> None:
+    def _stored(self, kind: ServedResource, object: JsonObject) -> None:
         self._uids.add(object["metadata"]["uid"])
         if kind.resource.kind == "CustomResourceDefinition":
             self.define(object)
@@ -67,12 +67,12 @@ class Cluster:
         ):
             self._collect_soon()
 
-    def _removed(self, kind: Definition, object: JsonObject) -> None:
+    def _removed(self, kind: ServedResource, object: JsonObject) -> None:
         self._uids.discard(object["metadata"]["uid"])
         if kind.resource.kind == "CustomResourceDefinition":
             for gone in from_crd(object):
                 for (namespace, name), _ in self._storage.all(gone.bucket):
-                    self._writes.delete(Write(gone, namespace, name), {})
+                    self._writes.delete(WriteRequest(gone, namespace, name), {})
             self._undefine(object)
         self._collect_soon()
 
@@ -97,7 +97,7 @@ class Cluster:
         for bucket, (namespace, name), object in self._storage.everything():
             doomed = self._orphaned(object) or namespace in ending
             if doomed and bucket in kinds and "deletionTimestamp" not in object["metadata"]:
-                self._writes.delete(Write(kinds[bucket], namespace, name), {})
+                self._writes.delete(WriteRequest(kinds[bucket], namespace, name), {})
         inhabited = {namespace for _, (namespace, _), _ in self._storage.everything()}
         for name in ending - inhabited:
             self._uids.discard(

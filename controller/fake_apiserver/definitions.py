@@ -33,7 +33,7 @@ SELECTABLE = {"Pod": ("spec.nodeName", "status.phase"), "Secret": ("type",)}
 
 
 @dataclass(frozen=True)
-class Definition:
+class ServedResource:
     """One resource, and how the API server treats its objects."""
 
     resource: Resource
@@ -66,7 +66,7 @@ class Definition:
         return not self.custom and path[-1] in BUILT_IN_ATOMS
 
 
-def built_in() -> Iterator[Definition]:
+def built_in() -> Iterator[ServedResource]:
     """Yield the built-in kinds.
 
     A capital S: with status, a capital G: with generation, a C: of the cluster.
@@ -76,7 +76,7 @@ def built_in() -> Iterator[Definition]:
         group, _, version = api_version.rpartition("/")
         traits = "".join(flags)
         resource = Resource(group, version, plural, kind, namespaced="C" not in traits)
-        yield Definition(
+        yield ServedResource(
             resource,
             status="S" in traits,
             generation="G" in traits,
@@ -117,7 +117,7 @@ apiextensions.k8s.io/v1 customresourcedefinitions CustomResourceDefinition SGC
 """
 
 
-def from_crd(crd: JsonObject) -> Iterator[Definition]:
+def from_crd(crd: JsonObject) -> Iterator[ServedResource]:
     """Yield what a CRD defines, a definition for each served version."""
     spec = crd["spec"]
     for version in spec["versions"]:
@@ -125,7 +125,7 @@ def from_crd(crd: JsonObject) -> Iterator[Definition]:
             continue
         names = spec["names"]
         schema = version.get("schema", {}).get("openAPIV3Schema", {})
-        yield Definition(
+        yield ServedResource(
             Resource(
                 spec["group"],
                 version["name"],

@@ -5,13 +5,13 @@ from typing import Any
 
 import orjson
 
-from controller.fake_apiserver.definitions import Definition
+from controller.fake_apiserver.definitions import ServedResource
 from controller.fake_apiserver.refusals import invalid
 from controller.fake_apiserver.schema import faults, prune
 from kube.resource import JsonObject
 
 
-def admit(kind: Definition, object: JsonObject) -> JsonObject:
+def admit(kind: ServedResource, object: JsonObject) -> JsonObject:
     """Return an object as it is stored: defaults filled in, unknown fields dropped.
 
     Or refuse it.

@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 
 import orjson
 
-from controller.fake_apiserver.definitions import Definition
+from controller.fake_apiserver.definitions import ServedResource
 from controller.fake_apiserver.paths import (
-    Path,
+    ManagedPath,
     leaves,
     merge,
     paths_in,
@@ -15,12 +15,12 @@ from controller.fake_apiserver.paths import (
     text,
     tree,
 )
-from controller.fake_apiserver.refusals import Refusal
+from controller.fake_apiserver.refusals import StatusError
 from kube.resource import JsonObject
 
 
 @dataclass(frozen=True)
-class Manager:
+class FieldManager:
     """One writer, by what managedFields tells writers apart."""
 
     name: str
@@ -33,21 +33,21 @@ class Manager:
 class Owned:
     """The paths of one manager, and since when they are these."""
 
-    paths: set[Path]
+    paths: set[ManagedPath]
     time: str = ""
-    was: frozenset[Path] = field(init=False)
+    was: frozenset[ManagedPath] = field(init=False)
 
     def __post_init__(self) -> None:
         self.was = frozenset(self.paths)
 
 
-Owners = dict[Manager, Owned]
+Owners = dict[FieldManager, Owned]
 
 
 def read(object: JsonObject) -> Owners:
     """Return the owners of an object's fields."""
     return {
-        Manager(
+        FieldManager(
             entry["manager"], entry["operation"], entry["apiVersion"], entry.get("subresource", "")
         ): Owned(set(paths_in(entry["fieldsV1"])), entry["time"])
         for entry in object["metadata"].get("managedFields") or []
@@ -75,8 +75,8 @@ def write(object: JsonObject, owners: Owners, now: str) -> None:
 def apply(
     live: JsonObject,
     applied: JsonObject,
-    kind: Definition,
-    manager: Manager,
+    kind: ServedResource,
+    manager: FieldManager,
     owners: Owners,
     *,
     force: bool,
@@ -100,7 +100,7 @@ def apply(
     mine = owners.setdefault(manager, Owned(set()))
     dropped, mine.paths = mine.paths - wanted.keys(), set(wanted)
     merged: JsonObject = merge(live, applied, kind)
-    others: set[Path] = set().union(*(owned.paths for owned in owners.values()))
+    others: set[ManagedPath] = set().union(*(owned.paths for owned in owners.values()))
     for path in sorted(dropped, key=len):  # an item before its fields, by which it is found
         if not any(other[: len(path)] == path for other in others):
             remove(merged, path)
@@ -108,7 +108,7 @@ def apply(
 
 
 def update(
-    old: JsonObject, new: JsonObject, kind: Definition, manager: Manager, owners: Owners
+    old: JsonObject, new: JsonObject, kind: ServedResource, manager: FieldManager, owners: Owners
 ) -> None:
     """Make a manager own the fields that it changed by update or patch.
 
@@ -122,7 +122,7 @@ def update(
         owners.setdefault(manager, Owned(set())).paths |= changed
 
 
-def conflicts(taken: dict[Manager, set[Path]]) -> Refusal:
+def conflicts(taken: dict[FieldManager, set[ManagedPath]]) -> StatusError:
     """Return the refusal to apply fields that these managers own."""
     causes = [
         {
@@ -135,10 +135,10 @@ def conflicts(taken: dict[Manager, set[Path]]) -> Refusal:
     ]
     number = f"{len(causes)} conflict{'s' if len(causes) > 1 else ''}"
     listed = "; ".join(f"{cause['message']}: {cause['field']}" for cause in causes)
-    return Refusal(409, f"Apply failed with {number}: {listed}", details={"causes": causes})
+    return StatusError(409, f"Apply failed with {number}: {listed}", details={"causes": causes})
 
 
-def dotted(path: Path) -> str:
+def dotted(path: ManagedPath) -> str:
     """Return a path as a conflict's cause names it."""
     return "".join(f".{each[2:]}" if each.startswith("f:") else f"[{item(each)}]" for each in path)
 

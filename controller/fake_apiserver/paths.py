@@ -10,10 +10,10 @@ from typing import Any
 
 import orjson
 
-from controller.fake_apiserver.definitions import Definition
+from controller.fake_apiserver.definitions import ServedResource
 from kube.resource import JsonObject
 
-Path = tuple[str, ...]
+ManagedPath = tuple[str, ...]
 
 UNOWNED = {("apiVersion",), ("kind",)} | {
     ("metadata", name)
@@ -33,8 +33,8 @@ UNOWNED = {("apiVersion",), ("kind",)} | {
 
 
 def leaves(
-    value: Any, kind: Definition, names: Path = (), path: Path = ()
-) -> Iterator[tuple[Path, Any]]:
+    value: Any, kind: ServedResource, names: ManagedPath = (), path: ManagedPath = ()
+) -> Iterator[tuple[ManagedPath, Any]]:
     """Yield each path that somebody can own, with its value.
 
     An item of a keyed list is one itself (value True).
@@ -76,7 +76,7 @@ def position(items: list[Any], element: str) -> int | None:
     )
 
 
-def present(object: Any, path: Path) -> bool:
+def present(object: Any, path: ManagedPath) -> bool:
     """Say whether anything stands at a path."""
     for element in path:
         if isinstance(object, list):
@@ -91,7 +91,7 @@ def present(object: Any, path: Path) -> bool:
     return True
 
 
-def remove(object: Any, path: Path) -> None:
+def remove(object: Any, path: ManagedPath) -> None:
     """Take away what stands at a path, and the mappings and lists that are empty then."""
     if isinstance(object, list):
         place = position(object, path[0])
@@ -111,7 +111,7 @@ def remove(object: Any, path: Path) -> None:
         del object[name]
 
 
-def merge(live: Any, applied: Any, kind: Definition, names: Path = ()) -> Any:
+def merge(live: Any, applied: Any, kind: ServedResource, names: ManagedPath = ()) -> Any:
     """Return `live` with what is applied in it: mappings and keyed lists by their members, the rest as a whole.
 
     Applied items stand in their order, and others where they stood, among them.
@@ -133,7 +133,7 @@ def merge(live: Any, applied: Any, kind: Definition, names: Path = ()) -> Any:
     return items + left
 
 
-def tree(paths: set[Path]) -> JsonObject:
+def tree(paths: set[ManagedPath]) -> JsonObject:
     """Return paths as `fieldsV1` nests them."""
     root: JsonObject = {}
     for path in sorted(paths):
@@ -153,7 +153,7 @@ def tidy(node: JsonObject) -> JsonObject:
     )
 
 
-def paths_in(node: JsonObject, path: Path = ()) -> Iterator[Path]:
+def paths_in(node: JsonObject, path: ManagedPath = ()) -> Iterator[ManagedPath]:
     """Yield the paths of a `fieldsV1`."""
     if not node and path:
         yield path

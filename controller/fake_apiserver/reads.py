@@ -6,14 +6,14 @@ from typing import Any
 
 import orjson
 
-from controller.fake_apiserver.definitions import Definition
-from controller.fake_apiserver.refusals import Refusal, expired
+from controller.fake_apiserver.definitions import ServedResource
+from controller.fake_apiserver.refusals import StatusError, expired
 from controller.fake_apiserver.selectors import matcher
 from controller.fake_apiserver.storage import Storage
 from kube.resource import JsonObject
 
 
-class Reads:
+class StorageReader:
     """Get and list on a Storage."""
 
     def __init__(self, storage: Storage) -> None:
@@ -21,7 +21,7 @@ class Reads:
         self._snapshots: dict[int, tuple[int, list[JsonObject]]] = {}
         self._numbers = itertools.count(1)
 
-    def page(self, kind: Definition, namespace: str, query: Any) -> JsonObject:
+    def page(self, kind: ServedResource, namespace: str, query: Any) -> JsonObject:
         """Return a page of the list; what follows it is as it was at the time of the first page."""
         chosen = matcher(kind, query.get("labelSelector", ""), query.get("fieldSelector", ""))
         if token := query.get("continue"):
@@ -43,7 +43,7 @@ class Reads:
                 causes = [
                     {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
                 ]
-                raise Refusal(
+                raise StatusError(
                     504,
                     "Too large resource version",
                     details={"causes": causes, "retryAfterSeconds": 1},
@@ -72,7 +72,7 @@ class Reads:
         try:
             number, start = orjson.loads(base64.urlsafe_b64decode(token))
         except ValueError:
-            raise Refusal(400, "continue key is not valid") from None
+            raise StatusError(400, "continue key is not valid") from None
         version, matching = self._snapshots[number]
         return version, matching, start
 
@@ -82,7 +82,7 @@ class Reads:
         return base64.urlsafe_b64encode(orjson.dumps([number, start])).decode()
 
     @staticmethod
-    def form(kind: Definition, object: JsonObject) -> JsonObject:
+    def form(kind: ServedResource, object: JsonObject) -> JsonObject:
         """Return an object in the version asked for."""
         wanted = kind.resource.api_version
         return object if object.get("apiVersion") == wanted else object | {"apiVersion": wanted}

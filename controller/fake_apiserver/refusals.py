@@ -20,7 +20,7 @@ REASONS = {
 }
 
 
-class Refusal(Exception):  # noqa: N818
+class StatusError(Exception):
     """An answer that is a Status instead of an object."""
 
     def __init__(
@@ -45,34 +45,34 @@ class Refusal(Exception):  # noqa: N818
         }
 
 
-def not_found(plural: str, name: str) -> Refusal:
+def not_found(plural: str, name: str) -> StatusError:
     """There is no such object."""
-    return Refusal(404, f'{plural} "{name}" not found', details={"name": name, "kind": plural})
+    return StatusError(404, f'{plural} "{name}" not found', details={"name": name, "kind": plural})
 
 
-def conflict(plural: str, name: str, why: str) -> Refusal:
+def conflict(plural: str, name: str, why: str) -> StatusError:
     """The object is not what the request takes it for."""
     message = f'Operation cannot be fulfilled on {plural} "{name}": {why}'
-    return Refusal(409, message, details={"name": name, "kind": plural})
+    return StatusError(409, message, details={"name": name, "kind": plural})
 
 
-def expired(token: str) -> Refusal:
+def expired(token: str) -> StatusError:
     """The continue token is too old; `token` continues the list with what there is now."""
-    refusal = Refusal(
+    refusal = StatusError(
         410, "The provided continue parameter is too old to display a consistent list result"
     )
     refusal.status["metadata"] = {"continue": token}
     return refusal
 
 
-def invalid(kind: str, name: str, *causes: tuple[str, str]) -> Refusal:
+def invalid(kind: str, name: str, *causes: tuple[str, str]) -> StatusError:
     """The object breaks these rules: (field, message) each."""
     text = "; ".join(f"{field}: {message}" for field, message in causes)
     listed = [
         {"reason": "FieldValueInvalid", "field": field, "message": message}
         for field, message in causes
     ]
-    return Refusal(
+    return StatusError(
         422,
         f'{kind} "{name}" is invalid: {text}',
         details={"name": name, "kind": kind, "causes": listed},

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from aiohttp import web
 
-from controller.fake_apiserver.refusals import Refusal
+from controller.fake_apiserver.refusals import StatusError
 
 
 @dataclass
@@ -34,7 +34,7 @@ class Logged:
 
 
 @dataclass
-class Fault:
+class InjectedFault:
     """What the next requests of a kind get instead of an answer."""
 
     times: int
@@ -66,7 +66,7 @@ class Fault:
             return web.Response(
                 status=self.code, text=self.garbage, content_type=kind, headers=headers
             )
-        status = Refusal(self.code, f"a fault of the test: {self.code}").status
+        status = StatusError(self.code, f"a fault of the test: {self.code}").status
         return web.json_response(status, status=self.code, headers=headers)
 
 
@@ -75,7 +75,7 @@ class Requests:
     """All requests since the start, or since `clear()`."""
 
     log: list[Logged] = field(default_factory=list)
-    faults: list[Fault] = field(default_factory=list)
+    faults: list[InjectedFault] = field(default_factory=list)
     _news: asyncio.Event = field(default_factory=asyncio.Event)
 
     def note(self, request: Logged, code: int) -> None:
@@ -106,6 +106,6 @@ class Requests:
         """Forget the requests so far."""
         self.log.clear()
 
-    def fault(self, request: Logged) -> Fault | None:
+    def fault(self, request: Logged) -> InjectedFault | None:
         """Return the fault that this request meets, if any."""
         return next((fault for fault in self.faults if fault.meets(request)), None)

@@ -7,13 +7,13 @@ from typing import Any
 import orjson
 from aiohttp import web
 
-from controller.fake_apiserver.cluster import Cluster
-from controller.fake_apiserver.definitions import Definition
-from controller.fake_apiserver.reads import Reads, metadata_only
-from controller.fake_apiserver.refusals import Refusal, invalid, not_found
+from controller.fake_apiserver.cluster import FakeCluster
+from controller.fake_apiserver.definitions import ServedResource
+from controller.fake_apiserver.reads import StorageReader, metadata_only
+from controller.fake_apiserver.refusals import StatusError, invalid, not_found
 from controller.fake_apiserver.requests import Logged, Requests
-from controller.fake_apiserver.watches import Watches
-from controller.fake_apiserver.writes import Write, Writes
+from controller.fake_apiserver.watches import WatchStreams
+from controller.fake_apiserver.writes import WriteRequest, Writes
 from kube.resource import JsonObject
 
 MERGE_PATCH = "application/merge-patch+json"
@@ -32,10 +32,10 @@ class Routes:
 
     def __init__(
         self,
-        cluster: Cluster,
-        reads: Reads,
+        cluster: FakeCluster,
+        reads: StorageReader,
         writes: Writes,
-        watches: Watches,
+        watches: WatchStreams,
         requests: Requests,
         token: str | None,
     ) -> None:
@@ -62,12 +62,12 @@ class Routes:
             if fault := self._requests.fault(logged):
                 response: web.StreamResponse = fault.answer()
             elif self._token and request.headers.get("Authorization") != f"Bearer {self._token}":
-                raise Refusal(401, "Unauthorized")
+                raise StatusError(401, "Unauthorized")
             else:
                 response = await self._route(request, logged)
         except orjson.JSONDecodeError:
-            response = encoded(400, Refusal(400, "the body is not JSON").status)
-        except Refusal as refusal:
+            response = encoded(400, StatusError(400, "the body is not JSON").status)
+        except StatusError as refusal:
             response = encoded(refusal.code, refusal.status)
         self._requests.note(logged, response.status)
         return response
@@ -76,10 +76,10 @@ class Routes:
         if (found := self._discovery(request.path, request.headers.get("Accept"))) is not None:
             return encoded(200, found)
         if (match := PATH.fullmatch(request.path)) is None:
-            raise Refusal(404, "the server could not find the requested resource")
+            raise StatusError(404, "the server could not find the requested resource")
         part: dict[str, str] = {name: value or "" for name, value in match.groupdict().items()}
         kind = self._cluster.kind(part["group"], part["version"], part["plural"])
-        write = Write(
+        write = WriteRequest(
             kind,
             part["namespace"],
             part["name"],
@@ -94,7 +94,9 @@ class Routes:
         code, object = self._write(request, logged, write)
         return encoded(code, self._reads.form(kind, object))
 
-    async def _read(self, request: web.Request, logged: Logged, write: Write) -> web.StreamResponse:
+    async def _read(
+        self, request: web.Request, logged: Logged, write: WriteRequest
+    ) -> web.StreamResponse:
         kind = write.kind
         partial = "as=PartialObjectMetadata" in request.headers.get("Accept", "")
         form: Callable[[JsonObject], JsonObject] = (
@@ -111,14 +113,18 @@ class Routes:
         page = self._reads.page(kind, write.namespace, request.query)
         return encoded(200, metadata_only(page) if partial else page)
 
-    def _write(self, request: web.Request, logged: Logged, write: Write) -> tuple[int, JsonObject]:
+    def _write(
+        self, request: web.Request, logged: Logged, write: WriteRequest
+    ) -> tuple[int, JsonObject]:
         body = logged.body
         if request.method == "DELETE" and write.name:
             return 200, self._writes.delete(write, body or {})
         if request.method == "PATCH" and write.name:
             return self._patch(request, write, body)
         if request.method not in ("POST", "PUT") or bool(write.name) != (request.method == "PUT"):
-            raise Refusal(405, "the server does not allow this method on the requested resource")
+            raise StatusError(
+                405, "the server does not allow this method on the requested resource"
+            )
         object = stated(body, write.kind)
         return (
             (201, self._writes.create(write, object))
@@ -129,7 +135,9 @@ class Routes:
             )
         )
 
-    def _patch(self, request: web.Request, write: Write, body: Any) -> tuple[int, JsonObject]:
+    def _patch(
+        self, request: web.Request, write: WriteRequest, body: Any
+    ) -> tuple[int, JsonObject]:
         if request.content_type == APPLY_PATCH:
             if "fieldManager" not in request.query:
                 raise invalid(
@@ -138,7 +146,7 @@ class Routes:
                     ("fieldManager", "Required value: is required for apply patch"),
                 )
             if not (isinstance(body, dict) and body.get("apiVersion") and body.get("kind")):
-                raise Refusal(400, "apiVersion and kind must be set")
+                raise StatusError(400, "apiVersion and kind must be set")
             object = stated(body, write.kind)
             applied, new = self._writes.apply(
                 write, object, force=request.query.get("force") == "true"
@@ -148,7 +156,7 @@ class Routes:
             return 200, self._writes.json_patch(write, body)
         if request.content_type == MERGE_PATCH and isinstance(body, dict):
             return 200, self._writes.merge_patch(write, body)
-        raise Refusal(
+        raise StatusError(
             415, f"the body of the request was in an unknown format: {request.content_type}"
         )
 
@@ -182,7 +190,7 @@ class Routes:
         group, version = match[1] or "", match[2]
         kinds = self._cluster.kinds(group, version)
         if not kinds:
-            raise Refusal(404, "the server could not find the requested resource")
+            raise StatusError(404, "the server could not find the requested resource")
         resources = [
             {
                 "name": each.resource.plural,
@@ -215,16 +223,16 @@ class Routes:
         return {"metadata": {"name": group}, "versions": found}
 
 
-def stated(body: Any, kind: Definition) -> JsonObject:
+def stated(body: Any, kind: ServedResource) -> JsonObject:
     """Return the object; reject it if its fields contradict its path."""
     if not isinstance(body, dict) or not isinstance(body.setdefault("metadata", {}), dict):
-        raise Refusal(400, "the body is not an object of the API")
+        raise StatusError(400, "the body is not an object of the API")
     resource = kind.resource
     wanted = (resource.api_version, resource.kind)
     if kind.custom and "kind" not in body:
-        raise Refusal(400, "Object 'Kind' is missing in the body")
+        raise StatusError(400, "Object 'Kind' is missing in the body")
     if (body.setdefault("apiVersion", wanted[0]), body.setdefault("kind", wanted[1])) != wanted:
-        raise Refusal(
+        raise StatusError(
             400, f"the API version or kind in the data does not match the expected {wanted}"
         )
     return body

@@ -4,15 +4,15 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from controller.fake_apiserver.definitions import Definition
-from controller.fake_apiserver.refusals import Refusal
+from controller.fake_apiserver.definitions import ServedResource
+from controller.fake_apiserver.refusals import StatusError
 from kube.resource import JsonObject
 
 Matches = Callable[[JsonObject], bool]
 SET = re.compile(r"^(\S+)\s+(in|notin)\s+\(([^)]*)\)$")
 
 
-def matcher(definition: Definition, labels: str, fields: str) -> Matches:
+def matcher(definition: ServedResource, labels: str, fields: str) -> Matches:
     """Return whether an object is chosen by both selectors."""
     tests = [label_test(part) for part in split(labels)] + [
         field_test(definition, part) for part in split(fields)
@@ -43,12 +43,12 @@ def label_test(requirement: str) -> Matches:
     return lambda each: requirement in labels_of(each)
 
 
-def field_test(definition: Definition, requirement: str) -> Matches:
+def field_test(definition: ServedResource, requirement: str) -> Matches:
     """Return the test of one requirement on fields; only selectable ones will do."""
     name, sign, value = operator(requirement)
     known = {"metadata.name", "metadata.namespace", *definition.selectable}
     if not sign or name not in known:
-        raise Refusal(400, f"field label not supported: {name}")
+        raise StatusError(400, f"field label not supported: {name}")
     equal = sign != "!="
     return lambda each: (str(at(each, name) or "") == value) == equal
 

@@ -9,14 +9,14 @@ from typing import Any, Self
 
 from aiohttp import web
 
-from controller.fake_apiserver.cluster import Cluster
-from controller.fake_apiserver.reads import Reads
-from controller.fake_apiserver.refusals import Refusal
-from controller.fake_apiserver.requests import Fault, Requests
+from controller.fake_apiserver.cluster import FakeCluster
+from controller.fake_apiserver.reads import StorageReader
+from controller.fake_apiserver.refusals import StatusError
+from controller.fake_apiserver.requests import InjectedFault, Requests
 from controller.fake_apiserver.routes import Routes, stated
 from controller.fake_apiserver.storage import Storage
-from controller.fake_apiserver.watches import CUT, END, Watches
-from controller.fake_apiserver.writes import Write, Writes
+from controller.fake_apiserver.watches import CUT, END, WatchStreams
+from controller.fake_apiserver.writes import WriteRequest, Writes
 from kube.endpoint import Endpoint, anonymous, static_token
 from kube.resource import JsonObject, Resource
 
@@ -41,12 +41,17 @@ class FakeApiServer:
     ) -> None:
         self.requests = Requests()
         self.storage = Storage(window)
-        self.watches = Watches(self.storage)
+        self.watches = WatchStreams(self.storage)
         self.url = ""
         self._writes = Writes(self.storage, now)
-        self._cluster = Cluster(self.storage, self._writes)
+        self._cluster = FakeCluster(self.storage, self._writes)
         self._routes = Routes(
-            self._cluster, Reads(self.storage), self._writes, self.watches, self.requests, token
+            self._cluster,
+            StorageReader(self.storage),
+            self._writes,
+            self.watches,
+            self.requests,
+            token,
         )
         self._token = token
         self._tls = tls
@@ -98,7 +103,7 @@ class FakeApiServer:
 
         Fault has what else can be said: method, path, watch, retry_after ….
         """
-        self.requests.faults.append(Fault(times, code, **which))
+        self.requests.faults.append(InjectedFault(times, code, **which))
 
     def close_watches(self) -> None:
         """End all open watches properly."""
@@ -114,7 +119,7 @@ class FakeApiServer:
         """Forget the past, and tell all open watches that they are too old."""
         self.storage.compact()
         for watcher in self.watches.open:
-            watcher.refuse(Refusal(410, "too old resource version"))
+            watcher.refuse(StatusError(410, "too old resource version"))
 
     def bookmark(self) -> None:
         """Send a bookmark on all open watches."""
@@ -178,9 +183,9 @@ class FakeApiServer:
         name: str,
         subresource: str = "",
         manager: str = "somebody",
-    ) -> Write:
+    ) -> WriteRequest:
         kind = self._cluster.kind(resource.group, resource.version, resource.plural)
-        return Write(kind, namespace, name, subresource, manager)
+        return WriteRequest(kind, namespace, name, subresource, manager)
 
 
 def now() -> str:

@@ -4,15 +4,15 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from controller.fake_apiserver.refusals import Refusal
+from controller.fake_apiserver.refusals import StatusError
 from kube.resource import JsonObject
 
 Bucket = tuple[str, str]
-Key = tuple[str, str]  # namespace ("" for the cluster's) and name
+ObjectKey = tuple[str, str]  # namespace ("" for the cluster's) and name
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class StorageEvent:
     """One change: from `old` to `new`, each None where there is no object."""
 
     version: int
@@ -28,16 +28,16 @@ class Storage:
         self.version = 100
         self.oldest = self.version
         """Watches and continue tokens from before this version are too old."""
-        self.listeners: list[Callable[[Event], None]] = []
-        self._buckets: dict[Bucket, dict[Key, JsonObject]] = defaultdict(dict)
-        self._events: deque[Event] = deque()
+        self.listeners: list[Callable[[StorageEvent], None]] = []
+        self._buckets: dict[Bucket, dict[ObjectKey, JsonObject]] = defaultdict(dict)
+        self._events: deque[StorageEvent] = deque()
         self._window = window
 
-    def get(self, bucket: Bucket, key: Key) -> JsonObject | None:
+    def get(self, bucket: Bucket, key: ObjectKey) -> JsonObject | None:
         """Return an object, or None."""
         return self._buckets[bucket].get(key)
 
-    def all(self, bucket: Bucket, namespace: str = "") -> list[tuple[Key, JsonObject]]:
+    def all(self, bucket: Bucket, namespace: str = "") -> list[tuple[ObjectKey, JsonObject]]:
         """Return the objects of a bucket, of one namespace if given, in the order of their keys."""
         items = self._buckets[bucket].items()
         return sorted(
@@ -45,13 +45,13 @@ class Storage:
             key=lambda item: item[0],
         )
 
-    def everything(self) -> Iterator[tuple[Bucket, Key, JsonObject]]:
+    def everything(self) -> Iterator[tuple[Bucket, ObjectKey, JsonObject]]:
         """Yield all objects, as they are now."""
         for bucket, objects in list(self._buckets.items()):
             for key, object in list(objects.items()):
                 yield bucket, key, object
 
-    def commit(self, bucket: Bucket, key: Key, new: JsonObject | None) -> JsonObject:
+    def commit(self, bucket: Bucket, key: ObjectKey, new: JsonObject | None) -> JsonObject:
         """Store an object, or None for its end, under the next version; return its last state."""
         self.version += 1
         old = self._buckets[bucket].get(key)
@@ -59,10 +59,10 @@ class Storage:
         last["metadata"] = {**last["metadata"], "resourceVersion": str(self.version)}
         if new is None:
             del self._buckets[bucket][key]
-            event = Event(self.version, bucket, last, None)
+            event = StorageEvent(self.version, bucket, last, None)
         else:
             self._buckets[bucket][key] = last
-            event = Event(self.version, bucket, old, last)
+            event = StorageEvent(self.version, bucket, old, last)
         self._events.append(event)
         while len(self._events) > self._window:
             self.oldest = self._events.popleft().version
@@ -75,10 +75,10 @@ class Storage:
         self._events.clear()
         self.oldest = self.version
 
-    def since(self, version: int, bucket: Bucket) -> list[Event]:
+    def since(self, version: int, bucket: Bucket) -> list[StorageEvent]:
         """Return the events of a bucket after a version, or refuse if some of them are forgotten."""
         if version < self.oldest:
-            raise Refusal(410, f"too old resource version: {version} ({self.oldest})")
+            raise StatusError(410, f"too old resource version: {version} ({self.oldest})")
         return [
             event for event in self._events if event.version > version and event.bucket == bucket
         ]

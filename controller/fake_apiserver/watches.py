@@ -7,10 +7,10 @@ from typing import Any
 import orjson
 from aiohttp import web
 
-from controller.fake_apiserver.definitions import Definition
-from controller.fake_apiserver.refusals import Refusal, invalid
+from controller.fake_apiserver.definitions import ServedResource
+from controller.fake_apiserver.refusals import StatusError, invalid
 from controller.fake_apiserver.selectors import Matches, matcher
-from controller.fake_apiserver.storage import Event, Storage
+from controller.fake_apiserver.storage import Storage, StorageEvent
 from kube.resource import JsonObject
 
 BOOKMARK_EVERY = 60.0
@@ -24,7 +24,7 @@ class Watcher:
 
     def __init__(
         self,
-        kind: Definition,
+        kind: ServedResource,
         namespace: str,
         chosen: Matches,
         form: Callable[[JsonObject], JsonObject],
@@ -37,7 +37,7 @@ class Watcher:
         self._chosen = chosen
         self._form = form
 
-    def hear(self, event: Event) -> None:
+    def hear(self, event: StorageEvent) -> None:
         """Pass on an event that concerns this watch: what begins to match is added, what stops matching deleted."""
         if event.bucket != self.kind.bucket or self.silent:
             return
@@ -76,13 +76,13 @@ class Watcher:
             {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata},
         )
 
-    def refuse(self, refusal: Refusal) -> None:
+    def refuse(self, refusal: StatusError) -> None:
         """End with an error in the stream."""
         self.lines.put_nowait(orjson.dumps({"type": "ERROR", "object": refusal.status}) + b"\n")
         self.lines.put_nowait(END)
 
 
-class Watches:
+class WatchStreams:
     """All open watches on a Storage."""
 
     def __init__(self, storage: Storage) -> None:
@@ -98,7 +98,11 @@ class Watches:
         self._storage = storage
 
     def start(
-        self, kind: Definition, namespace: str, query: Any, form: Callable[[JsonObject], JsonObject]
+        self,
+        kind: ServedResource,
+        namespace: str,
+        query: Any,
+        form: Callable[[JsonObject], JsonObject],
     ) -> Watcher:
         """Open a watch and put into it what it begins with."""
         chosen = matcher(kind, query.get("labelSelector", ""), query.get("fieldSelector", ""))
@@ -119,7 +123,7 @@ class Watches:
             try:
                 for event in self._storage.since(int(version), kind.bucket):
                     watcher.hear(event)
-            except Refusal as refusal:
+            except StatusError as refusal:
                 watcher.refuse(refusal)
         self.open.append(watcher)
         self._storage.listeners.append(watcher.hear)

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import jsonpatch
 
 from controller.fake_apiserver import ownership
-from controller.fake_apiserver.definitions import Definition
+from controller.fake_apiserver.definitions import ServedResource
 from controller.fake_apiserver.objects import admit, copy, desired, merged
-from controller.fake_apiserver.ownership import Manager
-from controller.fake_apiserver.refusals import Refusal, conflict, invalid, not_found
-from controller.fake_apiserver.storage import Key, Storage
+from controller.fake_apiserver.ownership import FieldManager
+from controller.fake_apiserver.refusals import StatusError, conflict, invalid, not_found
+from controller.fake_apiserver.storage import ObjectKey, Storage
 from kube.resource import JsonObject
 
 NAME = re.compile(r"[a-z0-9]([-a-z0-9.:]*[a-z0-9])?")
@@ -30,10 +30,10 @@ KEPT = (
 
 
 @dataclass(frozen=True)
-class Write:
+class WriteRequest:
     """Where a write goes, and how."""
 
-    kind: Definition
+    kind: ServedResource
     namespace: str = ""
     name: str = ""
     subresource: str = ""
@@ -41,13 +41,15 @@ class Write:
     dry_run: bool = False
 
     @property
-    def key(self) -> Key:
+    def key(self) -> ObjectKey:
         """The key of its object."""
         return (self.namespace, self.name)
 
-    def by(self, operation: str) -> Manager:
+    def by(self, operation: str) -> FieldManager:
         """Return who writes, as managedFields knows them."""
-        return Manager(self.manager, operation, self.kind.resource.api_version, self.subresource)
+        return FieldManager(
+            self.manager, operation, self.kind.resource.api_version, self.subresource
+        )
 
 
 class Writes:
@@ -56,18 +58,20 @@ class Writes:
     def __init__(self, storage: Storage, now: Callable[[], str]) -> None:
         self._storage = storage
         self._now = now
-        self.on_stored: Callable[[Definition, JsonObject], None] = lambda kind, each: None
-        self.on_removed: Callable[[Definition, JsonObject], None] = lambda kind, each: None
+        self.on_stored: Callable[[ServedResource, JsonObject], None] = lambda kind, each: None
+        self.on_removed: Callable[[ServedResource, JsonObject], None] = lambda kind, each: None
         self.mutate: Callable[[JsonObject], JsonObject] = lambda each: each
 
-    def existing(self, write: Write) -> JsonObject:
+    def existing(self, write: WriteRequest) -> JsonObject:
         """Return the object that a write is about."""
         found = self._storage.get(write.kind.bucket, write.key)
         if found is None:
             raise not_found(write.kind.resource.plural, write.name)
         return found
 
-    def create(self, write: Write, object: JsonObject, *, applied: bool = False) -> JsonObject:
+    def create(
+        self, write: WriteRequest, object: JsonObject, *, applied: bool = False
+    ) -> JsonObject:
         """Store a new object; what an apply creates has no owner for what was filled in."""
         metadata = object["metadata"]
         if not metadata.get("name") and metadata.get("generateName"):
@@ -82,7 +86,7 @@ class Writes:
                 ("metadata.name", "Invalid value: a lowercase RFC 1123 subdomain"),
             )
         if metadata.get("resourceVersion") and not applied:
-            raise Refusal(400, "resourceVersion should not be set on objects to be created")
+            raise StatusError(400, "resourceVersion should not be set on objects to be created")
         if resource.namespaced:
             metadata["namespace"] = write.namespace
             self._check_namespace(write.namespace)
@@ -90,7 +94,7 @@ class Writes:
         if self._storage.get(kind.bucket, key):
             details = {"name": name, "kind": resource.plural}
             message = f'{resource.plural} "{name}" already exists'
-            raise Refusal(409, message, reason="AlreadyExists", details=details)
+            raise StatusError(409, message, reason="AlreadyExists", details=details)
         if kind.status:
             object.pop("status", None)
         for field in (
@@ -119,7 +123,7 @@ class Writes:
             return object
         return self._store(kind, key, object)
 
-    def replace(self, write: Write, object: JsonObject) -> JsonObject:
+    def replace(self, write: WriteRequest, object: JsonObject) -> JsonObject:
         """Put an object in the place of the stored one."""
         old = self.existing(write)
         if write.kind.custom and not object["metadata"].get("resourceVersion"):
@@ -131,30 +135,32 @@ class Writes:
         self._check_uid(write, old, object["metadata"])
         return self._change(write, old, object, ownership.read(old), write.by("Update"))
 
-    def merge_patch(self, write: Write, patch: JsonObject) -> JsonObject:
+    def merge_patch(self, write: WriteRequest, patch: JsonObject) -> JsonObject:
         """Change the stored object by RFC 7386."""
         old = self.existing(write)
         new = merged(old, patch)
         return self._change(write, old, new, ownership.read(new), write.by("Update"))
 
-    def json_patch(self, write: Write, patch: list[JsonObject]) -> JsonObject:
+    def json_patch(self, write: WriteRequest, patch: list[JsonObject]) -> JsonObject:
         """Change the stored object by RFC 6902."""
         old = self.existing(write)
         try:
             new = jsonpatch.apply_patch(copy(old), patch)
         except jsonpatch.JsonPatchException:
-            raise Refusal(
+            raise StatusError(
                 422, "the server rejected our request due to an error in our request"
             ) from None
         return self._change(write, old, new, ownership.read(old), write.by("Update"))
 
-    def apply(self, write: Write, object: JsonObject, *, force: bool) -> tuple[JsonObject, bool]:
+    def apply(
+        self, write: WriteRequest, object: JsonObject, *, force: bool
+    ) -> tuple[JsonObject, bool]:
         """Apply an object on the server; return it, and whether it is new."""
         metadata = object["metadata"]
         if metadata.get("managedFields"):
-            raise Refusal(400, "metadata.managedFields must be nil")
+            raise StatusError(400, "metadata.managedFields must be nil")
         if metadata.setdefault("name", write.name) != write.name:
-            raise Refusal(400, "the name of the object does not match the name on the URL")
+            raise StatusError(400, "the name of the object does not match the name on the URL")
         old = self._storage.get(write.kind.bucket, write.key)
         if old is None:
             if uid := metadata.get("uid"):
@@ -181,13 +187,13 @@ class Writes:
         new = ownership.apply(copy(old), object, write.kind, write.by("Apply"), owners, force=force)
         return self._change(write, old, new, owners, None), False
 
-    def delete(self, write: Write, options: JsonObject) -> JsonObject:
+    def delete(self, write: WriteRequest, options: JsonObject) -> JsonObject:
         """Delete an object, or mark it as to be deleted while it has finalizers."""
         old = self.existing(write)
         self._check_uid(write, old, options.get("preconditions") or {})
         self._check_version(write, old, options.get("preconditions") or {})
         if options.get("propagationPolicy", "Background") != "Background":
-            raise Refusal(501, "the fake API server deletes in the background only")
+            raise StatusError(501, "the fake API server deletes in the background only")
         metadata = old["metadata"]
         namespace = write.kind.resource.kind == "Namespace"
         if not (metadata.get("finalizers") or namespace):
@@ -204,11 +210,11 @@ class Writes:
 
     def _change(
         self,
-        write: Write,
+        write: WriteRequest,
         old: JsonObject,
         new: JsonObject,
         owners: ownership.Owners,
-        manager: Manager | None,
+        manager: FieldManager | None,
     ) -> JsonObject:
         """Turn the stored object into `new`, as far as this write may.
 
@@ -247,7 +253,7 @@ class Writes:
             return new
         return self._store(kind, write.key, new)
 
-    def _check_version(self, write: Write, old: JsonObject, wanted: JsonObject) -> None:
+    def _check_version(self, write: WriteRequest, old: JsonObject, wanted: JsonObject) -> None:
         if wanted.get("resourceVersion") not in (None, "", old["metadata"]["resourceVersion"]):
             why = (
                 "the object has been modified; please apply your changes to the latest version "
@@ -255,7 +261,7 @@ class Writes:
             )
             raise conflict(write.kind.resource.plural, write.name, why)
 
-    def _check_uid(self, write: Write, old: JsonObject, wanted: JsonObject) -> None:
+    def _check_uid(self, write: WriteRequest, old: JsonObject, wanted: JsonObject) -> None:
         uid = old["metadata"]["uid"]
         if wanted.get("uid") not in (None, "", uid):
             why = (
@@ -264,32 +270,32 @@ class Writes:
             )
             raise conflict(write.kind.resource.plural, write.name, why)
 
-    def _check_immutable(self, write: Write, old: JsonObject, wanted: JsonObject) -> None:
+    def _check_immutable(self, write: WriteRequest, old: JsonObject, wanted: JsonObject) -> None:
         if wanted.get("uid") not in (None, "", old["metadata"]["uid"]):
             cause = ("metadata.uid", f'Invalid value: "{wanted["uid"]}": field is immutable')
             raise invalid(write.kind.resource.kind, write.name, cause)
 
-    def _check_identity(self, write: Write, new: JsonObject) -> None:
+    def _check_identity(self, write: WriteRequest, new: JsonObject) -> None:
         metadata = new["metadata"]
         if metadata.get("name") != write.name or metadata.get("namespace", "") != write.namespace:
-            raise Refusal(400, "the name or namespace of the object does not match the URL")
+            raise StatusError(400, "the name or namespace of the object does not match the URL")
 
     def _check_namespace(self, name: str) -> None:
         found = self._storage.get(NAMESPACES, ("", name))
         if found is None:
             raise not_found("namespaces", name)
         if "deletionTimestamp" in found["metadata"]:
-            raise Refusal(
+            raise StatusError(
                 403,
                 f"unable to create new content in namespace {name} because it is being terminated",
             )
 
-    def _store(self, kind: Definition, key: Key, object: JsonObject) -> JsonObject:
+    def _store(self, kind: ServedResource, key: ObjectKey, object: JsonObject) -> JsonObject:
         stored = self._storage.commit(kind.bucket, key, object)
         self.on_stored(kind, stored)
         return stored
 
-    def _remove(self, kind: Definition, key: Key) -> JsonObject:
+    def _remove(self, kind: ServedResource, key: ObjectKey) -> JsonObject:
         removed = self._storage.commit(kind.bucket, key, None)
         self.on_removed(kind, removed)
         return removed

@@ -5,7 +5,7 @@ from datetime import datetime
 from config.api.appstack import AppStack
 from controller.reconcilers.claims import READS_CLASSES
 from controller.reconcilers.components import (
-    Parent,
+    ComponentsParent,
     cache,
     url_variable,
     without_cache,
@@ -36,7 +36,9 @@ def plan(stack: AppStack, observed: Observed, now: datetime) -> Plan:
     del now
     spec = stack.spec
     labels = {**inherited(stack), "stack": stack.name}
-    parent = Parent(stack.name, stack.namespace, labels, TIERS[spec.environment], observed)
+    parent = ComponentsParent(
+        stack.name, stack.namespace, labels, TIERS[spec.environment], observed
+    )
     stores = database(parent, spec.database) if spec.database else without_database(parent)
     caches = cache(parent, spec.cache) if spec.cache else without_cache(parent)
     login = variables(parent, spec.database) if spec.database else []

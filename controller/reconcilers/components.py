@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-from config.api.components import Cache, Workload
+from config.api.components import CacheComponent, Workload
 from config.quantities import MILLI, parse_quantity
 from controller.reconcilers import restricted
 from controller.reconcilers.application import ORIGIN, Application, applied, origins
@@ -33,10 +33,10 @@ CACHE_SHARE = Fraction(3, 4)  # share of the memory limit that holds cached data
 
 FIELDS = ("replicas", "image", "port", "resources", "env", "securityContext")
 
-Place = tuple[Resource, str]
+ChildKey = tuple[Resource, str]
 
 
-class Parent(NamedTuple):
+class ComponentsParent(NamedTuple):
     """The parent of the components, with its observed children."""
 
     name: str
@@ -92,12 +92,12 @@ class Component(NamedTuple):
         return self.name.capitalize()
 
 
-def without(parent: Parent, name: str, places: Iterable[Place]) -> Component:
+def without(parent: ComponentsParent, name: str, places: Iterable[ChildKey]) -> Component:
     """Return a disabled component, whose existing children are deleted."""
     return Component(name, removed(parent, places), enabled=False)
 
 
-def removed(parent: Parent, places: Iterable[Place]) -> list[Write]:
+def removed(parent: ComponentsParent, places: Iterable[ChildKey]) -> list[Write]:
     """Return the deletions of the children that exist at these places."""
     observed = (
         (resource, name, parent.observed.child(resource, name)) for resource, name in places
@@ -109,7 +109,7 @@ def removed(parent: Parent, places: Iterable[Place]) -> list[Write]:
     ]
 
 
-def cache(parent: Parent, spec: Cache) -> Component:
+def cache(parent: ComponentsParent, spec: CacheComponent) -> Component:
     """Return the cache: a Valkey server without persistence that evicts the least recently used keys."""
     name = parent.named("cache")
     if not spec.enabled:
@@ -146,7 +146,7 @@ def cache(parent: Parent, spec: Cache) -> Component:
     return _deployed(parent, "cache", application, fields, "redis")
 
 
-def without_cache(parent: Parent) -> Component:
+def without_cache(parent: ComponentsParent) -> Component:
     """Return a disabled cache."""
     name = parent.named("cache")
     return without(parent, "cache", [(DEPLOYMENT, name), (SERVICE, name)])
@@ -163,7 +163,7 @@ def _memory(resources: JsonObject) -> list[str]:
 
 
 def workload(
-    parent: Parent,
+    parent: ComponentsParent,
     name: str,
     spec: Workload,
     variables: Sequence[JsonObject],
@@ -224,7 +224,7 @@ def url_variable(variable: str, component: Component) -> list[JsonObject]:
     return [{"name": variable, "value": component.url}] if component.url else []
 
 
-def without_workload(parent: Parent, name: str) -> Component:
+def without_workload(parent: ComponentsParent, name: str) -> Component:
     """Return a disabled backend or frontend."""
     full = parent.named(name)
     return without(parent, name, [(DEPLOYMENT, full), (SERVICE, full), (BUDGET, full)])
@@ -244,7 +244,7 @@ def _spread(selector: Mapping[str, str]) -> JsonObject:
     }
 
 
-def _budget(parent: Parent, name: str, selector: Mapping[str, str]) -> JsonObject:
+def _budget(parent: ComponentsParent, name: str, selector: Mapping[str, str]) -> JsonObject:
     """Return the PodDisruptionBudget that lets a drain evict one pod at a time."""
     return {
         "apiVersion": "policy/v1",
@@ -259,7 +259,11 @@ def _budget(parent: Parent, name: str, selector: Mapping[str, str]) -> JsonObjec
 
 
 def _deployed(
-    parent: Parent, name: str, application: Application, fields: Mapping[str, str], scheme: str
+    parent: ComponentsParent,
+    name: str,
+    application: Application,
+    fields: Mapping[str, str],
+    scheme: str,
 ) -> Component:
     """Return the component of a Deployment and its Service."""
     ready, note = rolled_out(

@@ -7,7 +7,13 @@ from config.api.components import Database
 from config.quantities import MILLI
 from controller.reconcilers import mysql, mysql_backups
 from controller.reconcilers.claims import amount, without_class
-from controller.reconcilers.components import Component, Parent, Place, removed, without
+from controller.reconcilers.components import (
+    ChildKey,
+    Component,
+    ComponentsParent,
+    removed,
+    without,
+)
 from controller.reconcilers.images import image
 from controller.reconcilers.labels import metadata_origin
 from controller.reconcilers.mysql_claims import (
@@ -56,7 +62,9 @@ POSTGRESQL_ORIGIN = {
 }
 
 
-def database(parent: Parent, spec: Database, *, monitored: bool | None = None) -> Component:
+def database(
+    parent: ComponentsParent, spec: Database, *, monitored: bool | None = None
+) -> Component:
     """Return the database.
 
     An existing database of another type stays as it is, since it has the data.
@@ -81,7 +89,7 @@ def database(parent: Parent, spec: Database, *, monitored: bool | None = None) -
     )
 
 
-def without_database(parent: Parent) -> Component:
+def without_database(parent: ComponentsParent) -> Component:
     """Return a disabled database: its workloads are deleted, its volumes and passwords stay."""
     name = parent.named("db")
     services = [(SERVICE, name), (SERVICE, f"{name}-headless")]
@@ -89,18 +97,20 @@ def without_database(parent: Parent) -> Component:
     return without(parent, "database", places)
 
 
-def type_of(parent: Parent, spec: Database) -> str:
+def type_of(parent: ComponentsParent, spec: Database) -> str:
     """Return the type of the existing database, or of the spec where none exists."""
     return _type_of_existing(parent, parent.named("db")) or spec.type
 
 
-def _type_of_existing(parent: Parent, name: str) -> str | None:
+def _type_of_existing(parent: ComponentsParent, name: str) -> str | None:
     if parent.observed.child(POSTGRESQL, name) is not None:
         return "postgresql"
     return None if parent.observed.child(STATEFUL_SET, name) is None else "mysql"
 
 
-def _postgresql(parent: Parent, name: str, spec: Database, *, monitored: bool | None) -> Component:
+def _postgresql(
+    parent: ComponentsParent, name: str, spec: Database, *, monitored: bool | None
+) -> Component:
     child = parent.observed.child(POSTGRESQL, name)
     had = (child or {}).get("spec") or {}
     backup = spec.backup.to_api()
@@ -136,7 +146,7 @@ def _postgresql(parent: Parent, name: str, spec: Database, *, monitored: bool | 
     return Component("database", writes, ready=ready, note=note, url=url, is_failed=is_failed)
 
 
-def _resources(parent: Parent, spec: Database) -> JsonObject:
+def _resources(parent: ComponentsParent, spec: Database) -> JsonObject:
     return completed(spec.resources, parent.tier.database)
 
 
@@ -163,7 +173,7 @@ def _parent_field(found: re.Match[str]) -> str:
     return found[1] + POSTGRESQL_ORIGIN.get(found[2], found[2])
 
 
-def _mysql(parent: Parent, name: str, spec: Database) -> Component:
+def _mysql(parent: ComponentsParent, name: str, spec: Database) -> Component:
     stored, claims = parent.observed.child(STATEFUL_SET, name), claims_of(parent.observed, name)
     ready, note = rolled_out(stored, 1)
     version = versions(spec.version, stored, claims, is_ready=ready)
@@ -201,12 +211,12 @@ def _mysql(parent: Parent, name: str, spec: Database) -> Component:
     )
 
 
-def _backup_places(name: str, but: Sequence[Resource] = ()) -> list[Place]:
+def _backup_places(name: str, but: Sequence[Resource] = ()) -> list[ChildKey]:
     resources = (each for each in (CRON_JOB, BACKUP) if each not in but)
     return [(each, mysql_backups.name_of(name)) for each in resources]
 
 
-def variables(parent: Parent, spec: Database) -> Sequence[JsonObject]:
+def variables(parent: ComponentsParent, spec: Database) -> Sequence[JsonObject]:
     """Return the environment variables with the endpoint and the credentials of a backend's database."""
     name, type = parent.named("db"), type_of(parent, spec)
     if type == "mysql":
@@ -226,7 +236,7 @@ def variables(parent: Parent, spec: Database) -> Sequence[JsonObject]:
     ]
 
 
-def _storage(parent: Parent, spec: Database, had: str | None) -> str:
+def _storage(parent: ComponentsParent, spec: Database, had: str | None) -> str:
     """Return the size in whole Gi.
 
     By default that of the environment, or of an existing larger volume.

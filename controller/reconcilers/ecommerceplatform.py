@@ -7,7 +7,7 @@ from config.api.ecommerceplatform import EcommercePlatform, EcommercePlatformSpe
 from controller.reconcilers.claims import READS_CLASSES
 from controller.reconcilers.components import (
     Component,
-    Parent,
+    ComponentsParent,
     cache,
     url_variable,
     without,
@@ -51,7 +51,9 @@ def plan(platform: EcommercePlatform, observed: Observed, now: datetime) -> Plan
     del now
     spec = platform.spec
     labels = {**inherited(platform), "platform": platform.name}
-    parent = Parent(platform.name, platform.namespace, labels, TIERS[spec.environment], observed)
+    parent = ComponentsParent(
+        platform.name, platform.namespace, labels, TIERS[spec.environment], observed
+    )
 
     def application(name: str, workload_spec: Workload, variables: list[JsonObject]) -> Component:
         return workload(
@@ -84,7 +86,7 @@ def plan(platform: EcommercePlatform, observed: Observed, now: datetime) -> Plan
     )
 
 
-def ingress(parent: Parent, spec: EcommercePlatformSpec) -> Component:
+def ingress(parent: ComponentsParent, spec: EcommercePlatformSpec) -> Component:
     """Return the Ingress that sends requests for the host to the frontend.
 
     It is ready without an address.

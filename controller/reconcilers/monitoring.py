@@ -2,7 +2,7 @@
 
 from config.api.ecommerceplatform import Monitoring
 from controller.reconcilers.application import ORIGIN as METADATA
-from controller.reconcilers.components import Component, Parent, removed, without
+from controller.reconcilers.components import Component, ComponentsParent, removed, without
 from controller.runtime.plan import Apply
 from kube.resource import JsonObject, Resource
 
@@ -17,7 +17,7 @@ ORIGIN = {
 }
 
 
-def monitoring(parent: Parent, spec: Monitoring) -> Component:
+def monitoring(parent: ComponentsParent, spec: Monitoring) -> Component:
     """Return the monitoring objects; without their APIs, the Services have annotations instead."""
     places = [
         (resource, parent.name)
@@ -55,7 +55,7 @@ def monitoring(parent: Parent, spec: Monitoring) -> Component:
     )
 
 
-def annotations(parent: Parent, spec: Monitoring, port: int) -> dict[str, str]:
+def annotations(parent: ComponentsParent, spec: Monitoring, port: int) -> dict[str, str]:
     """Return the Service's annotations for Prometheus, which replace a ServiceMonitor."""
     if not spec.enabled or parent.observed.serves(SERVICE_MONITOR):
         return {}
@@ -66,7 +66,7 @@ def annotations(parent: Parent, spec: Monitoring, port: int) -> dict[str, str]:
     }
 
 
-def _metadata(parent: Parent) -> JsonObject:
+def _metadata(parent: ComponentsParent) -> JsonObject:
     return {
         "name": parent.name,
         "namespace": parent.namespace,
@@ -74,7 +74,7 @@ def _metadata(parent: Parent) -> JsonObject:
     }
 
 
-def _service_monitor(parent: Parent, path: str) -> JsonObject:
+def _service_monitor(parent: ComponentsParent, path: str) -> JsonObject:
     component = {"key": "app.kubernetes.io/component", "operator": "In", "values": list(SCRAPED)}
     return {
         "apiVersion": SERVICE_MONITOR.api_version,
@@ -87,7 +87,7 @@ def _service_monitor(parent: Parent, path: str) -> JsonObject:
     }
 
 
-def _prometheus_rule(parent: Parent) -> JsonObject:
+def _prometheus_rule(parent: ComponentsParent) -> JsonObject:
     """Return the alerts on metrics of kube-state-metrics and of Prometheus itself."""
     at = f'namespace="{parent.namespace}"'
     deployments = f'{at},deployment=~"{parent.name}-(cache|backend|frontend)"'

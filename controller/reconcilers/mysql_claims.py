@@ -6,7 +6,7 @@ from controller.reconcilers.claims import amount, asked, sized
 from controller.reconcilers.indexes import by_label
 from controller.reconcilers.resources import CLAIM
 from controller.runtime.kind import Reads
-from controller.runtime.plan import Observed, Patch, Problem, Reference
+from controller.runtime.plan import ApplyFields, Observed, Problem, Reference
 from kube.resource import JsonObject
 
 OURS = {"app.kubernetes.io/name": "mysql", "app.kubernetes.io/managed-by": "gatewright"}
@@ -45,7 +45,9 @@ def claims_of(observed: Observed, name: str) -> Sequence[JsonObject]:
     ]
 
 
-def patches(claims: Sequence[JsonObject], storage: str, labels: Mapping[str, str]) -> list[Patch]:
+def patches(
+    claims: Sequence[JsonObject], storage: str, labels: Mapping[str, str]
+) -> list[ApplyFields]:
     """Return a patch of each claim that lacks labels or is smaller than requested.
 
     A larger claim keeps its size.
@@ -58,14 +60,14 @@ def patches(claims: Sequence[JsonObject], storage: str, labels: Mapping[str, str
 
 def labelled(
     claim: JsonObject, labels: Mapping[str, str], fields: Mapping[str, JsonObject]
-) -> Patch:
+) -> ApplyFields:
     """Return the patch of a claim that lacks labels or other fields.
 
     None where it lacks nothing.
     """
     about = claim["metadata"]
     reference = Reference(CLAIM, about["name"], about["uid"], about["namespace"])
-    return Patch(reference, {"metadata": {"labels": dict(labels)}, **fields})
+    return ApplyFields(reference, {"metadata": {"labels": dict(labels)}, **fields})
 
 
 def refused(

@@ -15,7 +15,7 @@ DEFAULT = "8.4"
 LABEL = "app.kubernetes.io/version"
 
 
-class Versions(NamedTuple):
+class MysqlVersions(NamedTuple):
     """The version to run, the version of the data if known, and the problem of the requested version."""
 
     server: str
@@ -34,7 +34,7 @@ def versions(
     claims: Iterable[JsonObject],
     *,
     is_ready: bool,
-) -> Versions:
+) -> MysqlVersions:
     """Compare the requested version with that of the existing data.
 
     An unset version keeps the existing one.
@@ -43,10 +43,10 @@ def versions(
     data = runs if is_ready else next(filter(None, map(_of, claims)), None)
     wanted = asked or data or runs or DEFAULT
     if data and (refused := refusal("mysql", wanted, data)):
-        return Versions(
+        return MysqlVersions(
             data, data, Problem(f"spec.database.version: {wanted}; {refused}", "VersionChanged")
         )
-    return Versions(wanted, data, None)
+    return MysqlVersions(wanted, data, None)
 
 
 def _of(object: JsonObject) -> str | None:

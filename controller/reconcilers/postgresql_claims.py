@@ -12,7 +12,7 @@ from controller.reconcilers.claims import amount, asked, claim_spec, sized
 from controller.reconcilers.labels import inherited
 from controller.reconcilers.postgresql_pods import COMPONENT, VERSION, labels
 from controller.reconcilers.resources import CLAIM, STATEFUL_SET, STORAGE_CLASS
-from controller.runtime.plan import Observed, Patch, Reference
+from controller.runtime.plan import ApplyFields, Observed, Reference
 from kube.resource import JsonObject
 
 KIND = {"apiVersion": CLAIM.api_version, "kind": CLAIM.kind}
@@ -24,7 +24,7 @@ class Volumes(NamedTuple):
     version: str
     template: JsonObject
     claims: Sequence[JsonObject]
-    patches: Sequence[Patch]
+    patches: Sequence[ApplyFields]
     refused: Sequence[str]
 
     @property
@@ -69,14 +69,16 @@ def claims_of(database: PostgreSQL, observed: Observed, component: str) -> list[
     return sorted(matching, key=lambda claim: str(claim["metadata"]["name"]))
 
 
-def patch(claim: JsonObject, database: PostgreSQL, storage: str, observed: Observed) -> Patch:
+def patch(claim: JsonObject, database: PostgreSQL, storage: str, observed: Observed) -> ApplyFields:
     """Return the patch with a claim's labels, and its new size where the claim can be expanded now."""
     about = claim["metadata"]
     fields: JsonObject = {"metadata": {"labels": inherited(database)}}
     bound = claim.get("status", {}).get("phase") == "Bound"
     if bound and amount(storage) >= asked(claim) and _expands(claim, observed):
         fields["spec"] = sized(storage)
-    return Patch(Reference(CLAIM, about["name"], about["uid"], about.get("namespace")), fields)
+    return ApplyFields(
+        Reference(CLAIM, about["name"], about["uid"], about.get("namespace")), fields
+    )
 
 
 def grows(claim: JsonObject, fields: JsonObject) -> bool:

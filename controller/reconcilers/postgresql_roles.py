@@ -9,7 +9,7 @@ import json
 from collections.abc import Sequence
 
 from config.api.postgresql import PostgreSQL
-from config.roles import SUPERUSER, USER, Fault, faults
+from config.roles import SUPERUSER, USER, RoleFault, faults
 from controller.reconcilers.postgresql_pods import (
     COMPONENT,
     client,
@@ -33,7 +33,7 @@ JOB_ORIGIN = {
 }
 
 
-def wrong(database: PostgreSQL) -> list[Fault]:
+def wrong(database: PostgreSQL) -> list[RoleFault]:
     """Return the faults of users and databases."""
     databases = [(each.name, each.owner) for each in database.spec.databases]
     return list(faults([user.name for user in database.spec.users], databases))

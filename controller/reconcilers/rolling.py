@@ -19,7 +19,7 @@ from config.api.meta import CustomResource
 from controller.reconcilers.labels import inherited, metadata_origin
 from controller.reconcilers.resources import CONFIG_MAP, DAEMON_SET, DEPLOYMENT, STATEFUL_SET
 from controller.runtime.kind import Counts, Reads
-from controller.runtime.plan import Apply, Observed, Patch, Plan, Problem, Reference, Step
+from controller.runtime.plan import Apply, ApplyFields, Observed, Plan, Problem, Reference, Step
 from kube.resource import JsonObject, Resource
 
 WORKLOADS = (DAEMON_SET, DEPLOYMENT, STATEFUL_SET)
@@ -123,7 +123,7 @@ def _restart(kind: Resource, workload: JsonObject, name: str, checksum: str) -> 
     return Step(
         f"restart of {kind.kind} {metadata['name']}",
         [
-            Patch(
+            ApplyFields(
                 Reference(kind, metadata["name"], metadata["uid"], metadata["namespace"]),
                 {"spec": {"template": {"metadata": {"annotations": {key: checksum}}}}},
             )

@@ -6,8 +6,14 @@ from dataclasses import dataclass
 import orjson
 
 from controller.registration import scope
-from controller.registration.demands import Demand, Key
-from controller.registration.scope import NAME_LABEL, Names, Place, Requirement, is_glob
+from controller.registration.demands import Demand, DemandKey
+from controller.registration.scope import (
+    NAME_LABEL,
+    NamePatterns,
+    NamespaceScope,
+    Requirement,
+    is_glob,
+)
 from kube.resource import JsonObject
 
 # of one verb and failure policy, before they are joined: each is one more for the API server to
@@ -17,10 +23,10 @@ SPECIAL = frozenset(r"\.+*?()|[]{}^$")
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class WebhookCall:
     """What a webhook is called for, beside its rules."""
 
-    place: Place
+    place: NamespaceScope
     users: frozenset[str]
     groups: frozenset[str]
 
@@ -37,7 +43,7 @@ class Call:
             if isinstance(each, Requirement)
         ]
         for each in self.place:
-            if isinstance(each, Names) and (each.is_exact or not each.match):
+            if isinstance(each, NamePatterns) and (each.is_exact or not each.match):
                 names = tuple(name for name in each.patterns if not is_glob(name))
                 found += [(NAME_LABEL, "In" if each.match else "NotIn", names)] if names else []
         return {
@@ -61,7 +67,7 @@ class Call:
 
     def _conditions(self) -> Iterator[tuple[str, str]]:
         for number, each in enumerate(
-            sorted(each for each in self.place if isinstance(each, Names)), start=1
+            sorted(each for each in self.place if isinstance(each, NamePatterns)), start=1
         ):
             patterns = [name for name in each.patterns if each.match or is_glob(name)]
             if patterns and not each.is_exact:
@@ -79,7 +85,9 @@ class Call:
             yield "groups", f"!(has(request.userInfo.groups) && {groups})"
 
 
-def calls_for(demands: Mapping[Key, Demand], excluded: Names) -> dict[Call, list[Key]]:
+def calls_for(
+    demands: Mapping[DemandKey, Demand], excluded: NamePatterns
+) -> dict[WebhookCall, list[DemandKey]]:
     """Return the webhooks to register and the targets of each.
 
     Where that would be more than eight, all targets share one set of namespaces; where that does
@@ -94,15 +102,17 @@ def calls_for(demands: Mapping[Key, Demand], excluded: Names) -> dict[Call, list
     return next(calls for calls in found if len(calls) <= MAX_WEBHOOKS)
 
 
-def _calls(demands: Mapping[Key, Demand], excluded: Names) -> dict[Call, list[Key]]:
-    found: dict[Call, list[Key]] = {}
+def _calls(
+    demands: Mapping[DemandKey, Demand], excluded: NamePatterns
+) -> dict[WebhookCall, list[DemandKey]]:
+    found: dict[WebhookCall, list[DemandKey]] = {}
     for key, demand in demands.items():
         for place in scope.disjoint(demand.places):
             left = scope.simplified(place | {excluded})
             if left is not None:
-                call = Call(left, demand.users or frozenset(), demand.groups or frozenset())
+                call = WebhookCall(left, demand.users or frozenset(), demand.groups or frozenset())
                 found.setdefault(call, []).append(key)
-    return {call: found[call] for call in sorted(found, key=Call.order)}
+    return {call: found[call] for call in sorted(found, key=WebhookCall.order)}
 
 
 def matching(variable: str, patterns: Iterable[str]) -> str:

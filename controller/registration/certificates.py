@@ -14,9 +14,9 @@ from controller.registration.rotation import plan, read_authority, read_pair, su
 from controller.runtime.cache import Cache, Caches
 from controller.runtime.controller import Controller
 from controller.runtime.expectations import Expectations
-from controller.runtime.metrics import Metrics
+from controller.runtime.metrics import ControllerMetrics
 from controller.runtime.sources import always
-from controller.runtime.types import Request, Result, TerminalError
+from controller.runtime.types import ReconcileRequest, Result, TerminalError
 from kube.client import Client
 from kube.resource import JsonObject
 
@@ -29,7 +29,7 @@ LOG = logging.getLogger("gatewright.certificates")
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class CertificateNames:
     """Names of the Secrets and the webhook configurations, and DNS names of the webhook, the API server's name first.
 
     `converted` are the CRDs whose objects the webhook converts.
@@ -60,11 +60,11 @@ class Certificates:
         self,
         client: Client,
         caches: Caches,
-        names: Names,
+        names: CertificateNames,
         *,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        self.request = Request(names.namespace, names.tls_secret)
+        self.request = ReconcileRequest(names.namespace, names.tls_secret)
         self.ca_cache = caches.one(SECRET, names.ca_secret, names.namespace)
         self.tls_cache = caches.one(SECRET, names.tls_secret, names.namespace)
         self._configurations = [
@@ -76,7 +76,7 @@ class Certificates:
         self._names = names
         self._now = now
 
-    def controller(self, metrics: Metrics) -> Controller:
+    def controller(self, metrics: ControllerMetrics) -> Controller:
         """Return the controller that runs it."""
         controller = Controller(
             "certificates",
@@ -95,7 +95,7 @@ class Certificates:
         authority = read_authority(self._stored(self.ca_cache, self._names.ca_secret), self._now())
         return authority.bundle if authority else None
 
-    async def reconcile(self, request: Request) -> Result:
+    async def reconcile(self, request: ReconcileRequest) -> Result:
         """Do the next step of `rotation.plan`."""
         del request
         now = self._now()

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from controller.registration.calls import calls_for
-from controller.registration.demands import Key, demands
-from controller.registration.scope import Names
+from controller.registration.demands import DemandKey, demands
+from controller.registration.scope import NamePatterns
 from kube.resource import JsonObject, Resource
 from webhook.engine import Engine
 from webhook.engine.kinds import Kind
@@ -54,7 +54,7 @@ class Timeouts:
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class WebhookClientConfig:
     """Where the API server finds the webhook, whose certificates it trusts there if known, and how long it waits."""
 
     at: Service | str
@@ -83,7 +83,7 @@ class Address:
 def registration(
     name: str,
     engine: Engine,
-    address: Address,
+    address: WebhookClientConfig,
     excluded_namespaces: Iterable[str],
     *,
     active: bool = True,
@@ -95,7 +95,7 @@ def registration(
     matches two webhooks of one sort, so that one denial lists all violations. `active=False`:
     without rules yet.
     """
-    excluded = Names(tuple(sorted({*SYSTEM_NAMESPACES, *excluded_namespaces})), match=False)
+    excluded = NamePatterns(tuple(sorted({*SYSTEM_NAMESPACES, *excluded_namespaces})), match=False)
 
     def configuration(resource: Resource, verb: str, *, mutating: bool) -> JsonObject:
         webhooks = list[JsonObject]()
@@ -136,7 +136,7 @@ def registration(
     )
 
 
-def _rules(keys: Iterable[Key]) -> Iterator[JsonObject]:
+def _rules(keys: Iterable[DemandKey]) -> Iterator[JsonObject]:
     """Yield the rules for targets: one for those resources that differ in nothing but name."""
     operations: dict[tuple[Kind, str], set[str]] = {}
     for kind, subresource, operation in keys:

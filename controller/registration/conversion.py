@@ -12,11 +12,16 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
 
-from controller.registration.configurations import VALIDATING, Address, Service, published
+from controller.registration.configurations import (
+    VALIDATING,
+    Service,
+    WebhookClientConfig,
+    published,
+)
 from controller.registration.upkeep import Upkeep, Wanted
 from controller.runtime.cache import Cache, Caches
 from controller.runtime.controller import Controller
-from controller.runtime.metrics import Metrics
+from controller.runtime.metrics import ControllerMetrics
 from kube.client import Client
 from kube.errors import NotFound
 from kube.resource import JsonObject, Resource
@@ -56,7 +61,7 @@ class Conversion(Upkeep):
         self._cache = caches.one(VALIDATING, configuration)
         self._configuration = configuration
 
-    def controller(self, metrics: Metrics, also: Iterable[Cache] = ()) -> Controller:
+    def controller(self, metrics: ControllerMetrics, also: Iterable[Cache] = ()) -> Controller:
         """Return the controller that runs it.
 
         Changes of the configuration enqueue the request too.
@@ -69,7 +74,7 @@ class Conversion(Upkeep):
         trusted = self.ca_bundle() if self.ca_bundle else next(filter(None, published_there), None)
         if stored is None or not trusted:
             return None
-        address = Address(self.at, trusted)
+        address = WebhookClientConfig(self.at, trusted)
         return Wanted(stanza(address), address, self.part(stored).get("strategy") != "Webhook")
 
     def part(self, stored: JsonObject | None) -> JsonObject:
@@ -89,7 +94,7 @@ class Conversion(Upkeep):
         }
 
 
-def stanza(address: Address) -> JsonObject:
+def stanza(address: WebhookClientConfig) -> JsonObject:
     """Return `spec.conversion` of a CRD whose objects the webhook at an address converts."""
     return {
         "strategy": "Webhook",

@@ -4,24 +4,32 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Self
 
-from controller.registration.scope import EVERYWHERE, Names, Place, place_of, simplified
+from controller.registration.scope import (
+    EVERYWHERE,
+    NamePatterns,
+    NamespaceScope,
+    place_of,
+    simplified,
+)
 from webhook.engine import BoundPolicy, Engine
 from webhook.engine.kinds import NAMESPACES, Kind, Target
 from webhook.engine.planners import Planner, Planners
 
-Key = tuple[Kind, str, str]  # kind, subresource, operation
+DemandKey = tuple[Kind, str, str]  # kind, subresource, operation
 
 
 @dataclass(slots=True)
 class Demand:
     """Where requests of one target must be sent, and whose requests no policy looks at."""
 
-    places: set[Place] = field(default_factory=set)
+    places: set[NamespaceScope] = field(default_factory=set)
     users: frozenset[str] | None = None
     """Patterns of user names that all policies exclude; None as long as there is no policy."""
     groups: frozenset[str] | None = None
 
-    def add(self, places: set[Place], users: frozenset[str], groups: frozenset[str]) -> None:
+    def add(
+        self, places: set[NamespaceScope], users: frozenset[str], groups: frozenset[str]
+    ) -> None:
         """Add what one policy, or another demand, asks for."""
         self.places |= places
         self.users = users if self.users is None else self.users & users
@@ -32,10 +40,10 @@ class Demand:
         self.add(other.places, other.users or frozenset(), other.groups or frozenset())
 
 
-def demands(engine: Engine, *, mutating: bool, fails_closed: bool) -> dict[Key, Demand]:
+def demands(engine: Engine, *, mutating: bool, fails_closed: bool) -> dict[DemandKey, Demand]:
     """Return for each target what policies of one sort ask for."""
-    found: dict[Key, Demand] = {}
-    judged: dict[tuple[str, str], set[Place]] = {}
+    found: dict[DemandKey, Demand] = {}
+    judged: dict[tuple[str, str], set[NamespaceScope]] = {}
     for bound in engine.policies:
         if bound.fails_closed is fails_closed:
             is_asked = (bound.policy.mutate if mutating else bound.policy.validate) is not None
@@ -52,7 +60,7 @@ def demands(engine: Engine, *, mutating: bool, fails_closed: bool) -> dict[Key, 
     return found
 
 
-def _keys(targets: Iterable[Target]) -> Iterator[Key]:
+def _keys(targets: Iterable[Target]) -> Iterator[DemandKey]:
     return (
         (target.kind, target.subresource, operation)
         for target in targets
@@ -63,9 +71,9 @@ def _keys(targets: Iterable[Target]) -> Iterator[Key]:
 def _judging_children(
     planners: Planners,
     planner: Planner,
-    judged: Mapping[tuple[str, str], set[Place]],
+    judged: Mapping[tuple[str, str], set[NamespaceScope]],
     fails_closed: bool,
-) -> set[Place]:
+) -> set[NamespaceScope]:
     """Return where something can be wrong with the children planned for a parent, which are in its namespace.
 
     The parent's user does not matter: its children are the controller's requests.
@@ -76,7 +84,9 @@ def _judging_children(
     return set().union(*(judged.get((child.group, child.plural), ()) for child in children))
 
 
-def places_of(bound: BoundPolicy, kind: Kind, subresource: str, operation: str) -> Iterator[Place]:
+def places_of(
+    bound: BoundPolicy, kind: Kind, subresource: str, operation: str
+) -> Iterator[NamespaceScope]:
     """Yield where a policy can apply to requests of a target.
 
     Labels of objects and pods never narrow, since the author of the object sets them. Nor do names
@@ -85,8 +95,8 @@ def places_of(bound: BoundPolicy, kind: Kind, subresource: str, operation: str) 
     has_namespace = kind.namespaced or (kind.group, kind.plural) == NAMESPACES
     if bound.namespace is not None and not kind.namespaced:
         return
-    tenant: Place = (
-        EVERYWHERE if bound.namespace is None else frozenset({Names((bound.namespace,))})
+    tenant: NamespaceScope = (
+        EVERYWHERE if bound.namespace is None else frozenset({NamePatterns((bound.namespace,))})
     )
     if not bound.match.written:
         yield tenant

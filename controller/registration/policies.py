@@ -9,17 +9,17 @@ from config.faults import FaultsError
 from controller.runtime.apply import FIELD_MANAGER
 from controller.runtime.cache import Cache
 from controller.runtime.controller import Controller
-from controller.runtime.metrics import Metrics
+from controller.runtime.metrics import ControllerMetrics
 from controller.runtime.sources import itself, spec_changed
 from controller.runtime.status import READY, condition, dated
-from controller.runtime.types import Request, Result
+from controller.runtime.types import ReconcileRequest, Result
 from kube.client import Client
 from kube.resource import JsonObject
 from webhook.engine import BoundPolicy
 from webhook.engine.exceptions import BoundException, check_exception
 from webhook.policy_sets.policy_set import Catalogue, bind, document_of
 
-Judged = tuple[JsonObject, timedelta | None]
+ReportedStatus = tuple[JsonObject, timedelta | None]
 
 
 class PolicyStatuses:
@@ -55,7 +55,7 @@ class PolicyStatuses:
         self._audited = audited
         self._now = now
 
-    def controller(self, metrics: Metrics) -> Controller:
+    def controller(self, metrics: ControllerMetrics) -> Controller:
         """Return the controller that runs it."""
         controller = Controller(
             self._cache.resource.kind.lower(), reconcile=self.reconcile, metrics=metrics, workers=1
@@ -63,7 +63,7 @@ class PolicyStatuses:
         controller.watch(self._cache, itself, spec_changed, primary=True)
         return controller
 
-    async def reconcile(self, request: Request) -> Result:
+    async def reconcile(self, request: ReconcileRequest) -> Result:
         """Write the status where it differs."""
         stored, now = self._cache.get(request.key), self._now()
         judged = (
@@ -100,7 +100,7 @@ class PolicyStatuses:
             )
         return Result(requeue_after=look_again)
 
-    def judged(self, key: str, stored: JsonObject, now: datetime) -> Judged | None:
+    def judged(self, key: str, stored: JsonObject, now: datetime) -> ReportedStatus | None:
         """Return the condition Ready of an object, and when that will change by itself.
 
         None for an exception before policies are in force; their arrival enqueues it again.
@@ -118,7 +118,7 @@ class PolicyStatuses:
 
     def _judged_exception(
         self, exception: BoundException, policies: Sequence[BoundPolicy], now: datetime
-    ) -> Judged:
+    ) -> ReportedStatus:
         if now >= exception.spec.expires:
             return condition(
                 READY, False, "Expired", f"it ended at {exception.spec.expires.isoformat()}"

@@ -16,9 +16,9 @@ from controller.registration.configurations import (
     DOMAIN,
     MUTATING,
     VALIDATING,
-    Address,
     Service,
     Timeouts,
+    WebhookClientConfig,
     published,
     registration,
 )
@@ -80,7 +80,7 @@ class Registrar(Upkeep):
             or (trusted is None and self.ca_bundle is not None)
         ):
             return None
-        address = Address(self.at, trusted, self._timeouts)
+        address = WebhookClientConfig(self.at, trusted, self._timeouts)
         is_active = trusted is not None
         both = registration(
             self._configuration, engine, address, self._excluded_namespaces, active=is_active

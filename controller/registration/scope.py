@@ -1,7 +1,7 @@
 """In which namespaces a webhook is called: conditions on a namespace's name and labels, as pure algebra.
 
-A `Place` is the set of namespaces for which all of its conditions hold. Policies need the union of
-several places; a webhook can state one. So a union becomes a few disjoint places, and no request is
+A `NamespaceScope` is the set of namespaces for which all of its conditions hold. Policies need the
+union of several; a webhook can state one. So a union becomes a few disjoint ones, and no request is
 sent twice.
 """
 
@@ -29,7 +29,7 @@ class Requirement(NamedTuple):
     values: tuple[str, ...] = ()
 
 
-class Names(NamedTuple):
+class NamePatterns(NamedTuple):
     """A condition on the namespace's name: it matches one of these patterns, or none of them."""
 
     patterns: tuple[str, ...]
@@ -41,9 +41,9 @@ class Names(NamedTuple):
         return not any(map(is_glob, self.patterns))
 
 
-Condition = Requirement | Names
-Place = frozenset[Condition]
-EVERYWHERE: Place = frozenset()
+NamespaceCondition = Requirement | NamePatterns
+NamespaceScope = frozenset[NamespaceCondition]
+EVERYWHERE: NamespaceScope = frozenset()
 
 
 def is_glob(pattern: str) -> bool:
@@ -51,17 +51,17 @@ def is_glob(pattern: str) -> bool:
     return "*" in pattern or "?" in pattern
 
 
-def place_of(clause: MatchClause) -> Place | None:
+def place_of(clause: MatchClause) -> NamespaceScope | None:
     """Return where a clause of a policy's `match` can select; None where it never can."""
-    conditions: set[Condition] = set()
+    conditions: set[NamespaceCondition] = set()
     if clause.namespaces is not None:
-        conditions.add(Names(_sorted(clause.namespaces)))
+        conditions.add(NamePatterns(_sorted(clause.namespaces)))
     if clause.namespace_selector is not None:
         conditions.update(_requirements(clause.namespace_selector))
     return simplified(frozenset(conditions))
 
 
-def _requirements(selector: LabelSelector) -> Iterator[Condition]:
+def _requirements(selector: LabelSelector) -> Iterator[NamespaceCondition]:
     """Yield the conditions of a label selector."""
     labels = selector.match_labels.items()
     exact = (
@@ -70,27 +70,27 @@ def _requirements(selector: LabelSelector) -> Iterator[Condition]:
     for each in (*exact, *selector.match_expressions):
         values = _sorted(each.values)
         if each.key == NAME_LABEL and values:
-            yield Names(values, match=each.operator == "In")
+            yield NamePatterns(values, match=each.operator == "In")
         else:
             yield Requirement(each.key, each.operator, values)
 
 
-def negated(condition: Condition) -> Condition:
+def negated(condition: NamespaceCondition) -> NamespaceCondition:
     """Return the condition that holds exactly where this one does not."""
-    if isinstance(condition, Names):
+    if isinstance(condition, NamePatterns):
         return condition._replace(match=not condition.match)
     return condition._replace(operator=NEGATED[condition.operator])
 
 
-def simplified(place: Place) -> Place | None:
+def simplified(place: NamespaceScope) -> NamespaceScope | None:
     """Return the same place with as few conditions as possible.
 
     None for one that holds no namespace.
     """
-    names = _names([each for each in place if isinstance(each, Names)])
+    names = _names([each for each in place if isinstance(each, NamePatterns)])
     if names is None:
         return None
-    found: set[Condition] = set(names)
+    found: set[NamespaceCondition] = set(names)
     for key in {each.key for each in place if isinstance(each, Requirement)}:
         labels = _labels(
             key, [each for each in place if isinstance(each, Requirement) and each.key == key]
@@ -101,7 +101,7 @@ def simplified(place: Place) -> Place | None:
     return frozenset(found)
 
 
-def _names(conditions: list[Names]) -> set[Condition] | None:
+def _names(conditions: list[NamePatterns]) -> set[NamespaceCondition] | None:
     wanted = [each for each in conditions if each.match]
     unwanted = {pattern for each in conditions if not each.match for pattern in each.patterns}
     exact = next((each for each in wanted if each.is_exact), None)
@@ -112,13 +112,13 @@ def _names(conditions: list[Names]) -> set[Condition] | None:
             for name in exact.patterns
             if all(each.match(name) for each in globs) and not refused.match(name)
         ]
-        return {Names(tuple(left))} if left else None
+        return {NamePatterns(tuple(left))} if left else None
     if any(unwanted.issuperset(each.patterns) for each in wanted):
         return None
-    return {*wanted, Names(_sorted(unwanted), match=False)} if unwanted else set(wanted)
+    return {*wanted, NamePatterns(_sorted(unwanted), match=False)} if unwanted else set(wanted)
 
 
-def _labels(key: str, conditions: list[Requirement]) -> set[Condition] | None:
+def _labels(key: str, conditions: list[Requirement]) -> set[NamespaceCondition] | None:
     values = {each: [set(c.values) for c in conditions if c.operator == each] for each in NEGATED}
     unwanted = set[str]().union(*values["NotIn"])
     if values["DoesNotExist"]:
@@ -126,16 +126,18 @@ def _labels(key: str, conditions: list[Requirement]) -> set[Condition] | None:
     if values["In"]:
         left = set.intersection(*values["In"]) - unwanted
         return {Requirement(key, "In", _sorted(left))} if left else None
-    found: set[Condition] = {Requirement(key, "NotIn", _sorted(unwanted))} if unwanted else set()
+    found: set[NamespaceCondition] = (
+        {Requirement(key, "NotIn", _sorted(unwanted))} if unwanted else set()
+    )
     return found | ({Requirement(key, "Exists")} if values["Exists"] else set())
 
 
-def disjoint(places: Iterable[Place]) -> tuple[Place, ...]:
+def disjoint(places: Iterable[NamespaceScope]) -> tuple[NamespaceScope, ...]:
     """Return places that together hold the same namespaces, and none of them twice.
 
     In a fixed order.
     """
-    found: list[Place] = []
+    found: list[NamespaceScope] = []
     for place in _merged(frozenset(places)):
         rest = [place]
         for other in found:
@@ -144,16 +146,16 @@ def disjoint(places: Iterable[Place]) -> tuple[Place, ...]:
     return tuple(found)
 
 
-def _merged(places: frozenset[Place]) -> list[Place]:
+def _merged(places: frozenset[NamespaceScope]) -> list[NamespaceScope]:
     """Return the union with alternatives for a name, or for one label, as one.
 
     Without those that others include.
     """
     alternatives: dict[str, set[str]] = {}
-    merged: set[Place] = set()
+    merged: set[NamespaceScope] = set()
     for place in places:
         match tuple(place):
-            case (Names(patterns, True),):
+            case (NamePatterns(patterns, True),):
                 alternatives.setdefault(NAME_LABEL, set()).update(patterns)
             case (Requirement(key, "In", values),):
                 alternatives.setdefault(key, set()).update(values)
@@ -161,13 +163,15 @@ def _merged(places: frozenset[Place]) -> list[Place]:
                 merged.add(place)
     for key, found in alternatives.items():
         condition = (
-            Names(_sorted(found)) if key == NAME_LABEL else Requirement(key, "In", _sorted(found))
+            NamePatterns(_sorted(found))
+            if key == NAME_LABEL
+            else Requirement(key, "In", _sorted(found))
         )
         merged.add(frozenset({condition}))
     return sorted((each for each in merged if not any(other < each for other in merged)), key=order)
 
 
-def _without(place: Place, other: Place) -> Iterator[Place]:
+def _without(place: NamespaceScope, other: NamespaceScope) -> Iterator[NamespaceScope]:
     """Yield disjoint places that together are what `place` holds and `other` does not."""
     if simplified(place | other) is None:
         yield place
@@ -178,10 +182,12 @@ def _without(place: Place, other: Place) -> Iterator[Place]:
         place |= {condition}
 
 
-def order(place: Place) -> tuple[object, ...]:
+def order(place: NamespaceScope) -> tuple[object, ...]:
     """Return what places are sorted by: those of certain names first, then those of labels, then all others."""
     has_labels = any(isinstance(each, Requirement) for each in place)
-    is_open = not has_labels and not any(isinstance(each, Names) and each.match for each in place)
+    is_open = not has_labels and not any(
+        isinstance(each, NamePatterns) and each.match for each in place
+    )
     return is_open, has_labels, len(place), sorted(map(repr, place))
 
 

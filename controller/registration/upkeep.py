@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, ClassVar
 
-from controller.registration.configurations import Address, Service
+from controller.registration.configurations import Service, WebhookClientConfig
 from controller.registration.probe import ProbeError, probe
 from controller.runtime.apply import FIELD_MANAGER
 from controller.runtime.cache import Cache, Caches
 from controller.runtime.controller import Controller
 from controller.runtime.expectations import Expectations
-from controller.runtime.metrics import Metrics
+from controller.runtime.metrics import ControllerMetrics
 from controller.runtime.sources import always
-from controller.runtime.types import Request, Result
+from controller.runtime.types import ReconcileRequest, Result
 from kube.client import Client
 from kube.resource import JsonObject, Resource
 
@@ -33,13 +33,13 @@ class Wanted:
     """What a part of an object should be, and the address that it refers to."""
 
     part: Any
-    address: Address
+    address: WebhookClientConfig
     is_new: bool
     """Whether nothing refers to the webhook yet: it must answer there first."""
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class LastWrite:
     """The last write of a part: when (monotonic seconds), what was wanted, and what the API server stored."""
 
     at: float
@@ -71,14 +71,14 @@ class Upkeep(ABC):
         `ca_bundle=None`: another controller (cert-manager) fills in the caBundle of the webhook
         configurations.
         """
-        self.request = Request(None, self.name)
+        self.request = ReconcileRequest(None, self.name)
         self.caches = {each: caches.one(*each) for each in objects}
         self.at = at
         self.ca_bundle = ca_bundle
         self._client = client
         self._clock = clock
         self._expectations = Expectations()
-        self._written: dict[tuple[Resource, str], Written] = {}
+        self._written: dict[tuple[Resource, str], LastWrite] = {}
         self._problem = ""
 
     @abstractmethod
@@ -96,7 +96,7 @@ class Upkeep(ABC):
     def patch(self, stored: JsonObject, part: Any) -> JsonObject:
         """Return the merge patch that replaces the part of a stored object."""
 
-    def controller(self, metrics: Metrics, also: Iterable[Cache] = ()) -> Controller:
+    def controller(self, metrics: ControllerMetrics, also: Iterable[Cache] = ()) -> Controller:
         """Return the controller that runs it.
 
         Changes in the caches `also` enqueue the request too.
@@ -113,7 +113,7 @@ class Upkeep(ABC):
         controller.add(self.request)
         return controller
 
-    async def reconcile(self, request: Request) -> Result:
+    async def reconcile(self, request: ReconcileRequest) -> Result:
         """Write and repair all parts."""
         del request
         waits = [await self._keep(*each) for each in self.caches]
@@ -145,12 +145,12 @@ class Upkeep(ABC):
             metadata["resourceVersion"] = stored["metadata"]["resourceVersion"]
             patch = {"metadata": metadata} | self.patch(stored, wanted.part)
             answer = await self._client.patch(resource, name, patch, field_manager=FIELD_MANAGER)
-        self._written[resource, name] = Written(self._clock(), wanted.part, self.part(answer))
+        self._written[resource, name] = LastWrite(self._clock(), wanted.part, self.part(answer))
         self._expectations.wrote(self.request, cache, name, answer)
         LOG.info(self.written, extra={"fields": {"kind": resource.kind, "name": name}})
         return None
 
-    async def _answers(self, address: Address) -> bool:
+    async def _answers(self, address: WebhookClientConfig) -> bool:
         try:
             await probe(address.url, address.ca_bundle or b"")
         except ProbeError as error:

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from controller.runtime.cache import Cache
-from controller.runtime.conflicts import Conflicts, ContestedError, Place
+from controller.runtime.conflicts import Conflicts, ContestedError, WrittenObject
 from controller.runtime.diff import cut, difference, digest, is_replaced
 from controller.runtime.expectations import Expectations
 from controller.runtime.kind import PlannedKind
 from controller.runtime.observed import Owner, Snapshot, is_controlled_by
-from controller.runtime.plan import Apply, CreateOnly, Delete, Patch, Random, Reference, Step
-from controller.runtime.types import Request, RetryableError, TerminalError
+from controller.runtime.plan import Apply, ApplyFields, CreateOnly, Delete, Random, Reference, Step
+from controller.runtime.types import ReconcileRequest, RetryableError, TerminalError
 from kube.client import Client
 from kube.errors import AlreadyExists, Conflict, Forbidden, Invalid, NotFound
 from kube.resource import JsonObject, Resource
@@ -47,7 +47,7 @@ class Applier:
     conflicts: Conflicts
     owner: Owner
     observed: Snapshot
-    sent: set[Place] = field(default_factory=set)
+    sent: set[WrittenObject] = field(default_factory=set)
     """The objects that were written; in one reconcile, each is written once."""
 
     async def apply(self, step: Step, *, may_create: bool) -> None:
@@ -59,7 +59,7 @@ class Applier:
         for write in step.writes:
             try:
                 match write:
-                    case Patch():
+                    case ApplyFields():
                         await self._patch(write)
                     case Delete(reference):
                         await self._delete(reference)
@@ -128,7 +128,7 @@ class Applier:
         only_new = {**desired, "metadata": {**desired["metadata"], "resourceVersion": NO_VERSION}}
         return await self.client.apply(resource, only_new, field_manager=FIELD_MANAGER)
 
-    async def _keep(self, place: Place, current: JsonObject, desired: JsonObject) -> None:
+    async def _keep(self, place: WrittenObject, current: JsonObject, desired: JsonObject) -> None:
         """Keep a child as it is desired: what is stored contains it, and it is what was last applied."""
         applied = (current["metadata"].get("annotations") or {}).get(APPLIED)
         was_applied = applied == desired["metadata"]["annotations"][APPLIED]
@@ -172,7 +172,7 @@ class Applier:
             resource, name, disowned, namespace, field_manager=FIELD_MANAGER
         )
 
-    async def _patch(self, patch: Patch) -> None:
+    async def _patch(self, patch: ApplyFields) -> None:
         """Set fields of an object with another owner where they differ, under a field manager of this owner."""
         reference, resource = patch.reference, patch.reference.resource
         place = self.owner.request, resource, resource.key(reference.namespace, reference.name)
@@ -187,7 +187,7 @@ class Applier:
 
     async def _update(
         self,
-        place: Place,
+        place: WrittenObject,
         current: JsonObject,
         desired: JsonObject,
         changed: str | None,
@@ -237,7 +237,7 @@ class Applier:
             self.expectations.deleted(self.owner.request, self.caches[resource], key, reference.uid)
             self.sent.add((self.owner.request, resource, key))
 
-    def _check(self, place: Place, current: JsonObject, *, adopts: bool) -> None:
+    def _check(self, place: WrittenObject, current: JsonObject, *, adopts: bool) -> None:
         """Raise unless `current` is a child of the owner, or one that it adopts, and stays."""
         (_, resource, key), owner, metadata = place, self.owner, current["metadata"]
         what, other = f"{resource.kind} {metadata['name']}", controller_of(metadata)
@@ -263,7 +263,7 @@ class Applier:
         self.expectations.blocked(owner.request, self.caches[resource], key)
         raise NameTakenError(f"{what} exists and {belongs}; rename one of them")
 
-    def _answered(self, place: Place, desired: JsonObject, answer: JsonObject) -> None:
+    def _answered(self, place: WrittenObject, desired: JsonObject, answer: JsonObject) -> None:
         """Take the answer to a write.
 
         Remember where it differs, since a mutating webhook has the last word.
@@ -280,7 +280,7 @@ class Applier:
 
 async def live(client: Client, resource: Resource, key: str) -> JsonObject | None:
     """Return an object as the API server has it; None if it has none."""
-    namespace, name = Request.of(key)
+    namespace, name = ReconcileRequest.of(key)
     try:
         return await client.get(resource, name, namespace)
     except NotFound:

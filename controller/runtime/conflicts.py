@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from controller.runtime.types import Request, RetryableError
+from controller.runtime.types import ReconcileRequest, RetryableError
 from kube.resource import Resource
 
 MAX_REPAIRS = 5  # this many repairs …
@@ -13,8 +13,8 @@ REPAIRS_WINDOW = 60.0  # … within this many seconds are a contest
 REPAIR_INTERVAL = 60.0  # seconds between two repairs during a contest
 CONTEST_END = 120.0  # seconds without a repair that end a contest
 
-Place = tuple[
-    Request, Resource, str
+WrittenObject = tuple[
+    ReconcileRequest, Resource, str
 ]  # an object, by its key, and the request that it is written for
 
 
@@ -37,10 +37,10 @@ class Conflicts:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._repairs: dict[Place, _Repairs] = {}
-        self._overridden: dict[Place, tuple[str, str]] = {}
+        self._repairs: dict[WrittenObject, _Repairs] = {}
+        self._overridden: dict[WrittenObject, tuple[str, str]] = {}
 
-    def check(self, place: Place, sent: str, *, repair: bool) -> None:
+    def check(self, place: WrittenObject, sent: str, *, repair: bool) -> None:
         """Raise `ContestedError` while an object is contested, unless it is time for another repair."""
         repairs = self._repairs.get(place)
         if repairs is None:
@@ -52,7 +52,7 @@ class Conflicts:
             until = (REPAIR_INTERVAL if since < REPAIR_INTERVAL else CONTEST_END) - since
             raise ContestedError(repairs.message, retry_after=max(until, 1.0))
 
-    def repaired(self, place: Place, sent: str, message: str) -> None:
+    def repaired(self, place: WrittenObject, sent: str, message: str) -> None:
         """Count a repair; `message` says what was wrong, in case that becomes a contest."""
         repairs = self._repairs.setdefault(place, _Repairs(sent))
         repairs.times.append(self._clock())
@@ -64,7 +64,7 @@ class Conflicts:
             repairs.message = message
         self.check(place, sent, repair=False)
 
-    def answered(self, place: Place, sent: str, stored: str) -> None:
+    def answered(self, place: WrittenObject, sent: str, stored: str) -> None:
         """Remember what the server stored for what was sent, where that is something else.
 
         Empty where it is not.
@@ -74,11 +74,11 @@ class Conflicts:
         else:
             self._overridden.pop(place, None)
 
-    def is_overridden(self, place: Place, sent: str, stored: str) -> bool:
+    def is_overridden(self, place: WrittenObject, sent: str, stored: str) -> bool:
         """Return whether the server stored just this for what was sent: to send it again would change nothing."""
         return self._overridden.get(place) == (sent, stored)
 
-    def forget(self, request: Request) -> None:
+    def forget(self, request: ReconcileRequest) -> None:
         """Forget the objects of a request that is gone."""
         for known in (self._repairs, self._overridden):
             for place in [place for place in known if place[0] == request]:

@@ -9,10 +9,16 @@ from typing import Any
 
 from controller.runtime.cache import Cache
 from controller.runtime.expectations import Expectations
-from controller.runtime.metrics import KindMetrics, Metrics
+from controller.runtime.metrics import ControllerMetrics, KindMetrics
 from controller.runtime.sources import Mapper, Predicate, any_change
-from controller.runtime.types import Outcome, Request, Result, RetryableError, TerminalError
-from controller.runtime.workqueue import LOW, NORMAL, Backoff, WorkQueue
+from controller.runtime.types import (
+    ReconcileOutcome,
+    ReconcileRequest,
+    Result,
+    RetryableError,
+    TerminalError,
+)
+from controller.runtime.workqueue import LOW, NORMAL, KeyBackoff, WorkQueue
 from kube.errors import ApiError
 from kube.store import Change
 
@@ -34,8 +40,8 @@ class Controller:
         self,
         name: str,
         *,
-        reconcile: Callable[[Request], Awaitable[Result]],
-        metrics: Metrics,
+        reconcile: Callable[[ReconcileRequest], Awaitable[Result]],
+        metrics: ControllerMetrics,
         kind_metrics: KindMetrics | None = None,
         workers: int = WORKERS,
         timeout: float = RECONCILE_TIMEOUT,
@@ -52,8 +58,8 @@ class Controller:
         self._workers = workers
         self._timeout = timeout
         self._expectations = expectations or Expectations()
-        self._backoff = Backoff()
-        self.queue: WorkQueue[Request] = WorkQueue(on_add=metrics.adds.labels(name).inc)
+        self._backoff = KeyBackoff()
+        self.queue: WorkQueue[ReconcileRequest] = WorkQueue(on_add=metrics.adds.labels(name).inc)
         metrics.follow(name, self.queue, workers)
         self.caches: list[Cache] = []  # those that must be synced before the first reconcile
         self._primary: Cache | None = None
@@ -82,14 +88,16 @@ class Controller:
             self.caches.append(cache)
             cache.subscribe(partial(self._wake_waiting, cache))
 
-    def add(self, request: Request, *, priority: float = NORMAL, after: float = 0.0) -> None:
+    def add(
+        self, request: ReconcileRequest, *, priority: float = NORMAL, after: float = 0.0
+    ) -> None:
         """Enqueue a request in `after` seconds."""
         self.queue.add(request, priority=priority, after=after)
 
     def resync(self) -> None:
         """Enqueue all objects at a low priority."""
         for key in self._primary or ():
-            self.add(Request.of(key), priority=LOW)
+            self.add(ReconcileRequest.of(key), priority=LOW)
 
     async def synced(self) -> None:
         """Wait until all watched caches are synced."""
@@ -130,7 +138,7 @@ class Controller:
                 0
             )  # a reconcile with nothing to do never waits: let other tasks run
 
-    async def _process(self, request: Request, waited: float) -> None:
+    async def _process(self, request: ReconcileRequest, waited: float) -> None:
         """Reconcile one request, unless the caches do not have its own writes yet."""
         if wait := self._expectations.wait(request):
             self.add(request, after=wait)
@@ -148,7 +156,7 @@ class Controller:
         else:
             self._kind_metrics.reconciled(request, outcome, seconds)
 
-    async def _reconcile(self, request: Request) -> tuple[Outcome, float | None]:
+    async def _reconcile(self, request: ReconcileRequest) -> tuple[ReconcileOutcome, float | None]:
         """Reconcile once and log it.
 
         Return the outcome and in how many seconds to reconcile again.
@@ -188,7 +196,7 @@ class Controller:
             return "success", None
         return "requeue_after", result.requeue_after.total_seconds()
 
-    def _described(self, request: Request) -> dict[str, Any]:
+    def _described(self, request: ReconcileRequest) -> dict[str, Any]:
         """Return the log fields of an object, as far as it has them."""
         stored = (self._primary.get(request.key) if self._primary else None) or {}
         metadata, spec, status = (

@@ -7,7 +7,7 @@ from functools import partial
 from typing import NamedTuple
 
 from controller.runtime.cache import Cache
-from controller.runtime.types import Request
+from controller.runtime.types import ReconcileRequest
 from kube.resource import JsonObject
 
 PATIENCE = 5.0  # seconds; afterwards the reconcile reads the objects from the API server
@@ -22,7 +22,7 @@ class Expectation(NamedTuple):
     is_met: Callable[[], bool]
 
 
-Place = tuple[Cache, str]
+CacheKey = tuple[Cache, str]
 
 
 class Expectations:
@@ -30,15 +30,17 @@ class Expectations:
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._expected: defaultdict[Request, dict[Place, Expectation]] = defaultdict(dict)
-        self._waiting: defaultdict[Place, set[Request]] = defaultdict(set)
+        self._expected: defaultdict[ReconcileRequest, dict[CacheKey, Expectation]] = defaultdict(
+            dict
+        )
+        self._waiting: defaultdict[CacheKey, set[ReconcileRequest]] = defaultdict(set)
 
-    def wrote(self, request: Request, cache: Cache, key: str, answer: JsonObject) -> None:
+    def wrote(self, request: ReconcileRequest, cache: Cache, key: str, answer: JsonObject) -> None:
         """Expect an object that was written for `request`, as the API server has answered it."""
         is_met = partial(cache.has_seen, key, int(answer["metadata"]["resourceVersion"]))
         self._expected[request][cache, key] = Expectation(cache, key, self._clock(), is_met)
 
-    def deleted(self, request: Request, cache: Cache, key: str, uid: str) -> None:
+    def deleted(self, request: ReconcileRequest, cache: Cache, key: str, uid: str) -> None:
         """Expect the end of an object that was deleted for `request`."""
 
         def is_met() -> bool:
@@ -47,11 +49,11 @@ class Expectations:
 
         self._expected[request][cache, key] = Expectation(cache, key, self._clock(), is_met)
 
-    def blocked(self, request: Request, cache: Cache, key: str) -> None:
+    def blocked(self, request: ReconcileRequest, cache: Cache, key: str) -> None:
         """Let the next change of an object wake `request`: it has a name that `request` needs."""
         self._waiting[cache, key].add(request)
 
-    def unmet(self, request: Request) -> list[Expectation]:
+    def unmet(self, request: ReconcileRequest) -> list[Expectation]:
         """Return the writes for `request` that the caches do not have yet, and forget the others."""
         unmet = {
             place: each
@@ -62,7 +64,7 @@ class Expectations:
             self._expected[request] = unmet
         return list(unmet.values())
 
-    def wait(self, request: Request) -> float:
+    def wait(self, request: ReconcileRequest) -> float:
         """Return for how many seconds `request` should still wait for the caches.
 
         0 when they have all its writes.
@@ -73,11 +75,11 @@ class Expectations:
             self._waiting[each.cache, each.key].add(request)
         return max(0.0, wait)
 
-    def woken(self, cache: Cache, key: str) -> set[Request]:
+    def woken(self, cache: Cache, key: str) -> set[ReconcileRequest]:
         """Return the requests that have waited for a change of an object; they wait no more."""
         return self._waiting.pop((cache, key), set())
 
-    def forget(self, request: Request) -> None:
+    def forget(self, request: ReconcileRequest) -> None:
         """Forget all that `request` wrote and waits for."""
         self._expected.pop(request, None)
         for place in [place for place, requests in self._waiting.items() if request in requests]:

@@ -1,12 +1,13 @@
 """A planned kind: its type, its planner, and everything that the planner may read and write."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar
 
 from controller.runtime.plan import Observed, Plan
 from kube.resource import JsonObject, Resource
+from kube.store import IndexFunction
 
 
 class CustomObject(Protocol):
@@ -20,7 +21,6 @@ class CustomObject(Protocol):
 
 
 T = TypeVar("T", bound=CustomObject)
-IndexFunction = Callable[[JsonObject], Iterable[str]]
 
 
 @dataclass(frozen=True, slots=True)

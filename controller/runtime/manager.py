@@ -16,7 +16,7 @@ from controller.runtime.expectations import Expectations
 from controller.runtime.health import unready
 from controller.runtime.kind import PlannedKind, Reads
 from controller.runtime.leader import Election, LeaseSettings
-from controller.runtime.metrics import KindMetrics, Metrics
+from controller.runtime.metrics import ControllerMetrics, KindMetrics
 from controller.runtime.reconciler import Reconciler
 from controller.runtime.sources import (
     For,
@@ -28,7 +28,7 @@ from controller.runtime.sources import (
     readers_of,
     spec_changed,
 )
-from controller.runtime.types import Request, Result
+from controller.runtime.types import ReconcileRequest, Result
 from kube.client import Client
 from kube.endpoint import Endpoint
 
@@ -58,7 +58,7 @@ class Manager:
         `workers`: reconciles at the same time, for each controller that is added without a number
         of its own.
         """
-        self.metrics = Metrics(registry, per_object=per_object_metrics)
+        self.metrics = ControllerMetrics(registry, per_object=per_object_metrics)
         on_response = partial(self.metrics.responded, endpoint.host)
         self.election: Election | None = None
         if lease is not None:
@@ -88,7 +88,7 @@ class Manager:
     def control(
         self,
         name: str,
-        reconcile: Callable[[Request], Awaitable[Result]],
+        reconcile: Callable[[ReconcileRequest], Awaitable[Result]],
         *sources: For | Owns | Watches,
         workers: int | None = None,
     ) -> Controller:

@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from controller.runtime.kind import Counts
 from controller.runtime.observed import Owner
 from controller.runtime.status import is_ready, ready_in, was_ready
-from controller.runtime.types import Outcome, Request
+from controller.runtime.types import ReconcileOutcome, ReconcileRequest
 from controller.runtime.workqueue import WorkQueue
 from kube.resource import JsonObject
 
@@ -26,7 +26,7 @@ RESULTS = ("success", "error", "requeue", "requeue_after")
 KIND_RESULTS = ("success", "error", "requeue")
 
 
-class Metrics:
+class ControllerMetrics:
     """The metrics of all controllers of a process."""
 
     def __init__(self, registry: CollectorRegistry, *, per_object: bool = True) -> None:
@@ -45,7 +45,7 @@ class Metrics:
         results = {**runtime, "labelnames": ["controller", "result"]}
         self._total = Counter("reconcile", "Reconciles by result.", **results)
         self._errors = Counter("reconcile_errors", "Failed reconciles.", **runtime)
-        self._by_outcome: dict[Outcome, Counter] = {
+        self._by_outcome: dict[ReconcileOutcome, Counter] = {
             "terminal_error": Counter(
                 "terminal_reconcile_errors", "Permanent failures.", **runtime
             ),
@@ -84,7 +84,7 @@ class Metrics:
         )
         self._counters: dict[str, Counter] = {}
 
-    def follow(self, name: str, queue: WorkQueue[Request], workers: int) -> None:
+    def follow(self, name: str, queue: WorkQueue[ReconcileRequest], workers: int) -> None:
         """Have all metrics of a controller from the start; its gauges are read from its queue."""
 
         def unfinished() -> list[float]:
@@ -102,7 +102,9 @@ class Metrics:
         self._unfinished.labels(name).set_function(lambda: sum(unfinished()))
         self._longest.labels(name).set_function(lambda: max(unfinished(), default=0.0))
 
-    def reconciled(self, name: str, outcome: Outcome, seconds: float, waited: float) -> None:
+    def reconciled(
+        self, name: str, outcome: ReconcileOutcome, seconds: float, waited: float
+    ) -> None:
         """Count a reconcile of a controller."""
         failed = outcome not in ("success", "requeue_after")
         self._total.labels(name, "error" if failed else outcome).inc()
@@ -130,7 +132,7 @@ class Metrics:
 class KindMetrics:
     """The metrics of one kind, under its own prefix."""
 
-    def __init__(self, kind: str, metrics: Metrics, counts: Counts | None = None) -> None:
+    def __init__(self, kind: str, metrics: ControllerMetrics, counts: Counts | None = None) -> None:
         own: Any = {"namespace": kind.lower(), "registry": metrics.registry}
         labels = ["namespace", "name"] if metrics.per_object else []
         about = "Duration of reconciles."
@@ -148,11 +150,13 @@ class KindMetrics:
         for type in ("retryable", "permanent"):
             self._errors.labels(type)
         self._resources = metrics.resources
-        self._phases: dict[Request, str] = {}
+        self._phases: dict[ReconcileRequest, str] = {}
         self._counts = counts
         self._changes = metrics.counter(counts.name, counts.about) if counts else None
 
-    def reconciled(self, request: Request, outcome: Outcome, seconds: float) -> None:
+    def reconciled(
+        self, request: ReconcileRequest, outcome: ReconcileOutcome, seconds: float
+    ) -> None:
         """Count a reconcile."""
         labels = self._labels(request)
         result = {"success": "success", "requeue_after": "requeue"}.get(outcome, "error")
@@ -172,7 +176,7 @@ class KindMetrics:
             age = now - datetime.fromisoformat(owner.object["metadata"]["creationTimestamp"])
             self._creation.labels(owner.request.namespace or "").observe(age.total_seconds())
 
-    def forget(self, request: Request) -> None:
+    def forget(self, request: ReconcileRequest) -> None:
         """Remove the series of a deleted object."""
         self._phase(request, None)
         if labels := self._labels(request):
@@ -180,10 +184,10 @@ class KindMetrics:
                 self._total.remove(*labels, result)
             self._seconds.remove(*labels)
 
-    def _labels(self, request: Request) -> tuple[str, ...]:
+    def _labels(self, request: ReconcileRequest) -> tuple[str, ...]:
         return (request.namespace or "", request.name) if self._per_object else ()
 
-    def _phase(self, request: Request, phase: str | None) -> None:
+    def _phase(self, request: ReconcileRequest, phase: str | None) -> None:
         """Set the phase of an object; None when it is gone."""
         before = self._phases.pop(request, None)
         if phase is not None:

@@ -6,7 +6,7 @@ from typing import Any
 from controller.runtime.cache import Cache, is_secret
 from controller.runtime.kind import PlannedKind
 from controller.runtime.plan import Observed
-from controller.runtime.types import Request
+from controller.runtime.types import ReconcileRequest
 from kube.resource import JsonObject, Resource
 from kube.store import controller_of
 
@@ -14,7 +14,7 @@ from kube.store import controller_of
 class Owner:
     """The object that is reconciled, as it was read at the start of its reconcile."""
 
-    def __init__(self, request: Request, resource: Resource, object: JsonObject) -> None:
+    def __init__(self, request: ReconcileRequest, resource: Resource, object: JsonObject) -> None:
         metadata, status = object["metadata"], object.get("status")
         self.request = request
         self.resource = resource
@@ -32,7 +32,7 @@ class Snapshot(Observed):
 
     def __init__(
         self,
-        request: Request,
+        request: ReconcileRequest,
         kind: PlannedKind[Any],
         caches: Mapping[Resource, Cache],
         settings: Mapping[str, Any],
@@ -71,7 +71,9 @@ class Snapshot(Observed):
             (keys.add if is_found else keys.discard)(key)
         near = {None, self._request.namespace}
         found = (
-            self.get(resource, key) for key in sorted(keys) if Request.of(key).namespace in near
+            self.get(resource, key)
+            for key in sorted(keys)
+            if ReconcileRequest.of(key).namespace in near
         )
         return [each for each in found if each is not None]
 

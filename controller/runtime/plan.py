@@ -56,7 +56,7 @@ class CreateOnly:
         return bool(self.adopt_labels) and self.adopt_labels.items() <= labels.items()
 
 
-class Patch(NamedTuple):
+class ApplyFields(NamedTuple):
     """Some fields of an object that has another owner, applied under a field manager of their own."""
 
     reference: Reference
@@ -69,7 +69,7 @@ class Delete(NamedTuple):
     reference: Reference
 
 
-Write = Apply | CreateOnly | Patch | Delete
+Write = Apply | CreateOnly | ApplyFields | Delete
 
 
 class Problem(NamedTuple):
@@ -127,7 +127,7 @@ class Event:
     type: Literal["Normal", "Warning"] = "Normal"
 
 
-class Status(Protocol):
+class KindStatus(Protocol):
     """A kind's status; the runtime adds `observedGeneration` and the condition `Ready`."""
 
     def to_api(self) -> JsonObject:
@@ -142,7 +142,7 @@ class Plan:
     """
 
     steps: Sequence[Step]
-    status: Status
+    status: KindStatus
     problem: Problem | None = None
     requeue_after: timedelta | None = None
     events: Sequence[Event] = ()

@@ -20,7 +20,7 @@ from controller.runtime.metrics import KindMetrics
 from controller.runtime.observed import Owner, Snapshot
 from controller.runtime.plan import Event, Plan, Problem, Step
 from controller.runtime.status import Failure
-from controller.runtime.types import Request, Result, RetryableError, TerminalError
+from controller.runtime.types import ReconcileRequest, Result, RetryableError, TerminalError
 from kube.client import Client
 from kube.errors import ApiError, Conflict, NotFound
 from kube.resource import JsonObject, Resource
@@ -45,7 +45,7 @@ class Reconciler:
     settings: Mapping[str, Any]
     conflicts: Conflicts = field(default_factory=Conflicts)
 
-    async def reconcile(self, request: Request) -> Result:
+    async def reconcile(self, request: ReconcileRequest) -> Result:
         """Reconcile one object; a planner that raises is that object's failure."""
         observed = await self._observe(request)
         owner = observed.owner
@@ -106,7 +106,7 @@ class Reconciler:
         self._record_events(plan, failed, owner)
         return self._result(plan, failed, owner)
 
-    async def _observe(self, request: Request) -> Snapshot:
+    async def _observe(self, request: ReconcileRequest) -> Snapshot:
         """Take a snapshot.
 
         Writes for the object that the caches do not have in time are read from the API server.

@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from controller.runtime.cache import Cache
-from controller.runtime.kind import IndexFunction, PlannedKind, T
-from controller.runtime.types import Request
+from controller.runtime.kind import PlannedKind, T
+from controller.runtime.types import ReconcileRequest
 from kube.resource import JsonObject, Resource
-from kube.store import Change
+from kube.store import Change, IndexFunction
 
 Predicate = Callable[[Change], bool]
-Mapper = Callable[[Change], Iterable[Request]]
+Mapper = Callable[[Change], Iterable[ReconcileRequest]]
 
 
 def any_change(change: Change) -> bool:
@@ -54,15 +54,15 @@ class Watches(NamedTuple):
     """Any other objects: a change enqueues what `map` returns for the object before the change and after it."""
 
     resource: Resource
-    map: Callable[[JsonObject], Iterable[Request]]
+    map: Callable[[JsonObject], Iterable[ReconcileRequest]]
 
 
-def itself(change: Change) -> Iterable[Request]:
+def itself(change: Change) -> Iterable[ReconcileRequest]:
     """Map a change to its own object."""
-    return (Request.of(change.key),)
+    return (ReconcileRequest.of(change.key),)
 
 
-def always(request: Request) -> Mapper:
+def always(request: ReconcileRequest) -> Mapper:
     """Return a mapper of every change to one request."""
     return lambda change: (request,)
 
@@ -70,7 +70,7 @@ def always(request: Request) -> Mapper:
 def owner_of(resource: Resource) -> Mapper:
     """Return a mapper of a child to the object of `resource` that controls it, or controlled it before."""
 
-    def owners(change: Change) -> Iterable[Request]:
+    def owners(change: Change) -> Iterable[ReconcileRequest]:
         namespace = change.key.rpartition("/")[0] if resource.namespaced else ""
         found = [
             entry.owner
@@ -83,15 +83,15 @@ def owner_of(resource: Resource) -> Mapper:
             for each in found
             if (each.kind, each.api_version.rpartition("/")[0]) == wanted
         ]
-        return [Request(namespace or None, name) for name in dict.fromkeys(names)]
+        return [ReconcileRequest(namespace or None, name) for name in dict.fromkeys(names)]
 
     return owners
 
 
-def mapped(map: Callable[[JsonObject], Iterable[Request]]) -> Mapper:
+def mapped(map: Callable[[JsonObject], Iterable[ReconcileRequest]]) -> Mapper:
     """Return a mapper by a function of the object: of its state before the change and after it, without repetition."""
 
-    def requests(change: Change) -> Iterable[Request]:
+    def requests(change: Change) -> Iterable[ReconcileRequest]:
         states = [entry.object for entry in (change.old, change.new) if entry is not None]
         return dict.fromkeys(request for state in states for request in map(state))
 
@@ -121,10 +121,12 @@ def readers_of(
             key for name, value in values for key in primaries.index(kind.index_name(name), value)
         }
 
-    def requests(change: Change) -> Iterable[Request]:
-        namespace = Request.of(change.key).namespace
+    def requests(change: Change) -> Iterable[ReconcileRequest]:
+        namespace = ReconcileRequest.of(change.key).namespace
         return [
-            each for each in map(Request.of, keys(change)) if namespace in (None, each.namespace)
+            each
+            for each in map(ReconcileRequest.of, keys(change))
+            if namespace in (None, each.namespace)
         ]
 
     return requests

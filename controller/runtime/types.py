@@ -3,10 +3,12 @@
 from datetime import timedelta
 from typing import Literal, NamedTuple
 
-Outcome = Literal["success", "requeue_after", "error", "timeout", "panic", "terminal_error"]
+ReconcileOutcome = Literal[
+    "success", "requeue_after", "error", "timeout", "panic", "terminal_error"
+]
 
 
-class Request(NamedTuple):
+class ReconcileRequest(NamedTuple):
     """The object to reconcile: a name, never the object itself, so that the newest state is always read."""
 
     namespace: str | None
@@ -18,7 +20,7 @@ class Request(NamedTuple):
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
     @classmethod
-    def of(cls, key: str) -> "Request":
+    def of(cls, key: str) -> "ReconcileRequest":
         """Return the request for a store's key."""
         namespace, _, name = key.rpartition("/")
         return cls(namespace or None, name)

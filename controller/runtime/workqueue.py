@@ -129,7 +129,7 @@ class WorkQueue(Generic[Key]):
         self._available.release()
 
 
-class Backoff:
+class KeyBackoff:
     """Per key 1, 2, 4 … seconds up to five minutes, plus up to a second of jitter.
 
     The counts live in memory.

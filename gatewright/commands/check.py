@@ -21,7 +21,7 @@ from gatewright.outputs import FAIL_ON, OUTPUTS, Output, Problem, write
 from gatewright.sources import read_sources
 from gatewright.subjects import Subjects
 from webhook.engine.exceptions import HOME
-from webhook.known import Labels
+from webhook.engine.match import Labels
 
 
 @click.command

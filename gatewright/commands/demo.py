@@ -33,7 +33,7 @@ from webhook.engine.exceptions import HOME
 from webhook.harness.reviews import Admission, review
 from webhook.server.admission import AdmissionHandler
 from webhook.server.connections import ServerConfig
-from webhook.server.metrics import Metrics
+from webhook.server.metrics import WebhookMetrics
 from webhook.server.serve import listening
 from webhook.server.tls import ServingCertificate
 
@@ -97,7 +97,7 @@ async def _serve_and_ask(
     now = datetime.now(UTC)
     ca = issue_ca("gatewright demo", now)
     write_pairs(directory, ca, issue_serving(ca, ["localhost"], ["127.0.0.1"], now))
-    metrics = Metrics(CollectorRegistry())
+    metrics = WebhookMetrics(CollectorRegistry())
     in_force = policies_of(Settings(policies=[policies]), metrics, [], HOME)
     certificate = ServingCertificate(directory / "tls.crt", directory / "tls.key", metrics)
     handler = AdmissionHandler(in_force, metrics, WITHOUT_CLUSTER | {NAMESPACE_LABELS: _labels})

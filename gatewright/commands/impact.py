@@ -29,7 +29,7 @@ from gatewright.sources import read_sources
 from gatewright.subjects import Subjects
 from webhook.engine import BoundPolicy, Engine
 from webhook.engine.exceptions import HOME
-from webhook.known import Labels
+from webhook.engine.match import Labels
 from webhook.policy_sets.catalogue import catalogue
 from webhook.policy_sets.policy_set import read
 

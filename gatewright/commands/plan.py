@@ -22,7 +22,7 @@ from kube.client import Client
 from kube.credentials import load
 from kube.errors import ApiError
 from webhook.engine.exceptions import HOME
-from webhook.harness.manifests import Judged, judge
+from webhook.harness.manifests import JudgedManifest, judge
 
 BAD = {"denied": 1, "error": 3}
 STYLES = {"+": "green", "-": "red", "@": "cyan", "#": "yellow"}
@@ -135,7 +135,7 @@ def _print(difference: Difference) -> None:
         echo(line, style)
 
 
-def _print_verdict(judged: Judged) -> None:
+def _print_verdict(judged: JudgedManifest) -> None:
     """Print the webhook's verdict on stderr."""
     if judged.findings:
         complain(f"{judged.document.where()}: {judged.title}: {judged.verdict}")

@@ -18,20 +18,20 @@ from config.settings import Settings
 from controller.audit.metrics import AuditMetrics
 from controller.reconcilers import own_kinds
 from controller.reconcilers.backup_metrics import LastBackups
+from controller.runtime.metrics import ControllerMetrics as Controllers
 from controller.runtime.metrics import KindMetrics
-from controller.runtime.metrics import Metrics as Controllers
 from gatewright import editor_schemas, pages, reference
 from gatewright.cli import COMMANDS
 from gatewright.outputs import json as json_output
 from tests.config.chart_page import page
 from tests.controlplane.binaries import helm_binary
 from webhook.engine.kinds import KINDS
-from webhook.harness.case_file import Expectation
+from webhook.harness.case_file import ExpectedAnswer
 from webhook.harness.cases import Trial, load_trials
 from webhook.harness.reviews import ask
 from webhook.policy_sets.catalogue import catalogue
 from webhook.server.look_ups import RESOURCES
-from webhook.server.metrics import Metrics as WebhookMetrics
+from webhook.server.metrics import WebhookMetrics
 
 ROOT = Path(__file__).parents[2]
 CHART = "charts/gatewright"
@@ -177,14 +177,14 @@ def _allowed(trial: Trial) -> str | None:
 
 
 def _denied(trial: Trial) -> str | None:
-    if not isinstance(trial.expect, Expectation) or not trial.expect.denied:
+    if not isinstance(trial.expect, ExpectedAnswer) or not trial.expect.denied:
         return None
     message = ask(trial.engine, trial.admission, trial.looked_up).response["status"]["message"]
     return f"is denied:\n\n```\n{message}\n```"
 
 
 def _set(trial: Trial) -> str | None:
-    if not isinstance(trial.expect, Expectation) or not trial.expect.patched:
+    if not isinstance(trial.expect, ExpectedAnswer) or not trial.expect.patched:
         return None
     return f"gets:\n\n{pages.block(trial.expect.patched)}"
 

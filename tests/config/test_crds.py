@@ -5,7 +5,7 @@ import pytest
 from pydantic import Field
 
 from config import crds
-from config.api.core import Quantity
+from config.api.core import QuantityText
 from config.api.definition import Column, Definition
 from config.api.meta import ApiModel, CustomResource
 from tests.controlplane.plane import ControlPlane
@@ -24,7 +24,7 @@ class Whole(ApiModel):
     by_name: dict[str, Part] = Field({})
     always: Literal["yes"] = "yes"
     above: Annotated[int, Field(gt=0, lt=9)] = 1
-    amount: Quantity | None = None
+    amount: QuantityText | None = None
     optional: str | None = None
 
 

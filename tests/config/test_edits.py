@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from config.documents import parse_documents
-from config.edits import EditError, Text, changed
+from config.edits import EditableText, EditError, changed
 
 
 def edited(text, path, new, source="x.yaml"):
     """The text with one field changed, which is checked to be that field alone."""
     (document,) = parse_documents(text.encode(), source)
-    edit = Text(text, is_json=source.endswith(".json")).edit(document.node, path, new)
+    edit = EditableText(text, is_json=source.endswith(".json")).edit(document.node, path, new)
     result = text[: edit.start] + edit.text + text[edit.end :]
     (after,) = parse_documents(result.encode(), source)
     assert after.value == changed(document.value, path, new)
@@ -130,7 +130,7 @@ def test_what_cannot_be_changed_is_an_error(text, path, new):
     """There is no such field, list or item."""
     (document,) = parse_documents(text.encode(), "x.yaml")
     with pytest.raises(EditError):
-        Text(text).edit(document.node, path, new)
+        EditableText(text).edit(document.node, path, new)
 
 
 KEYS = st.sampled_from(["a", "b", "true", "1", "x y"])

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from config.api.meta import CustomResource
-from config.crds import Schema, definition
+from config.crds import definition
 from controller.reconcilers import planned_kinds
+from kube.resource import JsonObject
 
 KINDS = [kind.type for kind in planned_kinds()]
 REQUIRED = {
@@ -30,7 +31,7 @@ def version(kind: type[CustomResource]) -> dict[str, Any]:
     return dict(found)
 
 
-def schema(kind: type[CustomResource]) -> Schema:
+def schema(kind: type[CustomResource]) -> JsonObject:
     """Return a kind's schema."""
     return dict(version(kind)["schema"]["openAPIV3Schema"])
 
@@ -117,7 +118,7 @@ def test_what_is_left_out_is_shown_by_its_default(kind: type[CustomResource]) ->
 OF_CORE = ("securityContext", "env", "seccompProfile", "appArmorProfile")
 
 
-def required(schema: Schema, path: str) -> Iterator[str]:
+def required(schema: JsonObject, path: str) -> Iterator[str]:
     """Yield the required fields below a path, but for those of core/v1 and the keys of lists."""
     yield from (f"{path}.{name}" for name in schema.get("required", ()))
     for name, each in schema.get("properties", {}).items():
@@ -128,7 +129,7 @@ def required(schema: Schema, path: str) -> Iterator[str]:
         yield from (each for each in required(schema["items"], f"{path}[]") if each not in keys)
 
 
-def has(schema: Schema, path: str) -> bool:
+def has(schema: JsonObject, path: str) -> bool:
     """Tell whether a schema has the field that a column shows."""
     for step in path.partition("[")[0].strip(".").split("."):
         if step == "metadata":

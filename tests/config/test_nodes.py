@@ -56,13 +56,13 @@ def lines(node: yaml.Node) -> object:
 def test_both_parsers_agree(text, monkeypatch):
     """Tags, values and lines are equal, except lines of empty nodes."""
     quick = [lines(each) for each in nodes.compose(text)]
-    monkeypatch.setattr(nodes, "_quick", nodes._Plain)
+    monkeypatch.setattr(nodes, "_quick", nodes._PlainLoader)
     assert quick == [lines(each) for each in nodes.compose(text)]
 
 
 def test_parsing_works_without_libyaml(monkeypatch):
     """PyYAML without it is slower and gives the same result."""
-    monkeypatch.setattr(nodes, "_quick", nodes._Plain)
+    monkeypatch.setattr(nodes, "_quick", nodes._PlainLoader)
     assert [nodes.construct(each) for each in nodes.compose("a: 1.0\n---\n1: b\n")] == [
         {"a": 1},
         {"1": "b"},

@@ -27,7 +27,7 @@ def kind(**says) -> SimpleNamespace:
     )
 
 
-def verbs(rules: list[rbac.Rule], group: str, resource: str) -> set[str]:
+def verbs(rules: list[rbac.PolicyRule], group: str, resource: str) -> set[str]:
     """Return the verbs of the only rule for a resource."""
     (rule,) = [
         rule for rule in rules if rule["apiGroups"] == [group] and resource in rule["resources"]

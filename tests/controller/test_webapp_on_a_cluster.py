@@ -17,7 +17,7 @@ from controller.runtime.expectations import Expectations
 from controller.runtime.observed import Owner, Snapshot
 from controller.runtime.plan import Apply, Step
 from controller.runtime.status import ready_in
-from controller.runtime.types import Request
+from controller.runtime.types import ReconcileRequest
 from kube.client import Client
 from kube.resource import Resource
 from tests.controller.conftest import Start
@@ -265,7 +265,7 @@ async def test_an_object_that_the_caches_do_not_know_is_never_touched(
     desired = deployment(application_of(WEBAPP.type.model_validate(stored)))
     theirs = await client.create(DEPLOYMENT, desired)
     caches = {each: Caches(client).of(each) for each in (WEBAPPS, DEPLOYMENT, SERVICE)}
-    request = Request(namespace, "shop")
+    request = ReconcileRequest(namespace, "shop")
     owner, observed = Owner(request, WEBAPPS, stored), Snapshot(request, WEBAPP, caches, {})
     applier = Applier(WEBAPP, client, caches, Expectations(), Conflicts(), owner, observed)
     with pytest.raises(NameTakenError):

@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from kube.resource import Resource
-from kube.store import Owner, Store, entry_of
+from kube.store import OwnerReference, Store, entry_of
 
 WIDGET = Resource("example.com", "v1", "widgets", "Widget")
 NODE = Resource("", "v1", "nodes", "Node", namespaced=False)
@@ -71,7 +71,7 @@ def test_an_entry_knows_what_predicates_ask() -> None:
         True,
     )
     assert entry.labels == {"x": "y"}
-    assert entry.owner == Owner("v1", "B", "b", "2")
+    assert entry.owner == OwnerReference("v1", "B", "b", "2")
     assert "managedFields" not in entry.object["metadata"]
     same = entry_of(widget(metadata={"annotations": {"c": "d", "a": "b"}}))
     assert entry.annotations_hash == same.annotations_hash != entry_of(widget()).annotations_hash

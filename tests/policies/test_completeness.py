@@ -8,7 +8,7 @@ from typing import Any
 from config.documents import read_documents
 from config.faults import parse
 from webhook.engine import Policy
-from webhook.harness.case_file import CaseFile, Expectation
+from webhook.harness.case_file import CaseFile, ExpectedAnswer
 from webhook.harness.cases import load_trials
 from webhook.harness.trial import differences
 from webhook.policy_sets.catalogue import catalogue
@@ -50,7 +50,7 @@ def untried(policy: Policy, cases: Path) -> list[str]:
     (document,) = read_documents(cases)
     file = parse(CaseFile, document.value)
     expected = [case.expect for case in file.cases]
-    found = [case.expect for case in file.cases if isinstance(case.expect, Expectation)]
+    found = [case.expect for case in file.cases if isinstance(case.expect, ExpectedAnswer)]
     missing = []
     if "allowed" not in expected:
         missing.append("a case that is allowed")

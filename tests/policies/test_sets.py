@@ -10,7 +10,7 @@ from config.documents import documents_of, read_documents
 from config.settings import Settings
 from gatewright.planning import planners_of
 from webhook.engine import Engine
-from webhook.harness.case_file import CaseFile, Expectation
+from webhook.harness.case_file import CaseFile, ExpectedAnswer
 from webhook.harness.cases import load_trials
 from webhook.harness.manifests import judge
 from webhook.harness.trial import differences
@@ -40,7 +40,7 @@ def test_every_answer_is_the_expected_one(policies: Path) -> None:
 def test_every_policy_of_a_set_has_a_case_that_it_denies_or_patches(policies: Path) -> None:
     """A policy object that no case shows at work could be missing from the set unnoticed."""
     file = CaseFile.model_validate(yaml.safe_load(cases_of(policies).read_text()))
-    expected = [case.expect for case in file.cases if isinstance(case.expect, Expectation)]
+    expected = [case.expect for case in file.cases if isinstance(case.expect, ExpectedAnswer)]
     shown = {violation.policy for each in expected for violation in each.denied or ()}
     objects = list(yaml.safe_load_all(policies.read_text()))
     mutating = {

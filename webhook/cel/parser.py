@@ -27,7 +27,7 @@ _LEVELS = {
     mark: level for level, marks in enumerate(_PRECEDENCE, start=1) for mark in marks.split()
 }
 _LOGICAL = 2  # the level of `&&`
-Item = TypeVar("Item")
+T = TypeVar("T")
 
 
 def parse(source: str) -> Node:
@@ -151,8 +151,8 @@ class _Parser:
             return Call(token.at, token.text, None, self.listed(")", self.expression))
         return Ident(token.at, token.text)
 
-    def listed(self, end: str, item: Callable[[], Item]) -> list[Item]:
-        items: list[Item] = []
+    def listed(self, end: str, item: Callable[[], T]) -> list[T]:
+        items: list[T] = []
         while not self.taken(end):
             items.append(item())
             if not self.taken(","):

@@ -8,7 +8,7 @@ from webhook.engine.fields import Fields, WrongTypeError
 from webhook.engine.planners import (
     SERVED,
     ControllerUser,
-    Planned,
+    PlannedChildren,
     PlannedObject,
     Planner,
     Planners,
@@ -43,7 +43,7 @@ __all__ = [
     "Params",
     "Patch",
     "Patches",
-    "Planned",
+    "PlannedChildren",
     "PlannedObject",
     "Planner",
     "Planners",

@@ -10,7 +10,7 @@ from webhook.engine.exceptions import NOW, Exempt, covered, nearest
 from webhook.engine.fields import Fields, WrongTypeError
 from webhook.engine.jsonpatch import Patcher
 from webhook.engine.match import Match
-from webhook.engine.policy import Condition, Params, Policy, RuleError
+from webhook.engine.policy import Params, Policy, RequestPredicate, RuleError
 from webhook.engine.request import Request
 from webhook.engine.verdict import MAX_VIOLATIONS, Outcome
 from webhook.engine.violation import Before, Violation
@@ -35,7 +35,7 @@ class BoundPolicy:
     exempt: tuple[Exempt, ...] = ()
     severity: str = ""  # the policy's own by default
     category: str = ""
-    condition: Condition | None = None  # what `matchConditions` say
+    condition: RequestPredicate | None = None  # what `matchConditions` say
     condition_needs: frozenset[str] = frozenset()
     size: int = 0  # bytes of its object as JSON, which bound what judging by it costs
 

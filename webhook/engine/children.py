@@ -14,7 +14,7 @@ from webhook.engine.fields import Fields, steps_of
 from webhook.engine.jsonpatch import Patcher
 from webhook.engine.look_ups import with_object
 from webhook.engine.origins import traced
-from webhook.engine.planners import SERVED, ControllerUser, Planned, PlannedObject, Planner
+from webhook.engine.planners import SERVED, ControllerUser, PlannedChildren, PlannedObject, Planner
 from webhook.engine.request import PARENT, Attributes, Request
 from webhook.engine.verdict import Outcome
 from webhook.engine.violation import Before, Patch, Violation
@@ -74,7 +74,7 @@ def _plan(
     if object is None:
         return None
     now, served = request.lookup(NOW), request.lookup(SERVED) if planner.optional else ()
-    before = Planned() if old is None else planner.plan(old, now, served)
+    before = PlannedChildren() if old is None else planner.plan(old, now, served)
     planned, tolerated = planner.plan(object, now, served), Before(before.refused)
     if new := tuple(each for each in planned.refused if not tolerated.holds(each)):
         return Outcome(f"{planner.kind.kind.lower()}-schema", planner.actions, new)

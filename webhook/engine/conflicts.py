@@ -4,13 +4,14 @@ from collections.abc import Iterable, Iterator
 from itertools import combinations
 from typing import Any
 
+from kube.resource import FieldPath
 from webhook.engine.bound import BoundPolicy, outcomes_of
 from webhook.engine.fields import steps_of
 from webhook.engine.index import Index
 from webhook.engine.jsonpatch import Patcher, pointer
 from webhook.engine.kinds import Kind
 from webhook.engine.request import Attributes, Request
-from webhook.engine.violation import Patch, Step
+from webhook.engine.violation import Patch
 
 CONTAINER = {"name": "container", "image": "image"}
 
@@ -54,7 +55,7 @@ def _conflicts(kind: Kind, policies: Iterable[BoundPolicy]) -> Iterator[str]:
                 )
 
 
-def _sets(policy: BoundPolicy, kind: Kind) -> dict[tuple[Step, ...], Any]:
+def _sets(policy: BoundPolicy, kind: Kind) -> dict[FieldPath, Any]:
     """Return what a policy sets before it fails, if it does: many need more than the emptiest object, or a look-up."""
     attributes = Attributes(
         "",
@@ -69,7 +70,7 @@ def _sets(policy: BoundPolicy, kind: Kind) -> dict[tuple[Step, ...], Any]:
     request = Request(attributes, {"metadata": {}}, kind=kind)
     if kind.pod_spec is not None:
         Patcher(request).apply([Patch((*steps_of(kind.pod_spec), "containers"), [CONTAINER])])
-    found: dict[tuple[Step, ...], Any] = {}
+    found: dict[FieldPath, Any] = {}
 
     def ask(bound: BoundPolicy) -> None:
         assert bound.policy.mutate is not None

@@ -5,7 +5,8 @@ from functools import lru_cache
 from typing import Any
 
 from config.quantities import Quantity, QuantityError, parse_quantity
-from webhook.engine.violation import JSON_TYPES, UNSET, Excess, Patch, Step, Violation, shown
+from kube.resource import FieldPath
+from webhook.engine.violation import JSON_TYPES, UNSET, Excess, Patch, Violation, shown
 
 LONGEST_NAME = 253  # characters of an item's name; what is longer is no name in any kind of the API
 
@@ -81,13 +82,13 @@ class Fields:
             path = f"{path}.{relative}" if path else relative
         return path if self.above is None else self.above.path(path)
 
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> FieldPath:
         """Return that path as the steps of a patch.
 
         No field on the way may have a dot in its name.
         """
         step = self.step
-        below: tuple[Step, ...] = (
+        below: FieldPath = (
             (*steps_of(step[0]), step[1]) if isinstance(step, tuple) else steps_of(step)
         )
         return below if self.above is None else (*self.above.steps(), *below)
@@ -120,7 +121,7 @@ class Fields:
             mended=mended,
         )
 
-    def set(self, field: str | tuple[Step, ...], value: Any, *, overwrite: bool = False) -> Patch:
+    def set(self, field: str | FieldPath, value: Any, *, overwrite: bool = False) -> Patch:
         """Return the patch that sets `field` of this record: a dotted path, or steps where a key may have a dot."""
         return Patch(steps_of(field) if isinstance(field, str) else field, value, overwrite, self)
 

@@ -12,7 +12,7 @@ from webhook.engine.request import NAMESPACE, NAMESPACE_LABELS, Attributes
 MAX_PLACES = 4096  # targets and namespaces whose policies are remembered
 
 
-class Asked(NamedTuple):
+class TargetPolicies(NamedTuple):
     """What is asked about the requests of one target in one namespace, and what must be looked up before.
 
     `policies` are those that may apply, `kind` is what they judge, `planner` plans the children of
@@ -33,7 +33,7 @@ class Index:
         self._planners = planners
         self.targets: dict[TargetKey, Target] = {}
         self.all: dict[TargetKey, list[BoundPolicy]] = {}
-        self._asked: dict[tuple[str, str, str, str, str], Asked] = {}
+        self._asked: dict[tuple[str, str, str, str, str], TargetPolicies] = {}
         for bound in sorted(policies, key=lambda each: each.namespace is not None):
             for target in bound.policy.targets:
                 is_tenants = bound.namespace is not None
@@ -45,7 +45,7 @@ class Index:
                     self.targets[key] = target
                     self.all.setdefault(key, []).append(bound)
 
-    def asked(self, attributes: Attributes) -> Asked:
+    def asked(self, attributes: Attributes) -> TargetPolicies:
         """Return what is asked about a request: each policy with what is left to decide of its match."""
         _, operation, _, _, _, group, resource, subresource, _, namespace, *_ = attributes
         place = group, resource, subresource, operation, namespace
@@ -57,7 +57,7 @@ class Index:
             self._asked[place] = found
         return found
 
-    def _narrowed(self, attributes: Attributes) -> Asked:
+    def _narrowed(self, attributes: Attributes) -> TargetPolicies:
         key, namespace = attributes.target, attributes.namespace
         policies: list[BoundPolicy] = []
         needs: set[str] = set()
@@ -73,6 +73,6 @@ class Index:
         if key[:2] == NAMESPACES:
             needs -= {NAMESPACE_LABELS, NAMESPACE}
         kind = self.targets[key].kind if policies else None
-        return Asked(
+        return TargetPolicies(
             tuple(policies), kind, self._planners.asked_about(attributes), frozenset(needs)
         )

@@ -4,17 +4,18 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
+from kube.resource import FieldPath, PathElement
 from webhook.engine.fields import Fields, WrongTypeError
 from webhook.engine.request import Request
-from webhook.engine.violation import UNSET, Patch, Step
+from webhook.engine.violation import UNSET, Patch
 
 CONTAINERS = (dict, list)
-Changes = dict[tuple[int, Step], tuple[Any, Step, Any, Fields, tuple[Step, ...]]]
+Changes = dict[tuple[int, PathElement], tuple[Any, PathElement, Any, Fields, FieldPath]]
 """Fields that were set, by identity of their object or list: that and the step there, what was there first, and the
 path as steps below a record."""
 
 
-def pointer(path: Iterable[Step]) -> str:
+def pointer(path: Iterable[PathElement]) -> str:
     """Return `path` as a JSON pointer (RFC 6901)."""
     return "".join([f"/{step}" if type(step) is int else _token(str(step)) for step in path])
 
@@ -117,7 +118,7 @@ class Patcher:
         return value
 
 
-def _put(node: Any, step: Step, value: Any) -> None:
+def _put(node: Any, step: PathElement, value: Any) -> None:
     if value is UNSET:
         node.pop(step, None)
     else:

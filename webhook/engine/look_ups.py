@@ -4,11 +4,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from kube.resource import JsonObject
+from kube.resource import GroupKind, JsonObject
 from webhook.engine.fields import Fields, WrongTypeError
 from webhook.engine.kinds import POD_KINDS
 
-GroupKind = tuple[str, str]
 Read = TypeVar("Read")
 
 

@@ -3,8 +3,7 @@
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from config.api.match import LabelSelector
-from config.api.match import Match as MatchSpec
+from config.api.match import LabelSelector, MatchSpec
 from config.api.match import MatchClause as MatchClauseSpec
 from webhook.engine.globs import Globs
 from webhook.engine.kinds import NAMESPACES, OF_A_PARENT, Target

@@ -39,7 +39,7 @@ class PlannedObject(NamedTuple):
         return self.kind, self.object["metadata"]["name"]
 
 
-class Planned(NamedTuple):
+class PlannedChildren(NamedTuple):
     """What is planned for an object: all children of it, in order, or why its type rejects it."""
 
     children: Sequence[PlannedObject] = ()
@@ -57,7 +57,7 @@ class Planner:
 
     kind: Kind
     makes: tuple[Kind, ...]
-    plan: Callable[[JsonObject, datetime, Served], Planned]
+    plan: Callable[[JsonObject, datetime, Served], PlannedChildren]
     replicas: str | None = None
     optional: tuple[Kind, ...] = ()
     actions: ClassVar = frozenset({"Deny"})

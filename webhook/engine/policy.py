@@ -11,7 +11,7 @@ from webhook.engine.kinds import CREATE_AND_UPDATE, SETS, Kind, Target, targets
 from webhook.engine.request import Request
 from webhook.engine.violation import Patch, Violation
 
-Condition = Callable[[Request], bool]
+RequestPredicate = Callable[[Request], bool]
 
 
 class RuleError(Exception):

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from kube.resource import FieldPath
+
 if TYPE_CHECKING:
     from webhook.engine.fields import Fields
 
@@ -25,7 +27,6 @@ JSON_TYPES = {
     float: "a number",
 }
 
-Step = str | int
 Excess = int | Fraction | frozenset[str]
 Words = tuple[str, str, int]  # where, the message, and how many bytes of JSON that has
 
@@ -202,13 +203,13 @@ class Patch:
     `path` are steps below the record `holder`, or from the root of the object where there is none.
     """
 
-    path: tuple[Step, ...]
+    path: FieldPath
     value: Any  # UNSET removes the field
     overwrite: bool = False
     holder: "Fields | None" = None
 
     @property
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> FieldPath:
         """The steps from the root of the object."""
         return self.path if self.holder is None else (*self.holder.steps(), *self.path)
 

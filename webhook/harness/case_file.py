@@ -49,7 +49,7 @@ class Expected(CaseType):
 DECISIONS = ("denied", "malformed", "patched")  # mutually exclusive
 
 
-class Expectation(CaseType):
+class ExpectedAnswer(CaseType):
     """The expected answer; any other part of the actual answer is a difference."""
 
     denied: list[Expected] = Field(
@@ -71,7 +71,7 @@ class Expectation(CaseType):
     )
 
     @model_validator(mode="after")
-    def _is_consistent(self) -> "Expectation":
+    def _is_consistent(self) -> "ExpectedAnswer":
         if not self.model_fields_set:
             raise ValueError(f"expected at least one of {', '.join(type(self).model_fields)}")
         if len(decided := [name for name in DECISIONS if name in self.model_fields_set]) > 1:
@@ -119,7 +119,7 @@ class Case(CaseType):
     looked_up: dict[str, Any] = Field({}, description="results of look-ups in the cluster, by name")
     now: AwareDatetime = Field(EPOCH, description="current time, for exceptions that expire")
     params: dict[str, Any] | None = Field(None, description="parameters of the policy in this case")
-    expect: Literal["allowed", "not-matched"] | Expectation
+    expect: Literal["allowed", "not-matched"] | ExpectedAnswer
 
     @field_validator("namespace")
     @classmethod

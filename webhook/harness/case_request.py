@@ -3,7 +3,7 @@
 What the API server would never send, or a typo, is an error.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -14,7 +14,8 @@ from webhook.engine import BoundPolicy, Policy
 from webhook.engine.kinds import KINDS, Kind
 from webhook.engine.origins import value_at
 from webhook.harness.bases import at, has_smallest, merge, namespace_of, pod_path, smallest
-from webhook.harness.case_file import Case, Expectation
+from webhook.harness.case_file import Case, ExpectedAnswer
+from webhook.harness.looked_up import CaseFaults
 from webhook.harness.reviews import Admission, group_version_kind
 from webhook.harness.rule_reads import unread
 from webhook.policy_sets.rules import RulePolicy
@@ -26,8 +27,6 @@ IDENTITY = (
     "metadata.namespace",
 )  # what an update does not change
 RESOURCES = frozenset({"cpu", "memory", "ephemeral-storage", "storage"})
-
-Faults = Iterator[tuple[str, str]]  # path below the case, and what is wrong there
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +187,7 @@ def _described(case: Case, field: str, base: JsonObject, rules: list[Policy]) ->
     if not isinstance(object.get("metadata", {}), dict):
         raise FaultsError([(f"{field}.metadata", "must be an object")])
     in_pod = f"{path}." if pod is not None else None
-    is_denied = isinstance(case.expect, Expectation) and bool(
+    is_denied = isinstance(case.expect, ExpectedAnswer) and bool(
         case.expect.denied or case.expect.malformed
     )
     if faults := list(_field_faults(object, base, rules, is_denied=is_denied)):
@@ -206,7 +205,7 @@ def _described(case: Case, field: str, base: JsonObject, rules: list[Policy]) ->
 
 def _field_faults(
     object: JsonObject, base: JsonObject, rules: list[Policy], *, is_denied: bool
-) -> Faults:
+) -> CaseFaults:
     """Yield the fields that the kind does not have: a typo tests nothing.
 
     An unknown version has those of the known.
@@ -227,7 +226,7 @@ def _field_faults(
         yield from unread(object, in_cel)
 
 
-def _unknown_resources(value: Any, path: str) -> Faults:
+def _unknown_resources(value: Any, path: str) -> CaseFaults:
     """Yield the limits and requests of what is no resource: the API server knows these, and names with a domain."""
     for key, below in value.items() if isinstance(value, dict) else ():
         at_key = f"{path}.{key}" if path else str(key)

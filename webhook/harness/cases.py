@@ -11,7 +11,7 @@ from webhook.engine import NAMESPACE_LABELS, NOW, SERVED
 from webhook.engine.exceptions import HOME
 from webhook.engine.request import NAME_LABEL
 from webhook.harness.bases import POD_KIND_NAMES, pod_path
-from webhook.harness.case_file import Case, CaseFile, Expectation
+from webhook.harness.case_file import Case, CaseFile, ExpectedAnswer
 from webhook.harness.case_request import namespace_in, request_of
 from webhook.harness.derived import derive, expected_of
 from webhook.harness.looked_up import look_up_faults
@@ -36,7 +36,7 @@ class Trial:
     engine: WatchedEngine
     admission: Admission
     looked_up: dict[str, Any]
-    expect: str | Expectation
+    expect: str | ExpectedAnswer
     prefix: str
     looks_up: frozenset[str] = frozenset()
     derived: bool = False

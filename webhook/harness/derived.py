@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from webhook.engine.origins import value_at
 from webhook.harness.bases import POD_SPEC, has_smallest, pod_path, smallest
-from webhook.harness.case_file import Derivation, Expectation, Expected
+from webhook.harness.case_file import Derivation, Expected, ExpectedAnswer
 from webhook.harness.reviews import Admission
 
 LISTS: dict[Derivation, str] = {"init": "initContainers", "ephemeral": "ephemeralContainers"}
@@ -61,7 +61,7 @@ def derive(admission: Admission, how: Derivation) -> Admission:
     )
 
 
-def expected_of(expect: str | Expectation, how: Derivation) -> str | Expectation:
+def expected_of(expect: str | ExpectedAnswer, how: Derivation) -> str | ExpectedAnswer:
     """Return the expectation of a derived trial: the same, with the paths of the new container list."""
     if isinstance(expect, str) or how not in LISTS:
         return expect

@@ -13,10 +13,10 @@ from webhook.harness.bases import has_smallest, smallest
 
 SUMMARY = summary({"metadata": {"name": ""}})  # the fields of what is looked up in part
 
-Faults = Iterator[tuple[str, str]]  # path below the case, and what is wrong there
+CaseFaults = Iterator[tuple[str, str]]  # path below the case, and what is wrong there
 
 
-def look_up_faults(looked_up: Mapping[str, Any], parent_kind: str, namespace: str) -> Faults:
+def look_up_faults(looked_up: Mapping[str, Any], parent_kind: str, namespace: str) -> CaseFaults:
     """Yield the errors of all look-ups.
 
     `parent_kind` is the kind that the case's subresource belongs to.
@@ -37,7 +37,7 @@ def look_up_faults(looked_up: Mapping[str, Any], parent_kind: str, namespace: st
                 )
 
 
-def _faults(path: str, object: Any, kinds: list[str], namespace: str) -> Faults:
+def _faults(path: str, object: Any, kinds: list[str], namespace: str) -> CaseFaults:
     """Yield the errors of one object, of one of `kinds`.
 
     Without kinds of a summary, which may be from anywhere.

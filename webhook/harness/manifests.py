@@ -19,7 +19,7 @@ from webhook.engine.request import NAME_LABEL
 from webhook.findings import Finding, findings
 from webhook.harness.bases import namespace_of as reviewed_namespace
 from webhook.harness.objects import as_served, is_whole, namespace_of, require_object
-from webhook.harness.reviews import Admission, Answer, ask, group_version_kind
+from webhook.harness.reviews import Admission, ReviewAnswer, ask, group_version_kind
 from webhook.known import Known
 from webhook.messages import failure
 from webhook.review import MalformedRequestError, NotAReviewError, read
@@ -33,7 +33,7 @@ VERDICTS = {"Error": "error", "Deny": "denied", "Warn": "warned", "Audit": "audi
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedManifest:
     """The verdict on one manifest.
 
     `verdict` is one of allowed, mutated, audited, warned, denied, unmatched (no policy applies) and
@@ -62,7 +62,7 @@ class Judged:
         )
 
 
-class Judge:
+class ManifestJudge:
     """Judges manifests one by one with an engine, against what is `known` of their cluster."""
 
     def __init__(self, engine: Engine, known: Known, namespace: str, now: datetime) -> None:
@@ -75,7 +75,7 @@ class Judge:
         self._always = {NOW: now}
         self._anywhere: dict[frozenset[str], Engine | None] = {}
 
-    def __call__(self, document: Document) -> Judged:
+    def __call__(self, document: Document) -> JudgedManifest:
         """Return the verdict on one document. Raises DocumentError if it is not an API object."""
         require_object(document)
         sent = group_version_kind(document.value)
@@ -100,7 +100,7 @@ class Judge:
             _undecided_in(where),
         )
 
-    def review(self, document: Document) -> Judged:
+    def review(self, document: Document) -> JudgedManifest:
         """Return the verdict on a recorded AdmissionReview (admission.k8s.io/v1), as the webhook would judge it.
 
         Raises DocumentError if it cannot be judged. The document of the verdict is the object.
@@ -125,7 +125,7 @@ class Judge:
             document, where, outcomes, tuple(mutated.operations), value, _undecided_in(where)
         )
 
-    def _ask(self, admission: Admission, where: str) -> Answer:
+    def _ask(self, admission: Admission, where: str) -> ReviewAnswer:
         """Return the answer.
 
         Where labels are unknown, a policy decides if it finds nothing whatever they are.
@@ -171,7 +171,7 @@ def _anywhere(bound: BoundPolicy) -> BoundPolicy:
 
 def judge(
     engine: Engine, documents: Iterable[Document], namespace: str, now: datetime
-) -> Iterator[Judged]:
+) -> Iterator[JudgedManifest]:
     """Yield the verdict on each document at the time `now`; `namespace` is the default namespace.
 
     The documents also serve as look-ups. Raises DocumentError if one is not an API object.
@@ -181,7 +181,7 @@ def judge(
         require_object(document)
     known = Known()
     add_manifests(known, documents, namespace)
-    yield from map(Judge(engine, known, namespace, now), documents)
+    yield from map(ManifestJudge(engine, known, namespace, now), documents)
 
 
 def add_manifests(known: Known, documents: Iterable[Document], namespace: str) -> None:
@@ -217,13 +217,13 @@ def judged(
     operations: tuple[dict[str, Any], ...] = (),
     object: dict[str, Any] = NOTHING,
     wording: Callable[[Outcome], str] = failure,
-) -> Judged:
+) -> JudgedManifest:
     """Return the verdict on a document from the outcome of each policy.
 
     `wording` returns the message of a failure.
     """
     found = findings(outcomes, wording)
-    return Judged(document, namespace, _verdict(outcomes, found), found, operations, object)
+    return JudgedManifest(document, namespace, _verdict(outcomes, found), found, operations, object)
 
 
 def _lacks_labels(outcome: Outcome) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 from config.faults import FaultsError
+from kube.resource import FieldPath
 from webhook.engine import Policy
 from webhook.harness.cases import Trial
 from webhook.harness.mutated_code import changed_policies
@@ -13,8 +14,6 @@ from webhook.harness.mutated_rules import changed_expressions
 from webhook.harness.subject import Subject, WatchedEngine
 from webhook.harness.trial import differences
 from webhook.policy_sets.policy_set import Catalogue, PolicySetError
-
-Path = tuple[str | int, ...]  # of a field in the spec of a policy object
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +92,7 @@ def _changed_objects(subject: Subject, catalogue: Catalogue) -> Iterator[tuple[M
                 yield Mutant(value["metadata"]["name"], description), changed
 
 
-def _with(spec: dict[str, Any], path: Path, new: Any) -> dict[str, Any]:
+def _with(spec: dict[str, Any], path: FieldPath, new: Any) -> dict[str, Any]:
     changed = copy.deepcopy(spec)
     parent: Any = changed
     for step in path[:-1]:
@@ -104,7 +103,7 @@ def _with(spec: dict[str, Any], path: Path, new: Any) -> dict[str, Any]:
 
 def _changes(
     kind: str, spec: dict[str, Any], catalogue: Catalogue
-) -> Iterator[tuple[Path, str, Any]]:
+) -> Iterator[tuple[FieldPath, str, Any]]:
     """Yield each change of a policy object: the path in its spec, a description, and the new value."""
     policy = catalogue.get(spec.get("policy", ""))
     for name, field in policy.params.model_fields.items() if policy is not None else ():

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from kube.resource import FieldPath
 from webhook.cel.errors import line_and_column
 from webhook.cel.lexer import Token, tokens
 
@@ -26,10 +27,8 @@ SWAPPED = {
 }
 SWAPPED |= {"true": "false", "false": "true"}
 
-Path = tuple[str | int, ...]
 
-
-def changed_expressions(spec: Mapping[str, Any]) -> Iterator[tuple[Path, str, str]]:
+def changed_expressions(spec: Mapping[str, Any]) -> Iterator[tuple[FieldPath, str, str]]:
     """Yield each change: the path of the expression, a description by line and column, and the new expression."""
     rules = {field: spec[field] for field in RULES if field in spec}
     for path, source in _expressions(rules, ()):
@@ -42,7 +41,7 @@ def changed_expressions(spec: Mapping[str, Any]) -> Iterator[tuple[Path, str, st
                 yield path, f"{field}:{line}:{column}: {token.text} {what}", changed
 
 
-def _expressions(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
+def _expressions(value: Any, path: FieldPath) -> Iterator[tuple[FieldPath, str]]:
     for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
         if key in EXPRESSIONS:
             yield (*path, key), inner

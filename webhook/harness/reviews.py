@@ -81,7 +81,7 @@ def _named(group: str, version: str, kind: str) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ReviewAnswer:
     """The answer to one request: the last response, the patched object, and the outcome of each policy."""
 
     response: dict[str, Any]
@@ -95,7 +95,7 @@ class Answer:
         return bool(self.response["allowed"])
 
 
-def ask(engine: Engine, admission: Admission, looked_up: dict[str, Any]) -> Answer:
+def ask(engine: Engine, admission: Admission, looked_up: dict[str, Any]) -> ReviewAnswer:
     """Judge a request as the API server does: mutate, mutate again, then validate.
 
     Each with an encoded review.
@@ -104,12 +104,12 @@ def ask(engine: Engine, admission: Admission, looked_up: dict[str, Any]) -> Answ
     """
     mutated, first, outcomes = _mutate(engine, admission, looked_up)
     if not first["allowed"]:
-        return Answer(first, admission.object, outcomes, patched_twice=False)
+        return ReviewAnswer(first, admission.object, outcomes, patched_twice=False)
     again, second, _ = _mutate(engine, mutated, looked_up)
     verdict, response = _round(engine.validate, again, looked_up)
     warnings = [*first.get("warnings", ()), *response.get("warnings", ())]
     response = response | ({"warnings": warnings} if warnings else {})
-    return Answer(
+    return ReviewAnswer(
         response, mutated.object, outcomes + verdict.outcomes, patched_twice="patch" in second
     )
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from config.faults import did_you_mean
-from config.schemas import Fields, fields_of, root_type
+from config.schemas import SchemaFields, fields_of, root_type
 from webhook.cel import Steps, fields_read
 from webhook.policy_sets.rules import RulePolicy
 
@@ -81,7 +81,7 @@ def absent(policy: RulePolicy) -> Iterator[str]:
             )
 
 
-def _missing(type: str, steps: Steps) -> tuple[str, Fields] | None:
+def _missing(type: str, steps: Steps) -> tuple[str, SchemaFields] | None:
     """Return the first step that a type does not have, with the fields it has.
 
     None if it has all that is known.

@@ -28,7 +28,7 @@ ROUTING = frozenset(  # what a policy reads to decide whether a request concerns
         "lookup",
     }
 )
-Judge = Callable[[Request, Any], Iterable[Any]]
+JudgeFunction = Callable[[Request, Any], Iterable[Any]]
 
 
 class WatchedEngine(Engine):
@@ -62,7 +62,7 @@ class WatchedEngine(Engine):
         def looked() -> None:
             self._looked.add(bound.title)
 
-        def watch(judge: Judge | None) -> Judge | None:
+        def watch(judge: JudgeFunction | None) -> JudgeFunction | None:
             def watched(request: Request, params: Any) -> Iterator[Any]:
                 if not isinstance(policy, RulePolicy):
                     request = cast(Request, _Watched(request, looked))

@@ -10,14 +10,14 @@ from config.documents import DocumentError
 from webhook.engine import NotLookedUpError, Outcome
 from webhook.engine.jsonpatch import same
 from webhook.harness.bases import merge
-from webhook.harness.case_file import Expectation, Expected
+from webhook.harness.case_file import Expected, ExpectedAnswer
 from webhook.harness.cases import Trial
-from webhook.harness.reviews import Answer, ask
+from webhook.harness.reviews import ReviewAnswer, ask
 from webhook.harness.unused import unused
 from webhook.review import MalformedRequestError
 
 OWN = ("webhook.engine", "webhook.harness")  # whose stack frames do not help the author of a policy
-Reported = tuple[str, str]  # policy and message
+PolicyMessage = tuple[str, str]  # policy and message
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Tried:
     """A trial, its answer, and the differences from the expected answer, one per line."""
 
     trial: Trial
-    answer: Answer
+    answer: ReviewAnswer
     differences: tuple[str, ...]
 
 
@@ -51,7 +51,7 @@ def differences(trial: Trial) -> list[str]:
     return list(attempt(trial).differences)
 
 
-def _differences(trial: Trial, answer: Answer) -> Iterator[str]:
+def _differences(trial: Trial, answer: ReviewAnswer) -> Iterator[str]:
     expect = trial.expect
     if answer.patched_twice:
         yield "the mutation is not idempotent: a second call changed the object again"
@@ -66,7 +66,7 @@ def _differences(trial: Trial, answer: Answer) -> Iterator[str]:
             "is intended)"
         )
         return
-    expected = expect if isinstance(expect, Expectation) else Expectation.model_construct()
+    expected = expect if isinstance(expect, ExpectedAnswer) else ExpectedAnswer.model_construct()
     yield from _status(trial, expected, answer)
     yield from _violations("warning", warned(answer), expected.warned, trial.prefix)
     yield from _violations("audited violation", audited(answer), expected.audited, trial.prefix)
@@ -76,30 +76,30 @@ def _differences(trial: Trial, answer: Answer) -> Iterator[str]:
             yield from _traceback(outcome)
 
 
-def code_of(answer: Answer) -> int | None:
+def code_of(answer: ReviewAnswer) -> int | None:
     """Return the HTTP code of a denial; None where the request is allowed."""
     code: int | None = answer.response.get("status", {}).get("code")
     return code
 
 
-def denied(answer: Answer) -> list[Reported]:
+def denied(answer: ReviewAnswer) -> list[PolicyMessage]:
     """Return policy and message of each violation that denies."""
     causes = answer.response.get("status", {}).get("details", {}).get("causes", [])
     return [(cause["reason"], cause["message"]) for cause in causes]
 
 
-def warned(answer: Answer) -> list[Reported]:
+def warned(answer: ReviewAnswer) -> list[PolicyMessage]:
     """Return policy and message of each warning."""
     return [text.partition(": ")[::2] for text in answer.response.get("warnings", ())]
 
 
-def audited(answer: Answer) -> list[Reported]:
+def audited(answer: ReviewAnswer) -> list[PolicyMessage]:
     """Return policy and message of each violation that appears only in the audit log."""
     silent = (outcome for outcome in answer.outcomes if not outcome.actions & {"Deny", "Warn"})
     return [(outcome.policy, each.message) for outcome in silent for each in outcome.reported]
 
 
-def _status(trial: Trial, expected: Expectation, answer: Answer) -> Iterator[str]:
+def _status(trial: Trial, expected: ExpectedAnswer, answer: ReviewAnswer) -> Iterator[str]:
     wanted = expected.denied or expected.malformed
     code = 403 if expected.denied else 400 if expected.malformed else None
     if code_of(answer) != code:
@@ -112,7 +112,7 @@ def _decision(code: int | None) -> str:
 
 
 def _violations(
-    noun: str, found: list[Reported], wanted: list[Expected], prefix: str
+    noun: str, found: list[PolicyMessage], wanted: list[Expected], prefix: str
 ) -> Iterator[str]:
     """Compare violations by path, and by message and policy where the case names them."""
     left = list(found)
@@ -126,7 +126,7 @@ def _violations(
     yield from (f"unexpected {noun}: {policy}: {text}" for policy, text in left)
 
 
-def is_expected(expected: Expected, found: Reported, prefix: str) -> bool:
+def is_expected(expected: Expected, found: PolicyMessage, prefix: str) -> bool:
     """Return whether a reported violation is the expected one."""
     policy, text = found
     path = joined(prefix, expected.path)
@@ -143,7 +143,7 @@ def joined(prefix: str, path: str) -> str:
     return f"{prefix}.{path}" if prefix else path
 
 
-def _object(trial: Trial, expected: Expectation, answer: Answer) -> Iterator[str]:
+def _object(trial: Trial, expected: ExpectedAnswer, answer: ReviewAnswer) -> Iterator[str]:
     wanted = (
         merge(trial.admission.object, expected.patched)
         if expected.patched

@@ -7,10 +7,18 @@ from typing import Any
 import orjson
 import yaml
 
-from webhook.harness.case_file import Expectation, Expected
+from webhook.harness.case_file import Expected, ExpectedAnswer
 from webhook.harness.cases import Trial
-from webhook.harness.reviews import Answer
-from webhook.harness.trial import Reported, Tried, audited, code_of, denied, is_expected, warned
+from webhook.harness.reviews import ReviewAnswer
+from webhook.harness.trial import (
+    PolicyMessage,
+    Tried,
+    audited,
+    code_of,
+    denied,
+    is_expected,
+    warned,
+)
 
 WIDTH = 120  # maximum line length; a longer flow collection is written as a block
 Edit = tuple[int, int, str]
@@ -53,7 +61,7 @@ def _agreed(case: Sequence[Tried]) -> Any:
     return next(iter(found.values()))
 
 
-def _got(trial: Trial, answer: Answer) -> Any:
+def _got(trial: Trial, answer: ReviewAnswer) -> Any:
     """Return the expectation that this answer meets."""
     if not answer.outcomes:
         return "not-matched"
@@ -70,7 +78,7 @@ def _got(trial: Trial, answer: Answer) -> Any:
     return got or "allowed"
 
 
-def _written(trial: Trial, reported: list[Reported]) -> list[dict[str, str]]:
+def _written(trial: Trial, reported: list[PolicyMessage]) -> list[dict[str, str]]:
     """Return violations as a case lists them: relative to the pod's spec, with the policy if there are several."""
     prefix = f"{trial.prefix}." if trial.prefix else ""
     several = len(trial.engine.policies) > 1
@@ -113,7 +121,7 @@ def _kept(text: str, node: yaml.Node, trial: Trial, wanted: Any) -> list[Edit] |
     if not isinstance(node, yaml.MappingNode) or node.flow_style or not isinstance(wanted, dict):
         return None
     if [key.value for key, _ in node.value] != list(wanted) or not isinstance(
-        trial.expect, Expectation
+        trial.expect, ExpectedAnswer
     ):
         return None
     edits: list[Edit] = []

@@ -81,7 +81,7 @@ def _filled_in(pattern: str, separator: str) -> str:
     return separator.join("x" if part == "*" else part for part in pattern.split(separator))
 
 
-Fault = tuple[
+ImageFault = tuple[
     str, str
 ]  # what is wrong with an image, as it follows its reference in a message, and the fix
 
@@ -89,7 +89,7 @@ Fault = tuple[
 def image_violations(
     request: Request,
     rule: str,
-    judge: Callable[[ImageReference], Fault | None],
+    judge: Callable[[ImageReference], ImageFault | None],
     controller_fix: str = "",
 ) -> Iterator[Violation]:
     """Yield a violation of `rule` for each image that `judge` finds fault with, or that is no reference.

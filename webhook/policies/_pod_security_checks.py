@@ -28,7 +28,7 @@ from webhook.policies._security_contexts import in_user_namespace, unless
 PRIVILEGED, BASELINE, RESTRICTED = LEVELS = ("privileged", "baseline", "restricted")
 
 
-class Check(NamedTuple):
+class PodSecurityCheck(NamedTuple):
     """One check: a policy, as a level has it from a version on, until a later row has the same policy otherwise."""
 
     level: str
@@ -43,8 +43,16 @@ class Check(NamedTuple):
 
 def _check(
     level: str, since: int, policy: Policy, replaces: str = "", judge: object = None, **params: Any
-) -> Check:
-    return Check(level, since, policy, policy.params(**params), judge or policy.validate, replaces)  # type: ignore[arg-type]
+) -> PodSecurityCheck:
+    validate = judge or policy.validate
+    return PodSecurityCheck(
+        level,
+        since,
+        policy,
+        policy.params(**params),
+        validate,  # type: ignore[arg-type]
+        replaces,
+    )
 
 
 _baseline, _restricted = partial(_check, BASELINE), partial(_check, RESTRICTED)
@@ -95,7 +103,9 @@ NEWEST = max(check.since for check in CHECKS)
 
 
 @cache
-def checks(level: str, minor: int, excluded: frozenset[str] = frozenset()) -> tuple[Check, ...]:
+def checks(
+    level: str, minor: int, excluded: frozenset[str] = frozenset()
+) -> tuple[PodSecurityCheck, ...]:
     """Return the checks of a level at a minor version, up to NEWEST: of each policy the last row that is in force."""
     in_force = {
         check.policy.name: check

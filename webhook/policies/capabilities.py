@@ -42,7 +42,7 @@ class NotDropped(frozenset[str]):
         return ALL in self or frozenset.__ge__(self, other)
 
 
-class Capabilities(Params):
+class CapabilityParams(Params):
     """Which capabilities containers may add and must drop."""
 
     allowed: list[Capability] = Field(
@@ -55,7 +55,7 @@ class Capabilities(Params):
     )
 
 
-def validate(request: Request, params: Capabilities) -> Violations:
+def validate(request: Request, params: CapabilityParams) -> Violations:
     """Yield a violation for each capability added that may not be, and for each container that drops too little."""
     for container in request.containers():
         added, dropped = container.strings(ADD), container.strings(DROP)
@@ -85,7 +85,7 @@ def validate(request: Request, params: Capabilities) -> Violations:
 
 POLICY = Policy(
     "capabilities",
-    Capabilities,
+    CapabilityParams,
     validate=unless(is_windows, validate),
     category="pod-security",
     severity="high",

@@ -47,7 +47,7 @@ class DisruptionBudgets(Params):
     )
 
 
-class Workload(NamedTuple):
+class BudgetedWorkload(NamedTuple):
     """A workload: its pods' labels, and how many replicas it sets itself."""
 
     title: str
@@ -62,7 +62,7 @@ class Budget(NamedTuple):
     minimum: int | str | None
     requirements: list[tuple[str | None, str | None, list[str]]]  # key, operator, values
 
-    def selects(self, workload: Workload) -> bool:
+    def selects(self, workload: BudgetedWorkload) -> bool:
         """Return whether it selects the pods of a workload."""
         return all(meets(workload.labels, *each) for each in self.requirements)
 
@@ -122,7 +122,7 @@ def _judge_workload(request: Request) -> Violations:
             )
 
 
-def _workloads(request: Request) -> Iterator[Workload]:
+def _workloads(request: Request) -> Iterator[BudgetedWorkload]:
     """Return the workloads of the namespace."""
     return read_each(request.lookup(WORKLOADS), _workload)
 
@@ -162,14 +162,14 @@ def _is_all(value: int | str | None) -> bool:
     return isinstance(value, str) and (_pods(value, 100) or 0) >= 100
 
 
-def _workload(object: Fields) -> Workload:
+def _workload(object: Fields) -> BudgetedWorkload:
     """Read a workload; one that a Deployment scales wants no replicas of itself."""
     replicas = object.integer("spec.replicas")
     wanted = 0 if is_scaled_by_deployment(object) else 1 if replicas is None else replicas
-    return Workload(_title(object), object.texts("spec.template.metadata.labels"), wanted)
+    return BudgetedWorkload(_title(object), object.texts("spec.template.metadata.labels"), wanted)
 
 
-def _scaled(request: Request) -> Workload:
+def _scaled(request: Request) -> BudgetedWorkload:
     """Read what a /scale belongs to, with the replicas that it sets: the API leaves 0 out."""
     parent = Fields(request.lookup(PARENT))
     replicas = 0 if is_scaled_by_deployment(parent) else request.integer("spec.replicas") or 0

@@ -27,7 +27,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from webhook.engine import Params, Policy, Request, Violations
 from webhook.engine.images import ImageReference
-from webhook.policies._images import Fault, Registry, image_violations, parse_registry
+from webhook.policies._images import ImageFault, Registry, image_violations, parse_registry
 
 SETTING = "(chart value registry, flag --registry)"
 
@@ -51,14 +51,14 @@ class ImageRegistries(Params):
         """The approved registries, and the denied ones."""
         return [*map(parse_registry, self.registries)], [*map(parse_registry, self.denied)]
 
-    def elsewhere(self, image: ImageReference) -> Fault | None:
+    def elsewhere(self, image: ImageReference) -> ImageFault | None:
         """Return what is wrong with an image that no approved registry holds."""
         for registry in self.parsed[0]:
             if registry.holds(image):
                 return None
         return f"comes from {image.registry}", "push it there, or ask for an exception"
 
-    def from_denied(self, image: ImageReference) -> Fault | None:
+    def from_denied(self, image: ImageReference) -> ImageFault | None:
         """Return what is wrong with an image that a denied registry holds."""
         for registry in self.parsed[1]:
             if registry.holds(image):

@@ -16,7 +16,7 @@ from pydantic import Field
 from webhook.engine import Params, Policy, Request, Violations
 from webhook.engine.globs import Globs
 from webhook.engine.images import ImageReference
-from webhook.policies._images import Fault, image_violations
+from webhook.policies._images import ImageFault, image_violations
 
 
 class ImageTags(Params):
@@ -29,7 +29,7 @@ class ImageTags(Params):
         None, min_length=1, description="tags that are allowed; any other than denied, if left out"
     )
 
-    def fault(self, image: ImageReference) -> Fault | None:
+    def fault(self, image: ImageReference) -> ImageFault | None:
         """Return what is wrong with an image whose tag is no version."""
         tag = image.version
         if tag is None or (

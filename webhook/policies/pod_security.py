@@ -28,20 +28,20 @@ from webhook.policies._pod_security_checks import LEVELS, NEWEST, PRIVILEGED, RE
 LABEL = "pod-security.kubernetes.io/"
 LABEL_VERSION = re.compile(r"v1\.(0|[1-9][0-9]*)")
 
-Level = Literal["privileged", "baseline", "restricted"]
+PodSecurityLevel = Literal["privileged", "baseline", "restricted"]
 CheckName = Literal[
     "app-armor", "capabilities", "host-namespaces", "host-path-volumes", "host-ports", "host-probes",
     "privilege-escalation", "privileged-containers", "proc-mount", "run-as-non-root", "run-as-user", "seccomp-profiles",
     "selinux-options", "sysctls", "volume-types", "windows-host-process",
 ]  # fmt: skip
-Version = Annotated[str, Field(pattern=r"^(latest|v?1\.(0|[1-9][0-9]{0,3}))$")]
+PodSecurityVersion = Annotated[str, Field(pattern=r"^(latest|v?1\.(0|[1-9][0-9]{0,3}))$")]
 
 
 class PodSecurity(Params):
     """Which level of the Pod Security Standards pods must keep to, as which version of Kubernetes has it."""
 
-    level: Level = Field("restricted", description="privileged, baseline or restricted")
-    version: Version = Field(
+    level: PodSecurityLevel = Field("restricted", description="privileged, baseline or restricted")
+    version: PodSecurityVersion = Field(
         "latest", description="version of Kubernetes that defines the level: 1.0 … or latest"
     )
     namespace_labels: Literal["enforce", "audit", "warn"] | None = Field(

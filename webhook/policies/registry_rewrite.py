@@ -31,13 +31,13 @@ def _registry(text: str) -> str:
     return text
 
 
-Name = Annotated[str, AfterValidator(_registry)]
+MirrorName = Annotated[str, AfterValidator(_registry)]
 
 
 class RegistryRewrite(Params):
     """Which mirrors there are."""
 
-    mirrors: dict[Name, Name] = Field(
+    mirrors: dict[MirrorName, MirrorName] = Field(
         min_length=1, description="mirrors by registry: host, host:port, or with a path"
     )
 

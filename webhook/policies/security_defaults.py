@@ -33,7 +33,7 @@ CONTEXT = "securityContext"
 USER, NON_ROOT = f"{CONTEXT}.runAsUser", f"{CONTEXT}.runAsNonRoot"
 OS = "kubernetes.io/os"
 
-Id = Annotated[int, Field(ge=1, le=2**31 - 1)]
+UserId = Annotated[int, Field(ge=1, le=2**31 - 1)]
 
 
 # How much a container requests itself; its defaults must not contradict that. Each level includes
@@ -51,10 +51,12 @@ class SecurityDefaults(Params):
         [ALL], description="capabilities to drop, without CAP_"
     )
     read_only_root_filesystem: bool = Field(False, description="set readOnlyRootFilesystem to true")
-    run_as_user: Id | None = Field(None, description="user id to set, unless the pod requests root")
-    run_as_group: Id | None = Field(None, description="group id to set")
-    fs_group: Id | None = Field(None, description="group id of volumes to set")
-    supplemental_groups: list[Id] = Field([], description="ids of further groups to set")
+    run_as_user: UserId | None = Field(
+        None, description="user id to set, unless the pod requests root"
+    )
+    run_as_group: UserId | None = Field(None, description="group id to set")
+    fs_group: UserId | None = Field(None, description="group id of volumes to set")
+    supplemental_groups: list[UserId] = Field([], description="ids of further groups to set")
     selinux_level: str | None = Field(
         None, description="SELinux level to set, such as s0:c123,c456"
     )

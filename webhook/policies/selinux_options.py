@@ -18,7 +18,7 @@ TYPES_1_0 = ["container_t", "container_init_t", "container_kvm_t"]
 TYPES_1_31 = [*TYPES_1_0, "container_engine_t"]
 
 
-class SELinuxOptions(Params):
+class SELinuxParams(Params):
     """Which SELinux labels may be set; for each, null stands for any."""
 
     types: list[str] | None = Field(TYPES_1_31, description="types that may be set")
@@ -27,7 +27,7 @@ class SELinuxOptions(Params):
     levels: list[str] | None = Field(None, description="levels that may be set")
 
 
-def validate(request: Request, params: SELinuxOptions) -> Violations:
+def validate(request: Request, params: SELinuxParams) -> Violations:
     """Yield a violation for each label that may not be set."""
     labels = {
         "type": params.types,
@@ -51,4 +51,4 @@ def validate(request: Request, params: SELinuxOptions) -> Violations:
                 )
 
 
-POLICY = Policy("selinux-options", SELinuxOptions, validate=validate, category="pod-security")
+POLICY = Policy("selinux-options", SELinuxParams, validate=validate, category="pod-security")

@@ -7,14 +7,14 @@ from config.api.match import LabelSelector
 from webhook.engine.fields import Fields
 from webhook.engine.kinds import CONNECTED, KINDS, NAMESPACES, Kind, Target
 from webhook.engine.match import Labels, compile_selector
-from webhook.engine.policy import Condition
+from webhook.engine.policy import RequestPredicate
 from webhook.engine.request import Request
 from webhook.policy_sets.rule_resources import SUBRESOURCES, merged_targets
 
 OPERATIONS = ("CREATE", "UPDATE", "DELETE")
 
 
-def condition_of(*specs: MatchResources) -> Condition:
+def condition_of(*specs: MatchResources) -> RequestPredicate:
     """Return whether all of `specs` match a request.
 
     NotLookedUpError where labels are not known.
@@ -23,7 +23,7 @@ def condition_of(*specs: MatchResources) -> Condition:
     return lambda request: all(holds(request) for holds in conditions)
 
 
-def _condition(spec: MatchResources) -> Condition:
+def _condition(spec: MatchResources) -> RequestPredicate:
     exact = spec.match_policy == "Exact"
     in_namespace, of_object = _selector(spec.namespace_selector), _selector(spec.object_selector)
 

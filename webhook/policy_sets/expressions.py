@@ -32,7 +32,7 @@ MAX_MESSAGE = 5 * 1024  # bytes of what a messageExpression returns; a longer on
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class CompiledValidation:
     """A compiled validation."""
 
     validation: Validation
@@ -143,13 +143,15 @@ class Expressions:
             self._faults.append((path, f"line {error.line}, column {error.column}: {error.text}"))
             return self._environment.compile("dyn(null)")
 
-    def _rule(self, path: str, validation: Validation) -> Rule:
+    def _rule(self, path: str, validation: Validation) -> CompiledValidation:
         program, message = self._program(f"{path}.expression", validation.expression, "bool"), None
         if validation.message_expression is not None:
             message = self._program(
                 f"{path}.messageExpression", validation.message_expression, "string"
             )
-        return Rule(validation, program, message, tuple(sorted(self._fields_of(program))))
+        return CompiledValidation(
+            validation, program, message, tuple(sorted(self._fields_of(program)))
+        )
 
     def _fields_of(self, program: Program) -> set[Steps]:
         """Return the fields of the object that a program reads, also by variables."""

@@ -10,9 +10,10 @@ import copy
 from collections.abc import Iterator
 from typing import Any
 
+from kube.resource import FieldPath
 from webhook.engine import Patch
 from webhook.engine.policy import RuleError
-from webhook.engine.violation import UNSET, Step
+from webhook.engine.violation import UNSET
 
 LIST_KEYS: dict[str, tuple[str, ...]] = {
     "conditions": ("type",),
@@ -65,9 +66,7 @@ def changed(object: dict[str, Any], value: Any, patch_type: str) -> dict[str, An
     return patched
 
 
-def differences(
-    old: dict[str, Any], new: dict[str, Any], at: tuple[Step, ...] = ()
-) -> Iterator[Patch]:
+def differences(old: dict[str, Any], new: dict[str, Any], at: FieldPath = ()) -> Iterator[Patch]:
     """Yield the patches from one object to another: maps by their keys, anything else as a whole."""
     for key, value in new.items():
         found = old.get(key, UNSET)

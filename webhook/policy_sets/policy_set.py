@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from config.api.match import Match as MatchSpec
+from config.api.match import MatchSpec
 from config.api.policy import (
     API_VERSION,
     AdmissionPolicySpec,

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from config.api.match import Match
+from config.api.match import MatchSpec
 from config.api.policy import AdmissionPolicySpec
 from config.faults import did_you_mean
 from webhook.engine.kinds import CONNECTED, CREATE_AND_UPDATE, KINDS, Kind, Target
@@ -19,7 +19,7 @@ _KIND = re.compile(
 
 def resources_of(
     faults: list[tuple[str, str]], spec: AdmissionPolicySpec, in_a_namespace: bool
-) -> tuple[tuple[Target, ...], Match]:
+) -> tuple[tuple[Target, ...], MatchSpec]:
     """Return the resources that `match` names (all that are known, where a clause names none), and the match."""
     known = [kind for kind in KINDS.values() if kind.namespaced or not in_a_namespace]
     named: list[tuple[Kind, str, Iterable[str]]] = []

@@ -6,17 +6,17 @@ from typing import Any
 
 from pydantic import ConfigDict
 
-from config.api.match import Match
+from config.api.match import MatchSpec
 from config.api.policy import AdmissionPolicySpec
 from webhook.engine import Params, Policy, Request
 from webhook.engine.kinds import Target
-from webhook.engine.policy import Condition
+from webhook.engine.policy import RequestPredicate
 from webhook.policy_sets.expressions import Expressions, Spec
 from webhook.policy_sets.rule_resources import resources_of
 
 CATEGORY = "custom"
 NO_PARAMS = Params.model_construct()
-ANYWHERE = Match.model_construct()
+ANYWHERE = MatchSpec.model_construct()
 
 ParamsOf = Callable[[Request, Any], Iterable[Any]]
 
@@ -30,8 +30,8 @@ class Rules:
 
     policy: Policy | None = None
     params: Params = NO_PARAMS
-    match: Match = ANYWHERE  # where they apply, kinds by their short names
-    condition: Condition | None = None
+    match: MatchSpec = ANYWHERE  # where they apply, kinds by their short names
+    condition: RequestPredicate | None = None
     needs: frozenset[str] = frozenset()  # what must be looked up for the condition
 
 

@@ -17,7 +17,7 @@ from webhook.server import convert
 from webhook.server.answers import REVIEWED, Answer, Refusal
 from webhook.server.connection import CLIENT, IDLE, SERVER, Connection
 from webhook.server.decisions import fields_of, record
-from webhook.server.metrics import Metrics
+from webhook.server.metrics import WebhookMetrics
 from webhook.server.requests import (
     MAX_LIGHT_CONVERSION,
     RETRY,
@@ -35,7 +35,7 @@ MAX_BODIES = 32 * 1024 * 1024  # bytes of all large bodies in memory
 LOOK_UP_SECONDS = 0.5
 POLICY_GROUP = API_VERSION.partition("/")[0]
 
-LookUp = Callable[[Attributes], Any]
+LookUpFunction = Callable[[Attributes], Any]
 """Returns what a policy needs, or a coroutine where the API server has to be asked."""
 
 log = logging.getLogger("gatewright.webhook")
@@ -53,8 +53,8 @@ class AdmissionHandler:
     def __init__(
         self,
         policies: HasEngine,
-        metrics: Metrics,
-        look_ups: Mapping[str, LookUp],
+        metrics: WebhookMetrics,
+        look_ups: Mapping[str, LookUpFunction],
         record_review: Callable[[bytes], None] | None = None,
     ) -> None:
         """Take the policies in force, the metrics, and by name the look-ups that policies may need.

@@ -13,7 +13,7 @@ from aiohttp import web
 
 from webhook.server.connection import CLIENT, SERVER, Connection
 from webhook.server.content import POLL_SECONDS
-from webhook.server.metrics import Metrics
+from webhook.server.metrics import WebhookMetrics
 from webhook.server.shares import Shares
 
 GOODBYE_SECONDS = 1.0
@@ -54,7 +54,7 @@ class Connections(web.Server):
         handler: Any,
         config: ServerConfig,
         context: ssl.SSLContext,
-        metrics: Metrics,
+        metrics: WebhookMetrics,
         listener: socket.socket,
     ) -> None:
         super().__init__(handler)

@@ -5,13 +5,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from webhook.engine import Attributes, Outcome, Verdict
-from webhook.server.metrics import Metrics
+from webhook.server.metrics import WebhookMetrics
 
 log = logging.getLogger("gatewright.webhook")
 
 
 def record(
-    metrics: Metrics, hook: str, attributes: Attributes, verdict: Verdict, seconds: float
+    metrics: WebhookMetrics, hook: str, attributes: Attributes, verdict: Verdict, seconds: float
 ) -> None:
     """Record the verdict of one review."""
     findings = {} if verdict.is_plain else _findings(verdict)

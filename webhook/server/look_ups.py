@@ -16,7 +16,7 @@ from webhook.engine import NAMESPACE, NAMESPACE_LABELS, PARENT, SERVED, Attribut
 from webhook.engine.kinds import OF_A_PARENT
 from webhook.engine.look_ups import LOOK_UPS
 from webhook.engine.planners import ResourceKey, Served
-from webhook.server.admission import LookUp
+from webhook.server.admission import LookUpFunction
 
 NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 LIMIT_RANGE = Resource("", "v1", "limitranges", "LimitRange")
@@ -67,7 +67,7 @@ class LookUps:
         self._stores: dict[Resource, Store] = {}
         self._begun: asyncio.Queue[Store] = asyncio.Queue()
         self._namespaces = self._store(NAMESPACES)
-        self.by_name: dict[str, LookUp] = {
+        self.by_name: dict[str, LookUpFunction] = {
             NAMESPACE: self.namespace,
             NAMESPACE_LABELS: self.namespace_labels,
             PARENT: self.parent,

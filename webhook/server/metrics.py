@@ -9,7 +9,7 @@ LATENCY_BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0
 HOOKS = ("validate", "mutate", "convert")  # values of the label "webhook"
 
 
-class Metrics:
+class WebhookMetrics:
     """The collectors of the webhook; the names of the first ones are those of controller-runtime.
 
     Those of a review are cached by the values of their labels: `labels()` costs several times what

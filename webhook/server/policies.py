@@ -10,7 +10,7 @@ from typing import Never
 from webhook.engine import Engine
 from webhook.policy_sets.policy_set import PolicySet
 from webhook.server.content import POLL_SECONDS, Content
-from webhook.server.metrics import Metrics
+from webhook.server.metrics import WebhookMetrics
 from webhook.server.policy_objects import PolicyObjects
 
 START_SECONDS = 0.1  # between looks whether the policy objects of the cluster are known
@@ -30,7 +30,7 @@ class Policies:
         read: Callable[[], PolicySet],
         build: Callable[[PolicySet], Engine],
         objects: PolicyObjects,
-        metrics: Metrics,
+        metrics: WebhookMetrics,
     ) -> None:
         """Read the files at `paths`.
 

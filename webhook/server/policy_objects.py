@@ -24,7 +24,7 @@ from webhook.policy_sets.policy_set import (
     document_of,
     size_of,
 )
-from webhook.server.metrics import Metrics
+from webhook.server.metrics import WebhookMetrics
 
 RESOURCES = tuple(
     Resource(about.group, about.version, about.plural, about.kind, about.namespaced)
@@ -34,7 +34,7 @@ RESOURCES = tuple(
 )
 
 _, TENANTS, EXCEPTION = RESOURCES
-Id = tuple[Resource, str]
+ObjectId = tuple[Resource, str]
 
 log = logging.getLogger("gatewright.webhook.policies")
 
@@ -46,17 +46,19 @@ class NoRoomError(ConflictingPoliciesError):
 class PolicyObjects:
     """Policies and exceptions from stores of RESOURCES, by kind and key."""
 
-    def __init__(self, stores: Iterable[Store], catalogue: Catalogue, metrics: Metrics) -> None:
+    def __init__(
+        self, stores: Iterable[Store], catalogue: Catalogue, metrics: WebhookMetrics
+    ) -> None:
         """Take what the objects are read from, and the policies that they can name."""
         self._stores = tuple(stores)
         self._catalogue = catalogue
         self._metrics = metrics
         self._versions: dict[
-            Id, tuple[str, int]
+            ObjectId, tuple[str, int]
         ] = {}  # that were compiled, good or not: uid and generation
-        self._good: dict[Id, BoundPolicy | BoundException] = {}
+        self._good: dict[ObjectId, BoundPolicy | BoundException] = {}
         self._sizes = Counter[str]()  # bytes of the tenants' policies that are good, by namespace
-        self.problems: dict[Id, Exception] = {}
+        self.problems: dict[ObjectId, Exception] = {}
         """What is wrong with those whose newest version is not in force."""
 
     @property
@@ -104,14 +106,16 @@ class PolicyObjects:
         id = resource, key
         return str(self.problems[id]) if id in self._conflicting() else None
 
-    def _conflicting(self) -> list[Id]:
+    def _conflicting(self) -> list[ObjectId]:
         return [
             id
             for id, problem in self.problems.items()
             if isinstance(problem, ConflictingPoliciesError)
         ]
 
-    def _put_in_force(self, id: Id, entry: Entry, check: Callable[[PolicySet], object]) -> None:
+    def _put_in_force(
+        self, id: ObjectId, entry: Entry, check: Callable[[PolicySet], object]
+    ) -> None:
         """Put an object in force if it is good, or else remember what is wrong with it."""
         resource, key = id
         document = document_of(entry.object)
@@ -134,7 +138,7 @@ class PolicyObjects:
         self.problems.pop(id, None)
         self._metrics.policy_generation.labels(resource.kind, key).set(entry.generation)
 
-    def _check_room(self, id: Id, document: Mapping[str, Any]) -> None:
+    def _check_room(self, id: ObjectId, document: Mapping[str, Any]) -> None:
         """Refuse a tenant's policy for which the others of its namespace leave no room, before it is compiled."""
         if id[0] != TENANTS:
             return
@@ -150,7 +154,7 @@ class PolicyObjects:
             )
             raise NoRoomError(f"{text}; at most {MAX_POLICY_BYTES:,} are in force")
 
-    def _replace(self, id: Id, made: BoundPolicy | BoundException | None) -> bool:
+    def _replace(self, id: ObjectId, made: BoundPolicy | BoundException | None) -> bool:
         """Put an object in force in place of its last good version, or nothing.
 
         Return whether there was one.
@@ -164,7 +168,7 @@ class PolicyObjects:
         return old is not None
 
 
-def _policy_set(objects: Mapping[Id, BoundPolicy | BoundException]) -> PolicySet:
+def _policy_set(objects: Mapping[ObjectId, BoundPolicy | BoundException]) -> PolicySet:
     ordered = sorted(objects, key=lambda each: (RESOURCES.index(each[0]), each[1]))
     good = [objects[id] for id in ordered]
     return PolicySet(

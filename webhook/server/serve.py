@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from webhook.server.admission import AdmissionHandler
 from webhook.server.connections import Connections, ServerConfig
 from webhook.server.content import poll
-from webhook.server.metrics import Metrics
+from webhook.server.metrics import WebhookMetrics
 from webhook.server.tls import ServingCertificate
 
 BACKLOG = 1024
@@ -26,7 +26,7 @@ async def listening(
     config: ServerConfig,
     handler: AdmissionHandler,
     certificate: ServingCertificate,
-    metrics: Metrics,
+    metrics: WebhookMetrics,
 ) -> AsyncIterator[Connections]:
     """Listen while the context lasts, with the pair that the certificate's files hold."""
     certificate.refresh()

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from webhook.server.content import Content
-from webhook.server.metrics import Metrics
+from webhook.server.metrics import WebhookMetrics
 
 NO_CHECK_TIME = (
     0x200000  # X509_V_FLAG_NO_CHECK_TIME of OpenSSL, which the ssl module has no name for
@@ -29,7 +29,7 @@ class ServingCertificate:
         self,
         certificate: Path,
         key: Path,
-        metrics: Metrics,
+        metrics: WebhookMetrics,
         *,
         minimum_version: ssl.TLSVersion = ssl.TLSVersion.TLSv1_3,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),

@@ -8,15 +8,15 @@ from typing import Any
 import orjson
 import pytest
 
-from controller.audit.reports import Format, report, truncated
-from controller.audit.results import Judged, Result
+from controller.audit.reports import ReportFormat, report, truncated
+from controller.audit.results import ObjectResults, ReportResult
 from tests.controlplane.fixtures import available
 from tests.controlplane.gobuild import build
 
 MODULE = Path(__file__).parents[2] / "controlplane" / "reports"
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 FINDINGS = (
-    Result(
+    ReportResult(
         "few",
         "replica-limits",
         "spec.replicas",
@@ -25,8 +25,8 @@ FINDINGS = (
         "high",
         "capacity",
     ),
-    Result("own-rules", "", "", "no owner", "warn", "info", "general"),
-    Result(
+    ReportResult("own-rules", "", "", "no owner", "warn", "info", "general"),
+    ReportResult(
         "budgets",
         "disruption-budgets",
         "",
@@ -48,10 +48,10 @@ def program(pytestconfig: pytest.Config) -> Path:
     return available(pytestconfig, _program)
 
 
-def as_written(format: Format) -> list[dict[str, Any]]:
+def as_written(format: ReportFormat) -> list[dict[str, Any]]:
     """A report of each kind, as an audit writes it: of an object in a namespace, of one in none, and of a limit."""
-    namespaced = Judged("apps/v1", "Deployment", "web", "shop", "uid-shop", FINDINGS)
-    cluster = Judged("v1", "Namespace", "", "web", "uid-web", FINDINGS)
+    namespaced = ObjectResults("apps/v1", "Deployment", "web", "shop", "uid-shop", FINDINGS)
+    cluster = ObjectResults("v1", "Namespace", "", "web", "uid-web", FINDINGS)
     return [
         report(namespaced, format, NOW),
         report(cluster, format, NOW),
@@ -62,7 +62,7 @@ def as_written(format: Format) -> list[dict[str, Any]]:
 @pytest.mark.controlplane
 @pytest.mark.long
 @pytest.mark.parametrize("format", ["openreports", "wgpolicyk8s"])
-def test_every_field_is_read(program: Path, format: Format) -> None:
+def test_every_field_is_read(program: Path, format: ReportFormat) -> None:
     """No field is unknown to the types, and none is lost or changed when they are written again."""
     written = as_written(format)
     ended = subprocess.run(

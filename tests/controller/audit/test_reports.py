@@ -7,12 +7,12 @@ import pytest
 
 from controller.audit import reports
 from controller.audit.reports import Stored, changes, digest, report, with_first_seen
-from controller.audit.results import Judged, Result
+from controller.audit.results import ObjectResults, ReportResult
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 SECONDS = int(NOW.timestamp())
 NOTHING_UNREAD: set[tuple[str, str]] = set()
-RESULT = Result(
+RESULT = ReportResult(
     "few",
     "replica-limits",
     "spec.replicas",
@@ -25,7 +25,9 @@ RESULT = Result(
 
 def judged(name="shop", namespace="web", *results):
     """An object with violations."""
-    return Judged("apps/v1", "Deployment", namespace, name, f"uid-{name}", results or (RESULT,))
+    return ObjectResults(
+        "apps/v1", "Deployment", namespace, name, f"uid-{name}", results or (RESULT,)
+    )
 
 
 def stored(each):

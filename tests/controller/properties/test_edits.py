@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import controller.runtime.conflicts
-from controller.fake_apiserver.storage import Event
+from controller.fake_apiserver.storage import StorageEvent
 from controller.runtime.plan import Apply, Observed, Plan, Step
 from kube.resource import JsonObject
 from tests.controller.runtime.conftest import (
@@ -108,7 +108,7 @@ class Editors:
                 self.written.pop(("ConfigMap", name, field), None)
             self.server.delete(CONFIGMAP, name, NAMESPACE)
 
-    def look(self, event: Event) -> None:
+    def look(self, event: StorageEvent) -> None:
         """Compare a new state of an object with what was written into it by others than the controller."""
         if event.new is None:
             return

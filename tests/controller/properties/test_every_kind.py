@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry
 
 from controller.reconcilers import planned_kinds
 from controller.runtime.manager import Manager
-from controller.runtime.types import Request
+from controller.runtime.types import ReconcileRequest
 from kube import credentials
 from tests.controlplane.audit import WRITES
 from tests.controlplane.plane import ControlPlane
@@ -51,7 +51,7 @@ class Reconciled:
         """Look at every object again, as the periodic pass does; return how many there are."""
         keys = [(each, key) for each in self.manager.controllers for key in each.caches[0]]
         for controller, key in keys:
-            controller.add(Request.of(key))
+            controller.add(ReconcileRequest.of(key))
         return len(keys)
 
 

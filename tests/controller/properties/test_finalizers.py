@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from controller.fake_apiserver.requests import Fault, Logged
+from controller.fake_apiserver.requests import InjectedFault, Logged
 from controller.runtime.kind import Reads
 from controller.runtime.leader import LEASE
 from controller.runtime.plan import Apply, Delete, Observed, Plan, Reference, Step
@@ -151,7 +151,7 @@ async def test_a_clean_up_that_fails_is_seen_and_tried_again(running: Running) -
     assert "deletionTimestamp" in held["metadata"]
 
 
-class OnThings(Fault):
+class OnThings(InjectedFault):
     """Things cannot be written, but for their status."""
 
     def meets(self, request: Logged) -> bool:

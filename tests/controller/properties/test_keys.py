@@ -7,10 +7,10 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from controller.runtime.controller import Controller
-from controller.runtime.metrics import Metrics
-from controller.runtime.types import Request, Result
+from controller.runtime.metrics import ControllerMetrics
+from controller.runtime.types import ReconcileRequest, Result
 
-KEYS = [Request("default", str(number)) for number in range(20)]
+KEYS = [ReconcileRequest("default", str(number)) for number in range(20)]
 ADDITIONS = 2000
 WORKERS = 32
 
@@ -19,12 +19,12 @@ WORKERS = 32
 async def test_keys_are_reconciled_one_at_a_time_and_after_their_last_change(seed: int) -> None:
     """32 workers, keys that come at any time, before, during and after their reconcile."""
     chance = random.Random(seed)
-    busy: set[Request] = set()
+    busy: set[ReconcileRequest] = set()
     changed, observed = dict.fromkeys(KEYS, 0), dict.fromkeys(KEYS, 0)
-    twice: list[Request] = []
+    twice: list[ReconcileRequest] = []
     at_once, quiet = 0, asyncio.Event()
 
-    async def reconcile(request: Request) -> Result:
+    async def reconcile(request: ReconcileRequest) -> Result:
         nonlocal at_once
         if request in busy:
             twice.append(request)
@@ -40,7 +40,7 @@ async def test_keys_are_reconciled_one_at_a_time_and_after_their_last_change(see
         return Result()
 
     keys = Controller(
-        "keys", reconcile=reconcile, metrics=Metrics(CollectorRegistry()), workers=WORKERS
+        "keys", reconcile=reconcile, metrics=ControllerMetrics(CollectorRegistry()), workers=WORKERS
     )
     async with asyncio.timeout(20), asyncio.TaskGroup() as group:
         group.create_task(keys.run())

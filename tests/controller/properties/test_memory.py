@@ -11,7 +11,7 @@ import orjson
 import kube.watch
 from controller.fake_apiserver import FakeApiServer
 from controller.runtime.apply import FIELD_MANAGER
-from controller.runtime.types import Request
+from controller.runtime.types import ReconcileRequest
 from kube.client import Client
 from kube.resource import Resource
 from kube.store import Store
@@ -111,7 +111,7 @@ async def test_nothing_is_remembered_of_what_is_gone(running: Running) -> None:
         await things.until_quiet()
     gc.collect()
     tracked = gc.get_objects()
-    requests = {each.name for each in tracked if isinstance(each, Request)} & set(names)
+    requests = {each.name for each in tracked if isinstance(each, ReconcileRequest)} & set(names)
     places = [
         each
         for each in tracked

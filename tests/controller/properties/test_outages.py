@@ -14,7 +14,7 @@ import kube.watch
 from controller.fake_apiserver import FakeApiServer
 from controller.runtime.health import MAX_SILENCE, unready
 from controller.runtime.manager import Manager
-from controller.runtime.types import Request
+from controller.runtime.types import ReconcileRequest
 from controller.runtime.workqueue import LOW, NORMAL
 from kube.client import Client
 from kube.endpoint import Endpoint
@@ -89,7 +89,7 @@ async def test_what_is_listed_anew_waits_for_what_people_change(running: Running
         queue = things.manager.controllers[0].queue
         add = queue.add
 
-        def noted(key: Request, *, priority: float = NORMAL, after: float = 0.0) -> None:
+        def noted(key: ReconcileRequest, *, priority: float = NORMAL, after: float = 0.0) -> None:
             woken.append((key.name, priority))
             add(key, priority=priority, after=after)
 

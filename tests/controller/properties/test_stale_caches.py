@@ -7,11 +7,11 @@ from datetime import datetime
 
 import pytest
 
-from controller.fake_apiserver.storage import Event
+from controller.fake_apiserver.storage import StorageEvent
 from controller.runtime import expectations
 from controller.runtime.controller import Controller
 from controller.runtime.plan import Apply, CreateOnly, Observed, Plan, Random, Step
-from controller.runtime.types import Request, Result
+from controller.runtime.types import ReconcileRequest, Result
 from kube.resource import JsonObject
 from tests.controller.runtime.conftest import (
     CONFIGMAP,
@@ -54,7 +54,7 @@ class History:
         self.said: dict[str, list[tuple[int, str]]] = defaultdict(list)
         things.server.storage.listeners.append(self.note)
 
-    def note(self, event: Event) -> None:
+    def note(self, event: StorageEvent) -> None:
         """Note a new status."""
         status = (event.new or {}).get("status")
         if event.new and event.new["kind"] == "Thing" and status:
@@ -75,7 +75,7 @@ class Looks:
         self._reconcile = controller.reconcile
         controller.reconcile = self.reconcile
 
-    async def reconcile(self, request: Request) -> Result:
+    async def reconcile(self, request: ReconcileRequest) -> Result:
         """Count a reconcile that has ended."""
         result = await self._reconcile(request)
         self._count[request.name] += 1

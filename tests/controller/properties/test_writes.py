@@ -10,9 +10,9 @@ from prometheus_client import CollectorRegistry
 
 import controller.runtime.workqueue
 from controller.runtime.controller import Controller
-from controller.runtime.metrics import Metrics
+from controller.runtime.metrics import ControllerMetrics
 from controller.runtime.plan import Observed, Plan, Step
-from controller.runtime.types import Request, Result
+from controller.runtime.types import ReconcileRequest, Result
 from controller.runtime.workqueue import LOW
 from kube.resource import JsonObject
 from tests.controller.runtime.conftest import (
@@ -70,7 +70,9 @@ async def test_objects_cost_their_writes_once_and_then_nothing(running: Running)
         before = versions(things)
         things.server.requests.clear()
         for number in range(MANY):  # what the periodic pass does
-            things.manager.controllers[0].add(Request(NAMESPACE, f"thing-{number}"), priority=LOW)
+            things.manager.controllers[0].add(
+                ReconcileRequest(NAMESPACE, f"thing-{number}"), priority=LOW
+            )
         await things.until_quiet()
         passed = [each for each in things.server.requests.log if "thing-" in each.path]
         assert versions(things).items() >= before.items()
@@ -233,13 +235,15 @@ async def test_what_always_fails_is_tried_ever_more_seldom(
     caplog.set_level(logging.WARNING, "gatewright.controller")
     attempts = count(1)
 
-    async def reconcile(request: Request) -> Result:
+    async def reconcile(request: ReconcileRequest) -> Result:
         if next(attempts) == 9:
             failing.stop()
         raise ValueError("always")
 
-    failing = Controller("failing", reconcile=reconcile, metrics=Metrics(CollectorRegistry()))
-    failing.add(Request(NAMESPACE, "thing"))
+    failing = Controller(
+        "failing", reconcile=reconcile, metrics=ControllerMetrics(CollectorRegistry())
+    )
+    failing.add(ReconcileRequest(NAMESPACE, "thing"))
     await failing.run()
     waits = [record.fields["retry_seconds"] for record in caplog.records]
     assert waits == [0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.05, 0.05, 0.05]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from config.crds import Schema, definition
+from config.crds import definition
 from controller.reconcilers import planned_kinds
 from controller.runtime.kind import PlannedKind
 from controller.runtime.plan import Apply, CreateOnly, Observed
@@ -49,7 +49,7 @@ def test_what_a_field_changes_comes_from_a_field(kind: PlannedKind[Any]) -> None
 
 
 def changes(
-    kind: PlannedKind[Any], object: JsonObject, before: Made, path: Path, schema: Schema
+    kind: PlannedKind[Any], object: JsonObject, before: Made, path: Path, schema: JsonObject
 ) -> list[tuple[JsonObject, tuple[str, str], str, Apply | CreateOnly]]:
     """Return what another value at a path changes in the children that there are with both."""
     for value in others(schema, at(object["spec"], path)):
@@ -84,7 +84,7 @@ def made(kind: PlannedKind[Any], object: JsonObject) -> Made:
     )
 
 
-def leaves(schema: Schema, path: Path = ()) -> Iterator[tuple[Path, Schema]]:
+def leaves(schema: JsonObject, path: Path = ()) -> Iterator[tuple[Path, JsonObject]]:
     """Yield each field that a person sets, of lists that of the first item."""
     if "properties" in schema:
         for name, each in schema["properties"].items():
@@ -95,7 +95,7 @@ def leaves(schema: Schema, path: Path = ()) -> Iterator[tuple[Path, Schema]]:
         yield path, schema
 
 
-def others(schema: Schema, now: Any) -> tuple[Any, ...]:
+def others(schema: JsonObject, now: Any) -> tuple[Any, ...]:
     """Return other values; not all of them need be allowed."""
     if "enum" in schema:
         return tuple(each for each in schema["enum"] if each != now)[:2]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from config.crds import Schema, definition
+from config.crds import definition
 from config.defaulting import defaulted
 from config.settings import Settings
 from controller.reconcilers import planned_kinds
@@ -16,6 +16,7 @@ from controller.runtime.plan import Observed
 from gatewright.planning import planners_of
 from gatewright.plans import Parent, Planned, planned
 from gatewright.policies import engine_of
+from kube.resource import JsonObject
 from tests.controller.reconcilers.every_kind import (
     NAMESPACE,
     PLATFORM,
@@ -136,7 +137,7 @@ def test_origins_lead_from_field_to_field(kind: PlannedKind[Any]) -> None:
     assert named == found
 
 
-def has(schema: Schema, path: str) -> bool:
+def has(schema: JsonObject, path: str) -> bool:
     """Tell whether a schema has a field."""
     if path in ("", "metadata.name") or path.startswith("metadata.labels["):
         return True

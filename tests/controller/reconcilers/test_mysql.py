@@ -13,7 +13,7 @@ from controller.reconcilers.mysql import START
 from controller.reconcilers.mysql_backups import DUMP
 from controller.reconcilers.mysql_claims import INDEX, READS_CLAIMS, by_parent
 from controller.reconcilers.resources import CLAIM
-from controller.runtime.plan import CreateOnly, Observed, Patch, Plan, Problem, Random
+from controller.runtime.plan import ApplyFields, CreateOnly, Observed, Plan, Problem, Random
 from kube.resource import JsonObject
 from tests.controller.reconcilers.platforms import container, deleted, given, made, platform, ready
 
@@ -259,7 +259,9 @@ def test_a_volume_grows_and_never_shrinks(
     children = [ready(each) for each in made(planned()).values()]
     found = {(CLAIM, "database", "shop-db"): [claim("100Gi")]}
     plan = planned(Observed(children=children, found=found), storage=storage)
-    patches = [write for step in plan.steps for write in step.writes if isinstance(write, Patch)]
+    patches = [
+        write for step in plan.steps for write in step.writes if isinstance(write, ApplyFields)
+    ]
     asked = [each.fields["spec"] for each in patches if "spec" in each.fields]
     assert [each["resources"]["requests"]["storage"] for each in asked] == patched
     labels = {"platform": "shop", "app.kubernetes.io/version": "8.4"}
@@ -284,7 +286,9 @@ def test_labels_reach_claims_that_were_made_before() -> None:
         (CLAIM, "database", "shop-db-backup"): [dumps],
     }
     plan = planned(Observed(found=found))
-    patches = [write for step in plan.steps for write in step.writes if isinstance(write, Patch)]
+    patches = [
+        write for step in plan.steps for write in step.writes if isinstance(write, ApplyFields)
+    ]
     labels = {"metadata": {"labels": {"platform": "shop"}}}
     assert [(each.reference.name, each.fields) for each in patches] == [
         ("mysql-shop-db-0", {**labels, "spec": {"resources": {"requests": {"storage": "100Gi"}}}}),
@@ -412,7 +416,9 @@ def test_a_version_that_does_not_open_the_data_is_refused(
         )
         message = f"Database deployment failed: spec.database.version: {asked}; {refused}, {end}"
         assert told == ("VersionChanged", message)
-    (patch,) = (write for step in plan.steps for write in step.writes if isinstance(write, Patch))
+    (patch,) = (
+        write for step in plan.steps for write in step.writes if isinstance(write, ApplyFields)
+    )
     known = runs if is_ready else data
     labels = {"platform": "shop"} | ({"app.kubernetes.io/version": known} if known else {})
     assert patch.fields["metadata"] == {"labels": labels}

@@ -13,10 +13,10 @@ from controller.reconcilers.postgresql import POSTGRESQL
 from controller.reconcilers.resources import CLAIM, JOB, POD, STORAGE_CLASS
 from controller.runtime.plan import (
     Apply,
+    ApplyFields,
     CreateOnly,
     Delete,
     Observed,
-    Patch,
     Plan,
     Problem,
     Random,
@@ -392,11 +392,11 @@ def test_claims_grow_one_by_one() -> None:
     found = [claim("2Gi"), claim(ordinal=1), claim(ordinal=2, phase="Pending"), expandable()]
     plan = planned(children=ALL_THERE, found=found, storage="2Gi")
     grown, growing, pending = writes(plan, "storage")
-    assert isinstance(growing, Patch)
-    assert isinstance(pending, Patch)
+    assert isinstance(growing, ApplyFields)
+    assert isinstance(pending, ApplyFields)
     assert growing.reference.uid == "data-shop-1-uid"
     assert growing.fields["spec"] == {"resources": {"requests": {"storage": "2Gi"}}}
-    assert isinstance(grown, Patch)
+    assert isinstance(grown, ApplyFields)
     assert "spec" not in pending.fields
     assert not step_of(plan, "storage").ready
 
@@ -593,7 +593,7 @@ def test_without_a_destination_backups_go_to_a_claim_of_their_own() -> None:
         "app.kubernetes.io/instance": "shop",
         "app.kubernetes.io/component": "backup",
     }
-    assert isinstance(growing, Patch)
+    assert isinstance(growing, ApplyFields)
     assert growing.fields["spec"] == {"resources": {"requests": {"storage": "3Gi"}}}
     assert isinstance(cron, Apply)
     spec = cron.object["spec"]

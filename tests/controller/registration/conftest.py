@@ -12,7 +12,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from controller.fake_apiserver import FakeApiServer
-from controller.registration.certificates import Certificates, Names
+from controller.registration.certificates import CertificateNames, Certificates
 from controller.registration.configurations import MUTATING, VALIDATING
 from controller.registration.conversion import CRD, Conversion
 from controller.registration.registrar import Registrar
@@ -24,14 +24,14 @@ from webhook.engine import BoundPolicy, Engine, Params, Policy
 from webhook.engine.match import Match
 from webhook.server.admission import AdmissionHandler
 from webhook.server.connections import Connections, ServerConfig
-from webhook.server.metrics import Metrics
+from webhook.server.metrics import WebhookMetrics
 from webhook.server.serve import listening
 from webhook.server.tls import ServingCertificate
 
 NAMESPACE = "gatewright-system"
 NAME = "gatewright"
 CONVERTED = "voteconfigs.voting.schoolofdevops.com"  # one that the controller has rights on
-NAMES = Names(
+NAMES = CertificateNames(
     NAMESPACE,
     "gatewright-ca",
     "gatewright-webhook-tls",
@@ -82,7 +82,7 @@ class System:
     policies: Policies
     connections: Connections
     certificate: ServingCertificate
-    metrics: Metrics
+    metrics: WebhookMetrics
     directory: Path
     changed: asyncio.Event
     wake: Callable[[], None]
@@ -134,7 +134,7 @@ async def working(
     """Run the reconcilers and the webhook, whose files are not mounted yet."""
     runtime = Manager(endpoint, CollectorRegistry(), identity="test")
     policies, clock = Policies(), Clock()
-    metrics = Metrics(CollectorRegistry())
+    metrics = WebhookMetrics(CollectorRegistry())
     certificate = ServingCertificate(directory / "tls.crt", directory / "tls.key", metrics)
     config = ServerConfig(host="127.0.0.1", port=0)
     async with listening(

@@ -5,9 +5,9 @@ import base64
 import pytest
 
 from controller.registration.configurations import (
-    Address,
     Service,
     Timeouts,
+    WebhookClientConfig,
     published,
     registration,
 )
@@ -15,7 +15,7 @@ from webhook.engine import BoundPolicy, Engine, Params, Policy
 from webhook.engine.match import Match
 
 BUNDLE = b"-----BEGIN CERTIFICATE-----\n"
-SERVICE = Address(Service("gatewright-system", "gatewright-webhook"), BUNDLE)
+SERVICE = WebhookClientConfig(Service("gatewright-system", "gatewright-webhook"), BUNDLE)
 
 
 def bound(
@@ -29,7 +29,7 @@ def bound(
     )
 
 
-def webhooks(*policies: BoundPolicy, address: Address = SERVICE, **options):
+def webhooks(*policies: BoundPolicy, address: WebhookClientConfig = SERVICE, **options):
     """Return the webhooks of both configurations."""
     validating, mutating = registration(
         "gatewright", Engine(policies), address, ["gatewright-system"], **options
@@ -155,14 +155,16 @@ def test_every_version_of_a_kind_is_asked_for():
 @pytest.mark.parametrize("url", ["https://127.0.0.1:9443", "https://127.0.0.1:9443/"])
 def test_a_url_takes_the_place_of_the_service(url):
     """For a webhook that runs outside the cluster."""
-    (webhook,), _ = webhooks(bound("a"), address=Address(url, BUNDLE))
+    (webhook,), _ = webhooks(bound("a"), address=WebhookClientConfig(url, BUNDLE))
     assert webhook["clientConfig"]["url"] == "https://127.0.0.1:9443/validate"
     assert "service" not in webhook["clientConfig"]
 
 
 def test_a_bundle_that_somebody_else_fills_in_is_left_alone():
     """And as long as nothing is trusted, nothing is asked for."""
-    (webhook,), _ = webhooks(bound("a"), address=Address(SERVICE.at, None), active=False)
+    (webhook,), _ = webhooks(
+        bound("a"), address=WebhookClientConfig(SERVICE.at, None), active=False
+    )
     assert "caBundle" not in webhook["clientConfig"]
     assert webhook["rules"] == []
 
@@ -183,6 +185,6 @@ def test_what_is_published_is_read_back():
 
 def test_the_api_server_waits_as_long_as_it_is_told():
     """The time-outs of verdicts and of patches are settings; 3 and 1 second are the defaults."""
-    address = Address(SERVICE.at, BUNDLE, Timeouts(validating=10, mutating=5))
+    address = WebhookClientConfig(SERVICE.at, BUNDLE, Timeouts(validating=10, mutating=5))
     both = webhooks(bound("a"), bound("b", mutates=True), address=address)
     assert [[webhook["timeoutSeconds"] for webhook in each] for each in both] == [[10], [5]]

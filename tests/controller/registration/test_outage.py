@@ -12,7 +12,7 @@ from certs import issue_ca
 from controller.registration.configurations import (
     MUTATING,
     VALIDATING,
-    Address,
+    WebhookClientConfig,
     registration,
 )
 from gatewright.policies import policy_set
@@ -48,7 +48,9 @@ class Cluster:
 
     async def register(self, *policies: BoundPolicy) -> None:
         """Register a webhook at an address where nothing listens."""
-        address = Address("https://127.0.0.1:1", issue_ca("test", datetime.now(UTC)).certificate)
+        address = WebhookClientConfig(
+            "https://127.0.0.1:1", issue_ca("test", datetime.now(UTC)).certificate
+        )
         for resource, wanted in zip(
             (VALIDATING, MUTATING), registration("test", Engine(policies), address, ()), strict=True
         ):

@@ -13,7 +13,7 @@ from config.documents import read_documents
 from controller.fake_apiserver import FakeApiServer
 from controller.registration.policies import PolicyStatuses
 from controller.runtime.cache import Cache
-from controller.runtime.types import Request
+from controller.runtime.types import ReconcileRequest
 from kube.client import Client
 from kube.resource import Resource
 from webhook.engine import BoundPolicy
@@ -100,7 +100,7 @@ class Statuses:
         """Reconcile once the cache has what is stored; return the status then stored, and when to look again."""
         key = f"{namespace}/{name}" if namespace else name
         await self._seen(key, namespace, name)
-        result = await self.reconciler.reconcile(Request(namespace or None, name))
+        result = await self.reconciler.reconcile(ReconcileRequest(namespace or None, name))
         await self._seen(key, namespace, name)
         return self.server.get(self.resource, name, namespace).get(
             "status", {}
@@ -239,7 +239,9 @@ async def test_a_policy_that_conflicts_says_so(server, statuses):
 async def test_what_is_gone_is_left_alone(server, statuses):
     """Nothing is written for an object that is not there any more."""
     async with statuses(CLUSTER) as running:
-        assert (await running.reconciler.reconcile(Request(None, "few"))).requeue_after is None
+        assert (
+            await running.reconciler.reconcile(ReconcileRequest(None, "few"))
+        ).requeue_after is None
     assert status_writes(server) == 0
 
 

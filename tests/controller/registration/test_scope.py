@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from config.api.match import Match as MatchSpec
+from config.api.match import MatchSpec
 from controller.registration.calls import MAX_WEBHOOKS
-from controller.registration.configurations import Address, Service, registration
+from controller.registration.configurations import Service, WebhookClientConfig, registration
 from tests.controller.registration.sending import Sent, webhooks_for
-from webhook.engine import BoundPolicy, Engine, Params, Planned, Planner, Planners, Policy
+from webhook.engine import BoundPolicy, Engine, Params, PlannedChildren, Planner, Planners, Policy
 from webhook.engine.kinds import KINDS, Kind, Target
 from webhook.engine.match import compile_match
 from webhook.engine.request import NAMESPACE_LABELS, Attributes, Request
 
-ADDRESS = Address(Service("gatewright-system", "gatewright-webhook"), b"PEM")
+ADDRESS = WebhookClientConfig(Service("gatewright-system", "gatewright-webhook"), b"PEM")
 DEPLOYMENT, NAMESPACE, ROLE = (
     KINDS["apps", "Deployment"],
     KINDS["", "Namespace"],
@@ -272,7 +272,7 @@ WIDGET = Kind("example.com", "Gadget", "gadgets")
 
 def test_a_planned_parent_is_sent_where_its_children_are_judged():
     """Also where the policy excludes the user who creates the parent: the children are the controller's requests."""
-    planners = Planners([Planner(WIDGET, (DEPLOYMENT,), lambda *_: Planned())])
+    planners = Planners([Planner(WIDGET, (DEPLOYMENT,), lambda *_: PlannedChildren())])
     policy = bound({"any": [{"namespaces": ["production"]}], "exclude": {"users": ["admin"]}})
     found = webhooks(policy, planners=planners)
     for user, namespace, sent in (

@@ -22,7 +22,7 @@ from controller.runtime.events import EVENT
 from controller.runtime.kind import PlannedKind
 from controller.runtime.manager import Manager
 from controller.runtime.plan import Observed, Plan
-from controller.runtime.types import Request
+from controller.runtime.types import ReconcileRequest
 from kube.resource import JsonObject, Resource
 
 CONFIGMAP = Resource("", "v1", "configmaps", "ConfigMap")
@@ -124,9 +124,9 @@ class Things:
             },
         )
 
-    def request(self, name: str = "thing") -> Request:
+    def request(self, name: str = "thing") -> ReconcileRequest:
         """The key of a Thing."""
-        return Request(NAMESPACE, name)
+        return ReconcileRequest(NAMESPACE, name)
 
     async def until(
         self, resource: Resource, name: str, holds: Callable[[JsonObject], bool] = lambda _: True

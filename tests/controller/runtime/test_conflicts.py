@@ -13,8 +13,8 @@ from controller.runtime import conflicts
 from controller.runtime.conflicts import Conflicts, ContestedError
 from controller.runtime.events import EVENT
 from controller.runtime.kind import Reads
-from controller.runtime.plan import Observed, Patch, Plan, Reference, Step
-from controller.runtime.types import Request
+from controller.runtime.plan import ApplyFields, Observed, Plan, Reference, Step
+from controller.runtime.types import ReconcileRequest
 from kube.resource import JsonObject
 from tests.controller.runtime.clock import Clock
 from tests.controller.runtime.conftest import (
@@ -31,7 +31,7 @@ MESSAGE = (
     "failed to create config: ConfigMap thing: data.size is changed again and again by another writer; it is restored "
     "once a minute"
 )
-PLACE = (Request(NAMESPACE, "thing"), CONFIGMAP, "default/thing")
+PLACE = (ReconcileRequest(NAMESPACE, "thing"), CONFIGMAP, "default/thing")
 
 
 def contested(of: Conflicts, *, repair: bool) -> float | None:
@@ -154,7 +154,7 @@ def patching(thing: Thing, observed: Observed, now: datetime) -> Plan:
         else [each["metadata"] for each in observed.find(CONFIGMAP, "name", "theirs")]
     )
     patches = [
-        Patch(
+        ApplyFields(
             Reference(CONFIGMAP, each["name"], each["uid"], NAMESPACE),
             {"data": {"size": str(thing.spec.size)}},
         )

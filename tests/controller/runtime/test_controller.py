@@ -19,18 +19,18 @@ from controller.runtime.controller import Controller
 from controller.runtime.expectations import Expectations
 from controller.runtime.manager import Manager
 from controller.runtime.sources import itself
-from controller.runtime.types import Request, Result, TerminalError
+from controller.runtime.types import ReconcileRequest, Result, TerminalError
 from kube.errors import Conflict
 from kube.store import Change
 from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE
 
-ONE = Request(NAMESPACE, "one")
+ONE = ReconcileRequest(NAMESPACE, "one")
 
 
 @asynccontextmanager
 async def running(
     server: FakeApiServer,
-    reconcile: Callable[[Request], Awaitable[Result]],
+    reconcile: Callable[[ReconcileRequest], Awaitable[Result]],
     *,
     primary: bool = True,
     **options: Any,
@@ -56,9 +56,9 @@ def configmap(server: FakeApiServer, name: str = "one") -> None:
 
 async def test_a_single_named_object_is_watched(server: FakeApiServer) -> None:
     """Others of its kind and namespace neither fill memory nor wake anybody."""
-    looked: asyncio.Queue[Request] = asyncio.Queue()
+    looked: asyncio.Queue[ReconcileRequest] = asyncio.Queue()
 
-    async def reconcile(request: Request) -> Result:
+    async def reconcile(request: ReconcileRequest) -> Result:
         looked.put_nowait(request)
         return Result()
 
@@ -81,7 +81,7 @@ async def test_whatever_a_reconcile_raises_is_tried_again(
     """One bad object, or an error in the code, ends neither the worker nor the process."""
     attempts, mended = 0, asyncio.Event()
 
-    async def reconcile(request: Request) -> Result:
+    async def reconcile(request: ReconcileRequest) -> Result:
         nonlocal attempts
         attempts += 1
         if attempts == 1:
@@ -107,7 +107,7 @@ async def test_a_terminal_error_waits_for_a_change(server: FakeApiServer) -> Non
     """It is not retried; a change of the object resets it."""
     attempts: asyncio.Queue[int] = asyncio.Queue()
 
-    async def reconcile(request: Request) -> Result:
+    async def reconcile(request: ReconcileRequest) -> Result:
         attempts.put_nowait(1)
         raise TerminalError("never")
 
@@ -124,7 +124,7 @@ async def test_a_terminal_error_waits_for_a_change(server: FakeApiServer) -> Non
 async def test_a_task_that_dies_takes_the_process_along(server: FakeApiServer) -> None:
     """An exception outside a reconcile, here in an event handler, ends the whole process."""
 
-    async def reconcile(request: Request) -> Result:
+    async def reconcile(request: ReconcileRequest) -> Result:
         return Result()
 
     def mistaken(change: Change) -> None:
@@ -151,7 +151,7 @@ async def test_a_reconcile_that_takes_too_long_is_ended(
     caplog.set_level(logging.WARNING, "gatewright.controller")
     ended, attempts = asyncio.Event(), 0
 
-    async def reconcile(request: Request) -> Result:
+    async def reconcile(request: ReconcileRequest) -> Result:
         nonlocal attempts
         attempts += 1
         if attempts == 1:
@@ -170,7 +170,7 @@ async def test_a_result_asks_for_another_look(server: FakeApiServer) -> None:
     """Without any change, after the time it says."""
     looks: asyncio.Queue[int] = asyncio.Queue()
 
-    async def reconcile(request: Request) -> Result:
+    async def reconcile(request: ReconcileRequest) -> Result:
         looks.put_nowait(1)
         return Result(requeue_after=timedelta(milliseconds=1))
 
@@ -186,7 +186,7 @@ async def test_all_is_looked_at_again_now_and_then(
     """The periodic pass comes from the cache: it makes no request."""
     looks: asyncio.Queue[int] = asyncio.Queue()
 
-    async def reconcile(request: Request) -> Result:
+    async def reconcile(request: ReconcileRequest) -> Result:
         looks.put_nowait(1)
         return Result()
 
@@ -207,7 +207,7 @@ async def test_a_reconcile_waits_for_the_cache_to_see_what_was_written(
     monkeypatch.setattr(controller.runtime.expectations, "PATIENCE", 60.0)
     expectations, observed = Expectations(), asyncio.Queue[int]()
 
-    async def reconcile(request: Request) -> Result:
+    async def reconcile(request: ReconcileRequest) -> Result:
         entry = manager.caches.one(CONFIGMAP, "one", NAMESPACE).entry(request.key)
         observed.put_nowait(entry.resource_version if entry else 0)
         return Result()
@@ -227,7 +227,7 @@ async def test_what_is_begun_is_finished_at_the_end(server: FakeApiServer) -> No
     """A process that is stopped waits for its workers."""
     begun, finished = asyncio.Event(), asyncio.Event()
 
-    async def reconcile(request: Request) -> Result:
+    async def reconcile(request: ReconcileRequest) -> Result:
         begun.set()
         await manager.client.create(
             CONFIGMAP, {"metadata": {"name": "made", "namespace": NAMESPACE}}
@@ -249,7 +249,7 @@ async def test_what_does_not_end_in_time_is_cancelled(
     monkeypatch.setattr(controller.runtime.manager, "SHUTDOWN_TIMEOUT", 0.05)
     begun, cancelled = asyncio.Event(), asyncio.Event()
 
-    async def reconcile(request: Request) -> Result:
+    async def reconcile(request: ReconcileRequest) -> Result:
         begun.set()
         try:
             await asyncio.Event().wait()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from controller.fake_apiserver.refusals import Refusal
+from controller.fake_apiserver.refusals import StatusError
 from kube.errors import ApiError
 from kube.resource import JsonObject
 from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE, Running, Things
@@ -41,7 +41,7 @@ class Chaos:
         ]
         try:
             self.chance.choice(deeds)(name)
-        except (ApiError, Refusal):
+        except (ApiError, StatusError):
             return
 
     def ask(self, name: str) -> None:

@@ -4,13 +4,13 @@ import pytest
 
 from controller.runtime.cache import Cache, Caches
 from controller.runtime.expectations import Expectations
-from controller.runtime.types import Request
+from controller.runtime.types import ReconcileRequest
 from kube.client import Client
 from kube.endpoint import Endpoint
 from tests.controller.runtime.clock import Clock
 from tests.controller.runtime.conftest import CONFIGMAP
 
-REQUEST = Request("default", "a")
+REQUEST = ReconcileRequest("default", "a")
 SEVENTH = {"metadata": {"resourceVersion": "7"}}
 
 
@@ -98,4 +98,4 @@ def test_patience_ends(expectations: Expectations, cache: Cache, clock: Clock) -
 def test_one_object_does_not_wait_for_another(expectations: Expectations, cache: Cache) -> None:
     """Each request has writes of its own."""
     expectations.wrote(REQUEST, cache, "default/a", SEVENTH)
-    assert expectations.wait(Request("default", "b")) == 0
+    assert expectations.wait(ReconcileRequest("default", "b")) == 0

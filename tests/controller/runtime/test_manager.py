@@ -5,7 +5,7 @@ import asyncio
 from prometheus_client import CollectorRegistry
 
 from controller.fake_apiserver import FakeApiServer
-from controller.fake_apiserver.storage import Event
+from controller.fake_apiserver.storage import StorageEvent
 from controller.runtime.leader import LEASE, LeaseSettings
 from controller.runtime.manager import Manager
 from kube.resource import JsonObject, Resource
@@ -55,7 +55,7 @@ async def test_a_standby_takes_over_with_fresh_caches(server: FakeApiServer) -> 
         }
         server.create(CONFIGMAP, configmap("thing", size="2") | {"metadata": metadata})
 
-        def note(event: Event) -> None:
+        def note(event: StorageEvent) -> None:
             if event.new and event.new["kind"] == "ConfigMap":
                 sizes.append(event.new["data"]["size"])
 

@@ -7,14 +7,14 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
 from controller.runtime.kind import Counts
-from controller.runtime.metrics import KindMetrics, Metrics
+from controller.runtime.metrics import ControllerMetrics, KindMetrics
 from controller.runtime.observed import Owner
 from controller.runtime.status import condition
-from controller.runtime.types import Outcome, Request
+from controller.runtime.types import ReconcileOutcome, ReconcileRequest
 from controller.runtime.workqueue import WorkQueue
 from kube.resource import Resource
 
-SHOP = Request("production", "shop")
+SHOP = ReconcileRequest("production", "shop")
 NOW = datetime(2026, 1, 1, 0, 0, 20, tzinfo=UTC)
 
 
@@ -26,12 +26,12 @@ def shop(name: str = "shop", **status: Any) -> Owner:
 
 
 @pytest.fixture
-def metrics() -> Metrics:
+def metrics() -> ControllerMetrics:
     """The collectors of a process."""
-    return Metrics(CollectorRegistry())
+    return ControllerMetrics(CollectorRegistry())
 
 
-def value(metrics: Metrics, name: str, /, **labels: str) -> float | None:
+def value(metrics: ControllerMetrics, name: str, /, **labels: str) -> float | None:
     """A sample, None if there is none."""
     return metrics.registry.get_sample_value(name, labels)
 
@@ -47,7 +47,7 @@ def value(metrics: Metrics, name: str, /, **labels: str) -> float | None:
     ],
 )
 def test_a_kind_counts_its_reconciles_by_result(
-    metrics: Metrics, outcome: Outcome, result: str
+    metrics: ControllerMetrics, outcome: ReconcileOutcome, result: str
 ) -> None:
     """Each object has series of its own, under the kind's prefix."""
     KindMetrics("WebApp", metrics).reconciled(SHOP, outcome, 0.3)
@@ -57,7 +57,7 @@ def test_a_kind_counts_its_reconciles_by_result(
     assert value(metrics, "webapp_reconcile_duration_seconds_bucket", le="0.1", **labels) == 0
 
 
-def test_errors_are_counted_by_type(metrics: Metrics) -> None:
+def test_errors_are_counted_by_type(metrics: ControllerMetrics) -> None:
     """Both types are there from the start, so that a rate can be taken."""
     kind = KindMetrics("WebApp", metrics)
     assert value(metrics, "webapp_errors_total", type="permanent") == 0
@@ -67,18 +67,20 @@ def test_errors_are_counted_by_type(metrics: Metrics) -> None:
     assert value(metrics, "webapp_errors_total", type="permanent") == 1
 
 
-def test_the_series_of_a_deleted_object_go(metrics: Metrics) -> None:
+def test_the_series_of_a_deleted_object_go(metrics: ControllerMetrics) -> None:
     """Nothing names it any more, also when it was never counted."""
     kind = KindMetrics("WebApp", metrics)
     kind.reconciled(SHOP, "success", 0)
     kind.status(shop(), {"phase": "Running"}, NOW)
     kind.forget(SHOP)
-    kind.forget(Request("production", "other"))
+    kind.forget(ReconcileRequest("production", "other"))
     assert 'name="shop"' not in generate_latest(metrics.registry).decode()
     assert value(metrics, "gatewright_resources", kind="WebApp", phase="Running") == 0
 
 
-def test_changes_of_a_status_are_counted_under_a_name_of_their_own(metrics: Metrics) -> None:
+def test_changes_of_a_status_are_counted_under_a_name_of_their_own(
+    metrics: ControllerMetrics,
+) -> None:
     """The kinds that share the name share the counter; a first value counts, the same again does not."""
     counts = Counts("gatewright_config_changes", "checksum", "Changes.")
     one, other = (KindMetrics(kind, metrics, counts) for kind in ("AppConfig", "VoteConfig"))
@@ -92,14 +94,14 @@ def test_changes_of_a_status_are_counted_under_a_name_of_their_own(metrics: Metr
 
 def test_large_clusters_count_without_names() -> None:
     """The switch takes the labels of single objects away."""
-    metrics = Metrics(CollectorRegistry(), per_object=False)
+    metrics = ControllerMetrics(CollectorRegistry(), per_object=False)
     kind = KindMetrics("WebApp", metrics)
     kind.reconciled(SHOP, "success", 0)
     kind.forget(SHOP)
     assert value(metrics, "webapp_reconcile_total", result="success") == 1
 
 
-def test_creation_is_timed_once_by_namespace(metrics: Metrics) -> None:
+def test_creation_is_timed_once_by_namespace(metrics: ControllerMetrics) -> None:
     """In the published buckets; an object that was ready before is not counted."""
     kind, ready = (
         KindMetrics("WebApp", metrics),
@@ -117,7 +119,7 @@ def test_creation_is_timed_once_by_namespace(metrics: Metrics) -> None:
     )
 
 
-def test_objects_are_counted_by_phase(metrics: Metrics) -> None:
+def test_objects_are_counted_by_phase(metrics: ControllerMetrics) -> None:
     """An object is in one phase at a time; without one of its own it is Ready or NotReady."""
     kind = KindMetrics("WebApp", metrics)
     for status in ({"phase": "Deploying"}, {}, {"phase": "Running"}):
@@ -127,9 +129,9 @@ def test_objects_are_counted_by_phase(metrics: Metrics) -> None:
     assert value(metrics, "gatewright_resources", kind="WebApp", phase="Running") == 1
 
 
-def test_the_names_of_controller_runtime(metrics: Metrics) -> None:
+def test_the_names_of_controller_runtime(metrics: ControllerMetrics) -> None:
     """Dashboards for other controllers show ours."""
-    queue: WorkQueue[Request] = WorkQueue(
+    queue: WorkQueue[ReconcileRequest] = WorkQueue(
         clock=lambda: 0.0, on_add=metrics.adds.labels("webapp").inc
     )
     metrics.follow("webapp", queue, 5)

@@ -13,11 +13,11 @@ from controller.runtime.kind import PlannedKind, Reads
 from controller.runtime.leader import LEASE
 from controller.runtime.plan import (
     Apply,
+    ApplyFields,
     CreateOnly,
     Delete,
     Event,
     Observed,
-    Patch,
     Plan,
     Problem,
     Random,
@@ -302,7 +302,7 @@ async def test_a_patch_changes_only_its_fields_of_that_very_object(running: Runn
     def plan(thing: Thing, observed: Observed, now: datetime) -> Plan:
         del thing, now
         fields = {"metadata": {"annotations": {"checksum": "1"}}}
-        return Plan((Step("mark", [Patch(reference, fields)]),), Status())
+        return Plan((Step("mark", [ApplyFields(reference, fields)]),), Status())
 
     async with running(plan) as things:
         theirs = things.server.create(

@@ -11,24 +11,24 @@ from controller.fake_apiserver import FakeApiServer
 from controller.runtime.manager import Manager
 from controller.runtime.observed import controller_reference, is_controlled_by
 from controller.runtime.sources import For, Owns, Watches, any_change, owner_of, spec_changed
-from controller.runtime.types import Request, Result
+from controller.runtime.types import ReconcileRequest, Result
 from kube.resource import JsonObject, Resource
 from kube.store import Change, entry_of
 from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE
 from tests.kube.conftest import DEPLOYMENT
 
 SERVICE = Resource("", "v1", "services", "Service")
-SHOP = Request(NAMESPACE, "shop")
+SHOP = ReconcileRequest(NAMESPACE, "shop")
 
 
 @asynccontextmanager
 async def woken(
     server: FakeApiServer, *watched: For | Owns | Watches
-) -> AsyncIterator[asyncio.Queue[Request]]:
+) -> AsyncIterator[asyncio.Queue[ReconcileRequest]]:
     """The requests that a controller gets, one by one."""
-    requests: asyncio.Queue[Request] = asyncio.Queue()
+    requests: asyncio.Queue[ReconcileRequest] = asyncio.Queue()
 
-    async def reconcile(request: Request) -> Result:
+    async def reconcile(request: ReconcileRequest) -> Result:
         requests.put_nowait(request)
         return Result()
 
@@ -55,7 +55,7 @@ async def test_a_change_of_a_spec_wakes_and_a_status_does_not(server: FakeApiSer
         assert await requests.get() == SHOP
         server.change(DEPLOYMENT, "shop", {"status": {"replicas": 1}}, NAMESPACE, "status")
         server.create(DEPLOYMENT, named("other"))
-        assert await requests.get() == Request(NAMESPACE, "other")
+        assert await requests.get() == ReconcileRequest(NAMESPACE, "other")
 
 
 async def test_whoever_wants_to_is_woken_by_a_status(server: FakeApiServer) -> None:
@@ -85,21 +85,24 @@ async def test_a_child_wakes_its_owner(server: FakeApiServer) -> None:
 async def test_others_wake_what_the_map_says(server: FakeApiServer) -> None:
     """Of the object before the change and after it, each once."""
 
-    def labelled(configmap: JsonObject) -> list[Request]:
-        return [Request(NAMESPACE, configmap["metadata"]["labels"]["for"])]
+    def labelled(configmap: JsonObject) -> list[ReconcileRequest]:
+        return [ReconcileRequest(NAMESPACE, configmap["metadata"]["labels"]["for"])]
 
     async with woken(server, For(DEPLOYMENT), Watches(CONFIGMAP, labelled)) as requests:
         server.create(CONFIGMAP, named("settings", labels={"for": "shop"}))
         assert await requests.get() == SHOP
         server.change(CONFIGMAP, "settings", {"metadata": {"labels": {"for": "search"}}}, NAMESPACE)
-        assert [await requests.get(), await requests.get()] == [SHOP, Request(NAMESPACE, "search")]
+        assert [await requests.get(), await requests.get()] == [
+            SHOP,
+            ReconcileRequest(NAMESPACE, "search"),
+        ]
 
 
 def test_children_are_somebodys() -> None:
     """Owns without For, or with two, does not say whose."""
     manager = Manager(FakeApiServer().endpoint, CollectorRegistry(), identity="the-test")
 
-    async def reconcile(request: Request) -> Result:
+    async def reconcile(request: ReconcileRequest) -> Result:
         raise AssertionError(request)
 
     for watched in ([Owns(CONFIGMAP)], [For(DEPLOYMENT), For(SERVICE), Owns(CONFIGMAP)]):
@@ -114,7 +117,7 @@ async def test_a_cache_that_nobody_would_fill_is_an_error(server: FakeApiServer)
     told: asyncio.Queue[str] = asyncio.Queue()
     manager = Manager(server.endpoint, CollectorRegistry(), identity="the-test")
 
-    async def reconcile(request: Request) -> Result:
+    async def reconcile(request: ReconcileRequest) -> Result:
         assert manager.caches.of(DEPLOYMENT).get(request.key) is not None
         with pytest.raises(RuntimeError) as error:
             manager.caches.of(SERVICE)
@@ -195,6 +198,6 @@ def test_a_child_is_mapped_to_its_controlling_owner(
     old: JsonObject | None, new: JsonObject | None, owners: list[str]
 ) -> None:
     """The owner before the change and after it; a cluster-scoped one has no namespace."""
-    assert owner_of(WEBAPP)(change(old, new)) == [Request("shop", name) for name in owners]
+    assert owner_of(WEBAPP)(change(old, new)) == [ReconcileRequest("shop", name) for name in owners]
     cluster = WEBAPP._replace(namespaced=False)
-    assert owner_of(cluster)(change(old, new)) == [Request(None, name) for name in owners]
+    assert owner_of(cluster)(change(old, new)) == [ReconcileRequest(None, name) for name in owners]

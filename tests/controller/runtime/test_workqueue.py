@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from controller.runtime.types import RetryableError
-from controller.runtime.workqueue import LOW, NORMAL, Backoff, WorkQueue
+from controller.runtime.workqueue import LOW, NORMAL, KeyBackoff, WorkQueue
 from kube.errors import Conflict, TooManyRequests
 from tests.controller.runtime.clock import Clock
 
@@ -235,7 +235,7 @@ def highest(low: float, high: float) -> float:
 
 def test_the_wait_doubles_up_to_five_minutes() -> None:
     """1, 2, 4 … seconds, never more than five minutes."""
-    backoff = Backoff(uniform=lowest)
+    backoff = KeyBackoff(uniform=lowest)
     assert [backoff.failed("a", ERROR) for _ in range(11)] == [
         1,
         2,
@@ -253,19 +253,19 @@ def test_the_wait_doubles_up_to_five_minutes() -> None:
 
 def test_jitter_adds_up_to_a_second() -> None:
     """Keys that failed together do not come back together."""
-    assert Backoff(uniform=highest).failed("a", ERROR) == 2.0
+    assert KeyBackoff(uniform=highest).failed("a", ERROR) == 2.0
 
 
 def test_each_key_has_its_own_count() -> None:
     """One failing object does not slow down another."""
-    backoff = Backoff(uniform=lowest)
+    backoff = KeyBackoff(uniform=lowest)
     backoff.failed("a", ERROR)
     assert [backoff.failed("a", ERROR), backoff.failed("b", ERROR)] == [2, 1]
 
 
 def test_a_success_starts_again() -> None:
     """What went well is forgiven its failures."""
-    backoff = Backoff(uniform=lowest)
+    backoff = KeyBackoff(uniform=lowest)
     backoff.failed("a", ERROR)
     backoff.forget("a")
     assert backoff.failed("a", ERROR) == 1
@@ -273,14 +273,14 @@ def test_a_success_starts_again() -> None:
 
 def test_the_first_conflicts_wait_milliseconds() -> None:
     """A conflict is worth another try at once, but not for ever: then it waits as long as any other failure."""
-    backoff = Backoff(uniform=highest)
+    backoff = KeyBackoff(uniform=highest)
     waits = [backoff.failed("a", CONFLICT) for _ in range(8)]
     assert waits == [0.01, 0.02, 0.04, 0.08, 0.16, 2, 3, 5]
 
 
 def test_the_server_may_ask_for_more() -> None:
     """Its Retry-After counts where it is longer, conflict or not, up to five minutes."""
-    backoff = Backoff(uniform=lowest)
+    backoff = KeyBackoff(uniform=lowest)
     assert backoff.failed("a", TooManyRequests(429, "", "", retry_after=7)) == 7
     assert backoff.failed("a", TooManyRequests(429, "", "", retry_after=1)) == 2
     assert backoff.failed("a", TooManyRequests(429, "", "", retry_after=86_400)) == 300
@@ -289,6 +289,6 @@ def test_the_server_may_ask_for_more() -> None:
 
 def test_a_reconcile_may_ask_for_a_time() -> None:
     """A `RetryableError` with a time is retried after just that, and counts as no failure."""
-    backoff = Backoff(uniform=lowest)
+    backoff = KeyBackoff(uniform=lowest)
     assert backoff.failed("a", RetryableError("later", retry_after=0.5)) == 0.5
     assert backoff.failed("a", RetryableError("again")) == 1

@@ -13,7 +13,7 @@ import aiohttp
 import yaml
 
 from config.documents import read_documents
-from controller.registration.configurations import Address, registration
+from controller.registration.configurations import WebhookClientConfig, registration
 from kube.resource import JsonObject
 from tests.controlplane.api import Api
 from tests.controlplane.pki import CertificateAuthority
@@ -159,7 +159,7 @@ async def webhook(
         await api.make(creation(CANARY))
         engine = Engine(load(read_documents(file), catalogue()))
         for configuration in registration(
-            "gatewright", engine, Address(process.url, authority.pem), ()
+            "gatewright", engine, WebhookClientConfig(process.url, authority.pem), ()
         ):
             for each in configuration["webhooks"]:
                 each["timeoutSeconds"] = SECONDS

@@ -9,14 +9,14 @@ from kube.resource import JsonObject
 from tests.policies.on_a_cluster.apiserver import Said
 from tests.policies.on_a_cluster.questions import Question
 from webhook.engine import PARENT, Engine
-from webhook.harness.case_file import Expectation, Expected
+from webhook.harness.case_file import Expected, ExpectedAnswer
 from webhook.harness.reviews import ask
 
 
 def judged_otherwise(engine: Engine, question: Question) -> Iterator[str]:
     """Yield an error if another policy judges the case, or none does, since an allow would then prove nothing."""
     expect = question.trial.expect
-    if isinstance(expect, Expectation) and expect.malformed:
+    if isinstance(expect, ExpectedAnswer) and expect.malformed:
         return  # what is malformed is everybody's matter
     looked_up = {PARENT: {}} | question.trial.looked_up
     judges = {outcome.policy for outcome in ask(engine, question.admission, looked_up).outcomes}
@@ -27,7 +27,7 @@ def judged_otherwise(engine: Engine, question: Question) -> Iterator[str]:
 def differences(question: Question, said: Said, as_if_written: Said | None) -> Iterator[str]:
     """Yield what the API server's verdict has otherwise than the case expects."""
     expect = question.trial.expect
-    expected = expect if isinstance(expect, Expectation) else Expectation.model_construct()
+    expected = expect if isinstance(expect, ExpectedAnswer) else ExpectedAnswer.model_construct()
     if expected.denied or expected.malformed:
         if expected.malformed and said.is_refused:
             return  # it has a schema of its own

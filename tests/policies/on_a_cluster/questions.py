@@ -17,7 +17,7 @@ from tests.policies.on_a_cluster.requests import Ask, request_for
 from webhook.engine import BoundPolicy
 from webhook.engine.kinds import POLICY_KINDS
 from webhook.harness.bases import is_cluster_scoped, merge, namespace_of
-from webhook.harness.case_file import Expectation
+from webhook.harness.case_file import ExpectedAnswer
 from webhook.harness.cases import Trial
 from webhook.harness.reviews import Admission
 
@@ -132,7 +132,7 @@ def _expected(trial: Trial) -> JsonObject | None:
     """Return the object to store, if it is expected to be allowed."""
     if trial.admission.object is None or trial.admission.operation == "CONNECT":
         return None
-    if not isinstance(trial.expect, Expectation):
+    if not isinstance(trial.expect, ExpectedAnswer):
         return trial.admission.object
     return merge(trial.admission.object, trial.expect.patched) if trial.expect.patched else None
 

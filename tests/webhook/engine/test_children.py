@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from config.api.match import Match as MatchSpec
+from config.api.match import MatchSpec
 from tests.webhook.asking import about, in_force
 from webhook.engine import (
     NAMESPACE_LABELS,
@@ -16,7 +16,7 @@ from webhook.engine import (
     NotLookedUpError,
     Outcome,
     Patch,
-    Planned,
+    PlannedChildren,
     PlannedObject,
     Planner,
     Planners,
@@ -48,7 +48,7 @@ def plan_shop(shop, now, served):
     assert now == TODAY
     spec, name = shop["spec"], shop["metadata"]["name"]
     if not isinstance(spec["size"], int):
-        return Planned(
+        return PlannedChildren(
             refused=[Violation("spec.size", str(spec["size"]), "must be an integer", "correct it")]
         )
     if spec["size"] == 13:
@@ -90,7 +90,7 @@ def plan_shop(shop, now, served):
             "spec": budget,
         }
         made.append(PlannedObject(BUDGET, budget, {"spec.minAvailable": "spec.size"}))
-    return Planned(made)
+    return PlannedChildren(made)
 
 
 def plan_mall(mall, now, served):
@@ -99,7 +99,9 @@ def plan_mall(mall, now, served):
     metadata = {"name": f"{mall['metadata']['name']}-shop"}
     spec = {"size": 1, "image": mall["spec"]["image"]} | mall["spec"]["shop"]
     shop = {"apiVersion": "x.example/v2", "kind": "Shop", "metadata": metadata, "spec": spec}
-    return Planned([PlannedObject(SHOP, shop, {"spec": "spec.shop", "spec.image": "spec.image"})])
+    return PlannedChildren(
+        [PlannedObject(SHOP, shop, {"spec": "spec.shop", "spec.image": "spec.image"})]
+    )
 
 
 SHOPS = Planner(SHOP, (DEPLOYMENT, SERVICE, BUDGET), plan_shop, replicas="spec.size")
@@ -279,7 +281,7 @@ def test_an_update_of_the_parent_updates_existing_children():
 def test_a_create_only_child_is_not_judged_again():
     """The controller never changes it, so an update of its parent is not denied for it."""
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "key"}}
-    made = Planned([PlannedObject(KINDS["", "Secret"], secret, once=True, owned=False)])
+    made = PlannedChildren([PlannedObject(KINDS["", "Secret"], secret, once=True, owned=False)])
     planner = Planner(SHOP, (KINDS["", "Secret"],), lambda shop, now, served: made)
 
     def shows_its_owner(request, _):
@@ -381,7 +383,7 @@ def test_a_mutation_sets_one_field_of_a_child():
         "spec": {"template": {"metadata": {"labels": labels}}},
     }
     planner = Planner(
-        SHOP, (DEPLOYMENT,), lambda *_: Planned([PlannedObject(DEPLOYMENT, deployment)])
+        SHOP, (DEPLOYMENT,), lambda *_: PlannedChildren([PlannedObject(DEPLOYMENT, deployment)])
     )
 
     def set_label(_request, _params):
@@ -678,7 +680,7 @@ def plan_kiosk(kiosk, now, served):
     del now
     spec = {"ports": [{"port": 2 if ("policy", "poddisruptionbudgets") in served else 1}]}
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}, "spec": spec}
-    return Planned([PlannedObject(SERVICE, service)])
+    return PlannedChildren([PlannedObject(SERVICE, service)])
 
 
 def ports(request, _):

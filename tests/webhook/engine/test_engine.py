@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from config.api.match import Match as MatchSpec
+from config.api.match import MatchSpec
 from tests.webhook.asking import about, ask, in_force
 from webhook.engine import (
     MAX_VIOLATIONS,

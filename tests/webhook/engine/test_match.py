@@ -2,8 +2,7 @@
 
 import pytest
 
-from config.api.match import LabelSelector
-from config.api.match import Match as MatchSpec
+from config.api.match import LabelSelector, MatchSpec
 from tests.webhook.asking import ask, in_force
 from webhook.engine import NAMESPACE, NAMESPACE_LABELS, Engine, NotLookedUpError, Policy
 from webhook.engine.kinds import KINDS, Target

@@ -19,7 +19,7 @@ from webhook.engine import BoundPolicy, Engine, Params, Patch, Policy, Request, 
 from webhook.engine.match import Match
 from webhook.server.admission import AdmissionHandler
 from webhook.server.connections import Connections, ServerConfig
-from webhook.server.metrics import Metrics
+from webhook.server.metrics import WebhookMetrics
 from webhook.server.serve import listening
 from webhook.server.tls import ServingCertificate
 
@@ -240,7 +240,7 @@ def start(authority, pair, tmp_path):
         if with_pair:
             write_pair(pair, tmp_path)
         registry = CollectorRegistry()
-        metrics = Metrics(registry)
+        metrics = WebhookMetrics(registry)
         certificate = ServingCertificate(
             tmp_path / "tls.crt", tmp_path / "tls.key", metrics, **(certificate or {})
         )

@@ -17,7 +17,7 @@ from webhook.engine import (
     NAMESPACE_LABELS,
     NOW,
     Engine,
-    Planned,
+    PlannedChildren,
     PlannedObject,
     Planner,
     Planners,
@@ -440,7 +440,7 @@ async def test_look_ups_of_children_run_once(start):
         return looked_up
 
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "it"}}
-    planned = Planned([PlannedObject(KINDS["", "Service"], service)])
+    planned = PlannedChildren([PlannedObject(KINDS["", "Service"], service)])
     planner = Planner(POD, (KINDS["", "Service"],), lambda pod, now, served: planned)
     policy = Policy("labelled", validate=by_labels, kinds=("Service",), needs=(NAMESPACE_LABELS,))
     engine = Engine([bind(policy)], Planners([planner]))

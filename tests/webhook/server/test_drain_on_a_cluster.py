@@ -8,7 +8,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from certs import issue_serving
-from controller.registration.configurations import VALIDATING, Address, registration
+from controller.registration.configurations import VALIDATING, WebhookClientConfig, registration
 from kube.client import Client
 from kube.credentials import load
 from kube.errors import ApiError
@@ -16,7 +16,7 @@ from kube.resource import Resource
 from tests.webhook.server.conftest import ENGINE, Policies, write_pair
 from webhook.server.admission import AdmissionHandler
 from webhook.server.connections import ServerConfig
-from webhook.server.metrics import Metrics
+from webhook.server.metrics import WebhookMetrics
 from webhook.server.serve import listening
 from webhook.server.tls import ServingCertificate
 
@@ -63,7 +63,7 @@ async def test_no_request_fails_when_one_of_two_webhooks_ends(
     async with AsyncExitStack() as stack:
         webhooks = []
         for _ in range(2):
-            metrics = Metrics(CollectorRegistry())
+            metrics = WebhookMetrics(CollectorRegistry())
             certificate = ServingCertificate(tmp_path / "tls.crt", tmp_path / "tls.key", metrics)
             config = ServerConfig(host="127.0.0.1", port=0, linger_seconds=1.5, grace_seconds=3)
             handler = AdmissionHandler(Policies(), metrics, {})
@@ -75,7 +75,9 @@ async def test_no_request_fails_when_one_of_two_webhooks_ends(
         stack.callback(proxy.close)
         url = f"https://127.0.0.1:{proxy.sockets[0].getsockname()[1]}"
         client = await stack.enter_async_context(Client(await load(plane.kubeconfig)))
-        configuration, _ = registration("drain", ENGINE, Address(url, authority.certificate), [])
+        configuration, _ = registration(
+            "drain", ENGINE, WebhookClientConfig(url, authority.certificate), []
+        )
         await client.create(VALIDATING, configuration)
 
         async def keep_asking(number: int) -> None:

@@ -11,7 +11,7 @@ from tests.webhook.server.conftest import NAMES, bind
 from webhook.engine import Engine
 from webhook.policy_sets.catalogue import catalogue
 from webhook.policy_sets.policy_set import PolicySet
-from webhook.server.metrics import Metrics
+from webhook.server.metrics import WebhookMetrics
 from webhook.server.policies import Policies
 from webhook.server.policy_objects import RESOURCES, PolicyObjects
 
@@ -33,7 +33,7 @@ def start(file, registry):
     """Return what loads the policies of that file, and the objects of stores."""
 
     def load(*stores: Store) -> Policies:
-        metrics = Metrics(registry)
+        metrics = WebhookMetrics(registry)
         objects = PolicyObjects(stores, catalogue(), metrics)
         return Policies(
             [file],

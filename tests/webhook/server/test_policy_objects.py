@@ -24,7 +24,7 @@ from webhook.engine import NOW, Engine
 from webhook.policy_sets.catalogue import catalogue
 from webhook.policy_sets.policy_set import PolicySet, in_force, read
 from webhook.server.look_ups import NAMESPACES
-from webhook.server.metrics import Metrics
+from webhook.server.metrics import WebhookMetrics
 from webhook.server.policies import Policies
 from webhook.server.policy_objects import RESOURCES, PolicyObjects
 
@@ -92,7 +92,7 @@ class Cluster:
     files: PolicySet = field(default_factory=PolicySet)
 
     def __post_init__(self) -> None:
-        metrics = Metrics(self.registry)
+        metrics = WebhookMetrics(self.registry)
         self.stores = [Store(resource) for resource in RESOURCES]
         objects = PolicyObjects(self.stores, catalogue(), metrics)
         self.policies = Policies([], lambda: self.files, self._build, objects, metrics)
@@ -287,7 +287,7 @@ async def test_an_invalid_version_keeps_the_valid_one(server, cluster, caplog, c
 def test_a_status_change_compiles_nothing():
     """The controller writes the status of every policy object; only a new generation is compiled."""
     store = Store(CLUSTER)
-    objects = PolicyObjects([store], catalogue(), Metrics(CollectorRegistry()))
+    objects = PolicyObjects([store], catalogue(), WebhookMetrics(CollectorRegistry()))
 
     def is_compiled(version: int, generation: int, **status: object) -> bool:
         metadata = {

@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry
 
 from certs import KeyPair, issue_ca, issue_serving
 from tests.webhook.server.conftest import NAME, review, trust, write_pair
-from webhook.server.metrics import Metrics
+from webhook.server.metrics import WebhookMetrics
 from webhook.server.tls import ServingCertificate
 
 NOW = datetime.now(UTC)
@@ -32,7 +32,7 @@ def mount(pair: KeyPair, volume: Path, state: str) -> None:
 def certificate(tmp_path) -> ServingCertificate:
     """Return a serving certificate whose files do not exist yet."""
     return ServingCertificate(
-        tmp_path / "tls.crt", tmp_path / "tls.key", Metrics(CollectorRegistry())
+        tmp_path / "tls.crt", tmp_path / "tls.key", WebhookMetrics(CollectorRegistry())
     )
 
 
@@ -70,7 +70,7 @@ def test_an_expired_pair_is_not_ready(pair, tmp_path):
     certificate = ServingCertificate(
         tmp_path / "tls.crt",
         tmp_path / "tls.key",
-        Metrics(CollectorRegistry()),
+        WebhookMetrics(CollectorRegistry()),
         now=lambda: clock[0],
     )
     write_pair(pair, tmp_path)
@@ -155,7 +155,7 @@ async def test_a_pair_that_becomes_valid_is_loaded(pair, tmp_path):
     certificate = ServingCertificate(
         tmp_path / "tls.crt",
         tmp_path / "tls.key",
-        Metrics(CollectorRegistry()),
+        WebhookMetrics(CollectorRegistry()),
         now=lambda: clock[0],
     )
     write_pair(pair, tmp_path)

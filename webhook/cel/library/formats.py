@@ -13,7 +13,7 @@ from webhook.cel.values import NAMES, NONE, Optional
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class FormatRule:
     """A pattern, the maximum length in bytes, and the API server's description of a valid text with examples."""
 
     pattern: str
@@ -47,19 +47,19 @@ _1035 = (
     "alphanumeric character"
 )
 
-LABEL = Rule(
+LABEL = FormatRule(
     _LABEL,
     63,
     f"a lowercase RFC 1123 label {_LOWER} or '-', and {_ENDS}",
     "'my-name',  or '123-abc'",
 )
-LABEL_1035 = Rule("[a-z]([-a-z0-9]*[a-z0-9])?", 63, _1035, "'my-name',  or 'abc-123'")
+LABEL_1035 = FormatRule("[a-z]([-a-z0-9]*[a-z0-9])?", 63, _1035, "'my-name',  or 'abc-123'")
 _SUBDOMAIN = f"a lowercase RFC 1123 subdomain {_LOWER}, '-' or '.', and {_ENDS}"
-SUBDOMAIN = Rule(rf"{_LABEL}(\.{_LABEL})*", 253, _SUBDOMAIN, "'example.com'")
-LABEL_VALUE = Rule(
+SUBDOMAIN = FormatRule(rf"{_LABEL}(\.{_LABEL})*", 253, _SUBDOMAIN, "'example.com'")
+LABEL_VALUE = FormatRule(
     f"({_NAME})?", 63, f"a valid label {_VALUE}", "'MyValue',  or 'my_value',  or '12345'"
 )
-NAME_PART = Rule(_NAME, 63, _ALPHA, "'MyName',  or 'my.name',  or '123-abc'")
+NAME_PART = FormatRule(_NAME, 63, _ALPHA, "'MyName',  or 'my.name',  or '123-abc'")
 _UUID = "(?i)[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}"
 _BASE64 = "(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})"
 

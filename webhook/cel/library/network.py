@@ -18,7 +18,7 @@ from webhook.cel.errors import EvaluationError, no_overload
 from webhook.cel.functions import declare, parsing, succeeds
 from webhook.cel.values import NAMES
 
-Address = IPv4Address | IPv6Address
+IPAddress = IPv4Address | IPv6Address
 Prefix = IPv4Interface | IPv6Interface
 _BITS = re.compile(r"0|[1-9][0-9]{0,2}")
 _CONVERSION = "parse error during conversion from string"
@@ -30,7 +30,7 @@ NAMES |= {
 }
 
 
-def parse_ip(text: str) -> Address:
+def parse_ip(text: str) -> IPAddress:
     """Return the address that `text` says."""
     try:
         found = ip_address(text)
@@ -70,11 +70,11 @@ def _unparsed(text: str) -> str:
     return f'ParseAddr("{text}"): unable to parse IP'
 
 
-def _is_mapped(address: Address) -> bool:
+def _is_mapped(address: IPAddress) -> bool:
     return isinstance(address, IPv6Address) and address.ipv4_mapped is not None
 
 
-def _is_link_local_multicast(address: Address) -> bool:
+def _is_link_local_multicast(address: IPAddress) -> bool:
     packed = address.packed
     return (
         packed[:3] == b"\xe0\x00\x00"
@@ -83,7 +83,7 @@ def _is_link_local_multicast(address: Address) -> bool:
     )
 
 
-def _is_global_unicast(address: Address) -> bool:
+def _is_global_unicast(address: IPAddress) -> bool:
     special = (
         address.is_unspecified
         or address.is_loopback
