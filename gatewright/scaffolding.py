@@ -17,7 +17,7 @@ GROUP = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9]
 VERSION = re.compile(r"v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?")
 PLURAL = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
 IMPORT = re.compile(r"^(from \S+ import )([^(\n]+)$", re.MULTILINE)
-WIDTH = 120  # maximum line length
+WIDTH = 100  # maximum line length
 LONG_NAME = 30  # letters; variables for objects of a kind with a longer name are called `object`
 PACKAGE_NAME = re.compile(r"[a-z][a-z0-9_]*")
 OURS = frozenset({"certs", "config", "controller", "gatewright", "kube", "tests", "webhook"})
@@ -156,6 +156,7 @@ def _filled(paths: Mapping[str, tuple[str, ...]], kind: NewKind, project: str) -
         "name": kind.module,
         "it": kind.module if len(kind.module) <= LONG_NAME else "item",
         "CONSTANT": kind.constant,
+        "Object": "Object" if project else "JsonObject",
         "group": kind.group,
         "version": kind.version,
         "plural": kind.plural,
