@@ -2,24 +2,26 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from gatewright.outputs import Place, Reported, Result
+from gatewright.outputs import ReportedViolation, SourceLocation, SubjectResult
 from webhook.harness.coverage import Covered, percent
 from webhook.harness.mutants import Mutant
 from webhook.harness.trial import Tried
 
 
-def result(tried: Tried) -> Result:
+def result(tried: Tried) -> SubjectResult:
     """Return one case as a result, with one line for each difference."""
     document, path = tried.trial.document, tried.trial.path
-    place = Place(document.source, *document.place(path))
-    expected = Place(document.source, *document.place(f"{path}.expect"))
-    return Result(
+    place = SourceLocation(document.source, *document.place(path))
+    expected = SourceLocation(document.source, *document.place(f"{path}.expect"))
+    return SubjectResult(
         kind="case",
         name=tried.trial.name,
         verdict="failed" if tried.differences else "passed",
         place=place,
         violations=tuple(
-            Reported(policy=_title(tried), message=each, path=f"{path}.expect", place=expected)
+            ReportedViolation(
+                policy=_title(tried), message=each, path=f"{path}.expect", place=expected
+            )
             for each in tried.differences
         ),
     )

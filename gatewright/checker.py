@@ -17,7 +17,7 @@ from gatewright.checking import (
     without_effect,
 )
 from gatewright.live import Live, cluster_of
-from gatewright.outputs import Problem, Report, Result
+from gatewright.outputs import InputProblem, Report, SubjectResult
 from gatewright.planning import planners_of
 from gatewright.policies import engine_from, policy_documents
 from gatewright.subjects import Subjects
@@ -43,8 +43,8 @@ class Checker:
 
     def __init__(self, settings: Settings, home: str) -> None:
         """Use these settings for policies and for planned objects."""
-        self.results: list[Result] = []
-        self.problems: list[Problem] = []
+        self.results: list[SubjectResult] = []
+        self.problems: list[InputProblem] = []
         self.notes: list[str] = []
         self.judged: list[JudgedManifest] = []
         self.now = datetime.now(UTC)
@@ -104,11 +104,11 @@ class Checker:
                     policies = wanted
             except FaultsError as error:
                 self.problems += [
-                    Problem(f"{path}: {text}", where, whole) for path, text in error.faults
+                    InputProblem(f"{path}: {text}", where, whole) for path, text in error.faults
                 ]
             except ConflictingPoliciesError as error:
                 self.problems.append(
-                    Problem(f"it is not in force: {str(error).splitlines()[0]}", where, whole)
+                    InputProblem(f"it is not in force: {str(error).splitlines()[0]}", where, whole)
                 )
             else:
                 self._documents.append(document)

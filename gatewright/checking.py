@@ -6,7 +6,14 @@ from datetime import datetime, timedelta
 from config.documents import Document, DocumentError
 from config.faults import FaultsError
 from gatewright.fixing import change_of, operation
-from gatewright.outputs import Ending, Place, PolicyInfo, Problem, Reported, Result
+from gatewright.outputs import (
+    Ending,
+    InputProblem,
+    PolicyInfo,
+    ReportedViolation,
+    SourceLocation,
+    SubjectResult,
+)
 from gatewright.pages import summary
 from webhook.engine import BoundPolicy
 from webhook.engine.exceptions import BoundException, check_exception
@@ -23,26 +30,30 @@ SEVERE, KIND = (
 EXPIRY_NOTICE = timedelta(days=30)
 
 
-def place(document: Document, path: str = "") -> Place:
+def place(document: Document, path: str = "") -> SourceLocation:
     """Return the place of a field of a document."""
-    return Place(document.source, *document.place(path)) if document.source else Place()
+    return (
+        SourceLocation(document.source, *document.place(path))
+        if document.source
+        else SourceLocation()
+    )
 
 
-def problem(error: DocumentError) -> Problem:
+def problem(error: DocumentError) -> InputProblem:
     """Return a document error as a problem, with its file and line apart from the message."""
     text = str(error)
     file, colon, rest = text.partition(": ")
     name, _, line = file.rpartition(":")
     if not colon:
-        return Problem(text)
+        return InputProblem(text)
     if line.isdigit():
-        return Problem(rest, Place(name, int(line)))
-    return Problem(rest, Place(file), whole=True)
+        return InputProblem(rest, SourceLocation(name, int(line)))
+    return InputProblem(rest, SourceLocation(file), whole=True)
 
 
-def result(judged: JudgedManifest, policies: Mapping[str, PolicyInfo]) -> Result:
+def result(judged: JudgedManifest, policies: Mapping[str, PolicyInfo]) -> SubjectResult:
     """Return the verdict on a manifest with the place of each violation."""
-    return Result(
+    return SubjectResult(
         kind=judged.document.value["kind"],
         namespace=judged.namespace,
         name=judged.name,
@@ -53,12 +64,14 @@ def result(judged: JudgedManifest, policies: Mapping[str, PolicyInfo]) -> Result
     )
 
 
-def _reported(document: Document, finding: Finding, policies: Mapping[str, PolicyInfo]) -> Reported:
+def _reported(
+    document: Document, finding: Finding, policies: Mapping[str, PolicyInfo]
+) -> ReportedViolation:
     info = policies.get(finding.policy) or PolicyInfo(
         finding.policy, severity=SEVERE, category=KIND
     )
     violation, change = finding.violation, change_of(finding)
-    return Reported(
+    return ReportedViolation(
         policy=finding.policy,
         message=finding.message,
         level=LEVELS[finding.action],
@@ -139,7 +152,7 @@ def ending_soon(
             tuple(dict.fromkeys(entry.policy for entry in each.spec.exceptions)),
             expires.isoformat().replace("+00:00", "Z"),
             each.spec.reason,
-            place(document) if document.has_lines else Place(document.source, 0, 0),
+            place(document) if document.has_lines else SourceLocation(document.source, 0, 0),
         )
         for expires, document, each in sorted(found, key=lambda item: item[0])
     )

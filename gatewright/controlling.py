@@ -10,13 +10,13 @@ from controller.reconcilers.backup import BACKUP
 from controller.reconcilers.backup_metrics import LastBackups
 from controller.runtime.kind import PlannedKind
 from controller.runtime.manager import Manager
-from gatewright.listeners import Observed
+from gatewright.listeners import ProcessHealth
 from gatewright.runtime import manager_for
 from kube.endpoint import Endpoint
 
 
 def manager_of_kinds(
-    settings: Settings, endpoint: Endpoint, observed: Observed, *, elects: bool
+    settings: Settings, endpoint: Endpoint, observed: ProcessHealth, *, elects: bool
 ) -> Manager:
     """Return a manager with the wanted kinds; FaultsError where a setting cannot be used."""
     manager = manager_for(settings, endpoint, observed, elects=elects)

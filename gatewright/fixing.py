@@ -15,7 +15,7 @@ from webhook.harness.manifests import JudgedManifest
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FieldChange:
     """A new `value` for the field at `path`; None removes the field."""
 
     path: FieldPath
@@ -25,7 +25,7 @@ class Change:
         return hash(self.path)
 
 
-def change_of(finding: Finding) -> Change | None:
+def change_of(finding: Finding) -> FieldChange | None:
     """Return the change that fixes a violation.
 
     None if no value does, or if it is about another object.
@@ -33,10 +33,10 @@ def change_of(finding: Finding) -> Change | None:
     violation = finding.violation
     if violation is None or violation.mended is UNSET or violation.of or violation.holder is None:
         return None
-    return Change((*violation.holder.steps(), *steps_of(violation.field)), violation.mended)
+    return FieldChange((*violation.holder.steps(), *steps_of(violation.field)), violation.mended)
 
 
-def operation(change: Change) -> dict[str, Any]:
+def operation(change: FieldChange) -> dict[str, Any]:
     """Return a change as an operation of a JSON Patch (RFC 6902)."""
     pointer = "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in change.path)
     if change.value is None:
@@ -44,7 +44,7 @@ def operation(change: Change) -> dict[str, Any]:
     return {"op": "add", "path": pointer, "value": change.value}
 
 
-def changes_of(judged: JudgedManifest, *, defaults: bool) -> list[Change]:
+def changes_of(judged: JudgedManifest, *, defaults: bool) -> list[FieldChange]:
     """Return the changes that fix a manifest's violations.
 
     With `defaults`, also what policies would set.
@@ -52,7 +52,7 @@ def changes_of(judged: JudgedManifest, *, defaults: bool) -> list[Change]:
     found = [change for each in judged.findings if (change := change_of(each)) is not None]
     if defaults:
         found += [
-            Change(_steps(each["path"]), each["value"])
+            FieldChange(_steps(each["path"]), each["value"])
             for each in judged.operations
             if "value" in each
         ]
@@ -61,7 +61,7 @@ def changes_of(judged: JudgedManifest, *, defaults: bool) -> list[Change]:
 
 def write_fixes(judged: Iterable[JudgedManifest], *, defaults: bool) -> list[str]:
     """Apply the changes to the manifests' files; return a line for each changed file."""
-    wanted: dict[str, list[tuple[Document, Change]]] = {}
+    wanted: dict[str, list[tuple[Document, FieldChange]]] = {}
     for each in judged:
         if each.document.is_exact and Path(each.document.source).is_file():
             found = changes_of(each, defaults=defaults)
@@ -96,9 +96,9 @@ class File:
         self._text = path.read_bytes().decode()
         self._documents = self._parsed(self._text)
 
-    def change(self, wanted: Iterable[tuple[Document, Change]]) -> None:
+    def change(self, wanted: Iterable[tuple[Document, FieldChange]]) -> None:
         """Apply as many changes as possible, one after the other within a document."""
-        queues: dict[int, list[Change]] = {}
+        queues: dict[int, list[FieldChange]] = {}
         places = {each.place(): index for index, each in enumerate(self._documents)}
         for document, change in wanted:
             queue = queues.setdefault(places[document.place()], [])
@@ -111,14 +111,14 @@ class File:
         """Write the changed file."""
         self.path.write_bytes(self._text.encode())
 
-    def _carry_out(self, batch: dict[int, Change]) -> None:
+    def _carry_out(self, batch: dict[int, FieldChange]) -> None:
         """Apply as many of the changes as possible: if the whole batch fails, try each half."""
         if not self._carried_out(batch) and len(batch) > 1:
             changes = list(batch.items())
             for part in (changes[: len(changes) // 2], changes[len(changes) // 2 :]):
                 self._carry_out(dict(part))
 
-    def _carried_out(self, batch: dict[int, Change]) -> bool:
+    def _carried_out(self, batch: dict[int, FieldChange]) -> bool:
         """Apply the changes.
 
         Return False, with nothing changed, if the result is not exactly the intended one.

@@ -3,14 +3,14 @@
 from collections import Counter
 from dataclasses import replace
 
-from gatewright.outputs import Reported, Result
+from gatewright.outputs import ReportedViolation, SubjectResult
 
 UNCHANGED = "unchanged"
 NEWLY_DENIED, NO_LONGER_DENIED, STILL_DENIED = "newly denied", "no longer denied", "still denied"
 NEWLY_WARNED, PATCHED = "newly warned", "patched otherwise"
 
 
-def compare(old: Result, new: Result) -> Result:
+def compare(old: SubjectResult, new: SubjectResult) -> SubjectResult:
     """Return what changes for an object, as a result whose violations are the differences.
 
     Its verdict is "newly denied", "no longer denied", "still denied" (for other violations), "newly
@@ -41,14 +41,14 @@ def compare(old: Result, new: Result) -> Result:
     return replace(new, verdict=UNCHANGED, violations=(), operations=())
 
 
-def _only_in(one: Result, other: Result) -> list[Reported]:
+def _only_in(one: SubjectResult, other: SubjectResult) -> list[ReportedViolation]:
     """Return the violations of `one` that `other` lacks.
 
     Another limit of a policy for the same field is no change.
     """
     keys, others = set(map(_key, one.violations)), set(map(_key, other.violations))
     reworded = Counter(_field(each) for each in other.violations if _key(each) not in keys)
-    found = list[Reported]()
+    found = list[ReportedViolation]()
     for each in one.violations:
         if _key(each) not in others:
             if reworded[_field(each)] > 0:
@@ -58,9 +58,9 @@ def _only_in(one: Result, other: Result) -> list[Reported]:
     return found
 
 
-def _key(each: Reported) -> tuple[str, str, str]:
+def _key(each: ReportedViolation) -> tuple[str, str, str]:
     return each.policy, each.action, each.message
 
 
-def _field(each: Reported) -> tuple[str, str, str]:
+def _field(each: ReportedViolation) -> tuple[str, str, str]:
     return each.policy, each.action, each.path

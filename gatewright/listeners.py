@@ -10,13 +10,13 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from gatewright.plain_http import Address, Answer, Later, Page, Pages, served
+from gatewright.plain_http import Address, Later, Page, PageResponse, Pages, served
 
 Check = Callable[[], str | None]  # what is wrong, or None
 
 
 @dataclass(frozen=True, slots=True)
-class Observed:
+class ProcessHealth:
     """What a process shows of itself: its metrics, and checks of readiness by name.
 
     Both may still grow.
@@ -28,7 +28,7 @@ class Observed:
 
 @asynccontextmanager
 async def listening(
-    observed: Observed, metrics: Address, health: Address
+    observed: ProcessHealth, metrics: Address, health: Address
 ) -> AsyncIterator[tuple[Address, Address]]:
     """Serve metrics and health while the context lasts, on one listener if the addresses are the same.
 
@@ -48,14 +48,14 @@ async def listening(
 
 
 def _checked(checks: Mapping[str, Check]) -> Page:
-    def page(_: str) -> Answer:
+    def page(_: str) -> PageResponse:
         findings = {name: check() for name, check in checks.items()}
         lines = [
             f"[-] {name}: {wrong}" if wrong else f"[+] {name}" for name, wrong in findings.items()
         ]
         well = not any(findings.values())
         status = HTTPStatus.OK if well else HTTPStatus.SERVICE_UNAVAILABLE
-        return Answer.line(status, "\n".join([*lines, "ok" if well else "failed"]))
+        return PageResponse.line(status, "\n".join([*lines, "ok" if well else "failed"]))
 
     return page
 
@@ -77,6 +77,6 @@ def _exposed(registry: CollectorRegistry) -> Page:
     def page(accept: str) -> Later:
         encode, content_type = choose_encoder(accept)
         collected = Collected(registry)
-        return lambda: Answer(encode(collected), content_type=content_type)
+        return lambda: PageResponse(encode(collected), content_type=content_type)
 
     return page

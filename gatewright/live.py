@@ -11,7 +11,7 @@ from controller.audit.judge import ObjectJudge
 from controller.audit.kubernetes_policies import kubernetes_policies
 from controller.audit.listing import Lister, RateLimit
 from controller.registration.configurations import SYSTEM_NAMESPACES
-from gatewright.outputs import Place, Problem
+from gatewright.outputs import InputProblem, SourceLocation
 from kube.client import Client
 from kube.credentials import load
 from kube.errors import ApiError
@@ -39,16 +39,16 @@ class Live:
         self._home = home
         limit = RateLimit(QPS)
         self.lister, self._at_home = Lister(client, limit), Lister(client, limit, [home])
-        self._faults: list[Problem] = []
+        self._faults: list[InputProblem] = []
 
     @property
-    def problems(self) -> list[Problem]:
+    def problems(self) -> list[InputProblem]:
         """What could not be read so far, and policies of Kubernetes that cannot be evaluated."""
         unread = self._at_home.unread | self.lister.unread
         lines = dict.fromkeys(
             f"{resource.plural} cannot be listed: {error}" for resource, error in unread.items()
         )
-        return [*self._faults, *map(Problem, lines)]
+        return [*self._faults, *map(InputProblem, lines)]
 
     async def policies(self) -> list[Document]:
         """Return policies and exceptions: those of the chart, then the policy objects."""
@@ -73,7 +73,7 @@ class Live:
         found = await kubernetes_policies(self.lister, mutating=True)
         for each in found:
             self._faults += [
-                Problem(f"{path}: {text}", Place(each.document.source))
+                InputProblem(f"{path}: {text}", SourceLocation(each.document.source))
                 for path, text in each.faults
             ]
         return [policy for each in found for policy in each.policies]
@@ -99,7 +99,7 @@ class Live:
 
 @asynccontextmanager
 async def cluster_of(
-    settings: Settings, home: str, problems: list[Problem]
+    settings: Settings, home: str, problems: list[InputProblem]
 ) -> AsyncIterator[Live | None]:
     """Enter the cluster that the settings name, if any.
 
@@ -114,7 +114,7 @@ async def cluster_of(
             yield live
             problems += live.problems
     except ApiError as error:
-        problems.append(Problem(f"cannot read from the API server: {error}"))
+        problems.append(InputProblem(f"cannot read from the API server: {error}"))
 
 
 def _title(object: JsonObject) -> str:

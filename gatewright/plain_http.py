@@ -33,7 +33,7 @@ class ListenError(OSError):
     """The server cannot listen on an address."""
 
 
-class Answer(NamedTuple):
+class PageResponse(NamedTuple):
     """The response of a page."""
 
     body: bytes
@@ -41,13 +41,17 @@ class Answer(NamedTuple):
     content_type: str = "text/plain; charset=utf-8"
 
     @classmethod
-    def line(cls, status: HTTPStatus, text: str) -> "Answer":
+    def line(cls, status: HTTPStatus, text: str) -> "PageResponse":
         """Return a response with one line of text."""
         return cls(f"{text}\n".encode(), status)
 
 
-Later = Callable[[], Answer]  # the part of the work that reads nothing mutable: runs in a thread
-Page = Callable[[str], Answer | Later]  # takes the Accept header; runs on the loop of the process
+Later = Callable[
+    [], PageResponse
+]  # the part of the work that reads nothing mutable: runs in a thread
+Page = Callable[
+    [str], PageResponse | Later
+]  # takes the Accept header; runs on the loop of the process
 Pages = Mapping[str, Page]  # by path
 
 
@@ -107,7 +111,7 @@ class _Server:
         self._pages = pages
         self._home = home
         self._timeout = page_timeout
-        self._last: dict[Page, tuple[Answer, float]] = {}  # with the time of the answer
+        self._last: dict[Page, tuple[PageResponse, float]] = {}  # with the time of the answer
         self._open: dict[asyncio.WriteTransport, None] = {}  # the oldest first
 
     async def listen(self, address: Address) -> asyncio.Server:
@@ -148,14 +152,14 @@ class _Server:
         page = self._pages.get(target.partition("?")[0])
         more = ""
         if not version.startswith("HTTP/1."):
-            answer = Answer.line(HTTPStatus.BAD_REQUEST, "not HTTP/1.1")
+            answer = PageResponse.line(HTTPStatus.BAD_REQUEST, "not HTTP/1.1")
         elif page is None:
-            answer = Answer.line(
+            answer = PageResponse.line(
                 HTTPStatus.NOT_FOUND, "not found; pages: " + ", ".join(self._pages)
             )
         elif method not in ("GET", "HEAD"):
             answer, more = (
-                Answer.line(HTTPStatus.METHOD_NOT_ALLOWED, "GET only"),
+                PageResponse.line(HTTPStatus.METHOD_NOT_ALLOWED, "GET only"),
                 "Allow: GET, HEAD\r\n",
             )
         else:
@@ -171,13 +175,13 @@ class _Server:
         ).encode()
         return response if method == "HEAD" else response + answer.body
 
-    async def _asked(self, page: Page, accept: str) -> Answer:
+    async def _asked(self, page: Page, accept: str) -> PageResponse:
         """Return a page's answer; if the loop of the process is busy, its last answer or 503."""
 
-        async def call() -> Answer | Later:
+        async def call() -> PageResponse | Later:
             return page(accept)
 
-        asking: Future[Answer | Later] = asyncio.run_coroutine_threadsafe(call(), self._home)
+        asking: Future[PageResponse | Later] = asyncio.run_coroutine_threadsafe(call(), self._home)
         answered = asyncio.wrap_future(asking)
         if not (await asyncio.wait([answered], timeout=self._timeout))[0]:
             answered.cancel()
@@ -185,19 +189,19 @@ class _Server:
             if last is not None and time.monotonic() - at < MAX_AGE:
                 return last
             waited = f"the event loop has not answered for {self._timeout:g} s"
-            return Answer.line(HTTPStatus.SERVICE_UNAVAILABLE, waited)
+            return PageResponse.line(HTTPStatus.SERVICE_UNAVAILABLE, waited)
         whole = asyncio.create_task(_whole(answered))
         await asyncio.wait([whole])
         if error := whole.exception():
             log.error("page failed: %s", error, exc_info=error)
-            return Answer.line(
+            return PageResponse.line(
                 HTTPStatus.INTERNAL_SERVER_ERROR, "internal error; the log has the traceback"
             )
-        if isinstance(answered.result(), Answer):
+        if isinstance(answered.result(), PageResponse):
             self._last[page] = whole.result(), time.monotonic()
         return whole.result()
 
 
-async def _whole(answered: asyncio.Future[Answer | Later]) -> Answer:
+async def _whole(answered: asyncio.Future[PageResponse | Later]) -> PageResponse:
     result = await answered
-    return result if isinstance(result, Answer) else await asyncio.to_thread(result)
+    return result if isinstance(result, PageResponse) else await asyncio.to_thread(result)

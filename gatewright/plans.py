@@ -17,7 +17,7 @@ from controller.runtime.plan import Apply, CreateOnly, Observed, Plan, Step
 from kube.resource import JsonObject, Resource
 from webhook.harness.objects import require_object
 
-Settings = Mapping[str, Any]
+PlanSettings = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ def has_planned_kind(document: Document) -> bool:
 def planned(
     parent: Parent,
     now: datetime,
-    settings: Settings,
+    settings: PlanSettings,
     observed: Callable[[Parent], Observed] | None = None,
 ) -> Iterator[Planned]:
     """Yield an object's planned children, each followed by its own.

@@ -12,7 +12,7 @@ import uvloop
 from prometheus_client import disable_created_metrics
 
 from gatewright import memory
-from gatewright.listeners import Observed, listening
+from gatewright.listeners import ProcessHealth, listening
 from gatewright.plain_http import Address
 
 Part = Callable[
@@ -50,7 +50,7 @@ async def run(
     parts: Mapping[str, Part],
     *,
     background: Mapping[str, Background],
-    observed: Observed,
+    observed: ProcessHealth,
     metrics: Address,
     health: Address,
 ) -> None:

@@ -20,7 +20,7 @@ from controller.runtime.sources import For, Owns, Watches, any_change
 from controller.runtime.types import ReconcileRequest as Request
 from controller.runtime.types import Result, RetryableError, TerminalError
 from gatewright import logs, process
-from gatewright.listeners import Observed
+from gatewright.listeners import ProcessHealth
 from gatewright.process import ProcessFailedError
 from kube.client import Client
 from kube.credentials import load
@@ -79,7 +79,7 @@ def run(
 
 
 async def _run(setup: Callable[[Manager], object], settings: Settings, *, elects: bool) -> None:
-    observed = Observed()
+    observed = ProcessHealth()
     manager = manager_for(
         settings, await load(settings.kubeconfig, settings.context), observed, elects=elects
     )
@@ -94,7 +94,7 @@ async def _run(setup: Callable[[Manager], object], settings: Settings, *, elects
 
 
 def manager_for(
-    settings: Settings, endpoint: Endpoint, observed: Observed, *, elects: bool
+    settings: Settings, endpoint: Endpoint, observed: ProcessHealth, *, elects: bool
 ) -> Manager:
     """Return a manager without controllers, observed.
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from config.settings import Settings
-from gatewright.listeners import Observed
+from gatewright.listeners import ProcessHealth
 from gatewright.planning import optional_resources, scaled_kinds
 from gatewright.policies_in_force import policies_of
 from gatewright.process import Background, Part
@@ -58,7 +58,7 @@ async def webhook_of(
     settings: Settings,
     certificate: Path,
     key: Path,
-    observed: Observed,
+    observed: ProcessHealth,
     stack: AsyncExitStack,
     *,
     config: ServerConfig = IN_A_CLUSTER,

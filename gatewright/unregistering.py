@@ -13,10 +13,12 @@ from kube.resource import Resource
 log = logging.getLogger("gatewright.unregister")
 
 CONFIGURATIONS = (VALIDATING, MUTATING)
-Named = tuple[Resource, str, str | None]  # an object's resource, name and namespace
+NamedObject = tuple[Resource, str, str | None]  # an object's resource, name and namespace
 
 
-async def unregister(client: Client, configuration: str, leftovers: Iterable[Named] = ()) -> bool:
+async def unregister(
+    client: Client, configuration: str, leftovers: Iterable[NamedObject] = ()
+) -> bool:
     """Delete both webhook configurations and `leftovers`, restore the CRDs' conversion.
 
     Return whether all worked.

@@ -17,7 +17,7 @@ from gatewright.options import (
     NamedPath,
     settings_options,
 )
-from gatewright.outputs import FAIL_ON, OUTPUTS, Output, Problem, write
+from gatewright.outputs import FAIL_ON, OUTPUTS, InputProblem, Output, write
 from gatewright.sources import read_sources
 from gatewright.subjects import Subjects
 from webhook.engine.exceptions import HOME
@@ -98,7 +98,7 @@ def command(
     checker.notes += fixed
     if not (checker.results or checker.problems or allow_empty or changed is not None):
         what = ", ".join(manifests) or "the cluster"
-        checker.problems.append(Problem(f"{what}: no Kubernetes objects"))
+        checker.problems.append(InputProblem(f"{what}: no Kubernetes objects"))
     report = checker.report()
     write(report, outputs)
     return report.exit_code(fail_on)

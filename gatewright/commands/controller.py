@@ -7,7 +7,7 @@ import click
 from config.settings import Settings
 from gatewright import logs, process
 from gatewright.controlling import manager_of_kinds
-from gatewright.listeners import Observed
+from gatewright.listeners import ProcessHealth
 from gatewright.options import CLUSTER, POLICIES, settings_options
 from gatewright.process import Background
 from gatewright.runtime import run_leading
@@ -62,7 +62,7 @@ def command(settings: Settings) -> int:
 
 
 async def _run(settings: Settings) -> None:
-    observed = Observed()
+    observed = ProcessHealth()
     endpoint = await load(settings.kubeconfig, settings.context)
     manager = manager_of_kinds(settings, endpoint, observed, elects=settings.leader_elect)
     background: dict[str, Background] = {}

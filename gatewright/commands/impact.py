@@ -21,7 +21,7 @@ from gatewright.options import (
     NamedPath,
     settings_options,
 )
-from gatewright.outputs import OUTPUTS, Output, Problem, Report, Result, write
+from gatewright.outputs import OUTPUTS, InputProblem, Output, Report, SubjectResult, write
 from gatewright.planning import planners_of
 from gatewright.policies import engine_from, policy_documents
 from gatewright.recorded import read_reviews
@@ -98,14 +98,14 @@ class Comparison:
         self._times = (now, now if at is None else at.replace(tzinfo=UTC))
         self._sets = [(path, policy_documents([path])) for path in paths]
         self._engines = [Engine(()), Engine(())]
-        self._results: list[Result] = []
-        self._problems: list[Problem] = []
+        self._results: list[SubjectResult] = []
+        self._problems: list[InputProblem] = []
         self._notes: list[str] = []
 
     def report(self) -> Report:
         """Return the differences; unchanged objects are only counted."""
         if not (self._results or self._problems):
-            self._problems.append(Problem("no objects to compare"))
+            self._problems.append(InputProblem("no objects to compare"))
         policies = self._engines[1].policies
         _, documents = self._sets[1]
         notes = without_effect(exceptions_of(documents), policies, self._home, self._times[1])

@@ -19,7 +19,7 @@ from controller.registration.registrar import Registrar
 from gatewright import logs, process
 from gatewright.commands.certs import write_pairs
 from gatewright.controlling import manager_of_kinds
-from gatewright.listeners import Observed
+from gatewright.listeners import ProcessHealth
 from gatewright.options import CLUSTER, POLICIES, settings_options
 from gatewright.policies import policy_set
 from gatewright.registering import CONFIGURATION, add_audit, excluded_namespaces
@@ -72,7 +72,7 @@ async def _run(settings: Settings) -> None:
     host, port = settings.listen
     url = settings.webhook_url or f"https://{host or '127.0.0.1'}:{port}"
     settings = settings.model_copy(update={"webhook_url": url})
-    observed = Observed()
+    observed = ProcessHealth()
     policy_set(settings.policies)  # report errors in the files before any request
     endpoint = await load(settings.kubeconfig, settings.context)
     async with AsyncExitStack() as stack:

@@ -11,7 +11,7 @@ from gatewright import last_failed, watching
 from gatewright.case_reports import coverage_lines, mutant_lines, result
 from gatewright.checking import problem
 from gatewright.options import POLICIES, NamedPath, settings_options
-from gatewright.outputs import OUTPUTS, Output, Problem, Report, write
+from gatewright.outputs import OUTPUTS, InputProblem, Output, Report, write
 from gatewright.terminal import progress
 from webhook.engine.exceptions import HOME
 from webhook.harness.cases import Trial, load_trials
@@ -112,10 +112,10 @@ def command(
     return max(report.exit_code(), int(too_little))
 
 
-def _load(paths: tuple[Path, ...], home: str) -> tuple[list[Trial], list[Problem]]:
+def _load(paths: tuple[Path, ...], home: str) -> tuple[list[Trial], list[InputProblem]]:
     """Return the trials of all readable files, and the errors of the others."""
     trials: list[Trial] = []
-    problems: list[Problem] = []
+    problems: list[InputProblem] = []
     for file in {file.resolve(): file for path in paths for file in yaml_files(path)}.values():
         if file not in paths and _has_only_objects(file):
             click.echo(f"{file}: skipped: objects, not cases", err=True)
@@ -138,7 +138,7 @@ def _has_only_objects(file: Path) -> bool:
     return bool(documents) and all(map(is_object, documents))
 
 
-def _tried(trials: list[Trial], problems: list[Problem]) -> Iterator[Tried]:
+def _tried(trials: list[Trial], problems: list[InputProblem]) -> Iterator[Tried]:
     """Yield each trial with its answer.
 
     One whose object no API server would send becomes a problem.
@@ -156,7 +156,7 @@ def _is_chosen(trial: Trial, words: tuple[str, ...], failed_before: frozenset[st
     return named and (failed_before is None or last_failed.key(trial) in failed_before)
 
 
-def _update(done: list[Tried], problems: list[Problem]) -> list[str]:
+def _update(done: list[Tried], problems: list[InputProblem]) -> list[str]:
     """Rewrite the files whose cases failed; return their names.
 
     Cases that cannot be updated become problems.
@@ -171,7 +171,7 @@ def _update(done: list[Tried], problems: list[Problem]) -> list[str]:
         failing = [tries for tries in cases.values() if any(each.differences for each in tries)]
         old = Path(source).read_text("utf-8")
         new, faults = updated(old, failing)
-        problems += map(Problem, faults)
+        problems += map(InputProblem, faults)
         if new != old:
             Path(source).write_text(new, "utf-8")
             rewritten.append(source)

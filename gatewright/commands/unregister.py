@@ -10,7 +10,7 @@ from controller.runtime.leader import LEASE
 from gatewright import logs
 from gatewright.options import CLUSTER, settings_options
 from gatewright.registering import CONFIGURATION
-from gatewright.unregistering import Named, unregister
+from gatewright.unregistering import NamedObject, unregister
 from kube.client import Client
 from kube.credentials import load
 
@@ -40,7 +40,7 @@ def command(settings: Settings) -> int:
 async def _unregister(settings: Settings) -> bool:
     endpoint = await load(settings.kubeconfig, settings.context)
     namespace = settings.namespace or endpoint.namespace
-    leftovers: list[Named] = [
+    leftovers: list[NamedObject] = [
         (SECRET, name, namespace) for name in (settings.ca_secret, settings.tls_secret)
     ]
     leftovers.append((LEASE, settings.lease_name, namespace))

@@ -6,7 +6,7 @@ import click
 
 from config.settings import Settings
 from gatewright import logs, process
-from gatewright.listeners import Observed
+from gatewright.listeners import ProcessHealth
 from gatewright.options import CLUSTER, POLICIES, settings_options
 from gatewright.serving import webhook_of
 
@@ -49,7 +49,7 @@ def command(settings: Settings) -> int:
 async def _run(settings: Settings) -> None:
     assert settings.tls_cert is not None
     assert settings.tls_key is not None
-    observed = Observed()
+    observed = ProcessHealth()
     async with AsyncExitStack() as stack:
         webhook = await webhook_of(settings, settings.tls_cert, settings.tls_key, observed, stack)
         await process.run(

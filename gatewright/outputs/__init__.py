@@ -1,18 +1,26 @@
 """Output formats: one pure model of a report, and one module per format."""
 
 from gatewright.outputs.choice import FAIL_ON, OUTPUTS, Output, write
-from gatewright.outputs.results import Ending, Place, PolicyInfo, Problem, Report, Reported, Result
+from gatewright.outputs.results import (
+    Ending,
+    InputProblem,
+    PolicyInfo,
+    Report,
+    ReportedViolation,
+    SourceLocation,
+    SubjectResult,
+)
 
 __all__ = [
     "FAIL_ON",
     "OUTPUTS",
     "Ending",
+    "InputProblem",
     "Output",
-    "Place",
     "PolicyInfo",
-    "Problem",
     "Report",
-    "Reported",
-    "Result",
+    "ReportedViolation",
+    "SourceLocation",
+    "SubjectResult",
     "write",
 ]

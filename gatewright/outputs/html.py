@@ -5,7 +5,13 @@ from itertools import groupby
 
 from jinja2 import Environment, StrictUndefined
 
-from gatewright.outputs.results import SEVERITIES, Report, Reported, Result, worst_first
+from gatewright.outputs.results import (
+    SEVERITIES,
+    Report,
+    ReportedViolation,
+    SubjectResult,
+    worst_first,
+)
 from gatewright.outputs.table import summary
 
 MAX_OPEN = 200  # violations; with more, groups start closed so that the page opens at once
@@ -46,7 +52,7 @@ def render(report: Report) -> str:
 
 
 def _matrix(
-    violations: list[tuple[Result, Reported]], namespaces: list[str]
+    violations: list[tuple[SubjectResult, ReportedViolation]], namespaces: list[str]
 ) -> dict[str, dict[str, int]]:
     """Return the number of violations by namespace and severity."""
     matrix = {namespace: dict.fromkeys(SEVERITIES, 0) for namespace in namespaces}

@@ -5,7 +5,7 @@ from typing import Any
 import orjson
 from typing_extensions import TypedDict  # pydantic requires this one before Python 3.12
 
-from gatewright.outputs.results import Place, Report, Reported, Result
+from gatewright.outputs.results import Report, ReportedViolation, SourceLocation, SubjectResult
 
 SCHEMA_ID = "https://gatewright.io/schemas/report.json"
 
@@ -87,7 +87,7 @@ def schema() -> str:
     return f"{text.decode()}\n"
 
 
-def _result(result: Result) -> ResultRecord:
+def _result(result: SubjectResult) -> ResultRecord:
     return {
         **_place(result.place),
         "kind": result.kind,
@@ -99,7 +99,7 @@ def _result(result: Result) -> ResultRecord:
     }
 
 
-def _violation(each: Reported) -> ViolationRecord:
+def _violation(each: ReportedViolation) -> ViolationRecord:
     return {
         "policy": each.policy,
         "action": each.action,
@@ -116,5 +116,5 @@ def _violation(each: Reported) -> ViolationRecord:
     }
 
 
-def _place(place: Place) -> PlaceRecord:
+def _place(place: SourceLocation) -> PlaceRecord:
     return {"file": place.file, "line": place.line, "column": place.column}

@@ -4,7 +4,13 @@ from collections.abc import Iterable
 from itertools import groupby
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from gatewright.outputs.results import PROBLEM, Problem, Report, Reported, Result
+from gatewright.outputs.results import (
+    PROBLEM,
+    InputProblem,
+    Report,
+    ReportedViolation,
+    SubjectResult,
+)
 
 
 def render(report: Report) -> str:
@@ -35,7 +41,7 @@ def render(report: Report) -> str:
 
 
 def _suite(
-    root: Element, file: str, results: Iterable[Result], problems: Iterable[Problem]
+    root: Element, file: str, results: Iterable[SubjectResult], problems: Iterable[InputProblem]
 ) -> None:
     suite = SubElement(root, "testsuite", name=_text(file))
     for result in results:
@@ -64,7 +70,7 @@ def _suite(
     suite.set("skipped", str(sum(case.find("skipped") is not None for case in suite)))
 
 
-def _line(each: Reported) -> str:
+def _line(each: ReportedViolation) -> str:
     return f"{each.place}: {each.policy}: {each.message}"
 
 

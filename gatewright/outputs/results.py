@@ -17,7 +17,7 @@ PROBLEM = "not-judged"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SourceLocation:
     """A field in a file; `file` is "" for a live object.
 
     Line and column count from 1; 0 are unknown.
@@ -34,7 +34,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reported:
+class ReportedViolation:
     """One violation of a result: policy, field and message.
 
     `level` is one of LEVELS; `action` is Deny, Warn, Audit, or Error where the policy could not
@@ -46,7 +46,7 @@ class Reported:
     level: str = "error"
     action: str = "Deny"
     path: str = ""
-    place: Place = Place()
+    place: SourceLocation = SourceLocation()
     severity: str = "medium"
     category: str = ""
     found: str = ""
@@ -56,7 +56,7 @@ class Reported:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
+class SubjectResult:
     """One judged object or one case: the verdict in one word, and the violations.
 
     `operations` is the JSON Patch of the fields that policies set.
@@ -66,8 +66,8 @@ class Result:
     name: str
     verdict: str
     namespace: str = ""
-    place: Place = Place()
-    violations: tuple[Reported, ...] = ()
+    place: SourceLocation = SourceLocation()
+    violations: tuple[ReportedViolation, ...] = ()
     operations: tuple[Mapping[str, Any], ...] = ()
 
     @property
@@ -77,14 +77,14 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class InputProblem:
     """A file or document that could not be read, parsed or judged.
 
     `whole` if the error has no line.
     """
 
     message: str
-    place: Place = Place()
+    place: SourceLocation = SourceLocation()
     whole: bool = False
 
     @property
@@ -114,7 +114,7 @@ class Ending:
     policies: tuple[str, ...]
     expires: str
     reason: str
-    place: Place = Place()
+    place: SourceLocation = SourceLocation()
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +128,8 @@ class Report:
     """
 
     command: str
-    results: tuple[Result, ...] = ()
-    problems: tuple[Problem, ...] = ()
+    results: tuple[SubjectResult, ...] = ()
+    problems: tuple[InputProblem, ...] = ()
     notes: tuple[str, ...] = ()
     policies: Mapping[str, PolicyInfo] = field(default_factory=lambda: NOTHING)
     ending: tuple[Ending, ...] = ()
@@ -145,7 +145,7 @@ class Report:
         return found
 
     @property
-    def violations(self) -> list[tuple[Result, Reported]]:
+    def violations(self) -> list[tuple[SubjectResult, ReportedViolation]]:
         """Every violation with its result, in order."""
         return [(result, each) for result in self.results for each in result.violations]
 
@@ -161,7 +161,7 @@ class Report:
         return self.policies.get(policy) or PolicyInfo(policy)
 
 
-def worst_first(report: Report) -> list[tuple[Result, Reported]]:
+def worst_first(report: Report) -> list[tuple[SubjectResult, ReportedViolation]]:
     """Return every violation with its result: by level, then by severity, then in order."""
     return sorted(
         report.violations,

@@ -12,7 +12,14 @@ from urllib.parse import quote
 import orjson
 
 from gatewright import __version__
-from gatewright.outputs.results import PROBLEM, PolicyInfo, Report, Reported, Result, worst_first
+from gatewright.outputs.results import (
+    PROBLEM,
+    PolicyInfo,
+    Report,
+    ReportedViolation,
+    SubjectResult,
+    worst_first,
+)
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 MAX_RESULTS = 25_000
@@ -68,7 +75,9 @@ def _rule(info: PolicyInfo) -> dict[str, Any]:
     }
 
 
-def _result(result: Result, each: Reported, rule: int, seen: dict[str, int]) -> dict[str, Any]:
+def _result(
+    result: SubjectResult, each: ReportedViolation, rule: int, seen: dict[str, int]
+) -> dict[str, Any]:
     identity = "\n".join((each.policy, result.kind, result.namespace, result.name, each.path))
     seen[identity] = number = seen.get(identity, -1) + 1
     fingerprint = hashlib.sha256(f"{identity}\n{number}".encode()).hexdigest()

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import orjson
 
-from gatewright.outputs.results import Report, Reported, Result
+from gatewright.outputs.results import Report, ReportedViolation, SubjectResult
 from gatewright.terminal import STYLES, colour, wrapped
 
 INDENT = "  "
@@ -38,11 +38,11 @@ def _lines(report: Report, width: int | None, *, colours: bool) -> Iterator[str]
     yield summary(report)
 
 
-def _where(result: Result, each: Reported) -> str:
+def _where(result: SubjectResult, each: ReportedViolation) -> str:
     return f"{each.place}: {each.policy}" if each.place.file else f"{each.policy}"
 
 
-def _marked(each: Reported) -> str:
+def _marked(each: ReportedViolation) -> str:
     """Return a mark for violations that would not deny the object by themselves."""
     return f" ({each.action.lower()})" if each.action in ("Warn", "Audit") else ""
 

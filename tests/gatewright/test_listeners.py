@@ -6,7 +6,7 @@ import aiohttp
 import pytest
 from prometheus_client import Counter
 
-from gatewright.listeners import Observed, listening
+from gatewright.listeners import ProcessHealth, listening
 from gatewright.plain_http import ListenError
 
 
@@ -26,7 +26,7 @@ async def get(client, address, path) -> tuple[int, str]:
 async def test_readiness_names_each_check(client):
     """Each check has a line, and the status is 503 while one of them fails."""
     wrong: list[str] = ["not loaded"]
-    observed = Observed(
+    observed = ProcessHealth(
         ready={"certificate": lambda: None, "policies": lambda: wrong[0] if wrong else None}
     )
     async with listening(observed, ("127.0.0.1", 0), ("127.0.0.1", 0)) as (_, health):
@@ -41,7 +41,7 @@ async def test_readiness_names_each_check(client):
 
 async def test_metrics_and_health_have_a_listener_each(client):
     """Each serves only its own pages."""
-    observed = Observed()
+    observed = ProcessHealth()
     Counter("reviews", "Reviews.", registry=observed.registry).inc()
     async with listening(observed, ("127.0.0.1", 0), ("127.0.0.1", 0)) as (metrics, health):
         assert "reviews_total 1.0" in (await get(client, metrics, "/metrics"))[1]
@@ -52,7 +52,7 @@ async def test_metrics_and_health_have_a_listener_each(client):
 async def test_one_listener_is_shared_when_the_addresses_are_the_same(client, unused_tcp_port):
     """One port serves both pages."""
     address = ("127.0.0.1", unused_tcp_port)
-    async with listening(Observed(), address, address) as (metrics, health):
+    async with listening(ProcessHealth(), address, address) as (metrics, health):
         assert metrics == health
         assert (await get(client, address, "/metrics"))[0] == 200
         assert (await get(client, address, "/healthz"))[0] == 200
@@ -63,7 +63,7 @@ async def test_a_failing_listener_closes_the_others(client, unused_tcp_port):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         both = ("127.0.0.1", unused_tcp_port), taken.getsockname()
         with pytest.raises(ListenError, match="cannot listen on "):
-            async with listening(Observed(), *both):
+            async with listening(ProcessHealth(), *both):
                 pass
     with pytest.raises(aiohttp.ClientConnectorError):
         await get(client, both[0], "/metrics")

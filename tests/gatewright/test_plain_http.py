@@ -12,14 +12,14 @@ from http import HTTPStatus
 import pytest
 
 from gatewright import plain_http
-from gatewright.plain_http import Answer, served
+from gatewright.plain_http import PageResponse, served
 
 LOOPBACK = ("127.0.0.1", 0)
 
 
-def here(accept: str) -> Answer:
+def here(accept: str) -> PageResponse:
     """Return a page with the Accept header."""
-    return Answer.line(HTTPStatus.OK, f"accept: {accept}")
+    return PageResponse.line(HTTPStatus.OK, f"accept: {accept}")
 
 
 async def exchanged(address, request: bytes) -> list[str]:
@@ -65,9 +65,9 @@ async def test_a_page_may_finish_in_a_thread(caplog):
     """Slow work runs in a thread; an error there is answered with 500."""
     threads: list[threading.Thread] = []
 
-    def finished() -> Answer:
+    def finished() -> PageResponse:
         threads.append(threading.current_thread())
-        return Answer.line(HTTPStatus.OK, "done")
+        return PageResponse.line(HTTPStatus.OK, "done")
 
     pages = {"/long": lambda accept: finished, "/wrong": lambda accept: lambda: 1 / 0}
     async with served([(LOOPBACK, pages)]) as (address,):
@@ -84,10 +84,10 @@ async def test_a_blocked_loop_is_reported():
     found: list[tuple[int, str]] = []
     blocked, told = threading.Event(), threading.Event()
 
-    def blocking(_: str) -> Answer:
+    def blocking(_: str) -> PageResponse:
         blocked.set()
         told.wait(10)
-        return Answer.line(HTTPStatus.OK, "too late")
+        return PageResponse.line(HTTPStatus.OK, "too late")
 
     def ask(address) -> None:
         try:
@@ -116,7 +116,7 @@ async def test_while_the_loop_is_blocked_the_last_answer_is_repeated():
         told.set()
 
     async with served(
-        [(LOOPBACK, {"/": lambda _: Answer.line(HTTPStatus.OK, "well")})], page_timeout=0.05
+        [(LOOPBACK, {"/": lambda _: PageResponse.line(HTTPStatus.OK, "well")})], page_timeout=0.05
     ) as (address,):
         await asyncio.to_thread(ask, address)
         told.clear()
@@ -130,7 +130,7 @@ async def test_while_the_loop_is_blocked_the_last_answer_is_repeated():
 async def test_a_failing_page_is_an_internal_error(caplog):
     """The client gets 500, and the log has the error."""
 
-    def failing(_: str) -> Answer:
+    def failing(_: str) -> PageResponse:
         raise LookupError("nothing is known")
 
     async with served([(LOOPBACK, {"/": failing})]) as (address,):

@@ -9,7 +9,7 @@ from config.api.policy import AdmissionPolicy, ClusterAdmissionPolicy, PolicyExc
 from config.crds import definition
 from config.settings import Settings
 from controller.fake_apiserver import FakeApiServer
-from gatewright.listeners import Observed
+from gatewright.listeners import ProcessHealth
 from gatewright.serving import webhook_of
 from webhook.server.policy_objects import RESOURCES
 
@@ -39,7 +39,7 @@ async def test_policy_objects_are_in_force_when_their_crds_come_later(tmp_path):
         asyncio.TaskGroup() as group,
     ):
         settings = Settings(kubeconfig=kubeconfig(tmp_path / "kubeconfig", server.url))
-        observed, changed = Observed(), asyncio.Event()
+        observed, changed = ProcessHealth(), asyncio.Event()
         webhook = await webhook_of(
             settings, tmp_path / "tls.crt", tmp_path / "tls.key", observed, stack
         )

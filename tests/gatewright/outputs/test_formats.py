@@ -8,11 +8,11 @@ from jsonschema import Draft4Validator, Draft202012Validator
 from lxml import etree
 
 from gatewright.outputs import (
-    Place,
-    Problem,
+    InputProblem,
     Report,
-    Reported,
-    Result,
+    ReportedViolation,
+    SourceLocation,
+    SubjectResult,
     github,
     junit,
     markdown,
@@ -43,7 +43,7 @@ def errors(validator, text):
         (Report("check", (SHOP,)), "deny", 1),
         (Report("check", (SHOP,)), "never", 0),
         (Report("check", (LIVE,)), "warn", 0),
-        (Report("check", (Result(kind="Pod", name="a", verdict="error"),)), "never", 3),
+        (Report("check", (SubjectResult(kind="Pod", name="a", verdict="error"),)), "never", 3),
         (EMPTY, "deny", 0),
     ],
 )
@@ -143,15 +143,15 @@ def test_sarif_has_rules_places_and_severities():
 
 def test_fingerprints_do_not_change_when_lines_move():
     """They depend on policy, object and field; a second violation of the same field has another one."""
-    moved = Reported(
+    moved = ReportedViolation(
         policy="replica-limits",
         message="else",
         path="spec.replicas",
-        place=Place("other.yaml", 99, 1),
+        place=SourceLocation("other.yaml", 99, 1),
     )
     results = (
         SHOP,
-        Result(
+        SubjectResult(
             kind="Deployment",
             namespace="production",
             name="shop",
@@ -249,7 +249,7 @@ def test_markdown_keeps_githubs_limit():
 
 def test_a_problem_without_a_file_has_no_place():
     """The problem is about the command's input as a whole."""
-    report = Report("check", problems=(Problem("no Kubernetes objects"),))
+    report = Report("check", problems=(InputProblem("no Kubernetes objects"),))
     assert github.render(report).startswith("::error title=not-judged::no Kubernetes objects\n")
     assert errors(SARIF, sarif.render(report)) == []
     JUNIT.assertValid(etree.fromstring(junit.render(report).encode()))
