@@ -18,10 +18,11 @@ from kube.credentials import load
 from kube.store import Store
 from kube.watch import Watch
 from webhook.engine import NOW, SERVED, ControllerUser
-from webhook.server.admission import AdmissionHandler, LookUpFunction
+from webhook.server.admission import AdmissionHandler
 from webhook.server.connections import ServerConfig
 from webhook.server.look_ups import LookUps
 from webhook.server.metrics import WebhookMetrics
+from webhook.server.needs import LookUpFunction
 from webhook.server.policies import Policies
 from webhook.server.policy_objects import RESOURCES
 from webhook.server.recording import Recorder

@@ -9,11 +9,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Never, cast
 
-from aiohttp import web
-
-from webhook.server.connection import CLIENT, SERVER, Connection
+from webhook.server.activity import CLIENT, SERVER
 from webhook.server.content import POLL_SECONDS
 from webhook.server.metrics import WebhookMetrics
+from webhook.server.protocol import HttpConnection, HttpServer
 from webhook.server.shares import Shares
 
 GOODBYE_SECONDS = 1.0
@@ -40,13 +39,10 @@ class ServerConfig:
     most_connections: int = 1000
     """About 45 kB each. An API server keeps 25, and opens one more for each call beyond."""
     idle_seconds: float = 5.0
-    (
-        """Beyond the share of its address, a connection that has been idle for longer makes room for "
-    "a new one."""
-    )
+    """Beyond the share of its address, a connection that was idle for longer makes room for a new one."""
 
 
-class Connections(web.Server):
+class Connections(HttpServer):
     """All connections, limited in number, by address, and in waiting time."""
 
     def __init__(
@@ -59,7 +55,6 @@ class Connections(web.Server):
     ) -> None:
         super().__init__(handler)
         self.config = config
-        self.is_draining = False
         self.port = listener.getsockname()[1]
         self._context = context
         self._listener = listener
@@ -81,7 +76,9 @@ class Connections(web.Server):
                     await asyncio.sleep(1)
                     continue
                 if self._has_room(address[0]):
-                    handshakes.create_task(self._shake_hands(client, Connection(self, address[0])))
+                    handshakes.create_task(
+                        self._shake_hands(client, HttpConnection(self, address[0]))
+                    )
                 else:
                     client.close()
 
@@ -95,12 +92,16 @@ class Connections(web.Server):
         self._metrics.connections_cut.labels("too-many").inc()
         idle_since = asyncio.get_running_loop().time() - self.config.idle_seconds
         own = [each for each in self._open() if each.address == address]
-        idle = [each for each in own if each.since <= idle_since and each.acts != SERVER]
+        idle = [
+            each
+            for each in own
+            if each.activity.since <= idle_since and each.activity.actor != SERVER
+        ]
         if idle:
-            min(idle, key=lambda each: (each.acts, each.since)).abort()
+            min(idle, key=lambda each: (each.activity.actor, each.activity.since)).abort()
         return bool(idle)
 
-    async def _shake_hands(self, client: socket.socket, connection: Connection) -> None:
+    async def _shake_hands(self, client: socket.socket, connection: HttpConnection) -> None:
         self._shares.count(connection.address, 1)
         self._none_open.clear()
         try:
@@ -112,29 +113,23 @@ class Connections(web.Server):
                 ssl_shutdown_timeout=GOODBYE_SECONDS,
             )
         except OSError:  # it sent no TLS that fits, or left
-            self._forget(connection)
+            self.forget(connection)
 
-    def connection_lost(
-        self, handler: web.RequestHandler, exc: BaseException | None = None
-    ) -> None:
-        """Forget a connection."""
-        super().connection_lost(handler, exc)
-        self._forget(cast("Connection", handler))
-
-    def _forget(self, connection: Connection) -> None:
+    def forget(self, connection: HttpConnection) -> None:
+        """Stop counting a connection that ended."""
         self._shares.count(connection.address, -1)
         if not self._shares.taken():
             self._none_open.set()
 
-    def _open(self) -> Iterator[Connection]:
+    def _open(self) -> Iterator[HttpConnection]:
         """Yield the connections whose handshake is complete."""
-        return cast("Iterator[Connection]", iter(self.connections))
+        return cast("Iterator[HttpConnection]", iter(self.connections))
 
     def sweep(self) -> None:
         """Cut the connections of clients that are too slow."""
         began = asyncio.get_running_loop().time() - self.config.request_seconds
         for connection in self._open():
-            if connection.acts == CLIENT and connection.since < began:
+            if connection.activity.actor == CLIENT and connection.activity.since < began:
                 self._metrics.connections_cut.labels("too-slow").inc()
                 connection.abort()
 

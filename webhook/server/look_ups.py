@@ -16,7 +16,7 @@ from webhook.engine import NAMESPACE, NAMESPACE_LABELS, PARENT, SERVED, Attribut
 from webhook.engine.kinds import OF_A_PARENT
 from webhook.engine.look_ups import LOOK_UPS
 from webhook.engine.planners import ResourceKey, Served
-from webhook.server.admission import LookUpFunction
+from webhook.server.needs import LookUpFunction
 
 NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 LIMIT_RANGE = Resource("", "v1", "limitranges", "LimitRange")

@@ -26,7 +26,7 @@ from webhook.engine import (
     Violation,
 )
 from webhook.engine.kinds import KINDS, POD
-from webhook.server import connection
+from webhook.server import protocol
 from webhook.server.requests import is_light, route_of
 
 
@@ -244,7 +244,7 @@ LIMIT = 8 * 1024 * 1024
 @pytest.fixture
 def brisk(monkeypatch):
     """Shorten the wait for the rest of a rejected body."""
-    monkeypatch.setattr(connection, "LINGER_SECONDS", 0.1)
+    monkeypatch.setattr(protocol, "LINGER_SECONDS", 0.1)
 
 
 @pytest.mark.usefixtures("brisk")

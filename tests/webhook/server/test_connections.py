@@ -10,7 +10,7 @@ from aiohttp import web
 
 from tests.webhook.server.conftest import Wire, bind, review
 from webhook.engine import NAMESPACE_LABELS, Engine, Policy, Violation
-from webhook.server.connection import Connection
+from webhook.server.protocol import HttpConnection
 
 WAITING = Engine(
     [bind(Policy("waiting", validate=lambda request, _: iter(()), needs=(NAMESPACE_LABELS,)))]
@@ -250,7 +250,7 @@ async def test_a_bad_connection_is_freed_without_the_garbage_collector(webhook, 
         await webhook.until_counted(0, "gatewright_webhook_connections")
         await asyncio.sleep(0)
         assert (
-            sum(isinstance(each, Connection) for each in gc.get_objects()) <= 1
+            sum(isinstance(each, HttpConnection) for each in gc.get_objects()) <= 1
         )  # the last one is being freed
     finally:
         gc.enable()

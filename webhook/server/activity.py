@@ -1,0 +1,63 @@
+"""Activity: who acts on a connection, and since when; it decides who is too slow, and who makes room."""
+
+from collections.abc import Callable, Mapping
+from enum import Enum, auto
+
+# In the order in which connections make room for new ones.
+UNUSED, CLIENT, IDLE, ENDED, SERVER = range(5)
+
+
+class ConnectionEvent(Enum):
+    """What happens on a connection."""
+
+    REQUEST = auto()
+    NO_ROOM = auto()
+    ROOM = auto()
+    BODY = auto()
+    ANSWER = auto()
+    NEXT = auto()
+    END = auto()
+
+
+AFTER: Mapping[ConnectionEvent, Mapping[int, int]] = {
+    ConnectionEvent.REQUEST: {UNUSED: CLIENT, IDLE: CLIENT},
+    ConnectionEvent.NO_ROOM: {CLIENT: SERVER},
+    ConnectionEvent.ROOM: {SERVER: CLIENT},
+    ConnectionEvent.BODY: {CLIENT: SERVER},
+    ConnectionEvent.ANSWER: {CLIENT: CLIENT, IDLE: CLIENT, SERVER: CLIENT},
+    ConnectionEvent.NEXT: {CLIENT: IDLE},
+    ConnectionEvent.END: {CLIENT: ENDED},
+}
+
+
+class Activity:
+    """Who acts on one connection: `actor`, and `since` when.
+
+    | event   | what happened                                        | who acts then                  |
+    |---------|------------------------------------------------------|--------------------------------|
+    | REQUEST | the first byte of a request, or one sent ahead       | UNUSED, IDLE -> CLIENT         |
+    | NO_ROOM | a large body has to wait until others are answered   | CLIENT -> SERVER               |
+    | ROOM    | the body is read                                     | SERVER -> CLIENT               |
+    | BODY    | all of the body is here                              | CLIENT -> SERVER               |
+    | ANSWER  | the answer is sent; the client reads it              | IDLE, CLIENT, SERVER -> CLIENT |
+    | NEXT    | the answer is sent whole; another request may follow | CLIENT -> IDLE                 |
+    | END     | the last answer is sent whole                        | CLIENT -> ENDED                |
+
+    An event that a row does not name for the present actor changes nothing, the clock included. Only
+    a CLIENT can be too slow. A connection on which the SERVER acts is never closed for another.
+    """
+
+    __slots__ = ("_clock", "actor", "since")
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        """Begin with a connection on which nobody has sent anything."""
+        self._clock = clock
+        self.actor, self.since = UNUSED, clock()
+
+    def on(self, event: ConnectionEvent) -> bool:
+        """Let another side act if the event says so; return whether it does."""
+        actor = AFTER[event].get(self.actor)
+        if actor is None:
+            return False
+        self.actor, self.since = actor, self._clock()
+        return True

@@ -1,0 +1,101 @@
+"""Exchange: one request and its answer, with its deadline, and what is counted however it ends."""
+
+import asyncio
+import time
+from types import TracebackType
+
+from aiohttp import web
+
+from webhook.review import NotAReviewError
+from webhook.server.activity import ConnectionEvent
+from webhook.server.answers import REVIEWED, Refusal
+from webhook.server.metrics import WebhookMetrics
+from webhook.server.protocol import HttpAnswer, HttpConnection
+from webhook.server.requests import RETRY, Route, body_of, size_of
+from webhook.server.shares import Shares
+
+LARGE_BODY = 32 * 1024  # bytes; the limit of connections bounds the memory of smaller ones
+
+
+class Exchange:
+    """A request until it is answered: counted, timed and cleaned up here, and nowhere else.
+
+    Within its context, a refusal, a time-out and what is no review become the answer.
+    """
+
+    def __init__(self, request: web.BaseRequest, route: Route, metrics: WebhookMetrics) -> None:
+        """Begin with the head of a request; the API server counts its time from here, too."""
+        connection = request.protocol
+        assert isinstance(connection, HttpConnection)
+        self.route = route
+        self.address = connection.address
+        self.began = time.perf_counter()
+        """When the request was there, or its body once that is read."""
+        self.deadline = self.began + route.seconds
+        self.answer: HttpAnswer | None = None
+        self._request, self._connection = request, connection
+        self._metrics = metrics
+        self._room: tuple[Shares, int] | None = None
+
+    def __enter__(self) -> "Exchange":
+        # it may have come while the one before was judged
+        self._connection.activity.on(ConnectionEvent.REQUEST)
+        self._metrics.in_flight[self.route.hook] += 1
+        return self
+
+    async def find_room(self, bodies: Shares) -> None:
+        """Wait until there is room for a large body; it is free again when the exchange ends."""
+        size = size_of(self._request)
+        if size > LARGE_BODY:
+            self._connection.activity.on(ConnectionEvent.NO_ROOM)
+            async with asyncio.timeout(self.route.seconds):
+                await bodies.take(self.address, size)
+            self._room = bodies, size
+            self._connection.activity.on(ConnectionEvent.ROOM)
+
+    async def body(self) -> bytes:
+        """Return the body once all of it is here."""
+        self._connection.accept()
+        body = await body_of(self._request)
+        self._connection.activity.on(ConnectionEvent.BODY)
+        self.began = time.perf_counter()
+        return body
+
+    def succeed(self, reviewed: bytes) -> None:
+        """Answer with a review.
+
+        TimeoutError after the deadline: the API server may have given up, and must never take a
+        late answer for a timely one.
+        """
+        if time.perf_counter() > self.deadline:
+            raise TimeoutError
+        self.answer = HttpAnswer(reviewed, REVIEWED)
+
+    def __exit__(
+        self,
+        _type: type[BaseException] | None,
+        error: BaseException | None,
+        _traceback: TracebackType | None,
+    ) -> bool:
+        refusal = None if error is None else self._refusal(error)
+        if refusal is not None:
+            self.answer = HttpAnswer.refusing(refusal)
+        if self._room is not None:
+            bodies, size = self._room
+            bodies.count(self.address, -size)
+        hook, status = self.route.hook, refusal.status if refusal else 500 if error else 200
+        self._metrics.in_flight[hook] -= 1
+        self._metrics.latency(hook).observe(time.perf_counter() - self.began)
+        self._metrics.requests(hook, str(status)).inc()
+        return refusal is not None
+
+    def _refusal(self, error: BaseException) -> Refusal | None:
+        """Return what an error means for the client; None for an internal one."""
+        if isinstance(error, Refusal):
+            return error
+        if isinstance(error, NotAReviewError):
+            return Refusal(400, str(error))
+        if isinstance(error, TimeoutError):
+            when = f"within {self.route.seconds:g} s, which is when the API server gives up"
+            return Refusal(503, f"not judged {when}", RETRY)
+        return None

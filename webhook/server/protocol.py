@@ -1,0 +1,193 @@
+"""What the webhook replaces of aiohttp's server: all of it is in this module, with the reason.
+
+| replaced                       | because aiohttp                                                  |
+|--------------------------------|------------------------------------------------------------------|
+| `Server.connection_lost`       | tells nobody; the number of connections is bounded               |
+| `RequestHandler.data_received` | has no deadline for a request, no cost for tiny pieces, and reads |
+|                                | a body before anybody has judged the head                        |
+| `RequestHandler.resume_reading`| reads on after each piece, also during a pause                   |
+| `RequestHandler.handle_error`  | answers with HTML, and names itself                              |
+| `StreamResponse.prepare` and   | builds headers in a dictionary, which costs as much as a review, |
+| `write_eof`                    | and sends head and body in two writes                            |
+
+`tests/webhook/server/test_protocol.py` fails when aiohttp no longer calls these as expected.
+"""
+
+import asyncio
+import logging
+from typing import cast
+
+from aiohttp import web
+
+from webhook.server.activity import ENDED, Activity, ConnectionEvent
+from webhook.server.answers import Refusal
+
+# The API server closes an idle connection after 90 s; the server must not be first.
+KEEP_ALIVE_SECONDS = 120.0
+# The rest of a refused body is read and dropped for so long, so that the refusal arrives.
+LINGER_SECONDS = 1.0
+# Bytes that are parsed before the head is judged; no head may be longer.
+FIRST_READ = 16 * 1024
+# Bytes of a request that came at once; less is a rest, or a client that sends tiny pieces.
+SMALL_READ = 4 * 1024
+FREE_SMALL_READS = 8  # of one request
+SHORTEST_PAUSE, LONGEST_PAUSE = 0.01, 1.0  # seconds
+# Bytes in one write, as in a TLS record: the TLS buffer of a connection stays as large as the
+# largest write.
+PIECE = 16 * 1024
+
+log = logging.getLogger("gatewright.webhook")
+
+
+class HttpServer(web.Server):
+    """aiohttp's server, told when a connection is lost; while it drains, each answer is the last one."""
+
+    is_draining = False
+
+    def forget(self, connection: "HttpConnection") -> None:
+        """Stop counting a connection that ended."""
+
+    def connection_lost(
+        self, handler: web.RequestHandler, exc: BaseException | None = None
+    ) -> None:
+        """Forget a connection."""
+        super().connection_lost(handler, exc)
+        self.forget(cast("HttpConnection", handler))
+
+
+class HttpConnection(web.RequestHandler):
+    """One client's connection: it holds nobody up by being slow, and ends without losing a request."""
+
+    __slots__ = ("activity", "address", "is_pausing", "server", "small_reads", "unread")
+
+    def __init__(self, server: HttpServer, address: str) -> None:
+        loop = asyncio.get_running_loop()
+        super().__init__(
+            server,
+            loop=loop,
+            keepalive_timeout=KEEP_ALIVE_SECONDS,
+            lingering_time=LINGER_SECONDS,
+            access_log=None,  # type: ignore[arg-type]  # a log line costs as much as a review
+            auto_decompress=False,
+        )
+        self.server = server
+        self.address = address
+        self.activity = Activity(loop.time)
+        self.small_reads = 0
+        self.is_pausing = False
+        self.unread: bytes | None = b""  # None once the head of a request was accepted
+
+    def data_received(self, data: bytes) -> None:
+        """Start the clock of a request at its first byte, and keep a body until its head is accepted.
+
+        A client that sends tiny pieces is read ever less often. What has come meanwhile is read at
+        once, so a client that has more to send is not slowed down.
+        """
+        if self.activity.actor == ENDED:
+            return
+        if self.activity.on(ConnectionEvent.REQUEST):
+            self.small_reads = 0
+        elif 0 < len(data) < SMALL_READ:  # aiohttp reads on with no data
+            self._pause_after_small_read()
+        if self.unread is not None and len(self.unread) + len(data) > FIRST_READ:
+            first = b"" if self.unread else data[:FIRST_READ]
+            self.unread += data[len(first) :]
+            if self.transport is not None:
+                self.transport.pause_reading()
+            data = first
+        super().data_received(data)
+
+    def _pause_after_small_read(self) -> None:
+        self.small_reads += 1
+        if self.small_reads > FREE_SMALL_READS and self.transport is not None:
+            self.transport.pause_reading()
+            self.is_pausing = True
+            pause = SHORTEST_PAUSE * 2 ** min(self.small_reads - FREE_SMALL_READS, 10)
+            self._loop.call_later(min(pause, LONGEST_PAUSE), self._end_pause)
+
+    def accept(self) -> None:
+        """Read the rest of a request whose head is judged."""
+        unread, self.unread = self.unread, None
+        if unread:
+            super().data_received(unread)
+            self.resume_reading()
+
+    def resume_reading(self, resume_parser: bool = True) -> None:
+        """Read on, but not before the end of a pause."""
+        if not self.is_pausing and self.transport is not None:
+            super().resume_reading(resume_parser)
+
+    def _end_pause(self) -> None:
+        self.is_pausing = False
+        self.resume_reading()
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web.StreamResponse:
+        """Answer what is not HTTP, or an internal error, in one line, and close the connection."""
+        if status == 500:
+            log.error("error while answering a request", exc_info=exc)
+        if exc is not None:
+            # its frames refer to the exception: the connection would wait for the collector
+            exc.__traceback__ = None
+        text = "internal error" if status == 500 else "not an HTTP/1.1 request that can be answered"
+        answer = HttpAnswer.refusing(Refusal(status, text))
+        answer.force_close()
+        return answer
+
+    def abort(self) -> None:
+        """Close the connection at once."""
+        if self.transport is not None:
+            self.transport.abort()
+
+
+class HttpAnswer(web.StreamResponse):
+    """An answer to one request, sent in one write unless it is large.
+
+    The connection ends with it where the client asks for that, or sent more than was read.
+    """
+
+    def __init__(self, body: bytes, head: bytes) -> None:
+        """Take the body and a head from `head_of`."""
+        self._answer = body
+        self._head = head
+        self._closes = False
+
+    @classmethod
+    def refusing(cls, refusal: Refusal) -> "HttpAnswer":
+        """Return the answer that says a refusal."""
+        return cls(refusal.body, refusal.head)
+
+    @property
+    def keep_alive(self) -> bool:
+        """Whether the connection stays open."""
+        return not self._closes
+
+    def force_close(self) -> None:
+        """End the connection after this answer."""
+        self._closes = True
+
+    async def prepare(self, request: web.BaseRequest) -> None:
+        """Send the answer. ConnectionResetError where the client has gone."""
+        connection, transport = cast("HttpConnection", request.protocol), request.transport
+        if transport is None:
+            raise ConnectionResetError("the client has closed the connection")
+        connection.activity.on(ConnectionEvent.ANSWER)
+        is_whole = connection.unread is None and request.content.is_eof()
+        if connection.server.is_draining or not request.keep_alive or not is_whole:
+            self._closes = True
+        ending = b"Connection: close\r\n\r\n" if self._closes else b"\r\n"
+        data = b"%b%d\r\n%b%b" % (self._head, len(self._answer), ending, self._answer)
+        for start in range(0, len(data), PIECE):
+            transport.write(data[start : start + PIECE])
+            await request.writer.drain()
+        self._answer = b""  # the connection keeps its last answer until the next one
+        connection.activity.on(ConnectionEvent.END if self._closes else ConnectionEvent.NEXT)
+        connection.unread = b""  # what is sent after the last answer is dropped
+
+    async def write_eof(self, data: bytes = b"") -> None:
+        """Do nothing: `prepare` has sent all of it."""
