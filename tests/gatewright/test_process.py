@@ -11,7 +11,7 @@ import pytest
 PROGRAM = """
 import asyncio, logging
 from gatewright import logs, process
-from gatewright.listeners import Observed
+from gatewright.listeners import ProcessHealth
 
 async def part(stop):
     print("running", flush=True)
@@ -26,7 +26,7 @@ async def endless():
 
 async def main():
     await process.run(
-        {{"webhook": part}}, background={{"watch": endless}}, observed=Observed(),
+        {{"webhook": part}}, background={{"watch": endless}}, observed=ProcessHealth(),
         metrics=("127.0.0.1", {port}), health=("127.0.0.1", 0),
     )
 
