@@ -1,14 +1,16 @@
 """Parse Kubernetes quantities (resource.Quantity) into exact numbers: `500m`, `.5`, `2Gi`, `1e3`."""
 
 import re
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from math import ceil
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 LARGEST = 2**63 - 1  # larger values are reduced to this
 LONGEST = 256  # characters
 MILLI = 1000  # resource lists keep thousandths; finer values are rounded away from zero
+BILLION = 10**9  # the API server keeps no finer values
 
 SUFFIXES = {
     suffix: Fraction(1000) ** power for power, suffix in enumerate(("n", "u", "m", ""), start=-3)
@@ -18,10 +20,14 @@ SUFFIXES |= {
     f"{suffix}i": Fraction(1024) ** power for power, suffix in enumerate("KMGTPE", start=1)
 }
 
+# A text without a digit, such as `m`, is 0 to the API server's own parser.
 _QUANTITY = re.compile(
-    r"(?P<sign>[+-]?)(?P<whole>[0-9]*)(?P<point>\.?)(?P<part>[0-9]*)"
+    r"(?P<sign>[+-]?)(?=\.?[0-9]|[numkMGTPE])(?P<whole>[0-9]*)(?:\.(?P<part>[0-9]*))?"
     r"(?:[eE](?P<exponent>[+-]?[0-9]+)|(?P<suffix>[KMGTPE]i|[numkMGTPE]?))"
 )
+_POWERS_OF_TEN = {
+    suffix: 3 * power for power, suffix in enumerate(("n", "u", "m", "", *"kMGTPE"), start=-3)
+}
 
 
 class QuantityError(ValueError):
@@ -39,27 +45,46 @@ class Quantity(NamedTuple):
         return self.text
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class ExactQuantity:
+    """An amount to the billionth; `is_integer` where it was written as a whole number of 64 bits."""
+
+    value: Fraction
+    is_integer: bool = field(compare=False)
+
+    @classmethod
+    def of(cls, value: Fraction, is_integer: bool) -> Self:
+        """Return the amount; a number that needs more than 64 bits is no integer."""
+        return cls(value, is_integer and -LARGEST - 1 <= value <= LARGEST)
+
+
+def parse_exact(text: str) -> ExactQuantity | None:
+    """Parse a quantity as the API server does; None for any other text."""
+    match = _QUANTITY.fullmatch(text) if len(text) <= LONGEST else None
+    if match is None:
+        return None
+    sign, whole, part, exponent, suffix = match.groups(default="")
+    # Beyond this, digits change nothing.
+    power = min(max(int(exponent or 0), -2 * LONGEST), 2 * LONGEST) - len(part)
+    exact = int(f"{whole}{part}" or 0) * Fraction(10) ** power * SUFFIXES[suffix]
+    value = Fraction(ceil(exact * BILLION), BILLION) * (-1 if sign == "-" else 1)
+    is_integer = not part if suffix.endswith("i") else power + _POWERS_OF_TEN[suffix] >= 0
+    return ExactQuantity.of(value, is_integer and value.denominator == 1)
+
+
 @lru_cache(maxsize=4096)
 def parse_quantity(text: str) -> Quantity:
-    """Parse a quantity. Raises QuantityError for any other text.
+    """Parse a quantity of a resource list. Raises QuantityError for any other text.
 
     Rounding and the maximum follow resource lists in the API. Text without a digit is rejected,
     although some API servers accept `m` for 0.
     """
-    match = (
-        _QUANTITY.fullmatch(text.strip()) if len(text) <= LONGEST else None
-    )  # blanks count: what is parsed is kept
-    if match is None or not (match["whole"] or match["part"]):
+    text = text.strip() if len(text) <= LONGEST else text
+    exact = parse_exact(text)
+    if exact is None or not any(map(str.isdigit, text)):
         raise QuantityError("must be a number with an optional unit, such as 500m, 1.5 or 2Gi")
-    digits = int(f"{match['whole']}{match['part']}")
-    exponent = min(
-        max(int(match["exponent"] or 0), -2 * LONGEST), 2 * LONGEST
-    )  # beyond, digits change nothing
-    exact = (
-        digits * Fraction(10) ** (exponent - len(match["part"])) * SUFFIXES[match["suffix"] or ""]
-    )
-    millis = min(ceil(exact * MILLI), LARGEST * MILLI)
-    return Quantity(-millis if match["sign"] == "-" else millis, text.strip())
+    millis = min(ceil(abs(exact.value) * MILLI), LARGEST * MILLI)
+    return Quantity(-millis if exact.value < 0 else millis, text)
 
 
 def written(millis: int) -> Quantity:

@@ -6,11 +6,11 @@ and is desired no longer shows in the digest of what was applied.
 """
 
 import hashlib
-import re
-from decimal import Decimal
 from typing import Any
 
 import orjson
+
+from config.quantities import QuantityError, parse_quantity
 
 ATOMIC = frozenset(
     {"selector", "matchLabels", "nodeSelector"}
@@ -24,12 +24,6 @@ LIST_KEYS = (
 )
 DEFAULTS = {"protocol": "TCP"}
 QUANTITIES = frozenset({"requests", "limits"})
-QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)([numkMGTPE]|[KMGTPE]i)?")
-SUFFIXES = {
-    suffix: Decimal(1000) ** power
-    for power, suffix in enumerate(["n", "u", "m", "", *"kMGTPE"], start=-3)
-}
-SUFFIXES |= {f"{suffix}i": Decimal(1024) ** power for power, suffix in enumerate("KMGTPE", start=1)}
 
 
 def digest(value: Any) -> str:
@@ -58,7 +52,7 @@ def difference(stored: Any, desired: Any, field: str = "", path: str = "") -> st
             return path
         for key, value in desired.items():
             its = stored.get(key)
-            if its == value or (field in QUANTITIES and _number(its) == _number(value)):
+            if its == value or (field in QUANTITIES and _amount(its) == _amount(value)):
                 continue
             found = difference(its, value, key, f"{path}.{key}" if path else key)
             if found is not None:
@@ -103,7 +97,10 @@ def _key(item: Any) -> tuple[Any, ...] | None:
     return None
 
 
-def _number(quantity: Any) -> Decimal | str:
-    """Return a quantity as a number: the server stores `1000m` as `1`."""
-    match = QUANTITY.fullmatch(str(quantity))
-    return Decimal(match[1]) * SUFFIXES[match[2] or ""] if match else str(quantity)
+def _amount(quantity: Any) -> int | str:
+    """Return a quantity in thousandths: the server stores `1000m` as `1`."""
+    text = str(quantity)
+    try:
+        return parse_quantity(text).millis
+    except QuantityError:
+        return text
