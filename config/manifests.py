@@ -7,6 +7,7 @@ import yaml
 
 from config import crds, rbac, report_crds
 from config.documents import parse_documents
+from kube.resource import Resource
 
 HEADER = "# Generated from charts/gatewright by `make manifests`; do not edit.\n"
 RIGHTS = ("ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
@@ -25,9 +26,9 @@ NAMESPACE = {
 
 def generated(
     kinds: Sequence[rbac.KindRights],
-    looked_up: Sequence[rbac.HasGroupAndPlural],
+    looked_up: Sequence[Resource],
     presets: Mapping[str, str],
-    audited: Sequence[rbac.HasGroupAndPlural] = (),
+    audited: Sequence[Resource] = (),
 ) -> dict[str, str]:
     """Return the CRDs, and the chart's copies of them, of its role rules and of the policy sets in its presets.
 

@@ -4,7 +4,7 @@ Pure functions. `render` returns the file from which the chart builds its roles.
 """
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import yaml
 
@@ -12,6 +12,7 @@ from config.api.definition import Definition
 from config.api.meta import CustomResource
 from config.api.policy import GROUP, AdmissionPolicy, ClusterAdmissionPolicy, PolicyException
 from config.crds import of_several_versions
+from kube.resource import Resource
 
 HEADER = "# Generated from what the kinds own and read by `make manifests`; do not edit.\n"
 READ = ("get", "list", "watch")
@@ -21,29 +22,12 @@ EDIT = (*READ, "create", "delete", "patch", "update")
 PolicyRule = dict[str, list[str]]
 Rights = dict[tuple[str, str], set[str]]  # verbs by API group and resource
 KUBERNETES_POLICIES = ["validatingadmissionpolicies", "validatingadmissionpolicybindings"]
-POLICIES = [kind.definition for kind in (AdmissionPolicy, ClusterAdmissionPolicy, PolicyException)]
+POLICY_TYPES = (AdmissionPolicy, ClusterAdmissionPolicy, PolicyException)
+POLICIES = [kind.definition.resource for kind in POLICY_TYPES]
 
 
-class GroupResource(NamedTuple):
-    """A resource that is not one of Gatewright's types."""
-
-    group: str
-    plural: str
-
-
-_NAMESPACES, _LIMIT_RANGES = GroupResource("", "namespaces"), GroupResource("", "limitranges")
-
-
-class HasGroupAndPlural(Protocol):
-    """An object with an API group and a plural name."""
-
-    @property
-    def group(self) -> str:
-        """API group; empty for the core group."""
-
-    @property
-    def plural(self) -> str:
-        """Name of the resource in paths."""
+_NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
+_LIMIT_RANGES = Resource("", "v1", "limitranges", "LimitRange")
 
 
 class KindRights(Protocol):
@@ -54,23 +38,23 @@ class KindRights(Protocol):
         """The type of its objects."""
 
     @property
-    def owns(self) -> Sequence[HasGroupAndPlural]:
+    def owns(self) -> Sequence[Resource]:
         """Resources of its children."""
 
     @property
-    def creates_only(self) -> Sequence[HasGroupAndPlural]:
+    def creates_only(self) -> Sequence[Resource]:
         """Resources of children that are created and never changed."""
 
     @property
-    def reads(self) -> Collection[HasGroupAndPlural]:
+    def reads(self) -> Collection[Resource]:
         """Resources that its planner reads."""
 
     @property
-    def patches(self) -> Sequence[HasGroupAndPlural]:
+    def patches(self) -> Sequence[Resource]:
         """Resources of which it patches some fields."""
 
     @property
-    def deletes(self) -> Sequence[HasGroupAndPlural]:
+    def deletes(self) -> Sequence[Resource]:
         """Resources that it deletes."""
 
     @property
@@ -97,7 +81,7 @@ def _rights(kind: KindRights) -> Rights:
 
 
 def _grant_kind(rights: Rights, kind: KindRights) -> None:
-    about = kind.type.definition
+    about = kind.type.definition.resource
     _grant(rights, about, (*READ, "patch") if kind.finalizer else READ)
     _grant(rights, about, ["patch"], "/status")
     _grant(
@@ -113,9 +97,7 @@ def _grant_kind(rights: Rights, kind: KindRights) -> None:
         _grant(rights, deleted, ["delete"])
 
 
-def _grant(
-    rights: Rights, resource: HasGroupAndPlural, verbs: Iterable[str], subresource: str = ""
-) -> None:
+def _grant(rights: Rights, resource: Resource, verbs: Iterable[str], subresource: str = "") -> None:
     rights.setdefault((resource.group, resource.plural + subresource), set()).update(verbs)
 
 
@@ -128,7 +110,7 @@ def of_kind(kind: KindRights) -> list[PolicyRule]:
     return _rules(_rights(kind))
 
 
-def webhook(looked_up: Iterable[HasGroupAndPlural] = ()) -> list[PolicyRule]:
+def webhook(looked_up: Iterable[Resource] = ()) -> list[PolicyRule]:
     """Return the webhook's rules: read policies, exceptions, namespaces and the resources that policies look up."""
     return [
         rule("", ["namespaces"], READ),
@@ -140,7 +122,7 @@ def webhook(looked_up: Iterable[HasGroupAndPlural] = ()) -> list[PolicyRule]:
     ]
 
 
-def audit(audited: Iterable[HasGroupAndPlural]) -> list[PolicyRule]:
+def audit(audited: Iterable[Resource]) -> list[PolicyRule]:
     """Return the audit's rules: list what policies judge, read Kubernetes' own policies, and write reports."""
     listed: Rights = {}
     for each in audited:
@@ -188,8 +170,8 @@ def rule(group: str, resources: Iterable[str], verbs: Iterable[str]) -> PolicyRu
 
 def render(
     kinds: Sequence[KindRights],
-    looked_up: Iterable[HasGroupAndPlural] = (),
-    audited: Iterable[HasGroupAndPlural] = (),
+    looked_up: Iterable[Resource] = (),
+    audited: Iterable[Resource] = (),
 ) -> str:
     """Return all rules as YAML, the file from which the chart builds its roles."""
     rules = {
@@ -200,7 +182,10 @@ def render(
         "webhook": webhook(looked_up),
         "audit": audit(audited),
     }
-    definitions = [*POLICIES, *(kind.type.definition for kind in kinds)]
+    definitions = [
+        *(each.definition for each in POLICY_TYPES),
+        *(kind.type.definition for kind in kinds),
+    ]
     return HEADER + yaml.safe_dump({**rules, **people(definitions)}, sort_keys=False)
 
 

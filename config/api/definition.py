@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+from kube.resource import Resource
+
 
 class Column(NamedTuple):
     """A column of `kubectl get`; with `wide`, only of `kubectl get -o wide`."""
@@ -38,6 +40,11 @@ class Definition(NamedTuple):
         None  # path of the field that describes one container: image, resources, securityContext
     )
     storage: bool = True  # whether this is the version that is stored and planned
+
+    @property
+    def resource(self) -> Resource:
+        """The resource of this version."""
+        return Resource(self.group, self.version, self.plural, self.kind, self.namespaced)
 
     @property
     def api_version(self) -> str:

@@ -25,7 +25,7 @@ async def verdicts(
     kinds = frozenset[Kind]().union(*(judge.kinds for judge in judges))
     when_owned = frozenset[Kind]().union(*(judge.kinds_judged_when_owned for judge in judges))
     for kind in sorted(kinds, key=lambda each: (each.group, each.kind)):
-        async for object in lister.objects(resource_of(kind)):
+        async for object in lister.objects(kind.resource):
             metadata = object["metadata"]
             is_namespace = (kind.group, kind.plural) == NAMESPACES
             namespace = metadata["name"] if is_namespace else metadata.get("namespace")
@@ -50,7 +50,7 @@ async def look_up(lister: Lister, *engines: Engine) -> Known:
         if not lister.unread.keys().isdisjoint(resources):
             known.forget(name)
     optional = {
-        kind: resource_of(kind)
+        kind: kind.resource
         for engine in engines
         for each in engine.planners
         for kind in each.optional
@@ -65,17 +65,10 @@ async def look_up(lister: Lister, *engines: Engine) -> Known:
     return known
 
 
-def resource_of(kind: Kind) -> Resource:
-    """Return where the objects of a kind are listed, in its newest version."""
-    return Resource(
-        kind.group, kind.versions[-1], kind.plural, kind.kind, namespaced=kind.namespaced
-    )
-
-
 def resource_named(group: str, kind: str) -> Resource:
     """Return where the objects of a kind are that is looked up."""
     found = KINDS.get((group, kind))
-    return LIMIT_RANGE if found is None else resource_of(found)
+    return LIMIT_RANGE if found is None else found.resource
 
 
 def kinds_of(resources: Iterable[Resource]) -> list[Kind]:

@@ -1,14 +1,8 @@
 """The API resources that kinds own and read: Kubernetes' own, and kinds that other kinds create."""
 
 from config.api.backup import Backup
-from config.api.definition import Definition
 from config.api.postgresql import PostgreSQL
 from kube.resource import Resource
-
-
-def _of(about: Definition) -> Resource:
-    return Resource(about.group, about.version, about.plural, about.kind)
-
 
 CLAIM = Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
 CONFIG_MAP = Resource("", "v1", "configmaps", "ConfigMap")
@@ -24,5 +18,5 @@ INGRESS = Resource("networking.k8s.io", "v1", "ingresses", "Ingress")
 BUDGET = Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
 STORAGE_CLASS = Resource("storage.k8s.io", "v1", "storageclasses", "StorageClass", namespaced=False)
 
-BACKUP = _of(Backup.definition)
-POSTGRESQL = _of(PostgreSQL.definition)
+BACKUP = Backup.definition.resource
+POSTGRESQL = PostgreSQL.definition.resource

@@ -75,13 +75,7 @@ class PlannedKind(Generic[T]):
         """
         definition = type.definition
         self.type = type
-        self.resource = Resource(
-            definition.group,
-            definition.version,
-            definition.plural,
-            definition.kind,
-            definition.namespaced,
-        )
+        self.resource: Resource = definition.resource
         self.name = self.resource.kind.lower()
         """The prefix of its metrics and log fields."""
         self.plan = plan

@@ -39,7 +39,7 @@ CHART = "charts/gatewright"
 
 def from_types() -> dict[str, str]:
     """The files made from API types, planned kinds and policies, by their path in the repository."""
-    return generated(own_kinds(), RESOURCES, presets(), list(KINDS.values()))
+    return generated(own_kinds(), RESOURCES, presets(), [kind.resource for kind in KINDS.values()])
 
 
 def presets() -> dict[str, str]:

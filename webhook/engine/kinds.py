@@ -3,10 +3,12 @@
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Self
 
 from config.api.definition import Definition
 from config.api.policy import GROUP
 from config.crds import kinds as types
+from kube.resource import Resource
 
 CREATE_AND_UPDATE = ("CREATE", "UPDATE")
 CONNECTED = frozenset(
@@ -22,7 +24,10 @@ OF_A_PARENT = CONNECTED | {
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of the API, with what a policy and a webhook registration need to know of it."""
+    """One kind of the API in all its versions, with what policies and the registration need to know.
+
+    `kube.resource.Resource` is what a request needs: one version. `resource` makes it of a kind.
+    """
 
     group: str
     kind: str
@@ -34,6 +39,25 @@ class Kind:
     )
     scales: bool = False  # has spec.replicas and a /scale subresource
     namespaced: bool = True
+
+    @classmethod
+    def of(cls, definition: Definition) -> Self:
+        """Return a custom kind; of its versions the stored one, which others are converted to."""
+        scale = definition.scale
+        return cls(
+            definition.group,
+            definition.kind,
+            definition.plural,
+            versions=(definition.version,),
+            container=definition.container,
+            scales=scale is not None and scale.replicas == ".spec.replicas",
+            namespaced=definition.namespaced,
+        )
+
+    @property
+    def resource(self) -> Resource:
+        """The resource of its newest version."""
+        return Resource(self.group, self.versions[-1], self.plural, self.kind, self.namespaced)
 
     @property
     def pod_metadata(self) -> str | None:
@@ -104,21 +128,7 @@ OTHER_KINDS = (
 )
 
 
-def described(about: Definition) -> Kind:
-    """Return the row of a custom resource: of its versions the one that is stored, which others are converted to."""
-    scales = about.scale is not None and about.scale.replicas == ".spec.replicas"
-    return Kind(
-        about.group,
-        about.kind,
-        about.plural,
-        versions=(about.version,),
-        container=about.container,
-        scales=scales,
-        namespaced=about.namespaced,
-    )
-
-
-OWN_KINDS = tuple(described(each.definition) for each in types() if each.definition.storage)
+OWN_KINDS = tuple(Kind.of(each.definition) for each in types() if each.definition.storage)
 POLICY_KINDS = tuple(kind for kind in OWN_KINDS if kind.group == GROUP)
 NAMED_ONLY = (
     *POLICY_KINDS,
@@ -194,7 +204,7 @@ def add_kind(about: Definition) -> None:
 
     Ours are there.
     """
-    kind = described(about)
+    kind = Kind.of(about)
     KINDS.setdefault((kind.group, kind.kind), kind)
 
 

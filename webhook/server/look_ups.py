@@ -31,7 +31,7 @@ WORKLOADS = (
 )
 LISTED = (LIMIT_RANGE, SERVICE, BUDGET, INGRESS, *WORKLOADS)
 OURS = tuple(
-    Resource(about.group, about.version, about.plural, about.kind)
+    about.resource
     for about in (kind.definition for kind in kinds())
     if about.scale is not None and about.storage
 )

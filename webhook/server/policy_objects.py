@@ -27,10 +27,7 @@ from webhook.policy_sets.policy_set import (
 from webhook.server.metrics import WebhookMetrics
 
 RESOURCES = tuple(
-    Resource(about.group, about.version, about.plural, about.kind, about.namespaced)
-    for about in (
-        kind.definition for kind in (ClusterAdmissionPolicy, AdmissionPolicy, PolicyException)
-    )
+    kind.definition.resource for kind in (ClusterAdmissionPolicy, AdmissionPolicy, PolicyException)
 )
 
 _, TENANTS, EXCEPTION = RESOURCES
