@@ -17,9 +17,17 @@ def check(pair: KeyPair, ca_bundle: bytes | None, dns_name: str | None, now: dat
     Without a bundle the issuer is not checked; without a name the subject is not. `dns_name` may be
     an IP address.
     """
-    leaf, *intermediates = read_certificates(pair.certificate)
+    leaf = read_certificates(pair.certificate)[0]
     if read_key(pair.key).public_key() != leaf.public_key():
         raise CertificateError("the private key does not belong to the certificate")
+    check_served(pair.certificate, ca_bundle, dns_name, now)
+
+
+def check_served(
+    certificate: bytes, ca_bundle: bytes | None, dns_name: str | None, now: datetime
+) -> None:
+    """Raise CertificateError if such a client would reject a certificate and its intermediates."""
+    leaf, *intermediates = read_certificates(certificate)
     _check_dates(leaf, now)
     if dns_name is not None and not _carries(leaf, dns_name):
         raise CertificateError(

@@ -23,6 +23,7 @@ COMMANDS = {
     "test": "test policies with files of cases",
     "impact": "compare what two policy sets decide",
     "plan": "print what the controller would create",
+    "doctor": "find what will hurt in a cluster's admission",
     "explain": "list the policies, or explain one",
     "crds": "print the CustomResourceDefinitions",
     "rbac": "print the RBAC rules of kinds that packages add",

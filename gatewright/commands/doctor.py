@@ -1,0 +1,94 @@
+"""`gatewright doctor`: find what will hurt in a cluster's admission, whoever installed it."""
+
+import asyncio
+from datetime import UTC, datetime
+
+import click
+
+from config.settings import Settings
+from controller.audit.listing import Lister, RateLimit
+from gatewright.doctor import diagnose
+from gatewright.doctor.bundles import endpoints
+from gatewright.doctor.loading import ClusterReader, ask
+from gatewright.doctor.reporting import report
+from gatewright.doctor.state import ClusterState, read_state
+from gatewright.options import CLUSTER, NamedPath, settings_options
+from gatewright.outputs import FAIL_ON, OUTPUTS, Output, Place, Problem, write
+from gatewright.sources import read_sources
+from kube.client import Client
+from kube.credentials import load
+from kube.errors import ApiError
+
+QPS = 50.0  # requests a second at most, as kubectl
+
+
+@click.command
+@settings_options(*CLUSTER)
+@OUTPUTS
+@FAIL_ON
+@click.option(
+    "--probe",
+    is_flag=True,
+    help="connect to each server that the API server calls, and check its certificate",
+)
+@click.argument("files", nargs=-1, type=NamedPath(), metavar="[FILE…]")
+def command(
+    settings: Settings,
+    files: tuple[str, ...],
+    outputs: tuple[Output, ...],
+    fail_on: str,
+    *,
+    probe: bool,
+) -> int:
+    """Find what will hurt in a cluster's admission: deadlocks, dead webhooks, expired certificates.
+
+    Reads webhook configurations, admission policies, conversion webhooks and aggregated APIs of
+    all programs, with the objects that they depend on: of a cluster, or of FILEs. From FILEs alone,
+    nothing that is absent counts as missing. Nothing is written. Each finding names the request
+    that will fail and the smallest fix. Critical findings make the exit code 1.
+    """
+    problems, notes, places = list[Problem](), list[str](), dict[str, Place]()
+    if files:
+        state = _of_files(files, problems, notes, places)
+        served, failed = asyncio.run(ask(endpoints(state))) if probe else ({}, [])
+    else:
+        state, served, failed = asyncio.run(_of_cluster(settings, problems, notes, probe=probe))
+    problems += map(Problem, failed)
+    found = diagnose(state, datetime.now(UTC), served)
+    result = report(state, found, places, problems, notes)
+    if not result.results and not problems:
+        result = report(state, found, places, [Problem("no webhooks and no policies")], notes)
+    write(result, outputs)
+    return result.exit_code(fail_on)
+
+
+def _of_files(
+    files: tuple[str, ...], problems: list[Problem], notes: list[str], places: dict[str, Place]
+) -> ClusterState:
+    sources = read_sources(files, "default")
+    problems += map(Problem, sources.problems)
+    notes += sources.notes
+    state, malformed = read_state(sources.documents)
+    for document in sources.documents:
+        metadata = document.value.get("metadata") or {}
+        within = f"{metadata['namespace']}/" if metadata.get("namespace") else ""
+        title = f"{document.value['kind']} {within}{metadata.get('name', '')}"
+        places[title] = Place(document.source, *document.place())
+    problems += [Problem(text, Place(each.source, *each.place())) for each, text in malformed]
+    return state
+
+
+async def _of_cluster(
+    settings: Settings, problems: list[Problem], notes: list[str], *, probe: bool
+) -> tuple[ClusterState, dict[str, bytes], list[str]]:
+    try:
+        async with Client(await load(settings.kubeconfig, settings.context)) as client:
+            reader = ClusterReader(Lister(client, RateLimit(QPS)))
+            state = await reader.read()
+    except ApiError as error:
+        problems.append(Problem(f"cannot read from the API server: {error}"))
+        return ClusterState(), {}, []
+    problems += reader.problems
+    notes += reader.notes
+    served, failed = await ask(endpoints(state)) if probe else ({}, [])
+    return state, served, failed

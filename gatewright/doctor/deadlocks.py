@@ -1,0 +1,223 @@
+"""Webhooks that stand in the way of their own return, or of the cluster's."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+
+from gatewright.doctor.calls import ExampleRequest, is_called
+from gatewright.doctor.findings import CRITICAL, NOTE, WARNING, Finding, excluding
+from gatewright.doctor.models import ResourceDefinition, ServiceReference
+from gatewright.doctor.needs import cluster_needs, data_needs, events, own_needs
+from gatewright.doctor.state import ClusterState, Registered
+
+MAX_LISTED = 4  # requests that one message lists
+# Without these, nodes and pods do not come back; without the others, something cannot be changed.
+VITAL = frozenset(
+    {
+        "apiservices",
+        "certificatesigningrequests",
+        "clusterrolebindings",
+        "clusterroles",
+        "controllerrevisions",
+        "endpointslices",
+        "leases",
+        "nodes",
+        "pods",
+        "priorityclasses",
+        "replicasets",
+        "serviceaccounts/token",
+        "subjectaccessreviews",
+        "tokenreviews",
+    }
+)
+
+
+def check(state: ClusterState, now: datetime) -> Iterator[Finding]:
+    """Yield a finding for each webhook without which something does not come back."""
+    closed = [each for each in state.registered() if each.fails_closed]
+    needs = list(cluster_needs())
+    for each in closed:
+        yield from _own_pods(each, state)
+        yield from _cluster(each, needs, state)
+        yield from _events(each, state)
+    yield from _cycles(closed, state)
+
+
+def _own_pods(each: Registered, state: ClusterState) -> Iterator[Finding]:
+    service = each.service
+    if service is None:
+        return
+    needed = [need for need in own_needs(service, state) if is_called(each.webhook, need, state)]
+    if needed:
+        yield Finding(
+            check="own-pods",
+            subject=each.configuration,
+            level=CRITICAL,
+            path=each.path,
+            message=(
+                f"{each.webhook.name} judges what the pods of {service} need, which serve it, and "
+                f"fails closed. If its last pod goes, the API server refuses {_listed(needed)}: "
+                "the pods cannot come back"
+            ),
+            fix=f"exclude the namespace {service.namespace}",
+            patch=excluding(each.configuration, each.index, [service.namespace]),
+        )
+        return
+    data = [need for need in data_needs(service.namespace) if is_called(each.webhook, need, state)]
+    if data:
+        yield Finding(
+            check="own-data",
+            subject=each.configuration,
+            level=WARNING,
+            path=each.path,
+            message=(
+                f"{each.webhook.name} judges Secrets or ConfigMaps of its own namespace and fails "
+                f"closed. While it does not answer, the API server refuses {_listed(data)}"
+            ),
+            fix=f"exclude the namespace {service.namespace}",
+            patch=excluding(each.configuration, each.index, [service.namespace]),
+        )
+
+
+def _cluster(
+    each: Registered, needs: Sequence[ExampleRequest], state: ClusterState
+) -> Iterator[Finding]:
+    needed = [need for need in needs if is_called(each.webhook, need, state)]
+    spaces = sorted({need.namespace for need in needed if need.namespace})
+    namespaced = [need for need in needed if need.namespace]
+    if namespaced:
+        yield Finding(
+            check="system-namespaces",
+            subject=each.configuration,
+            level=_level(namespaced),
+            path=each.path,
+            message=(
+                f"{each.webhook.name} judges objects that the cluster needs to come back, and "
+                f"fails closed. While it does not answer, the API server refuses "
+                f"{_listed(namespaced)}"
+            ),
+            fix=f"exclude {_and(spaces)}",
+            patch=excluding(each.configuration, each.index, spaces),
+        )
+    wide = [need for need in needed if not need.namespace]
+    if wide:
+        resources = dict.fromkeys(
+            f"{need.resource}/{need.subresource}" if need.subresource else need.resource
+            for need in wide
+        )
+        yield Finding(
+            check="cluster-resources",
+            subject=each.configuration,
+            level=_level(wide),
+            path=each.path,
+            message=(
+                f"{each.webhook.name} judges cluster-scoped objects that the cluster needs to come "
+                f"back, and fails closed. While it does not answer, the API server refuses "
+                f"{_listed(wide)}"
+            ),
+            fix=f"name its resources in `rules`, without {_and(list(resources))}",
+        )
+
+
+def _level(needed: Sequence[ExampleRequest]) -> str:
+    names = {each.resource for each in needed}
+    names |= {f"{each.resource}/{each.subresource}" for each in needed}
+    return CRITICAL if names & VITAL else WARNING
+
+
+def _events(each: Registered, state: ClusterState) -> Iterator[Finding]:
+    if any(is_called(each.webhook, request, state) for request in events()):
+        yield Finding(
+            check="events",
+            subject=each.configuration,
+            level=NOTE,
+            path=each.path,
+            message=(
+                f"{each.webhook.name} judges events and fails closed. While it does not answer, "
+                "the events that would explain the failure are lost"
+            ),
+            fix="name its resources in `rules`, without events",
+        )
+
+
+def _cycles(closed: Sequence[Registered], state: ClusterState) -> Iterator[Finding]:
+    """Yield a finding for each two services of which each needs the other's webhook to come back."""
+    served: dict[str, tuple[ServiceReference, list[Registered]]] = {}
+    for each in closed:
+        if each.service is not None:
+            served.setdefault(str(each.service), (each.service, []))[1].append(each)
+    for service in _conversions(state):
+        served.setdefault(str(service), (service, []))
+    blocked_by = {
+        name: {
+            other
+            for other, (_, webhooks) in served.items()
+            if other != name and _blocks(webhooks, service, state)
+        }
+        for name, (service, _) in served.items()
+    }
+    for ring in _rings(blocked_by):
+        webhooks = [each for name in ring for each in served[name][1]]
+        if not webhooks:
+            continue
+        first = webhooks[0]
+        others = [name for name in ring if name != str(first.service)]
+        path = " -> ".join([*ring, ring[0]])
+        spaces = sorted({served[name][0].namespace for name in ring})
+        yield Finding(
+            check="cycle",
+            subject=first.configuration,
+            level=CRITICAL,
+            path=first.path,
+            message=(
+                f"{path}: the pods of each are judged by the next one, and all fail closed. If the "
+                f"pods of {first.service} and {_and(others)} are gone at the same time, the API "
+                "server refuses to create any of them"
+            ),
+            fix=f"exclude {_and(spaces)}",
+            patch=excluding(first.configuration, first.index, spaces),
+        )
+
+
+def _conversions(state: ClusterState) -> list[ServiceReference]:
+    """Return the Services that convert custom resources between versions."""
+    return [
+        service
+        for each in state.all(ResourceDefinition)
+        if each.spec.conversion.strategy == "Webhook"
+        and (service := each.spec.conversion.webhook.client_config.service) is not None
+    ]
+
+
+def _blocks(webhooks: Sequence[Registered], service: ServiceReference, state: ClusterState) -> bool:
+    needs = list(own_needs(service, state))
+    return any(is_called(each.webhook, need, state) for each in webhooks for need in needs)
+
+
+def _rings(edges: Mapping[str, set[str]]) -> list[list[str]]:
+    """Return the shortest cycle through each name, every set of names once."""
+    found: dict[frozenset[str], list[str]] = {}
+    for start in sorted(edges):
+        paths = [[start]]
+        seen = {start}
+        while paths:
+            path = paths.pop(0)
+            if start in edges[path[-1]] and len(path) > 1:
+                found.setdefault(frozenset(path), path)
+                break
+            fresh = sorted(edges[path[-1]] - seen)
+            seen.update(fresh)
+            paths += [[*path, name] for name in fresh]
+    return list(found.values())
+
+
+def _listed(needs: Sequence[ExampleRequest]) -> str:
+    """Return the first requests with what they mean, and how many more there are."""
+    distinct = list(dict.fromkeys(f"{need} ({need.meaning})" for need in needs))
+    listed = ", ".join(distinct[:MAX_LISTED])
+    more = len(distinct) - MAX_LISTED
+    return f"{listed} and {more} more" if more > 0 else listed
+
+
+def _and(words: Sequence[str]) -> str:
+    *head, last = words
+    return f"{', '.join(head)} and {last}" if head else last

@@ -1,0 +1,27 @@
+"""Runs every check of doctor on a cluster's state."""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from gatewright.doctor import backends, bundles, deadlocks, policies, webhooks
+from gatewright.doctor.findings import LEVELS_OF_HARM, Finding
+from gatewright.doctor.state import ClusterState
+
+
+def diagnose(
+    state: ClusterState, now: datetime, served: Mapping[str, bytes] | None = None
+) -> list[Finding]:
+    """Return all findings, the worst first, those of one object together.
+
+    `served` are the certificates that servers presented when asked (PEM by DNS name).
+    """
+    found = [
+        *deadlocks.check(state, now),
+        *backends.check(state, now),
+        *bundles.check(state, now, served),
+        *webhooks.check(state, now),
+        *policies.check(state, now),
+    ]
+    return sorted(
+        found, key=lambda each: (LEVELS_OF_HARM.index(each.level), each.subject.title, each.check)
+    )

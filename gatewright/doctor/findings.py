@@ -1,0 +1,70 @@
+"""What doctor finds: the request that fails, how bad that is, and the smallest fix."""
+
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gatewright.doctor.models import Stored, WebhookConfiguration
+
+CRITICAL, WARNING, NOTE = "critical", "warning", "note"
+LEVELS_OF_HARM = (CRITICAL, WARNING, NOTE)
+RESOURCES = {
+    "ValidatingWebhookConfiguration": "validatingwebhookconfiguration",
+    "MutatingWebhookConfiguration": "mutatingwebhookconfiguration",
+    "CustomResourceDefinition": "crd",
+    "APIService": "apiservice",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One fault of an object.
+
+    `check` names the sort of fault, `path` the field, `message` the request that fails and why.
+    `patch` is a JSON Patch (RFC 6902) of the object that mends it, if a patch can; `fix` says in
+    words what to do.
+    """
+
+    check: str
+    subject: Stored
+    level: str
+    message: str
+    fix: str
+    path: str = ""
+    patch: tuple[Mapping[str, Any], ...] = ()
+
+    @property
+    def command(self) -> str:
+        """The kubectl command that applies the patch; "" without one."""
+        if not self.patch:
+            return ""
+        resource = RESOURCES.get(self.subject.kind, self.subject.kind.lower())
+        operations = shlex.quote(json.dumps(self.patch))
+        name = shlex.quote(self.subject.metadata.name)
+        return f"kubectl patch {resource} {name} --type=json -p {operations}"
+
+    @property
+    def remedy(self) -> str:
+        """The fix, with its command."""
+        return f"{self.fix}: {self.command}" if self.patch else f"{self.fix}."
+
+
+def excluding(
+    configuration: WebhookConfiguration, index: int, namespaces: Sequence[str]
+) -> tuple[Mapping[str, Any], ...]:
+    """Return the patch with which a webhook no longer sees some namespaces."""
+    selector = configuration.webhooks[index].namespace_selector
+    requirement = {
+        "key": "kubernetes.io/metadata.name",
+        "operator": "NotIn",
+        "values": list(namespaces),
+    }
+    path = f"/webhooks/{index}/namespaceSelector"
+    if selector is None:
+        value: Any = {"matchExpressions": [requirement]}
+        return ({"op": "add", "path": path, "value": value},)
+    if not selector.match_expressions:
+        return ({"op": "add", "path": f"{path}/matchExpressions", "value": [requirement]},)
+    return ({"op": "add", "path": f"{path}/matchExpressions/-", "value": requirement},)

@@ -1,0 +1,143 @@
+"""Reads what doctor looks at from a cluster, and asks servers for their certificates. No writes."""
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator, Iterable
+
+from config.documents import Document
+from controller.audit.listing import Lister
+from gatewright.doctor.models import ClusterPolicy, ServingWorkload, Stored
+from gatewright.doctor.state import FOREIGN_GROUPS, MODELS, ClusterState, add_documents, read_state
+from gatewright.outputs import Problem
+from kube.client import Object
+from kube.errors import ApiError, NotFound
+from kube.resource import Resource
+
+SECRET = Resource("", "v1", "secrets", "Secret")
+PROBE_SECONDS = 5.0
+BY_NAME = "Secret"  # never listed: only those that serving pods mount are read
+
+Endpoint = tuple[str, int, str]  # address, port, and the server name
+
+
+class ClusterReader:
+    """Reads one cluster; what could not be read is a problem or a note."""
+
+    def __init__(self, lister: Lister) -> None:
+        """Take what lists its objects."""
+        self.problems: list[Problem] = []
+        self.notes: list[str] = []
+        self._lister = lister
+        self._resources: tuple[Resource, ...] = ()
+
+    async def read(self) -> ClusterState:
+        """Return everything that may be read."""
+        self._resources = await self._lister.client.resources()
+        read = {(each.group, each.kind): each for each in self._resources if _is_read(each)}
+        documents = [
+            Document.of_object(object)
+            for resource in read.values()
+            async for object in self._objects(resource)
+        ]
+        for resource, error in self._lister.unread.items():
+            self.problems.append(Problem(f"{resource.plural} cannot be listed: {error}"))
+        unread = {(each.group, each.kind) for each in self._lister.unread}
+        state, malformed = read_state(documents, [key for key in read if key not in unread])
+        for document, text in malformed:
+            kind, name = document.value["kind"], document.value["metadata"]["name"]
+            self.problems.append(Problem(f"{kind} {name} cannot be read: {text}"))
+        secrets = [Document.of_object(each) async for each in self._secrets(state)]
+        add_documents(state, secrets)
+        await self._add_params(state)
+        return state
+
+    async def _objects(self, resource: Resource) -> AsyncIterator[Object]:
+        async for each in self._lister.objects(resource):
+            yield each | {"apiVersion": resource.api_version, "kind": resource.kind}
+
+    async def _add_params(self, state: ClusterState) -> None:
+        """Add the parameter objects of policies, of which only the names count."""
+        kinds = {
+            (kind.api_version, kind.kind)
+            for each in state.all(ClusterPolicy)
+            if (kind := each.spec.param_kind) is not None
+        }
+        for resource in self._resources:
+            if (resource.api_version, resource.kind) not in kinds or _is_read(resource):
+                continue
+            async for object in self._objects(resource):
+                state.add(resource.group, Stored.model_validate(object))
+            if resource not in self._lister.unread:
+                state.complete |= {(resource.group, resource.kind)}
+
+    async def _secrets(self, state: ClusterState) -> AsyncIterator[Object]:
+        """Yield the certificates, without keys, of the Secrets that pods of webhooks mount."""
+        services = {each.service for each in state.registered() if each.service is not None}
+        workloads = [each for service in services for each in state.serving(service)]
+        for namespace, name in dict.fromkeys(_mounts(workloads)):
+            try:
+                secret = await self._lister.client.get(SECRET, name, namespace)
+            except NotFound:
+                continue
+            except ApiError as error:
+                self.notes.append(
+                    f"Secret {namespace}/{name} cannot be read ({error}): its certificate is not "
+                    "checked; --probe asks the server instead"
+                )
+                continue
+            certificate = (secret.get("data") or {}).get("tls.crt", "")
+            metadata = {"name": name, "namespace": namespace}
+            yield {
+                "apiVersion": "v1",
+                "kind": "Secret",
+                "metadata": metadata,
+                "data": {"tls.crt": certificate},
+            }
+
+
+def _is_read(resource: Resource) -> bool:
+    key = (resource.group, resource.kind)
+    if key == ("", BY_NAME):
+        return False
+    return key in MODELS or resource.group.endswith(FOREIGN_GROUPS)
+
+
+def _mounts(workloads: Iterable[ServingWorkload]) -> list[tuple[str, str]]:
+    return [
+        (workload.metadata.namespace, volume.secret.secret_name)
+        for workload in workloads
+        for volume in workload.spec.template.spec.volumes
+        if volume.secret is not None
+    ]
+
+
+async def ask(endpoints: Iterable[Endpoint]) -> tuple[dict[str, bytes], list[str]]:
+    """Return the certificates that servers present, by server name, and why others did not."""
+    targets = list(endpoints)
+    answers = await asyncio.gather(*map(_certificate, targets), return_exceptions=True)
+    served, failed = dict[str, bytes](), list[str]()
+    for (address, port, name), answer in zip(targets, answers, strict=True):
+        if isinstance(answer, bytes):
+            served[name] = answer
+        elif isinstance(answer, OSError | TimeoutError):
+            reason = str(answer) or f"no answer within {PROBE_SECONDS:g} s"
+            failed.append(f"{name} cannot be asked at {address}:{port}: {reason}")
+        elif isinstance(answer, BaseException):
+            raise answer
+    return served, failed
+
+
+async def _certificate(endpoint: Endpoint) -> bytes:
+    """Return the leaf that a server presents: what verifies it is checked later, not here."""
+    address, port, name = endpoint
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    async with asyncio.timeout(PROBE_SECONDS):
+        _, writer = await asyncio.open_connection(address, port, ssl=context, server_hostname=name)
+    try:
+        connection = writer.get_extra_info("ssl_object")
+        leaf: bytes = connection.getpeercert(binary_form=True)
+    finally:
+        writer.transport.abort()
+    return ssl.DER_cert_to_PEM_cert(leaf).encode()

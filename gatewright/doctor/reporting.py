@@ -1,0 +1,113 @@
+"""The report of doctor: findings as results of the output formats."""
+
+from collections.abc import Mapping, Sequence
+
+from gatewright.doctor.backends import callers
+from gatewright.doctor.findings import CRITICAL, NOTE, WARNING, Finding
+from gatewright.doctor.models import ClusterBinding, ClusterPolicy, Stored, WebhookConfiguration
+from gatewright.doctor.state import ClusterState
+from gatewright.outputs import Place, PolicyInfo, Problem, Report, Reported, Result
+
+LEVELS = {CRITICAL: "error", WARNING: "warning", NOTE: "note"}
+SEVERITIES = {CRITICAL: "critical", WARNING: "medium", NOTE: "low"}
+CATEGORY = "admission"
+CHECKS = {
+    "own-pods": "A webhook that fails closed does not judge what its own pods need.",
+    "own-data": "A webhook that fails closed does not judge its own Secrets and ConfigMaps.",
+    "system-namespaces": "A webhook that fails closed does not judge what system pods need.",
+    "cluster-resources": "A webhook that fails closed does not judge what nodes need.",
+    "events": "A webhook that fails closed does not judge events.",
+    "cycle": "Webhooks do not need each other to come back.",
+    "no-endpoint": "Something answers where the API server calls.",
+    "one-replica": "What the API server needs has two pods.",
+    "no-disruption-budget": "What the API server needs has a PodDisruptionBudget.",
+    "one-node": "What the API server needs runs on two nodes.",
+    "unverified": "The API server verifies what it calls.",
+    "ca-bundle-empty": "A CA bundle is set.",
+    "ca-bundle-invalid": "A CA bundle is readable.",
+    "ca-bundle-expired": "A CA bundle is valid.",
+    "ca-bundle-expiring": "A CA bundle is valid for two more weeks.",
+    "certificate": "The CA bundle verifies the serving certificate.",
+    "lease-timeout": "No webhook delays Leases.",
+    "long-timeout": "A webhook ends within 15 s.",
+    "timeouts-add-up": "Mutating webhooks of a resource end within 30 s together.",
+    "side-effects": "Dry runs work.",
+    "all-resources": "A webhook that fails closed names its resources.",
+    "match-policy": "A webhook judges every version of a resource.",
+    "subresources": "A webhook judges the subresources that change the same thing.",
+    "order": "Mutating webhooks see what later ones set.",
+    "binding-without-policy": "A binding names a policy that exists.",
+    "policy-without-binding": "A policy is bound.",
+    "params": "The parameters of a policy exist.",
+    "never-denies": "A policy that only reports is a trial, for at most 30 days.",
+    "unused-exception": "An exception names a policy that exists.",
+}
+
+
+def report(
+    state: ClusterState,
+    findings: Sequence[Finding],
+    places: Mapping[str, Place],
+    problems: Sequence[Problem],
+    notes: Sequence[str],
+) -> Report:
+    """Return the report: one result for each object with findings, and for each that is well.
+
+    `places` are the positions of objects in files, by their title.
+    """
+    by_title: dict[str, list[Finding]] = {}
+    subjects: dict[str, Stored] = {}
+    for finding in findings:
+        subjects[finding.subject.title] = finding.subject
+        by_title.setdefault(finding.subject.title, []).append(finding)
+    for each in _judged(state):
+        subjects.setdefault(each.title, each)
+    results = tuple(
+        _result(each, by_title.get(title, []), places.get(title, Place()))
+        for title, each in subjects.items()
+    )
+    infos = {name: PolicyInfo(name, summary, category=CATEGORY) for name, summary in CHECKS.items()}
+    return Report(
+        "doctor",
+        results,
+        tuple(problems),
+        notes=tuple(notes),
+        policies=infos,
+        unlisted=frozenset({"ok"}),
+    )
+
+
+def _judged(state: ClusterState) -> list[Stored]:
+    called = [caller.subject for caller in callers(state)]
+    configured = state.all(WebhookConfiguration)
+    return [*configured, *called, *state.all(ClusterPolicy), *state.all(ClusterBinding)]
+
+
+def _result(subject: Stored, findings: Sequence[Finding], place: Place) -> Result:
+    return Result(
+        kind=subject.kind,
+        name=subject.metadata.name,
+        namespace=subject.metadata.namespace,
+        verdict=findings[0].level if findings else "ok",
+        place=place,
+        violations=tuple(
+            Reported(
+                policy=each.check,
+                message=f"{each.message}. {_sentence(each.remedy)}",
+                level=LEVELS[each.level],
+                action=each.level,
+                path=each.path,
+                place=place,
+                severity=SEVERITIES[each.level],
+                category=CATEGORY,
+                rule=CHECKS[each.check],
+                fix=each.remedy,
+                patch=each.patch,
+            )
+            for each in findings
+        ),
+    )
+
+
+def _sentence(text: str) -> str:
+    return f"Fix: {text}"

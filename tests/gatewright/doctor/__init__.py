@@ -1,0 +1,1 @@
+"""doctor: findings as tables of objects, and each prediction provoked on the real API server."""

@@ -1,0 +1,146 @@
+"""Webhooks that stand in the way of their own return, or of the cluster's."""
+
+import pytest
+
+from tests.gatewright.doctor.clusters import backend, configuration, findings, found, webhook
+
+PODS = {
+    "apiGroups": [""],
+    "apiVersions": ["v1"],
+    "operations": ["CREATE"],
+    "resources": ["pods"],
+}
+HERE = {"matchLabels": {"kubernetes.io/metadata.name": "guard"}}
+
+
+def test_nothing_is_found_where_all_is_well():
+    """A narrow webhook with two pods, a budget and a valid certificate has no finding."""
+    assert found(configuration(webhook()), *backend()) == []
+
+
+def test_a_webhook_that_judges_its_own_pods_cannot_come_back():
+    """The finding names the requests that fail, and the patch excludes the namespace."""
+    judge = webhook(rules=[PODS], namespaceSelector=HERE)
+    finding = findings(configuration(judge), *backend())[0]
+    assert (finding.level, finding.check) == ("critical", "own-pods")
+    assert finding.message == (
+        "pods.guard.example.com judges what the pods of guard/guard need, which serve it, and "
+        "fails closed. If its last pod goes, the API server refuses CREATE pods in guard (its pods "
+        "cannot be created): the pods cannot come back"
+    )
+    requirement = {
+        "key": "kubernetes.io/metadata.name",
+        "operator": "NotIn",
+        "values": ["guard"],
+    }
+    path = "/webhooks/0/namespaceSelector/matchExpressions"
+    assert finding.patch == ({"op": "add", "path": path, "value": [requirement]},)
+    assert finding.command.startswith(
+        "kubectl patch validatingwebhookconfiguration guard --type=json -p '[{"
+    )
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"failurePolicy": "Ignore"},
+        {"objectSelector": {"matchLabels": {"app": "other"}}},
+        {"matchConditions": [{"name": "a", "expression": "request.namespace != 'guard'"}]},
+        {
+            "matchConditions": [
+                {
+                    "name": "a",
+                    "expression": "!request.userInfo.username.startsWith('system:serviceaccount:kube-system:')",
+                }
+            ]
+        },
+        {"rules": [PODS | {"operations": ["DELETE"]}]},
+        {"rules": [PODS | {"scope": "Cluster"}]},
+    ],
+    ids=["ignore", "object", "condition", "user", "operation", "scope"],
+)
+def test_a_webhook_that_is_not_called_for_its_own_pods_is_no_deadlock(changes):
+    """What keeps the API server from calling it counts: policy, selectors, conditions, rules."""
+    judge = webhook(rules=[PODS], namespaceSelector=HERE) | changes
+    assert ("critical", "own-pods") not in found(configuration(judge), *backend())
+
+
+@pytest.mark.parametrize(
+    ("resource", "operation", "group"),
+    [
+        ("pods/status", "UPDATE", ""),
+        ("pods/binding", "CREATE", ""),
+        ("serviceaccounts/token", "CREATE", ""),
+        ("endpointslices", "UPDATE", "discovery.k8s.io"),
+        ("replicasets", "*", "apps"),
+    ],
+)
+def test_whatever_its_pods_need_is_a_deadlock(resource, operation, group):
+    """Status, binding, token and endpoints of its pods are needed, too."""
+    rule = PODS | {"apiGroups": [group], "resources": [resource], "operations": [operation]}
+    judge = webhook(rules=[rule], namespaceSelector=HERE)
+    assert ("critical", "own-pods") in found(configuration(judge), *backend())
+
+
+def test_secrets_of_its_own_namespace_are_a_warning():
+    """Its certificate cannot be renewed while it does not answer."""
+    rule = PODS | {"resources": ["secrets"], "operations": ["UPDATE"]}
+    judge = webhook(rules=[rule], namespaceSelector=HERE)
+    assert found(configuration(judge), *backend()) == [("warning", "own-data")]
+
+
+@pytest.mark.parametrize(
+    ("group", "resource", "check"),
+    [
+        ("", "nodes", "cluster-resources"),
+        ("", "nodes/status", "cluster-resources"),
+        ("authentication.k8s.io", "tokenreviews", "cluster-resources"),
+        ("certificates.k8s.io", "certificatesigningrequests/approval", "cluster-resources"),
+        ("", "pods", "system-namespaces"),
+        ("coordination.k8s.io", "leases", "system-namespaces"),
+        ("apps", "controllerrevisions", "system-namespaces"),
+    ],
+)
+def test_what_a_cluster_needs_to_come_back(group, resource, check):
+    """Nodes, system pods and Leases may not depend on a webhook that fails closed."""
+    rule = PODS | {"apiGroups": [group], "resources": [resource], "operations": ["*"]}
+    judge = webhook(rules=[rule], namespaceSelector=None, timeoutSeconds=3)
+    levels = [each for each in found(configuration(judge), *backend()) if each[1] == check]
+    assert levels == [("critical", check)]
+
+
+def test_two_webhooks_that_need_each_other_are_a_cycle():
+    """A's pods are judged by B, and B's by A: both gone, neither comes back."""
+    a = webhook(
+        name="a.example.com",
+        clientConfig=webhook()["clientConfig"] | {"service": {"namespace": "a", "name": "a"}},
+        rules=[PODS],
+        namespaceSelector={"matchLabels": {"kubernetes.io/metadata.name": "b"}},
+    )
+    b = webhook(
+        name="b.example.com",
+        clientConfig=webhook()["clientConfig"] | {"service": {"namespace": "b", "name": "b"}},
+        rules=[PODS],
+        namespaceSelector={"matchLabels": {"kubernetes.io/metadata.name": "a"}},
+    )
+    cluster = [*backend("a"), *backend("b")]
+    cycle = findings(configuration(a, name="a"), configuration(b, name="b"), *cluster)[0]
+    assert (cycle.level, cycle.check, cycle.subject.title) == (
+        "critical",
+        "cycle",
+        "ValidatingWebhookConfiguration a",
+    )
+    assert cycle.message == (
+        "a/a -> b/b -> a/a: the pods of each are judged by the next one, and all fail closed. If "
+        "the pods of a/a and b/b are gone at the same time, the API server refuses to create any "
+        "of them"
+    )
+    alone = found(configuration(a, name="a"), *cluster)
+    assert ("critical", "cycle") not in alone
+
+
+def test_events_are_a_note():
+    """A webhook that fails closed over events hides why it fails."""
+    rule = PODS | {"resources": ["events"]}
+    judge = webhook(rules=[rule], namespaceSelector=None)
+    assert found(configuration(judge), *backend()) == [("note", "events")]

@@ -1,0 +1,106 @@
+"""What a webhook's own settings make slow, let slip by, or break."""
+
+import pytest
+
+from tests.gatewright.doctor.clusters import backend, configuration, findings, found, webhook
+
+RULE = webhook()["rules"][0]
+LEASES = RULE | {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "operations": ["*"]}
+EVERYTHING = RULE | {"apiGroups": ["*"], "resources": ["*/*"], "operations": ["*"]}
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"timeoutSeconds": 15}, []),
+        ({"timeoutSeconds": 16}, [("warning", "long-timeout")]),
+        ({"sideEffects": "Unknown"}, [("warning", "side-effects")]),
+        (
+            {"rules": [EVERYTHING], "timeoutSeconds": 3},
+            [("critical", "cluster-resources"), ("warning", "all-resources")],
+        ),
+        (
+            {"rules": [RULE | {"resources": ["pods"], "operations": ["CREATE", "DELETE"]}]},
+            [("note", "subresources")],
+        ),
+        (
+            {"rules": [RULE | {"apiGroups": ["apps"], "resources": ["deployments"]}]},
+            [("note", "subresources")],
+        ),
+        (
+            {
+                "matchPolicy": "Exact",
+                "rules": [
+                    RULE | {"apiGroups": ["autoscaling"], "resources": ["horizontalpodautoscalers"]}
+                ],
+            },
+            [("warning", "match-policy")],
+        ),
+        (
+            {
+                "failurePolicy": "Ignore",
+                "rules": [LEASES],
+                "namespaceSelector": None,
+                "timeoutSeconds": 4,
+            },
+            [("critical", "lease-timeout")],
+        ),
+        (
+            {
+                "failurePolicy": "Ignore",
+                "rules": [LEASES],
+                "namespaceSelector": None,
+                "timeoutSeconds": 3,
+            },
+            [],
+        ),
+    ],
+)
+def test_settings_of_one_webhook(changes, expected):
+    """Each setting alone."""
+    assert found(configuration(webhook(**changes)), *backend()) == expected
+
+
+def test_the_patch_sets_the_field():
+    """What kubectl would be given."""
+    (finding,) = findings(configuration(webhook(timeoutSeconds=30)), *backend())
+    assert finding.command == (
+        "kubectl patch validatingwebhookconfiguration guard --type=json -p "
+        """'[{"op": "add", "path": "/webhooks/0/timeoutSeconds", "value": 15}]'"""
+    )
+
+
+def test_the_ways_around_a_rule_are_named():
+    """Subresources that change the same thing."""
+    rule = RULE | {"resources": ["pods"], "operations": ["CREATE", "DELETE"]}
+    (finding,) = findings(configuration(webhook(rules=[rule])), *backend())
+    assert finding.message == (
+        "pods.guard.example.com is not called for UPDATE pods/ephemeralcontainers (`kubectl debug` "
+        "adds containers), UPDATE pods/resize (the resources of running containers are changed), "
+        "CREATE pods/eviction (an eviction deletes the pod)"
+    )
+
+
+def test_time_outs_of_mutating_webhooks_add_up():
+    """They are called one after another, in the order of the configurations' names."""
+    slow = [
+        configuration(
+            webhook(name=f"{name}.example.com", timeoutSeconds=15, reinvocationPolicy="IfNeeded"),
+            name=name,
+            sort="Mutating",
+        )
+        for name in ("c", "a", "b")
+    ]
+    (finding,) = findings(*slow, *backend())
+    assert (finding.level, finding.check) == ("warning", "timeouts-add-up")
+    assert "may take 45 s together (a.example.com, b.example.com, c.example.com)" in finding.message
+    assert findings(*slow[:2], *backend()) == []
+
+
+def test_a_mutating_webhook_does_not_see_what_later_ones_set():
+    """ReinvocationPolicy Never."""
+    first = configuration(webhook(name="a.example.com"), name="a", sort="Mutating")
+    second = configuration(webhook(name="b.example.com"), name="b", sort="Mutating")
+    (finding,) = findings(first, second, *backend())
+    assert (finding.level, finding.check) == ("note", "order")
+    assert "a.example.com does not see what later ones set" in finding.message
