@@ -55,9 +55,9 @@ def command(
         state, served, failed = asyncio.run(_of_cluster(settings, problems, notes, probe=probe))
     problems += map(Problem, failed)
     found = diagnose(state, datetime.now(UTC), served)
+    if files and not problems and not places:
+        problems.append(Problem(f"{', '.join(files)}: no Kubernetes objects"))
     result = report(state, found, places, problems, notes)
-    if not result.results and not problems:
-        result = report(state, found, places, [Problem("no webhooks and no policies")], notes)
     write(result, outputs)
     return result.exit_code(fail_on)
 
