@@ -49,11 +49,16 @@ def is_called(webhook: AdmissionWebhook, request: ExampleRequest, state: Cluster
     A condition that cannot be evaluated counts as true: the finding then says too much, not less.
     """
     return (
-        any(_names(rule, request) for rule in webhook.rules)
-        and _selects_namespace(webhook.namespace_selector, request, state)
+        _selects_namespace(webhook.namespace_selector, request, state)
+        and is_named(webhook, request)
         and _selects_object(webhook.object_selector, request)
         and all(_holds(each.expression, request) for each in webhook.match_conditions)
     )
+
+
+def is_named(webhook: AdmissionWebhook, request: ExampleRequest) -> bool:
+    """Return whether the rules of a webhook name what a request is about."""
+    return any(_names(rule, request) for rule in webhook.rules)
 
 
 def _names(rule: ResourceRule, request: ExampleRequest) -> bool:
@@ -82,7 +87,7 @@ def _selects_namespace(
 ) -> bool:
     if selector is None or not request.namespace:
         return True
-    return compile_selector(selector)(state.namespace_labels(request.namespace))
+    return state.selects(selector, request.namespace)
 
 
 def _selects_object(selector: LabelSelector | None, request: ExampleRequest) -> bool:

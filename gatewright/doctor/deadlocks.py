@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
-from gatewright.doctor.calls import ExampleRequest, is_called
+from gatewright.doctor.calls import ExampleRequest, is_called, is_named
 from gatewright.doctor.findings import CRITICAL, NOTE, WARNING, Finding, excluding
 from gatewright.doctor.models import ResourceDefinition, ServiceReference
 from gatewright.doctor.needs import cluster_needs, data_needs, events, own_needs
@@ -147,15 +147,7 @@ def _cycles(closed: Sequence[Registered], state: ClusterState) -> Iterator[Findi
             served.setdefault(str(each.service), (each.service, []))[1].append(each)
     for service in _conversions(state):
         served.setdefault(str(service), (service, []))
-    blocked_by = {
-        name: {
-            other
-            for other, (_, webhooks) in served.items()
-            if other != name and _blocks(webhooks, service, state)
-        }
-        for name, (service, _) in served.items()
-    }
-    for ring in _rings(blocked_by):
+    for ring in _rings(_blocked_by(served, state)):
         webhooks = [each for name in ring for each in served[name][1]]
         if not webhooks:
             continue
@@ -188,9 +180,29 @@ def _conversions(state: ClusterState) -> list[ServiceReference]:
     ]
 
 
-def _blocks(webhooks: Sequence[Registered], service: ServiceReference, state: ClusterState) -> bool:
-    needs = list(own_needs(service, state))
-    return any(is_called(each.webhook, need, state) for each in webhooks for need in needs)
+def _blocked_by(
+    served: Mapping[str, tuple[ServiceReference, list[Registered]]], state: ClusterState
+) -> dict[str, set[str]]:
+    """Return for each Service the others whose webhooks its pods need to come back."""
+    needs = {name: list(own_needs(service, state)) for name, (service, _) in served.items()}
+    judging = {  # most webhooks name nothing that pods need
+        name: [
+            each for each in webhooks if any(is_named(each.webhook, need) for need in needs[name])
+        ]
+        for name, (_, webhooks) in served.items()
+    }
+    judging = {name: webhooks for name, webhooks in judging.items() if webhooks}
+    return {
+        name: {
+            other
+            for other, webhooks in judging.items()
+            if other != name
+            and any(
+                is_called(each.webhook, need, state) for each in webhooks for need in needs[name]
+            )
+        }
+        for name in served
+    }
 
 
 def _rings(edges: Mapping[str, set[str]]) -> list[list[str]]:

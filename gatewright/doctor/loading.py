@@ -9,9 +9,8 @@ from controller.audit.listing import Lister
 from gatewright.doctor.models import ClusterPolicy, ServingWorkload, Stored
 from gatewright.doctor.state import FOREIGN_GROUPS, MODELS, ClusterState, add_documents, read_state
 from gatewright.outputs import Problem
-from kube.client import Object
 from kube.errors import ApiError, NotFound
-from kube.resource import Resource
+from kube.resource import JsonObject, Resource
 
 SECRET = Resource("", "v1", "secrets", "Secret")
 PROBE_SECONDS = 5.0
@@ -51,7 +50,7 @@ class ClusterReader:
         await self._add_params(state)
         return state
 
-    async def _objects(self, resource: Resource) -> AsyncIterator[Object]:
+    async def _objects(self, resource: Resource) -> AsyncIterator[JsonObject]:
         async for each in self._lister.objects(resource):
             yield each | {"apiVersion": resource.api_version, "kind": resource.kind}
 
@@ -70,7 +69,7 @@ class ClusterReader:
             if resource not in self._lister.unread:
                 state.complete |= {(resource.group, resource.kind)}
 
-    async def _secrets(self, state: ClusterState) -> AsyncIterator[Object]:
+    async def _secrets(self, state: ClusterState) -> AsyncIterator[JsonObject]:
         """Yield the certificates, without keys, of the Secrets that pods of webhooks mount."""
         services = {each.service for each in state.registered() if each.service is not None}
         workloads = [each for service in services for each in state.serving(service)]

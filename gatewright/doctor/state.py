@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
+from config.api.match import LabelSelector
 from config.documents import Document
 from config.faults import faults
 from gatewright.doctor import models
@@ -18,7 +19,7 @@ from gatewright.doctor.models import (
     Stored,
     WebhookConfiguration,
 )
-from webhook.engine.match import Labels
+from webhook.engine.match import Labels, compile_selector
 
 ADMISSION = "admissionregistration.k8s.io"
 MODELS: Mapping[tuple[str, str], type[Stored]] = {
@@ -86,6 +87,7 @@ class ClusterState:
     complete: frozenset[tuple[str, str]] = frozenset()
     _objects: dict[tuple[str, str], dict[tuple[str, str], Stored]] = field(default_factory=dict)
     _in_namespace: dict[tuple[str, str], list[Stored]] = field(default_factory=dict)
+    _selected: dict[tuple[int, str], tuple[LabelSelector, bool]] = field(default_factory=dict)
 
     def add(self, group: str, object: Stored) -> None:
         """Add one object of an API group."""
@@ -165,6 +167,15 @@ class ClusterState:
         found = self.find("", "Namespace", "", namespace)
         labels = found.metadata.labels if found else {}
         return {**labels, "kubernetes.io/metadata.name": namespace}
+
+    def selects(self, selector: LabelSelector, namespace: str) -> bool:
+        """Return whether a namespaceSelector selects a namespace."""
+        key = (id(selector), namespace)
+        if key not in self._selected:
+            labels = self.namespace_labels(namespace)
+            # kept with the selector, whose id belongs to it alone while it lives
+            self._selected[key] = selector, compile_selector(selector)(labels)
+        return self._selected[key][1]
 
 
 def read_state(

@@ -137,17 +137,15 @@ def _served(
 
 
 def _ways_around(each: Registered) -> Iterator[Finding]:
+    if any("/" in resource for rule in each.webhook.rules for resource in rule.resources):
+        return  # who names some subresources has chosen them
     missed = list[str]()
     for rule in each.webhook.rules:
         for resource in rule.resources:
             ways = list(WAYS_AROUND.get(resource, ()))
             if resource == "pods" and "DELETE" in rule.operations:
                 ways.append(EVICTION)
-            missed += [
-                f"{operation} {way} ({meaning})"
-                for operation, way, meaning in ways
-                if not _covers(each, operation, way)
-            ]
+            missed += [f"{operation} {way} ({meaning})" for operation, way, meaning in ways]
     if missed:
         yield _of(
             each,
@@ -156,15 +154,6 @@ def _ways_around(each: Registered) -> Iterator[Finding]:
             f"{each.webhook.name} is not called for {', '.join(dict.fromkeys(missed))}",
             "add these subresources to `rules`, if its policies are meant to hold there",
         )
-
-
-def _covers(each: Registered, operation: str, way: str) -> bool:
-    plural, _, subresource = way.partition("/")
-    return any(
-        {operation, "*"} & set(rule.operations)
-        and {way, f"{plural}/*", "*/*", f"*/{subresource}"} & set(rule.resources)
-        for rule in each.webhook.rules
-    )
 
 
 def _in_turn(mutating: Sequence[Registered]) -> Iterator[Finding]:

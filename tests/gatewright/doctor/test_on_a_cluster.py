@@ -346,3 +346,15 @@ def test_an_aggregated_api_without_service_does_not_answer(cluster):
         assert "the server is currently unable to handle the request" in read.stderr
     finally:
         cluster.delete(aggregated)
+
+
+def test_gatewrights_own_registration_has_no_finding(cluster, tmp_path):
+    """Every webhook that Gatewright registers for its presets is well."""
+    crds = once("crds").stdout
+    cluster.plane.kubectl("apply", "--server-side", "-f", "-", input=crds)
+    for preset in ("production", "baseline"):
+        policies = Path("config/policies").absolute() / f"{preset}.yaml"
+        with Gatewright.run(cluster.plane, tmp_path, policies=policies) as gatewright:
+            found = cluster.doctor("--probe")
+            gatewright.kill()
+        assert found == {}
