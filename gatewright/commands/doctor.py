@@ -13,7 +13,7 @@ from gatewright.doctor.loading import ClusterReader, ask
 from gatewright.doctor.reporting import report
 from gatewright.doctor.state import ClusterState, read_state
 from gatewright.options import CLUSTER, NamedPath, settings_options
-from gatewright.outputs import FAIL_ON, OUTPUTS, Output, Place, Problem, write
+from gatewright.outputs import FAIL_ON, OUTPUTS, InputProblem, Output, SourceLocation, write
 from gatewright.sources import read_sources
 from kube.client import Client
 from kube.credentials import load
@@ -47,46 +47,51 @@ def command(
     nothing that is absent counts as missing. Nothing is written. Each finding names the request
     that will fail and the smallest fix. Critical findings make the exit code 1.
     """
-    problems, notes, places = list[Problem](), list[str](), dict[str, Place]()
+    problems, notes, places = list[InputProblem](), list[str](), dict[str, SourceLocation]()
     if files:
         state = _of_files(files, problems, notes, places)
         served, failed = asyncio.run(ask(endpoints(state))) if probe else ({}, [])
     else:
         state, served, failed = asyncio.run(_of_cluster(settings, problems, notes, probe=probe))
-    problems += map(Problem, failed)
+    problems += map(InputProblem, failed)
     found = diagnose(state, datetime.now(UTC), served)
     if files and not problems and not places:
-        problems.append(Problem(f"{', '.join(files)}: no Kubernetes objects"))
+        problems.append(InputProblem(f"{', '.join(files)}: no Kubernetes objects"))
     result = report(state, found, places, problems, notes)
     write(result, outputs)
     return result.exit_code(fail_on)
 
 
 def _of_files(
-    files: tuple[str, ...], problems: list[Problem], notes: list[str], places: dict[str, Place]
+    files: tuple[str, ...],
+    problems: list[InputProblem],
+    notes: list[str],
+    places: dict[str, SourceLocation],
 ) -> ClusterState:
     sources = read_sources(files, "default")
-    problems += map(Problem, sources.problems)
+    problems += map(InputProblem, sources.problems)
     notes += sources.notes
     state, malformed = read_state(sources.documents)
     for document in sources.documents:
         metadata = document.value.get("metadata") or {}
         within = f"{metadata['namespace']}/" if metadata.get("namespace") else ""
         title = f"{document.value['kind']} {within}{metadata.get('name', '')}"
-        places[title] = Place(document.source, *document.place())
-    problems += [Problem(text, Place(each.source, *each.place())) for each, text in malformed]
+        places[title] = SourceLocation(document.source, *document.place())
+    problems += [
+        InputProblem(text, SourceLocation(each.source, *each.place())) for each, text in malformed
+    ]
     return state
 
 
 async def _of_cluster(
-    settings: Settings, problems: list[Problem], notes: list[str], *, probe: bool
+    settings: Settings, problems: list[InputProblem], notes: list[str], *, probe: bool
 ) -> tuple[ClusterState, dict[str, bytes], list[str]]:
     try:
         async with Client(await load(settings.kubeconfig, settings.context)) as client:
             reader = ClusterReader(Lister(client, RateLimit(QPS)))
             state = await reader.read()
     except ApiError as error:
-        problems.append(Problem(f"cannot read from the API server: {error}"))
+        problems.append(InputProblem(f"cannot read from the API server: {error}"))
         return ClusterState(), {}, []
     problems += reader.problems
     notes += reader.notes

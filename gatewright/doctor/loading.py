@@ -8,7 +8,7 @@ from config.documents import Document
 from controller.audit.listing import Lister
 from gatewright.doctor.models import ClusterPolicy, ServingWorkload, Stored
 from gatewright.doctor.state import FOREIGN_GROUPS, MODELS, ClusterState, add_documents, read_state
-from gatewright.outputs import Problem
+from gatewright.outputs import InputProblem
 from kube.errors import ApiError, NotFound
 from kube.resource import JsonObject, Resource
 
@@ -24,7 +24,7 @@ class ClusterReader:
 
     def __init__(self, lister: Lister) -> None:
         """Take what lists its objects."""
-        self.problems: list[Problem] = []
+        self.problems: list[InputProblem] = []
         self.notes: list[str] = []
         self._lister = lister
         self._resources: tuple[Resource, ...] = ()
@@ -39,12 +39,12 @@ class ClusterReader:
             async for object in self._objects(resource)
         ]
         for resource, error in self._lister.unread.items():
-            self.problems.append(Problem(f"{resource.plural} cannot be listed: {error}"))
+            self.problems.append(InputProblem(f"{resource.plural} cannot be listed: {error}"))
         unread = {(each.group, each.kind) for each in self._lister.unread}
         state, malformed = read_state(documents, [key for key in read if key not in unread])
         for document, text in malformed:
             kind, name = document.value["kind"], document.value["metadata"]["name"]
-            self.problems.append(Problem(f"{kind} {name} cannot be read: {text}"))
+            self.problems.append(InputProblem(f"{kind} {name} cannot be read: {text}"))
         secrets = [Document.of_object(each) async for each in self._secrets(state)]
         add_documents(state, secrets)
         await self._add_params(state)

@@ -6,7 +6,14 @@ from gatewright.doctor.backends import callers
 from gatewright.doctor.findings import CRITICAL, NOTE, WARNING, Finding
 from gatewright.doctor.models import ClusterBinding, ClusterPolicy, Stored, WebhookConfiguration
 from gatewright.doctor.state import ClusterState
-from gatewright.outputs import Place, PolicyInfo, Problem, Report, Reported, Result
+from gatewright.outputs import (
+    InputProblem,
+    PolicyInfo,
+    Report,
+    ReportedViolation,
+    SourceLocation,
+    SubjectResult,
+)
 
 LEVELS = {CRITICAL: "error", WARNING: "warning", NOTE: "note"}
 SEVERITIES = {CRITICAL: "critical", WARNING: "medium", NOTE: "low"}
@@ -47,8 +54,8 @@ CHECKS = {
 def report(
     state: ClusterState,
     findings: Sequence[Finding],
-    places: Mapping[str, Place],
-    problems: Sequence[Problem],
+    places: Mapping[str, SourceLocation],
+    problems: Sequence[InputProblem],
     notes: Sequence[str],
 ) -> Report:
     """Return the report: one result for each object with findings, and for each that is well.
@@ -63,7 +70,7 @@ def report(
     for each in _judged(state):
         subjects.setdefault(each.title, each)
     results = tuple(
-        _result(each, by_title.get(title, []), places.get(title, Place()))
+        _result(each, by_title.get(title, []), places.get(title, SourceLocation()))
         for title, each in subjects.items()
     )
     infos = {name: PolicyInfo(name, summary, category=CATEGORY) for name, summary in CHECKS.items()}
@@ -83,15 +90,15 @@ def _judged(state: ClusterState) -> list[Stored]:
     return [*configured, *called, *state.all(ClusterPolicy), *state.all(ClusterBinding)]
 
 
-def _result(subject: Stored, findings: Sequence[Finding], place: Place) -> Result:
-    return Result(
+def _result(subject: Stored, findings: Sequence[Finding], place: SourceLocation) -> SubjectResult:
+    return SubjectResult(
         kind=subject.kind,
         name=subject.metadata.name,
         namespace=subject.metadata.namespace,
         verdict=findings[0].level if findings else "ok",
         place=place,
         violations=tuple(
-            Reported(
+            ReportedViolation(
                 policy=each.check,
                 message=f"{each.message}. {_sentence(each.remedy)}",
                 level=LEVELS[each.level],
