@@ -36,11 +36,11 @@ class Credentials:
     tokens: Mapping[str, str]
 
 
-def make_credentials(directory: Path) -> Credentials:
+def make_credentials(directory: Path, address: str) -> Credentials:
     """Write a CA, the API server's pair, the pair for ServiceAccount tokens and the file of the users' tokens."""
     directory.mkdir()
     authority = CertificateAuthority()
-    certificate, key = authority.serving_certificate()
+    certificate, key = authority.serving_certificate(address)
     service_account_key, service_account_public_key = signing_pair()
     tokens = {user: secrets.token_hex(16) for user in USERS}
     lines = [f'{tokens[user]},{user},{user},"{group}"\n' for user, group in USERS.items()]

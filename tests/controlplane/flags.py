@@ -4,22 +4,24 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tests.controlplane.credentials import Credentials
+from tests.controlplane.host import Host
 
 
-def etcd(data: Path, client_port: int, peer_port: int) -> list[str]:
+def etcd(data: Path, host: Host, client_port: int, peer_port: int) -> list[str]:
     """One member that keeps its data in `data` and never waits for the disk."""
-    client = f"http://127.0.0.1:{client_port}"
+    client = f"http://{host.address}:{client_port}"
     return [
         f"--data-dir={data}",
         f"--listen-client-urls={client}",
         f"--advertise-client-urls={client}",
-        f"--listen-peer-urls=http://127.0.0.1:{peer_port}",
+        f"--listen-peer-urls=http://{host.address}:{peer_port}",
         "--unsafe-no-fsync",
     ]
 
 
 def kube_apiserver(
     credentials: Credentials,
+    host: Host,
     etcd_port: int,
     port: int,
     *,
@@ -38,10 +40,15 @@ def kube_apiserver(
             f"--audit-log-path={log}",
             "--audit-log-maxsize=100000",
         )
+    reached = (
+        ("--kubelet-preferred-address-types=InternalIP",)
+        if host.has_node
+        else ("--endpoint-reconciler-type=none",)
+    )
     return [
-        f"--etcd-servers=http://127.0.0.1:{etcd_port}",
-        "--bind-address=127.0.0.1",
-        "--advertise-address=127.0.0.1",
+        f"--etcd-servers=http://{host.address}:{etcd_port}",
+        f"--bind-address={host.address}",
+        f"--advertise-address={host.address}",
         f"--secure-port={port}",
         f"--tls-cert-file={credentials.certificate}",
         f"--tls-private-key-file={credentials.key}",
@@ -53,7 +60,7 @@ def kube_apiserver(
         f"--token-auth-file={credentials.token_file}",
         "--authorization-mode=RBAC",
         "--allow-privileged",
-        "--endpoint-reconciler-type=none",
+        *reached,
         f"--disable-admission-plugins={','.join(disabled)}",
         *audited,
     ]

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.serialization import (
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 LIFETIME = timedelta(days=365)
-ADDRESSES = ("127.0.0.1", "10.96.0.1")
+ADDRESSES = ("127.0.0.1", "10.96.0.1")  # loopback, and the Service kubernetes
 NAMES = ("localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc")
 
 
@@ -40,9 +40,10 @@ class CertificateAuthority:
         """Its own certificate."""
         return self._certificate.public_bytes(Encoding.PEM)
 
-    def serving_certificate(self) -> tuple[bytes, bytes]:
-        """Certificate and key of the API server on loopback."""
-        addresses = [x509.IPAddress(ipaddress.ip_address(address)) for address in ADDRESSES]
+    def serving_certificate(self, address: str = "127.0.0.1") -> tuple[bytes, bytes]:
+        """Certificate and key of the API server at an address."""
+        own = sorted({*ADDRESSES, address})
+        addresses = [x509.IPAddress(ipaddress.ip_address(each)) for each in own]
         names = [x509.DNSName(name) for name in NAMES]
         extension = x509.SubjectAlternativeName([*addresses, *names])
         return self._issue(_name("kube-apiserver"), ExtendedKeyUsageOID.SERVER_AUTH, extension)

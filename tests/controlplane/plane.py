@@ -18,6 +18,7 @@ from tests.controlplane.credentials import (
     write_kubeconfig,
 )
 from tests.controlplane.gobuild import MissingToolError
+from tests.controlplane.host import LOOPBACK, Host
 from tests.controlplane.kubectl import Kubectl
 from tests.controlplane.processes import Process, Reaper, free_ports
 
@@ -39,6 +40,7 @@ class ControlPlane:
         *,
         audit: bool = True,
         service_accounts: bool | None = None,
+        host: Host = LOOPBACK,
     ) -> None:
         """Prepare everything, start nothing (`ControlPlane.start` does both)."""
         self.binaries = find_binaries()
@@ -51,9 +53,10 @@ class ControlPlane:
         controllers = "kube-controller-manager" in self.parts
         self._service_accounts = controllers if service_accounts is None else service_accounts
         self.directory = directory.resolve()
+        self.host = host
         self._ports = free_ports(3)
-        self._credentials = make_credentials(self.directory / "pki")
-        self.url = f"https://127.0.0.1:{self._ports[0]}"
+        self._credentials = make_credentials(self.directory / "pki", host.address)
+        self.url = f"https://{host.address}:{self._ports[0]}"
         self.ca_file = self._credentials.ca
         self.tokens = self._credentials.tokens
         self.token = self.tokens["admin"]
@@ -67,7 +70,7 @@ class ControlPlane:
         self._processes = {
             part: Process(
                 part,
-                [str(self.binaries[part]), *self._flags(part)],
+                [*host.enter, str(self.binaries[part]), *self._flags(part)],
                 self.directory / f"{part}.log",
                 self._reaper,
             )
@@ -82,29 +85,32 @@ class ControlPlane:
         parts: Iterable[str] | None = None,
         audit: bool = True,
         service_accounts: bool | None = None,
+        host: Host = LOOPBACK,
     ) -> Self:
         """Start `parts` (default: all that this machine has) in a new `directory`, and wait until they are ready.
 
         Pods need a ServiceAccount if `service_accounts`; by default, if there is a controller that
         makes one.
         """
-        plane = cls(directory, parts, audit=audit, service_accounts=service_accounts)
+        plane = cls(directory, parts, audit=audit, service_accounts=service_accounts, host=host)
         try:
-            for part in ("etcd", "kube-apiserver"):
-                plane.restart(part)
-            others = [
-                process
-                for part, process in plane._processes.items()
-                if part not in ("etcd", "kube-apiserver")
-            ]
-            for process in others:
-                process.start()
-            for process in others:
-                plane._wait_ready(process.name)
+            plane.start_parts()
         except BaseException:
             plane.close()
             raise
         return plane
+
+    def start_parts(self) -> None:
+        """Start all parts, killing those that run, and wait until they are ready."""
+        first = ("etcd", "kube-apiserver")
+        for part in first:
+            self.restart(part)
+        others = [process for part, process in self._processes.items() if part not in first]
+        for process in others:
+            process.kill()
+            process.start()
+        for process in others:
+            self._wait_ready(process.name)
 
     def close(self) -> None:
         """Kill every part and wait for its end. The files stay."""
@@ -219,16 +225,20 @@ class ControlPlane:
         port, etcd_port, peer_port = self._ports
         match part:
             case "etcd":
-                return flags.etcd(self.directory / "etcd", etcd_port, peer_port)
+                return flags.etcd(self.directory / "etcd", self.host, etcd_port, peer_port)
             case "kube-apiserver":
                 audit = None
                 if self.audit_log:
                     policy = self.directory / "audit-policy.yaml"
                     policy.write_text(POLICY)
                     audit = (policy, self.audit_log.path)
-                accounts = self._service_accounts
                 return flags.kube_apiserver(
-                    self._credentials, etcd_port, port, audit=audit, service_accounts=accounts
+                    self._credentials,
+                    self.host,
+                    etcd_port,
+                    port,
+                    audit=audit,
+                    service_accounts=self._service_accounts,
                 )
             case "kube-controller-manager":
                 return flags.kube_controller_manager(
@@ -248,7 +258,7 @@ class ControlPlane:
         )
 
     def _wait_ready(self, part: str) -> None:
-        etcd = Api(f"http://127.0.0.1:{self._ports[1]}", self.ca_file, "")
+        etcd = Api(f"http://{self.host.address}:{self._ports[1]}", self.ca_file, "")
         signs: dict[str, Callable[[], bool]] = {
             "etcd": lambda: etcd.found("/health"),
             "kube-apiserver": lambda: self._api.found("/readyz"),

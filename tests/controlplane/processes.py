@@ -1,5 +1,6 @@
 """Processes that never outlive the one that started them, whatever ends it."""
 
+import os
 import random
 import signal
 import socket
@@ -86,15 +87,15 @@ class Process:
         self._reaper.watch(self._process.pid)
 
     def signal(self, number: signal.Signals) -> None:
-        """Send it a signal, if it was not killed."""
-        if self._process:
-            self._process.send_signal(number)
+        """Send it, and what it started, a signal, if it was not killed."""
+        if self._process and self._process.poll() is None:
+            os.killpg(self._process.pid, number)
 
     def kill(self) -> None:
         """End it with SIGKILL, and wait; after SIGTERM an API server would drain for ten seconds and more."""
         if not self._process:
             return
-        self._process.kill()
+        self.signal(signal.SIGKILL)
         self._process.wait()
         self._reaper.forget(self._process.pid)
         self._process = None

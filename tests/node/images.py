@@ -1,0 +1,105 @@
+"""The images that pods run: built from Dockerfiles when what they are made from changes, and kept in the cache."""
+
+import hashlib
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from gatewright import __version__
+from tests.node import buildah
+from tests.node.bases import provide
+from tests.node.parts import PAUSE
+from tests.node.programs import built
+
+ROOT = Path(__file__).parents[2]
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Image:
+    """An image by the name that pods give it, and what it is made from."""
+
+    name: str
+    context: Path
+    dockerfile: Path
+    # what the context may have: all, unless it has a .dockerignore
+    files: tuple[Path, ...]
+
+    @property
+    def key(self) -> str:
+        """A hash of all that it is made from."""
+        content = hashlib.sha256(self.dockerfile.read_bytes())
+        for file in self.files:
+            content.update(f"\n{file.relative_to(self.context)}\n".encode() + file.read_bytes())
+        return content.hexdigest()[:20]
+
+    @property
+    def built(self) -> str:
+        """Its name in buildah's storage, which says what it was made from."""
+        return f"gatewright.test/{self.name.split('/')[-1].split(':')[0]}:{self.key}"
+
+    @property
+    def bases(self) -> list[str]:
+        """The images that it is made from."""
+        text = self.dockerfile.read_text()
+        stages = set(re.findall(r"^FROM \S+ AS (\S+)", text, re.MULTILINE))
+        sources = re.findall(r"^FROM (\S+)", text, re.MULTILINE)
+        return [each for each in dict.fromkeys(sources) if each not in {"scratch", *stages}]
+
+
+def image(name: str, context: Path, dockerfile: Path | None = None) -> Image:
+    """Describe an image of a directory with a Dockerfile."""
+    ignore = context / ".dockerignore"
+    tops = _kept(ignore) if ignore.exists() else [context]
+    files = sorted(
+        file
+        for top in tops
+        for file in ([top] if top.is_file() else top.rglob("*"))
+        if file.is_file() and "__pycache__" not in file.parts
+    )
+    return Image(name, context, dockerfile or context / "Dockerfile", tuple(files))
+
+
+def gatewright() -> Image:
+    """Return the project's own image."""
+    return image(f"docker.io/library/gatewright:{__version__}", ROOT)
+
+
+def pause() -> Image:
+    """Return the image of each pod's first process."""
+    context = buildah.storage() / "pause"
+    context.mkdir(parents=True, exist_ok=True)
+    shutil.copy(built()["pause"], context / "pause")
+    (context / "Dockerfile").write_text(
+        'FROM scratch\nCOPY pause /pause\nUSER 65535:65535\nENTRYPOINT ["/pause"]\n'
+    )
+    return image(PAUSE, context)
+
+
+def build(images: Iterable[Image], say: Say) -> None:
+    """Build those that are not in buildah's storage."""
+    with buildah.locked():
+        for each in images:
+            if buildah.has(each.built):
+                continue
+            for base in each.bases:
+                provide(base, say)
+            say(f"building {each.name}")
+            buildah.build(each.dockerfile, each.context, each.built, each.name)
+
+
+def archive(each: Image, directory: Path) -> Path:
+    """Write a built image to a file that a container runtime imports."""
+    path = Path(tempfile.mkdtemp(dir=directory)) / "image.tar"
+    buildah.run("push", each.built, f"docker-archive:{path}:{each.name}")
+    return path
+
+
+def _kept(ignore: Path) -> Iterator[Path]:
+    """Yield what a .dockerignore of the form "nothing but these" keeps."""
+    for line in ignore.read_text().splitlines():
+        if line.startswith("!"):
+            yield ignore.parent / line[1:]

@@ -1,0 +1,48 @@
+"""The chart on a node, installed by Helm as its users do."""
+
+import subprocess
+from pathlib import Path
+
+from tests.controlplane.binaries import helm_binary
+from tests.node.node import Node
+
+CHART = Path(__file__).parents[2] / "charts/gatewright"
+NAMESPACE = "gatewright-system"
+NAME = "gatewright"
+
+
+class ReleaseError(Exception):
+    """helm failed where that was not expected; the text is what it said."""
+
+
+class Release:
+    """One release of the chart."""
+
+    def __init__(self, node: Node, chart: Path = CHART) -> None:
+        self.node = node
+        self.chart = chart
+
+    def helm(self, *arguments: str | Path, timeout: float = 300.0) -> str:
+        """Run helm in the release's namespace, and return what it printed."""
+        command = [helm_binary(), *arguments, "--namespace", NAMESPACE]
+        done = subprocess.run(
+            [str(each) for each in command],
+            env=self.node.kubectl.environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+        )
+        if done.returncode:
+            raise ReleaseError(f"helm {arguments[0]}: exit {done.returncode}: {done.stderr}")
+        return done.stdout
+
+    def install(self, *sets: str) -> str:
+        """Install or upgrade the chart, and wait until its pods are ready."""
+        values = [f"--set={each}" for each in sets]
+        waiting = ("--create-namespace", "--wait", "--timeout=4m")
+        return self.helm("upgrade", "--install", NAME, self.chart, *waiting, *values)
+
+    def uninstall(self) -> None:
+        """Uninstall the chart."""
+        self.helm("uninstall", NAME, "--wait", "--timeout=4m")

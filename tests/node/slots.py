@@ -1,0 +1,125 @@
+"""Which of the few nodes of this machine is ours: its number, kept by a lock, and the names that follow from it."""
+
+import fcntl
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.controlplane.gobuild import cache_directory
+
+CGROUPS = Path("/sys/fs/cgroup")
+SLOTS = 4
+GONE_WITHIN = 20.0
+
+
+class NodeError(Exception):
+    """The node cannot start, or does not do its work; the text says what to do."""
+
+
+@dataclass(frozen=True)
+class Slot:
+    """One node's number."""
+
+    number: int
+
+    @property
+    def name(self) -> str:
+        """Its cgroup."""
+        return f"gatewright-node-{self.number}"
+
+    @property
+    def interface(self) -> str:
+        """The end of its cable on this machine."""
+        return f"gwnode{self.number}"
+
+    @property
+    def address(self) -> str:
+        """The node's address."""
+        return f"10.200.{self.number}.1"
+
+    @property
+    def outside(self) -> str:
+        """The address of the other end."""
+        return f"10.200.{self.number}.2"
+
+    @property
+    def directory(self) -> Path:
+        """What the node writes: images, pods, volumes and logs."""
+        return cache_directory() / "nodes" / str(self.number)
+
+    @property
+    def cgroups(self) -> list[Path]:
+        """Its cgroups: one in each hierarchy of version 1, one in all of version 2."""
+        if (CGROUPS / "cgroup.controllers").exists():
+            return [CGROUPS / self.name]
+        # cpu and cpuacct may be two links to one hierarchy
+        hierarchies = {each.resolve() for each in CGROUPS.iterdir() if each.is_dir()}
+        return [each / self.name for each in sorted(hierarchies)]
+
+
+@contextmanager
+def taken() -> Iterator[Slot]:
+    """Hold a slot that no other process holds, clean of what an earlier holder left, and clean it afterwards."""
+    for number in range(SLOTS):
+        slot = Slot(number)
+        slot.directory.mkdir(parents=True, exist_ok=True)
+        with (slot.directory / "lock").open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                continue
+            try:
+                clean(slot)
+                shutil.rmtree(slot.directory / "logs", ignore_errors=True)
+                if _is_routed(slot.address):
+                    continue
+                yield slot
+            finally:
+                clean(slot)
+            return
+    raise NodeError(
+        f"no node: {SLOTS} of them run on this machine already, or its network has their "
+        f"addresses, {Slot(0).address} to {Slot(SLOTS - 1).address}"
+    )
+
+
+def _is_routed(address: str) -> bool:
+    """Whether something of this machine's network has an address."""
+    command = ["ip", "-4", "route", "show", "match", address]
+    routes = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return any(not route.startswith("default") for route in routes.splitlines())
+
+
+def clean(slot: Slot) -> None:
+    """End the processes of a slot's cgroups, remove these and the cable, and forget pods and volumes, not logs."""
+    subprocess.run(["ip", "link", "delete", slot.interface], capture_output=True)
+    deadline = time.monotonic() + GONE_WITHIN
+    while any(each.exists() for each in slot.cgroups):
+        if time.monotonic() > deadline:
+            raise NodeError(f"no node: cannot remove {slot.cgroups[0]}: its processes do not end")
+        for each in slot.cgroups:
+            _end(each)
+        time.sleep(0.05)
+    for each in ("var", "var.work", "kubelet", "plane", "volumes"):
+        shutil.rmtree(slot.directory / each, ignore_errors=True)
+
+
+def _end(cgroup: Path) -> None:
+    """Kill what runs in a cgroup and below, and remove those that are empty."""
+    inner = sorted(cgroup.rglob("cgroup.procs"), reverse=True)
+    for procs in inner:
+        for pid in procs.read_text().split():
+            try:
+                os.kill(int(pid), signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+        try:
+            procs.parent.rmdir()
+        except OSError:
+            continue
