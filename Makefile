@@ -10,7 +10,7 @@ export PYTHONUNBUFFERED := 1
 unexport PYTHONDONTWRITEBYTECODE  # the tests start many processes: modules are compiled for all of them once
 
 .DEFAULT_GOAL := help
-.PHONY: help demo cluster run lint format test test-unit test-integration databases bench bench-reviews \
+.PHONY: help demo cluster node run lint format test test-unit test-integration databases bench bench-reviews \
 	bench-controller bench-audit manifests install docker-build wheel package-chart backup-images deploy undeploy clean
 
 help: ## list the targets
@@ -27,6 +27,10 @@ demo: .venv/ready ## show denials and defaults of the real webhook, without a cl
 
 cluster: .venv/ready ## a real control plane with webhook, policies and controller, until Ctrl-C
 	@$(BIN)/python -m tests.controlplane.cluster .cluster/kubeconfig
+
+node: .venv/ready ## a real node whose pods are the chart, until Ctrl-C (Debian, as root; docs/running.md)
+	@tests/node/install.sh
+	@$(BIN)/python -m tests.node.cluster .cluster/kubeconfig
 
 run: .venv/ready ## webhook and controller in one process, against the cluster of your kubeconfig
 	@$(BIN)/gatewright run --policies config/policies/production.yaml
