@@ -8,7 +8,7 @@ from typing import Any
 from config.documents import Document, DocumentError, parse_documents
 from config.edits import EditableText, EditError, TextEdit, changed
 from kube.resource import FieldPath
-from webhook.engine.fields import steps_of
+from webhook.engine.record import steps_of
 from webhook.engine.violation import UNSET
 from webhook.findings import Finding
 from webhook.harness.manifests import JudgedManifest

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from config.edits import changed
-from webhook.engine.fields import steps_of
+from webhook.engine.record import steps_of
 from webhook.engine.violation import UNSET
 from webhook.harness.cases import load_trials
 from webhook.harness.reviews import ask

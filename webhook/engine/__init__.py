@@ -3,7 +3,7 @@
 from webhook.engine.bound import BoundPolicy
 from webhook.engine.containers import Container
 from webhook.engine.engine import Engine
-from webhook.engine.exceptions import NOW
+from webhook.engine.exemptions import NOW
 from webhook.engine.fields import Fields, WrongTypeError
 from webhook.engine.planners import (
     SERVED,

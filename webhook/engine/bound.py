@@ -6,11 +6,12 @@ from functools import cached_property
 from itertools import chain, islice
 from typing import Any
 
-from webhook.engine.exceptions import NOW, Exempt, covered, nearest
-from webhook.engine.fields import Fields, WrongTypeError
+from webhook.engine.exemptions import NOW, Exempt, covered, nearest
+from webhook.engine.fields import WrongTypeError
 from webhook.engine.jsonpatch import Patcher
 from webhook.engine.match import Match
 from webhook.engine.policy import Params, Policy, RequestPredicate, RuleError
+from webhook.engine.record import Record
 from webhook.engine.request import Request
 from webhook.engine.verdict import MAX_VIOLATIONS, Outcome
 from webhook.engine.violation import Before, Violation
@@ -104,7 +105,10 @@ class BoundPolicy:
             return found
         exempt = covered(self.exempt, request)
         request.excepted = any(record is not request for record in exempt)
-        params = {request: self.params, **{record: each.params for record, each in exempt.items()}}
+        params: dict[Record, Params | None] = {
+            request: self.params,
+            **{record: each.params for record, each in exempt.items()},
+        }
         return None if params[request] is None else _by_record(request, judge, params)
 
     def _outcome(self, request: Request, first: Violation, others: Iterator[Violation]) -> Outcome:
@@ -140,7 +144,7 @@ class BoundPolicy:
 
 
 def _by_record(
-    request: Request, judge: Any, params: Mapping[Fields, Params | None]
+    request: Request, judge: Any, params: Mapping[Record, Params | None]
 ) -> Iterator[Any]:
     """Yield what `judge` yields about each record by the parameters that count for it.
 

@@ -3,24 +3,41 @@
 import copy
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import orjson
 
 from kube.resource import JsonObject
 from webhook.engine.bound import outcomes_of
-from webhook.engine.exceptions import NOW
-from webhook.engine.fields import Fields, steps_of
+from webhook.engine.exemptions import NOW
+from webhook.engine.fields import Fields
 from webhook.engine.jsonpatch import Patcher
 from webhook.engine.look_ups import with_object
 from webhook.engine.origins import traced
-from webhook.engine.planners import SERVED, ControllerUser, PlannedChildren, PlannedObject, Planner
+from webhook.engine.planners import (
+    SERVED,
+    ControllerUser,
+    PlannedChildren,
+    PlannedObject,
+    Planner,
+    Planners,
+)
+from webhook.engine.record import steps_of
 from webhook.engine.request import PARENT, Attributes, Request
-from webhook.engine.verdict import Outcome
+from webhook.engine.verdict import Outcome, Verdict
 from webhook.engine.violation import Before, Patch, Violation
 
-if TYPE_CHECKING:
-    from webhook.engine.engine import Engine
+
+class JudgesRequests(Protocol):
+    """The engine, which judges a child as it judges any request."""
+
+    planners: Planners
+
+    def mutate(self, request: Request) -> Verdict:
+        """Change the request's object by the mutating policies."""
+
+    def validate(self, request: Request) -> Verdict:
+        """Return what the validating policies report."""
 
 
 class Child(NamedTuple):
@@ -45,7 +62,7 @@ class Child(NamedTuple):
         return replace(violation, of=f"{self.attributes.kind}/{self.attributes.name}")
 
 
-def judge_children(engine: "Engine", planner: Planner, request: Request) -> Iterator[Outcome]:
+def judge_children(engine: JudgesRequests, planner: Planner, request: Request) -> Iterator[Outcome]:
     """Yield the outcomes of all planned children.
 
     A planner that raises is an outcome, as a policy is.
@@ -165,7 +182,7 @@ def _stored(object: JsonObject, namespace: str, owner: JsonObject | None) -> Jso
 
 
 def _judged(
-    engine: "Engine", child: Child, looked_up: Mapping[str, Any]
+    engine: JudgesRequests, child: Child, looked_up: Mapping[str, Any]
 ) -> tuple[tuple[Outcome, ...], JsonObject]:
     """Return the outcomes of a child, and the child as it would be stored.
 

@@ -6,10 +6,10 @@ from typing import Any
 
 from kube.resource import FieldPath
 from webhook.engine.bound import BoundPolicy, outcomes_of
-from webhook.engine.fields import steps_of
 from webhook.engine.index import Index
 from webhook.engine.jsonpatch import Patcher, pointer
 from webhook.engine.kinds import Kind
+from webhook.engine.record import steps_of
 from webhook.engine.request import Attributes, Request
 from webhook.engine.violation import Patch
 

@@ -9,7 +9,7 @@ from operator import methodcaller
 from webhook.engine.bound import BoundPolicy, outcomes_of
 from webhook.engine.children import judge_children
 from webhook.engine.conflicts import refuse_conflicts
-from webhook.engine.exceptions import NOW
+from webhook.engine.exemptions import NOW
 from webhook.engine.index import Index
 from webhook.engine.jsonpatch import Patcher
 from webhook.engine.kinds import Kind, Target
@@ -54,10 +54,7 @@ class Engine:
         self.slow_namespaces = frozenset(
             name for name, size in sizes.items() if size > MAX_LIGHT_POLICIES
         )
-        (
-            """The namespaces whose tenants have many policies: judging by them takes long, even for "
-        "a small object."""
-        )
+        """Namespaces whose tenants have many policies: even a small object takes long to judge."""
 
     def with_policies(self, policies: Iterable[BoundPolicy]) -> "Engine":
         """Return an engine of other policies and the same planners.

@@ -1,27 +1,18 @@
-"""Exceptions from policies: which count for a policy, what they cover, and until when."""
+"""PolicyExceptions: which count for a policy in force, and what is wrong with one."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime
-from typing import TYPE_CHECKING, TypeVar
 
 from config.api.policy import ExceptionEntry, PolicyExceptionSpec
 from config.faults import FaultsError, did_you_mean, parse
-from webhook.engine.fields import Fields
+from webhook.engine.bound import BoundPolicy
+from webhook.engine.exemptions import Exempt
 from webhook.engine.globs import Globs
-from webhook.engine.images import parsed
 from webhook.engine.match import globs
-from webhook.engine.policy import Params
-from webhook.engine.request import Request
 
-if TYPE_CHECKING:
-    from webhook.engine.bound import BoundPolicy
-
-T = TypeVar("T")
 # default namespace that Gatewright is installed in, and where exceptions count
 HOME = "gatewright-system"
-NOW = "now"  # what must be looked up where there are exceptions: the time, an aware datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,84 +32,8 @@ class BoundException:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Exempt:
-    """One entry of a PolicyException, for one policy: what is None does not restrict.
-
-    With `params` the policy judges by those instead, else it is not asked at all; with `containers`
-    or `images` that holds for what concerns those containers only. `title` names the exception in
-    messages.
-    """
-
-    expires: datetime
-    kinds: frozenset[str] | None = None
-    names: Globs | None = None
-    namespaces: Globs | None = None
-    containers: Globs | None = None
-    images: Globs | None = None
-    params: Params | None = None
-    title: str = "PolicyException"
-
-    def is_about(self, request: Request) -> bool:
-        """Return whether it is about this request's object.
-
-        One for namespaces covers nothing outside of them.
-        """
-        if self.kinds is not None and request.resource_kind not in self.kinds:
-            return False
-        namespace = request.attributes.namespace
-        if self.namespaces is not None and not (namespace and self.namespaces.match(namespace)):
-            return False
-        return self.names is None or self.names.match(request.name)
-
-    def records(self, request: Request) -> Iterator[Fields]:
-        """Yield what it is about: the object, or some containers, and image volumes where it is about images."""
-        if self.containers is not None:
-            for container in request.containers():
-                if self.containers.match(container.name or "") and (
-                    self.images is None or _names(self.images, container.image or "")
-                ):
-                    yield container
-        elif self.images is not None:
-            yield from (
-                image.holder for image in request.images() if _names(self.images, image.text)
-            )
-        else:
-            yield request
-
-
-def covered(
-    entries: Iterable[Exempt], request: Request, *, expired: bool = False
-) -> dict[Fields, Exempt]:
-    """Return the records that entries in force are about, or expired ones, each with the first such entry."""
-    now = request.lookup(NOW)
-    found: dict[Fields, Exempt] = {}
-    for entry in entries:
-        if (now >= entry.expires) is expired and entry.is_about(request):
-            for record in entry.records(request):
-                found.setdefault(record, entry)
-    return found
-
-
-def nearest(record: Fields | None, values: Mapping[Fields, T], root: Fields) -> T | None:
-    """Return the value of a record, or of the nearest one above it that has one.
-
-    `root` is above all.
-    """
-    while record is not None:
-        if record in values:
-            return values[record]
-        record = record.above
-    return values.get(root)
-
-
-def _names(images: Globs, text: str) -> bool:
-    """Return whether a glob matches an image as it is written, or with the registry that denials name."""
-    return images.match(text) or images.match(str(parsed(text) or text))
-
-
 def check_exception(
-    exception: BoundException, policies: Iterable["BoundPolicy"], home: str | None = None
+    exception: BoundException, policies: Iterable[BoundPolicy], home: str | None = None
 ) -> None:
     """Refuse an exception from a policy that is not there, or with parameters it has not.
 
@@ -165,7 +80,7 @@ def check_exception(
         raise FaultsError(faults)
 
 
-def _without_effect(policy: "BoundPolicy", entry: ExceptionEntry) -> Iterator[tuple[str, str]]:
+def _without_effect(policy: BoundPolicy, entry: ExceptionEntry) -> Iterator[tuple[str, str]]:
     """Yield the fields because of which an entry exempts nothing from its policy, and why."""
     judged = {
         target.kind.kind for target in policy.policy.targets if policy.match.can_select(target)
@@ -186,7 +101,7 @@ def _without_effect(policy: "BoundPolicy", entry: ExceptionEntry) -> Iterator[tu
         yield from ((field, text) for field in ("containers", "images") if getattr(entry, field))
 
 
-def _places(policy: "BoundPolicy", home: str | None) -> tuple[str | None, ...]:
+def _places(policy: BoundPolicy, home: str | None) -> tuple[str | None, ...]:
     """Return where exceptions from this policy may stand."""
     if policy.namespace is not None:
         return (policy.namespace,)
@@ -194,8 +109,8 @@ def _places(policy: "BoundPolicy", home: str | None) -> tuple[str | None, ...]:
 
 
 def with_exceptions(
-    policies: Iterable["BoundPolicy"], exceptions: Iterable[BoundException], home: str | None
-) -> tuple["BoundPolicy", ...]:
+    policies: Iterable[BoundPolicy], exceptions: Iterable[BoundException], home: str | None
+) -> tuple[BoundPolicy, ...]:
     """Return policies with what is excepted from each.
 
     What has parameters that the policy has not excepts nothing.
@@ -220,7 +135,7 @@ def with_exceptions(
 
 
 def _exempt(
-    policy: "BoundPolicy", exception: BoundException, entry: ExceptionEntry, at: str = "params"
+    policy: BoundPolicy, exception: BoundException, entry: ExceptionEntry, at: str = "params"
 ) -> Exempt:
     """Return an entry as it counts for a policy.
 

@@ -1,32 +1,16 @@
 """Typed reading of an object's fields by path: null is absent, a wrong JSON type is named with its path."""
 
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import Any
 
 from config.quantities import Quantity, QuantityError, parse_quantity
 from kube.resource import FieldPath
+from webhook.engine.record import Record, entry, steps_of
 from webhook.engine.violation import JSON_TYPES, UNSET, Excess, Patch, Violation, shown
-
-LONGEST_NAME = 253  # characters of an item's name; what is longer is no name in any kind of the API
 
 SCALARS = (str, bool, int, float)
 A_QUANTITY = "a quantity, such as 500m, 1.5 or 2Gi"
 NUMBERS = (str, int, float)  # how a quantity may be written
-
-
-@lru_cache(maxsize=4096)
-def steps_of(path: str) -> tuple[str, ...]:
-    """Return a dotted path as steps, split once for each distinct path."""
-    return tuple(path.split(".")) if path else ()
-
-
-def entry(path: str, name: str) -> str:
-    """Return the path of the entry `name` of the object at `path`.
-
-    A name that is itself dotted stands in brackets.
-    """
-    return f"{path}.{name}" if name.replace("-", "").isalnum() else f"{path}[{name}]"
 
 
 def quantity_of(value: Any) -> Quantity:
@@ -49,49 +33,10 @@ class WrongTypeError(Exception):
         self.found = f"{shown(found)} is {JSON_TYPES[type(found)]}" if of_a_type else shown(found)
 
 
-class Fields:
-    """A record: the fields of one JSON object, and where that object stands in the whole.
+class Fields(Record):
+    """A record whose fields are read by dotted paths (`spec.template.spec`), without copies."""
 
-    A path is dotted (`spec.template.spec`). Reading costs no copies; a path becomes text only in a
-    message.
-    """
-
-    __slots__ = ("above", "step", "value")
-
-    def __init__(
-        self,
-        value: dict[str, Any],
-        above: "Fields | None" = None,
-        step: "str | tuple[str, int]" = "",
-    ) -> None:
-        """Wrap `value`, found at `step` below `above`: a dotted path, or a list's path and an index in it."""
-        self.value = value
-        self.above = above
-        self.step = step
-
-    def path(self, relative: str = "") -> str:
-        """Return the path of this object, or of the field at `relative` below it, as a message shows it."""
-        step = self.step
-        if isinstance(step, tuple):
-            name = self.value.get("name")
-            is_name = isinstance(name, str) and 0 < len(name) <= LONGEST_NAME and name.isprintable()
-            path = f"{step[0]}[name={name}]" if is_name else f"{step[0]}[{step[1]}]"
-        else:
-            path = step
-        if relative:
-            path = f"{path}.{relative}" if path else relative
-        return path if self.above is None else self.above.path(path)
-
-    def steps(self) -> FieldPath:
-        """Return that path as the steps of a patch.
-
-        No field on the way may have a dot in its name.
-        """
-        step = self.step
-        below: FieldPath = (
-            (*steps_of(step[0]), step[1]) if isinstance(step, tuple) else steps_of(step)
-        )
-        return below if self.above is None else (*self.above.steps(), *below)
+    __slots__ = ()
 
     def violation(
         self,

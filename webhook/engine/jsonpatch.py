@@ -5,12 +5,13 @@ from functools import lru_cache
 from typing import Any
 
 from kube.resource import FieldPath, PathElement
-from webhook.engine.fields import Fields, WrongTypeError
+from webhook.engine.fields import WrongTypeError
+from webhook.engine.record import Record
 from webhook.engine.request import Request
 from webhook.engine.violation import UNSET, Patch
 
 CONTAINERS = (dict, list)
-Changes = dict[tuple[int, PathElement], tuple[Any, PathElement, Any, Fields, FieldPath]]
+Changes = dict[tuple[int, PathElement], tuple[Any, PathElement, Any, Record, FieldPath]]
 """Fields that were set, by identity of their object or list: that and the step there, what was there first, and the
 path as steps below a record."""
 

@@ -7,14 +7,12 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 
 from kube.resource import FieldPath
-
-if TYPE_CHECKING:
-    from webhook.engine.fields import Fields
+from webhook.engine.record import Record
 
 MAX_SHOWN = 256  # characters of a string that a message repeats
 MAX_TEXT = 8 << 10  # characters of one message
@@ -80,7 +78,7 @@ class Violation:
     fix: str
     excess: Excess | None = None
     value: Any = UNSET
-    holder: "Fields | None" = None
+    holder: Record | None = None
     of: str = ""
     controller_fix: str = ""
     expired: str = ""
@@ -206,7 +204,7 @@ class Patch:
     path: FieldPath
     value: Any  # UNSET removes the field
     overwrite: bool = False
-    holder: "Fields | None" = None
+    holder: Record | None = None
 
     @property
     def steps(self) -> FieldPath:

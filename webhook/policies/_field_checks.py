@@ -10,7 +10,7 @@ import re
 from config.cron import CronError, check
 from config.quantities import MILLI, Quantity
 from webhook.engine import Fields, Request, Violations
-from webhook.engine.fields import entry
+from webhook.engine.record import entry
 from webhook.engine.violation import shown
 
 OBJECT_NAME = (

@@ -7,9 +7,10 @@ from pydantic import Field, PlainSerializer, PlainValidator
 
 from config.quantities import Quantity, written
 from webhook.engine.containers import Amounts, Container
-from webhook.engine.fields import Fields, entry, quantity_of
+from webhook.engine.fields import Fields, quantity_of
 from webhook.engine.look_ups import read_each
 from webhook.engine.policy import Params
+from webhook.engine.record import entry
 from webhook.engine.request import Request
 from webhook.engine.violation import Excess, Violation
 

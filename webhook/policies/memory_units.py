@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from config.quantities import MILLI, Quantity, parse_quantity
 from webhook.engine import Fields, Params, Policy, Request, Violations
-from webhook.engine.fields import entry
+from webhook.engine.record import entry
 from webhook.policies._resources import of_all
 
 SMALLEST = parse_quantity("64Ki")

@@ -40,12 +40,14 @@ def validate(request: Request, params: RunAsNonRoot) -> Violations:
             yield context.violation(
                 PATH, False, "must not be false", "set it to true", excess=excess, mended=True
             )
+    pod = request.pod()
+    with_user = [each for each in request.containers() if params.user_suffices and _user(each, pod)]
     for violation in missing(request, PATH, "must be true", "set it to true", mended=True):
-        if not (params.user_suffices and _user(violation.holder, request.pod())):
+        if violation.holder not in with_user:
             yield violation
 
 
-def _user(container: Fields | None, pod: Fields | None) -> int | None:
+def _user(container: Fields, pod: Fields | None) -> int | None:
     """Return the user id of a container: its own, or the pod's."""
     ids = (each.integer(USER) for each in (container, pod) if each is not None)
     return next((id for id in ids if id is not None), None)

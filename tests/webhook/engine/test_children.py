@@ -25,7 +25,7 @@ from webhook.engine import (
     Verdict,
     Violation,
 )
-from webhook.engine.exceptions import Exempt
+from webhook.engine.exemptions import Exempt
 from webhook.engine.globs import Globs
 from webhook.engine.kinds import KINDS, Kind
 from webhook.engine.match import compile_match

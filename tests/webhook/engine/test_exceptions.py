@@ -12,7 +12,8 @@ from config.faults import FaultsError
 from tests.webhook.asking import ask
 from tests.webhook.asking import in_force as in_effect
 from webhook.engine import NOW, Engine, NotLookedUpError, Params, Policy
-from webhook.engine.exceptions import Exempt, check_exception
+from webhook.engine.exceptions import check_exception
+from webhook.engine.exemptions import Exempt
 from webhook.engine.globs import Globs
 from webhook.policy_sets.catalogue import catalogue
 from webhook.policy_sets.policy_set import PolicySet, PolicySetError, bind, in_force, load

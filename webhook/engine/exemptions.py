@@ -1,0 +1,91 @@
+"""What an exception exempts from one policy: which objects, containers or images, and until when."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeVar
+
+from webhook.engine.globs import Globs
+from webhook.engine.images import parsed
+from webhook.engine.policy import Params
+from webhook.engine.record import Record
+from webhook.engine.request import Request
+
+T = TypeVar("T")
+NOW = "now"  # what must be looked up where there are exceptions: the time, an aware datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Exempt:
+    """One entry of a PolicyException, for one policy: what is None does not restrict.
+
+    With `params` the policy judges by those instead, else it is not asked at all; with `containers`
+    or `images` that holds for what concerns those containers only. `title` names the exception in
+    messages.
+    """
+
+    expires: datetime
+    kinds: frozenset[str] | None = None
+    names: Globs | None = None
+    namespaces: Globs | None = None
+    containers: Globs | None = None
+    images: Globs | None = None
+    params: Params | None = None
+    title: str = "PolicyException"
+
+    def is_about(self, request: Request) -> bool:
+        """Return whether it is about this request's object.
+
+        One for namespaces covers nothing outside of them.
+        """
+        if self.kinds is not None and request.resource_kind not in self.kinds:
+            return False
+        namespace = request.attributes.namespace
+        if self.namespaces is not None and not (namespace and self.namespaces.match(namespace)):
+            return False
+        return self.names is None or self.names.match(request.name)
+
+    def records(self, request: Request) -> Iterator[Record]:
+        """Yield what it is about: the object, or some containers, and image volumes where it is about images."""
+        if self.containers is not None:
+            for container in request.containers():
+                if self.containers.match(container.name or "") and (
+                    self.images is None or _names(self.images, container.image or "")
+                ):
+                    yield container
+        elif self.images is not None:
+            yield from (
+                image.holder for image in request.images() if _names(self.images, image.text)
+            )
+        else:
+            yield request
+
+
+def covered(
+    entries: Iterable[Exempt], request: Request, *, expired: bool = False
+) -> dict[Record, Exempt]:
+    """Return the records that entries in force are about, or expired ones, each with the first such entry."""
+    now = request.lookup(NOW)
+    found: dict[Record, Exempt] = {}
+    for entry in entries:
+        if (now >= entry.expires) is expired and entry.is_about(request):
+            for record in entry.records(request):
+                found.setdefault(record, entry)
+    return found
+
+
+def nearest(record: Record | None, values: Mapping[Record, T], root: Record) -> T | None:
+    """Return the value of a record, or of the nearest one above it that has one.
+
+    `root` is above all.
+    """
+    while record is not None:
+        if record in values:
+            return values[record]
+        record = record.above
+    return values.get(root)
+
+
+def _names(images: Globs, text: str) -> bool:
+    """Return whether a glob matches an image as it is written, or with the registry that denials name."""
+    return images.match(text) or images.match(str(parsed(text) or text))

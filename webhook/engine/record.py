@@ -1,0 +1,64 @@
+"""Where a JSON object stands in the object that is judged: its path for messages, its steps for patches."""
+
+from functools import lru_cache
+from typing import Any
+
+from kube.resource import FieldPath
+
+# Characters of an item's name; what is longer is no name in any kind of the API.
+LONGEST_NAME = 253
+
+
+@lru_cache(maxsize=4096)
+def steps_of(path: str) -> tuple[str, ...]:
+    """Return a dotted path as steps, split once for each distinct path."""
+    return tuple(path.split(".")) if path else ()
+
+
+def entry(path: str, name: str) -> str:
+    """Return the path of the entry `name` of the object at `path`.
+
+    A name that is itself dotted stands in brackets.
+    """
+    return f"{path}.{name}" if name.replace("-", "").isalnum() else f"{path}[{name}]"
+
+
+class Record:
+    """One JSON object and its place: a path becomes text only in a message."""
+
+    __slots__ = ("above", "step", "value")
+
+    def __init__(
+        self,
+        value: dict[str, Any],
+        above: "Record | None" = None,
+        step: "str | tuple[str, int]" = "",
+    ) -> None:
+        """Wrap `value`, found at `step` below `above`: a dotted path, or a list's path and an index in it."""
+        self.value = value
+        self.above = above
+        self.step = step
+
+    def path(self, relative: str = "") -> str:
+        """Return the path of this object, or of the field at `relative` below it, as a message shows it."""
+        step = self.step
+        if isinstance(step, tuple):
+            name = self.value.get("name")
+            is_name = isinstance(name, str) and 0 < len(name) <= LONGEST_NAME and name.isprintable()
+            path = f"{step[0]}[name={name}]" if is_name else f"{step[0]}[{step[1]}]"
+        else:
+            path = step
+        if relative:
+            path = f"{path}.{relative}" if path else relative
+        return path if self.above is None else self.above.path(path)
+
+    def steps(self) -> FieldPath:
+        """Return that path as the steps of a patch.
+
+        No field on the way may have a dot in its name.
+        """
+        step = self.step
+        below: FieldPath = (
+            (*steps_of(step[0]), step[1]) if isinstance(step, tuple) else steps_of(step)
+        )
+        return below if self.above is None else (*self.above.steps(), *below)
