@@ -62,17 +62,11 @@ class Store:
         self.synced = asyncio.Event()
         """Set once everything that existed at the start is here."""
         self.known = asyncio.Event()
-        (
-            """Set once it is known what exists: all objects are here, or the API server does not "
-        "serve the resource."""
-        )
+        """Set once it is known what exists: all objects are here, or the resource is not served."""
         self.absent = False
         """Whether discovery says that the API server does not serve the resource."""
         self.resource_version = 0
-        (
-            """Everything up to this version is here: that of the last event, bookmark or list. It "
-        "only orders."""
-        )
+        """Everything up to this version is here: that of the last event, bookmark or list."""
         self._entries: dict[str, Entry] = {}
         self._indexes: dict[str, _Index] = {}
         self.subscribers: list[Callable[[Change], None]] = []

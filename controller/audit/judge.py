@@ -30,10 +30,7 @@ class ObjectJudge:
         self._by_name = {(kind.group, kind.kind): kind for kind in self._judged_by}
         self._planned = frozenset(planner.kind for planner in engine.planners)
         self.kinds_judged_when_owned = engine.for_owned.judged_kinds
-        (
-            """The kinds about which some policy has rules that the owner of an object cannot answer "
-        "for."""
-        )
+        """The kinds that some policy has rules about which the owner of an object cannot answer."""
 
     @property
     def kinds(self) -> Collection[Kind]:

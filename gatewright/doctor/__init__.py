@@ -7,6 +7,6 @@ webhook is called for a request. Each of `deadlocks`, `backends`, `bundles`, `we
 """
 
 from gatewright.doctor.diagnosis import diagnose
-from gatewright.doctor.findings import Finding
+from gatewright.doctor.findings import Hazard
 
-__all__ = ["Finding", "diagnose"]
+__all__ = ["Hazard", "diagnose"]

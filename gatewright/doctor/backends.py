@@ -4,15 +4,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from gatewright.doctor.findings import CRITICAL, WARNING, Finding
+from gatewright.doctor.findings import CRITICAL, WARNING, Hazard
 from gatewright.doctor.models import (
     ApiService,
     ClientConfig,
+    ClusterObject,
     DisruptionBudget,
     EndpointSlice,
     ResourceDefinition,
     ServiceReference,
-    Stored,
 )
 from gatewright.doctor.state import ClusterState
 from webhook.engine.match import compile_selector
@@ -27,7 +27,7 @@ class Caller:
     `bundle_path` is the JSON pointer of its CA bundle.
     """
 
-    subject: Stored
+    subject: ClusterObject
     path: str
     config: ClientConfig
     fails: str
@@ -76,7 +76,7 @@ def callers(state: ClusterState) -> Iterator[Caller]:
             )
 
 
-def check(state: ClusterState, now: datetime) -> Iterator[Finding]:
+def check(state: ClusterState, now: datetime) -> Iterator[Hazard]:
     """Yield a finding where nothing answers, or where one lost pod or node leaves nothing."""
     for caller in callers(state):
         if (service := caller.config.service) is None:
@@ -84,7 +84,7 @@ def check(state: ClusterState, now: datetime) -> Iterator[Finding]:
         fault = _fault(service, state)
         if fault:
             level = CRITICAL if caller.is_fatal else WARNING
-            yield Finding(
+            yield Hazard(
                 check="no-endpoint",
                 subject=caller.subject,
                 level=level,
@@ -129,7 +129,7 @@ def _slices(service: ServiceReference, state: ClusterState) -> list[EndpointSlic
     ]
 
 
-def _fragile(caller: Caller, service: ServiceReference, state: ClusterState) -> Iterator[Finding]:
+def _fragile(caller: Caller, service: ServiceReference, state: ClusterState) -> Iterator[Hazard]:
     workloads = state.serving(service)
     replicas = sum(each.replicas or 0 for each in workloads)
     if workloads and all(each.replicas is not None for each in workloads):
@@ -159,8 +159,8 @@ def _fragile(caller: Caller, service: ServiceReference, state: ClusterState) -> 
         )
 
 
-def _weak(caller: Caller, name: str, message: str, fix: str) -> Finding:
-    return Finding(
+def _weak(caller: Caller, name: str, message: str, fix: str) -> Hazard:
+    return Hazard(
         check=name,
         subject=caller.subject,
         level=WARNING,

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from certs.check import check_served
 from certs.pair import CertificateError, read_certificates
 from gatewright.doctor.backends import Caller, callers
-from gatewright.doctor.findings import CRITICAL, WARNING, Finding
+from gatewright.doctor.findings import CRITICAL, WARNING, Hazard
 from gatewright.doctor.models import ServiceReference, TlsSecret
 from gatewright.doctor.state import ClusterState
 
@@ -21,10 +21,14 @@ INJECTED = (
     "service.beta.openshift.io/inject-cabundle",
 )
 
-Served = Mapping[str, bytes]  # PEM by server name, as servers that were asked present it
+ServedCertificates = Mapping[
+    str, bytes
+]  # PEM by server name, as servers that were asked present it
 
 
-def check(state: ClusterState, now: datetime, served: Served | None = None) -> Iterator[Finding]:
+def check(
+    state: ClusterState, now: datetime, served: ServedCertificates | None = None
+) -> Iterator[Hazard]:
     """Yield a finding for each bundle that does not verify its server, or soon will not.
 
     `served` are the certificates of servers that were asked. Of others, the certificates of the
@@ -45,8 +49,8 @@ def check(state: ClusterState, now: datetime, served: Served | None = None) -> I
 
 
 def _checked(
-    caller: Caller, state: ClusterState, now: datetime, served: Served
-) -> Iterator[Finding]:
+    caller: Caller, state: ClusterState, now: datetime, served: ServedCertificates
+) -> Iterator[Hazard]:
     failing = CRITICAL if caller.is_fatal else WARNING
     if not caller.config.ca_bundle:
         is_set_later = _is_injected(caller) or not state.is_live
@@ -96,8 +100,8 @@ def _checked(
 
 
 def _presented(
-    caller: Caller, bundle: bytes, state: ClusterState, now: datetime, served: Served
-) -> Iterator[Finding]:
+    caller: Caller, bundle: bytes, state: ClusterState, now: datetime, served: ServedCertificates
+) -> Iterator[Hazard]:
     service = caller.config.service
     name = service.server_name if service else urlsplit(caller.config.url).hostname or ""
     mounted = _mounted(service, state) if service else iter(())
@@ -140,8 +144,8 @@ def _is_injected(caller: Caller) -> bool:
     return any(each in caller.subject.metadata.annotations for each in INJECTED)
 
 
-def _finding(caller: Caller, name: str, level: str, message: str, fix: str) -> Finding:
-    return Finding(
+def _finding(caller: Caller, name: str, level: str, message: str, fix: str) -> Hazard:
+    return Hazard(
         check=name,
         subject=caller.subject,
         level=level,

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
 from gatewright.doctor.calls import ExampleRequest, is_called, is_named
-from gatewright.doctor.findings import CRITICAL, NOTE, WARNING, Finding, excluding
+from gatewright.doctor.findings import CRITICAL, NOTE, WARNING, Hazard, excluding
 from gatewright.doctor.models import ResourceDefinition, ServiceReference
 from gatewright.doctor.needs import cluster_needs, data_needs, events, own_needs
 from gatewright.doctor.state import ClusterState, Registered
@@ -31,7 +31,7 @@ VITAL = frozenset(
 )
 
 
-def check(state: ClusterState, now: datetime) -> Iterator[Finding]:
+def check(state: ClusterState, now: datetime) -> Iterator[Hazard]:
     """Yield a finding for each webhook without which something does not come back."""
     closed = [each for each in state.registered() if each.fails_closed]
     needs = list(cluster_needs())
@@ -42,13 +42,13 @@ def check(state: ClusterState, now: datetime) -> Iterator[Finding]:
     yield from _cycles(closed, state)
 
 
-def _own_pods(each: Registered, state: ClusterState) -> Iterator[Finding]:
+def _own_pods(each: Registered, state: ClusterState) -> Iterator[Hazard]:
     service = each.service
     if service is None:
         return
     needed = [need for need in own_needs(service, state) if is_called(each.webhook, need, state)]
     if needed:
-        yield Finding(
+        yield Hazard(
             check="own-pods",
             subject=each.configuration,
             level=CRITICAL,
@@ -64,7 +64,7 @@ def _own_pods(each: Registered, state: ClusterState) -> Iterator[Finding]:
         return
     data = [need for need in data_needs(service.namespace) if is_called(each.webhook, need, state)]
     if data:
-        yield Finding(
+        yield Hazard(
             check="own-data",
             subject=each.configuration,
             level=WARNING,
@@ -80,12 +80,12 @@ def _own_pods(each: Registered, state: ClusterState) -> Iterator[Finding]:
 
 def _cluster(
     each: Registered, needs: Sequence[ExampleRequest], state: ClusterState
-) -> Iterator[Finding]:
+) -> Iterator[Hazard]:
     needed = [need for need in needs if is_called(each.webhook, need, state)]
     spaces = sorted({need.namespace for need in needed if need.namespace})
     namespaced = [need for need in needed if need.namespace]
     if namespaced:
-        yield Finding(
+        yield Hazard(
             check="system-namespaces",
             subject=each.configuration,
             level=_level(namespaced),
@@ -104,7 +104,7 @@ def _cluster(
             f"{need.resource}/{need.subresource}" if need.subresource else need.resource
             for need in wide
         )
-        yield Finding(
+        yield Hazard(
             check="cluster-resources",
             subject=each.configuration,
             level=_level(wide),
@@ -124,9 +124,9 @@ def _level(needed: Sequence[ExampleRequest]) -> str:
     return CRITICAL if names & VITAL else WARNING
 
 
-def _events(each: Registered, state: ClusterState) -> Iterator[Finding]:
+def _events(each: Registered, state: ClusterState) -> Iterator[Hazard]:
     if any(is_called(each.webhook, request, state) for request in events()):
-        yield Finding(
+        yield Hazard(
             check="events",
             subject=each.configuration,
             level=NOTE,
@@ -139,7 +139,7 @@ def _events(each: Registered, state: ClusterState) -> Iterator[Finding]:
         )
 
 
-def _cycles(closed: Sequence[Registered], state: ClusterState) -> Iterator[Finding]:
+def _cycles(closed: Sequence[Registered], state: ClusterState) -> Iterator[Hazard]:
     """Yield a finding for each two services of which each needs the other's webhook to come back."""
     served: dict[str, tuple[ServiceReference, list[Registered]]] = {}
     for each in closed:
@@ -155,7 +155,7 @@ def _cycles(closed: Sequence[Registered], state: ClusterState) -> Iterator[Findi
         others = [name for name in ring if name != str(first.service)]
         path = " -> ".join([*ring, ring[0]])
         spaces = sorted({served[name][0].namespace for name in ring})
-        yield Finding(
+        yield Hazard(
             check="cycle",
             subject=first.configuration,
             level=CRITICAL,

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from gatewright.doctor import backends, bundles, deadlocks, policies, webhooks
-from gatewright.doctor.findings import LEVELS_OF_HARM, Finding
+from gatewright.doctor.findings import LEVELS_OF_HARM, Hazard
 from gatewright.doctor.state import ClusterState
 
 
 def diagnose(
     state: ClusterState, now: datetime, served: Mapping[str, bytes] | None = None
-) -> list[Finding]:
+) -> list[Hazard]:
     """Return all findings, the worst first, those of one object together.
 
     `served` are the certificates that servers presented when asked (PEM by DNS name).

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gatewright.doctor.models import Stored, WebhookConfiguration
+from gatewright.doctor.models import ClusterObject, WebhookConfiguration
 
 CRITICAL, WARNING, NOTE = "critical", "warning", "note"
 LEVELS_OF_HARM = (CRITICAL, WARNING, NOTE)
@@ -19,7 +19,7 @@ RESOURCES = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class Hazard:
     """One fault of an object.
 
     `check` names the sort of fault, `path` the field, `message` the request that fails and why.
@@ -28,7 +28,7 @@ class Finding:
     """
 
     check: str
-    subject: Stored
+    subject: ClusterObject
     level: str
     message: str
     fix: str

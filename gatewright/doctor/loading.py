@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterable
 
 from config.documents import Document
 from controller.audit.listing import Lister
-from gatewright.doctor.models import ClusterPolicy, ServingWorkload, Stored
+from gatewright.doctor.models import ClusterObject, ClusterPolicy, ServingWorkload
 from gatewright.doctor.state import FOREIGN_GROUPS, MODELS, ClusterState, add_documents, read_state
 from gatewright.outputs import InputProblem
 from kube.errors import ApiError, NotFound
@@ -16,7 +16,7 @@ SECRET = Resource("", "v1", "secrets", "Secret")
 PROBE_SECONDS = 5.0
 BY_NAME = "Secret"  # never listed: only those that serving pods mount are read
 
-Endpoint = tuple[str, int, str]  # address, port, and the server name
+ServerAddress = tuple[str, int, str]  # address, port, and the server name
 
 
 class ClusterReader:
@@ -65,7 +65,7 @@ class ClusterReader:
             if (resource.api_version, resource.kind) not in kinds or _is_read(resource):
                 continue
             async for object in self._objects(resource):
-                state.add(resource.group, Stored.model_validate(object))
+                state.add(resource.group, ClusterObject.model_validate(object))
             if resource not in self._lister.unread:
                 state.complete |= {(resource.group, resource.kind)}
 
@@ -110,7 +110,7 @@ def _mounts(workloads: Iterable[ServingWorkload]) -> list[tuple[str, str]]:
     ]
 
 
-async def ask(endpoints: Iterable[Endpoint]) -> tuple[dict[str, bytes], list[str]]:
+async def ask(endpoints: Iterable[ServerAddress]) -> tuple[dict[str, bytes], list[str]]:
     """Return the certificates that servers present, by server name, and why others did not."""
     targets = list(endpoints)
     answers = await asyncio.gather(*map(_certificate, targets), return_exceptions=True)
@@ -126,7 +126,7 @@ async def ask(endpoints: Iterable[Endpoint]) -> tuple[dict[str, bytes], list[str
     return served, failed
 
 
-async def _certificate(endpoint: Endpoint) -> bytes:
+async def _certificate(endpoint: ServerAddress) -> bytes:
     """Return the leaf that a server presents: what verifies it is checked later, not here."""
     address, port, name = endpoint
     context = ssl.create_default_context()

@@ -8,7 +8,7 @@ from config.api.meta import ApiModel, ObjectMeta
 from config.api.rules import MatchCondition
 
 
-class Stored(ApiModel):
+class ClusterObject(ApiModel):
     """An object with metadata."""
 
     api_version: str = ""
@@ -62,7 +62,7 @@ class AdmissionWebhook(ApiModel):
     reinvocation_policy: str = "Never"
 
 
-class WebhookConfiguration(Stored):
+class WebhookConfiguration(ClusterObject):
     """A ValidatingWebhookConfiguration or a MutatingWebhookConfiguration."""
 
     webhooks: list[AdmissionWebhook] = Field([])
@@ -84,7 +84,7 @@ class ServiceSpec(ApiModel):
     cluster_ip: str = Field("", alias="clusterIP")
 
 
-class ClusterService(Stored):
+class ClusterService(ClusterObject):
     """A Service."""
 
     spec: ServiceSpec = ServiceSpec.model_construct()
@@ -103,7 +103,7 @@ class SliceEndpoint(ApiModel):
     node_name: str = ""
 
 
-class EndpointSlice(Stored):
+class EndpointSlice(ClusterObject):
     """The endpoints of a Service, which the label `kubernetes.io/service-name` names."""
 
     endpoints: list[SliceEndpoint] = Field([])
@@ -142,7 +142,7 @@ class WorkloadSpec(ApiModel):
     template: WorkloadTemplate = WorkloadTemplate.model_construct()
 
 
-class ServingWorkload(Stored):
+class ServingWorkload(ClusterObject):
     """A Deployment, StatefulSet or DaemonSet."""
 
     spec: WorkloadSpec = WorkloadSpec.model_construct()
@@ -159,7 +159,7 @@ class BudgetSpec(ApiModel):
     selector: LabelSelector | None = None
 
 
-class DisruptionBudget(Stored):
+class DisruptionBudget(ClusterObject):
     """A PodDisruptionBudget."""
 
     spec: BudgetSpec = BudgetSpec.model_construct()
@@ -171,7 +171,7 @@ class PublicCertificate(ApiModel):
     certificate: str = Field("", alias="tls.crt")
 
 
-class TlsSecret(Stored):
+class TlsSecret(ClusterObject):
     """A Secret, without any key."""
 
     data: PublicCertificate = PublicCertificate.model_construct()
@@ -191,7 +191,7 @@ class WebhookConversion(ApiModel):
     client_config: ClientConfig = ClientConfig.model_construct()
 
 
-class Conversion(ApiModel):
+class CrdConversion(ApiModel):
     """How a CustomResourceDefinition converts between its versions."""
 
     strategy: str = "None"
@@ -211,10 +211,10 @@ class DefinitionSpec(ApiModel):
     group: str
     names: ResourceNames
     versions: list[ServedVersion] = Field([])
-    conversion: Conversion = Conversion.model_construct()
+    conversion: CrdConversion = CrdConversion.model_construct()
 
 
-class ResourceDefinition(Stored):
+class ResourceDefinition(ClusterObject):
     """A CustomResourceDefinition."""
 
     spec: DefinitionSpec
@@ -230,29 +230,29 @@ class ApiServiceSpec(ApiModel):
     insecure_skip_tls_verify: bool = Field(False, alias="insecureSkipTLSVerify")
 
 
-class ApiService(Stored):
+class ApiService(ClusterObject):
     """An APIService: an aggregated API, if it names a Service."""
 
     spec: ApiServiceSpec = ApiServiceSpec.model_construct()
 
 
-class ClusterNamespace(Stored):
+class ClusterNamespace(ClusterObject):
     """A Namespace."""
 
 
-class ClusterPolicy(Stored):
+class ClusterPolicy(ClusterObject):
     """A ValidatingAdmissionPolicy or a MutatingAdmissionPolicy."""
 
     spec: KubernetesPolicySpec = KubernetesPolicySpec.model_construct()
 
 
-class ClusterBinding(Stored):
+class ClusterBinding(ClusterObject):
     """The binding of an admission policy."""
 
     spec: BindingSpec
 
 
-class ForeignPolicy(Stored):
+class ForeignPolicy(ClusterObject):
     """A policy or an exception of Kyverno, Gatekeeper or Gatewright."""
 
     spec: dict[str, object] = Field({})

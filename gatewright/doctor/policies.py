@@ -3,22 +3,22 @@
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-from gatewright.doctor.findings import CRITICAL, NOTE, WARNING, Finding
-from gatewright.doctor.models import ClusterBinding, ClusterPolicy, ForeignPolicy, Stored
+from gatewright.doctor.findings import CRITICAL, NOTE, WARNING, Hazard
+from gatewright.doctor.models import ClusterBinding, ClusterObject, ClusterPolicy, ForeignPolicy
 from gatewright.doctor.state import ADMISSION, ClusterState
 
 LONG = timedelta(days=30)  # after which a policy that only reports is no trial any more
 KYVERNO_EXCEPTION = "PolicyException"
 
 
-def check(state: ClusterState, now: datetime) -> Iterator[Finding]:
+def check(state: ClusterState, now: datetime) -> Iterator[Hazard]:
     """Yield a finding for each policy, binding and exception without the effect that it seems to have."""
     for sort in ("ValidatingAdmissionPolicy", "MutatingAdmissionPolicy"):
         yield from _bound(sort, state, now)
     yield from _foreign(state, now)
 
 
-def _bound(sort: str, state: ClusterState, now: datetime) -> Iterator[Finding]:
+def _bound(sort: str, state: ClusterState, now: datetime) -> Iterator[Hazard]:
     policies = {each.metadata.name: each for each in state.all(ClusterPolicy, sort)}
     bindings = state.all(ClusterBinding, f"{sort}Binding")
     knows_policies = state.knows(ADMISSION, sort)
@@ -26,7 +26,7 @@ def _bound(sort: str, state: ClusterState, now: datetime) -> Iterator[Finding]:
         policy = policies.get(binding.spec.policy_name)
         if policy is None:
             if knows_policies:
-                yield Finding(
+                yield Hazard(
                     check="binding-without-policy",
                     subject=binding,
                     level=WARNING,
@@ -40,7 +40,7 @@ def _bound(sort: str, state: ClusterState, now: datetime) -> Iterator[Finding]:
         denies = sort.startswith("Mutating") or "Deny" in binding.spec.validation_actions
         if not denies and _is_old(binding, now):
             actions = " and ".join(binding.spec.validation_actions)
-            yield Finding(
+            yield Hazard(
                 check="never-denies",
                 subject=binding,
                 level=NOTE,
@@ -53,7 +53,7 @@ def _bound(sort: str, state: ClusterState, now: datetime) -> Iterator[Finding]:
         bound = {each.spec.policy_name for each in bindings}
         for name, policy in policies.items():
             if name not in bound:
-                yield Finding(
+                yield Hazard(
                     check="policy-without-binding",
                     subject=policy,
                     level=WARNING,
@@ -64,12 +64,12 @@ def _bound(sort: str, state: ClusterState, now: datetime) -> Iterator[Finding]:
 
 def _params(
     policy: ClusterPolicy, binding: ClusterBinding, state: ClusterState
-) -> Iterator[Finding]:
+) -> Iterator[Hazard]:
     kind, reference = policy.spec.param_kind, binding.spec.param_ref
     if kind is None:
         return
     if reference is None:
-        yield Finding(
+        yield Hazard(
             check="params",
             subject=binding,
             level=CRITICAL if policy.spec.failure_policy == "Fail" else WARNING,
@@ -85,7 +85,7 @@ def _params(
     if state.find(group, kind.kind, reference.namespace, reference.name) is None:
         denies = reference.parameter_not_found_action == "Deny"
         effect = "every request that it matches is refused" if denies else "it judges nothing"
-        yield Finding(
+        yield Hazard(
             check="params",
             subject=binding,
             level=CRITICAL if denies and policy.spec.failure_policy == "Fail" else WARNING,
@@ -96,14 +96,14 @@ def _params(
         )
 
 
-def _foreign(state: ClusterState, now: datetime) -> Iterator[Finding]:
+def _foreign(state: ClusterState, now: datetime) -> Iterator[Hazard]:
     foreign = list(state.foreign())
     names = {each.metadata.name for each in foreign if each.kind.endswith("Policy")}
     for each in foreign:
         if each.kind == KYVERNO_EXCEPTION and "exceptions" in each.spec:
             yield from _unused(each, names)
         elif (mode := _mode(each)) and _is_old(each, now):
-            yield Finding(
+            yield Hazard(
                 check="never-denies",
                 subject=each,
                 level=NOTE,
@@ -137,14 +137,14 @@ def _mode(each: ForeignPolicy) -> str:
     return ""
 
 
-def _unused(each: ForeignPolicy, policies: set[str]) -> Iterator[Finding]:
+def _unused(each: ForeignPolicy, policies: set[str]) -> Iterator[Hazard]:
     exceptions = each.spec.get("exceptions")
     for entry in exceptions if isinstance(exceptions, list) else ():
         name = (
             str(entry.get("policyName", "")).rpartition("/")[2] if isinstance(entry, dict) else ""
         )
         if name and policies and name not in policies:
-            yield Finding(
+            yield Hazard(
                 check="unused-exception",
                 subject=each,
                 level=NOTE,
@@ -154,6 +154,6 @@ def _unused(each: ForeignPolicy, policies: set[str]) -> Iterator[Finding]:
             )
 
 
-def _is_old(each: Stored, now: datetime) -> bool:
+def _is_old(each: ClusterObject, now: datetime) -> bool:
     created = each.metadata.creation_timestamp
     return created is not None and now - created > LONG

@@ -3,8 +3,13 @@
 from collections.abc import Mapping, Sequence
 
 from gatewright.doctor.backends import callers
-from gatewright.doctor.findings import CRITICAL, NOTE, WARNING, Finding
-from gatewright.doctor.models import ClusterBinding, ClusterPolicy, Stored, WebhookConfiguration
+from gatewright.doctor.findings import CRITICAL, NOTE, WARNING, Hazard
+from gatewright.doctor.models import (
+    ClusterBinding,
+    ClusterObject,
+    ClusterPolicy,
+    WebhookConfiguration,
+)
 from gatewright.doctor.state import ClusterState
 from gatewright.outputs import (
     InputProblem,
@@ -53,7 +58,7 @@ CHECKS = {
 
 def report(
     state: ClusterState,
-    findings: Sequence[Finding],
+    findings: Sequence[Hazard],
     places: Mapping[str, SourceLocation],
     problems: Sequence[InputProblem],
     notes: Sequence[str],
@@ -62,8 +67,8 @@ def report(
 
     `places` are the positions of objects in files, by their title.
     """
-    by_title: dict[str, list[Finding]] = {}
-    subjects: dict[str, Stored] = {}
+    by_title: dict[str, list[Hazard]] = {}
+    subjects: dict[str, ClusterObject] = {}
     for finding in findings:
         subjects[finding.subject.title] = finding.subject
         by_title.setdefault(finding.subject.title, []).append(finding)
@@ -84,13 +89,15 @@ def report(
     )
 
 
-def _judged(state: ClusterState) -> list[Stored]:
+def _judged(state: ClusterState) -> list[ClusterObject]:
     called = [caller.subject for caller in callers(state)]
     configured = state.all(WebhookConfiguration)
     return [*configured, *called, *state.all(ClusterPolicy), *state.all(ClusterBinding)]
 
 
-def _result(subject: Stored, findings: Sequence[Finding], place: SourceLocation) -> SubjectResult:
+def _result(
+    subject: ClusterObject, findings: Sequence[Hazard], place: SourceLocation
+) -> SubjectResult:
     return SubjectResult(
         kind=subject.kind,
         name=subject.metadata.name,

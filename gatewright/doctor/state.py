@@ -12,17 +12,17 @@ from config.faults import faults
 from gatewright.doctor import models
 from gatewright.doctor.models import (
     AdmissionWebhook,
+    ClusterObject,
     ClusterService,
     EndpointSlice,
     ServiceReference,
     ServingWorkload,
-    Stored,
     WebhookConfiguration,
 )
 from webhook.engine.match import Labels, compile_selector
 
 ADMISSION = "admissionregistration.k8s.io"
-MODELS: Mapping[tuple[str, str], type[Stored]] = {
+MODELS: Mapping[tuple[str, str], type[ClusterObject]] = {
     (ADMISSION, "ValidatingWebhookConfiguration"): WebhookConfiguration,
     (ADMISSION, "MutatingWebhookConfiguration"): WebhookConfiguration,
     (ADMISSION, "ValidatingAdmissionPolicy"): models.ClusterPolicy,
@@ -41,7 +41,7 @@ MODELS: Mapping[tuple[str, str], type[Stored]] = {
     ("apps", "DaemonSet"): ServingWorkload,
 }
 FOREIGN_GROUPS = ("kyverno.io", "constraints.gatekeeper.sh", "gatewright.io")
-READ = TypeVar("READ", bound=Stored)
+READ = TypeVar("READ", bound=ClusterObject)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +85,13 @@ class ClusterState:
     """
 
     complete: frozenset[tuple[str, str]] = frozenset()
-    _objects: dict[tuple[str, str], dict[tuple[str, str], Stored]] = field(default_factory=dict)
-    _in_namespace: dict[tuple[str, str], list[Stored]] = field(default_factory=dict)
+    _objects: dict[tuple[str, str], dict[tuple[str, str], ClusterObject]] = field(
+        default_factory=dict
+    )
+    _in_namespace: dict[tuple[str, str], list[ClusterObject]] = field(default_factory=dict)
     _selected: dict[tuple[int, str], tuple[LabelSelector, bool]] = field(default_factory=dict)
 
-    def add(self, group: str, object: Stored) -> None:
+    def add(self, group: str, object: ClusterObject) -> None:
         """Add one object of an API group."""
         metadata = object.metadata
         of_kind = self._objects.setdefault((group, object.kind), {})
@@ -118,7 +120,7 @@ class ClusterState:
             if isinstance(object, model)
         ]
 
-    def find(self, group: str, kind: str, namespace: str, name: str) -> Stored | None:
+    def find(self, group: str, kind: str, namespace: str, name: str) -> ClusterObject | None:
         """Return an object by name."""
         return self._objects.get((group, kind), {}).get((namespace, name))
 

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from config.api.admission import ResourceRule
 from gatewright.doctor.calls import is_called
-from gatewright.doctor.findings import CRITICAL, NOTE, WARNING, Finding
+from gatewright.doctor.findings import CRITICAL, NOTE, WARNING, Hazard
 from gatewright.doctor.models import ResourceDefinition, ServedVersion
 from gatewright.doctor.needs import leases
 from gatewright.doctor.state import ClusterState, Registered
@@ -30,7 +30,7 @@ WAYS_AROUND = {
 EVICTION = ("CREATE", "pods/eviction", "an eviction deletes the pod")
 
 
-def check(state: ClusterState, now: datetime) -> Iterator[Finding]:
+def check(state: ClusterState, now: datetime) -> Iterator[Hazard]:
     """Yield findings about each webhook alone, then about those that are called one by one."""
     webhooks = state.registered()
     versions = {
@@ -47,7 +47,7 @@ def check(state: ClusterState, now: datetime) -> Iterator[Finding]:
     yield from _in_turn([each for each in webhooks if each.is_mutating])
 
 
-def _timeout(each: Registered, state: ClusterState) -> Iterator[Finding]:
+def _timeout(each: Registered, state: ClusterState) -> Iterator[Hazard]:
     seconds = each.webhook.timeout_seconds
     if seconds > MAX_LEASE_TIMEOUT and any(
         is_called(each.webhook, request, state) for request in leases()
@@ -74,7 +74,7 @@ def _timeout(each: Registered, state: ClusterState) -> Iterator[Finding]:
         )
 
 
-def _side_effects(each: Registered) -> Iterator[Finding]:
+def _side_effects(each: Registered) -> Iterator[Hazard]:
     if each.webhook.side_effects not in ("None", "NoneOnDryRun"):
         yield _of(
             each,
@@ -87,7 +87,7 @@ def _side_effects(each: Registered) -> Iterator[Finding]:
         )
 
 
-def _everything(each: Registered) -> Iterator[Finding]:
+def _everything(each: Registered) -> Iterator[Hazard]:
     if each.fails_closed and any(
         "*" in rule.api_groups and {"*", "*/*"} & set(rule.resources) for rule in each.webhook.rules
     ):
@@ -103,7 +103,7 @@ def _everything(each: Registered) -> Iterator[Finding]:
 
 def _versions(
     each: Registered, versions: Mapping[tuple[str, str], Sequence[ServedVersion]]
-) -> Iterator[Finding]:
+) -> Iterator[Hazard]:
     if each.webhook.match_policy != "Exact":
         return
     for rule in each.webhook.rules:
@@ -136,7 +136,7 @@ def _served(
                 yield group, resource, served
 
 
-def _ways_around(each: Registered) -> Iterator[Finding]:
+def _ways_around(each: Registered) -> Iterator[Hazard]:
     if any("/" in resource for rule in each.webhook.rules for resource in rule.resources):
         return  # who names some subresources has chosen them
     missed = list[str]()
@@ -156,7 +156,7 @@ def _ways_around(each: Registered) -> Iterator[Finding]:
         )
 
 
-def _in_turn(mutating: Sequence[Registered]) -> Iterator[Finding]:
+def _in_turn(mutating: Sequence[Registered]) -> Iterator[Hazard]:
     """Yield what adds up: mutating webhooks are called one after another, ordered by name."""
     by_resource: dict[str, list[Registered]] = {}
     for each in mutating:
@@ -212,8 +212,8 @@ def _of(
     message: str,
     fix: str,
     patch: tuple[Mapping[str, object], ...] = (),
-) -> Finding:
-    return Finding(
+) -> Hazard:
+    return Hazard(
         check=name,
         subject=each.configuration,
         level=level,

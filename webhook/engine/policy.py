@@ -51,10 +51,7 @@ class Policy:
     always: bool = False
     action: str = "Deny"
     judges_owned: ClassVar[bool] = False
-    (
-        """Whether an audit judges an object whose owner is judged too: the rules may be about other "
-    "fields."""
-    )
+    """Whether an audit judges an owned object itself: the rules may be about other fields."""
 
     def needed(self, params: Params) -> frozenset[str]:
         """Return what must be looked up before it can judge by these parameters."""

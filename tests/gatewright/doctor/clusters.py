@@ -8,7 +8,7 @@ from typing import Any
 
 from certs import KeyPair, issue_ca, issue_serving
 from config.documents import Document
-from gatewright.doctor import Finding, diagnose
+from gatewright.doctor import Hazard, diagnose
 from gatewright.doctor.state import MODELS, ClusterState, read_state
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
@@ -135,7 +135,7 @@ def state_of(objects: Sequence[dict[str, Any]]) -> ClusterState:
     return state
 
 
-def findings(*objects: dict[str, Any], served: dict[str, bytes] | None = None) -> list[Finding]:
+def findings(*objects: dict[str, Any], served: dict[str, bytes] | None = None) -> list[Hazard]:
     """Return what doctor finds in a cluster that has these objects and no others."""
     return diagnose(state_of(objects), NOW, served)
 
