@@ -24,11 +24,14 @@ from webhook.engine import Patch, Request, Violation
 from webhook.engine.origins import value_at
 from webhook.engine.policy import RuleError
 from webhook.engine.request import NAMESPACE, what_is_written
+from webhook.engine.violation import shown
 from webhook.policy_sets.cel_request import admission_request, namespace_object
 from webhook.policy_sets.mutations import changed, differences
 
 Spec = AdmissionPolicySpec | KubernetesPolicySpec
 MAX_MESSAGE = 5 * 1024  # bytes of what a messageExpression returns; a longer one does not count
+# what of a request its sender decides, beside the object
+OF_THE_SENDER = frozenset({"userInfo", "operation", "options", "dryRun"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,8 @@ class CompiledValidation:
     program: Program
     message: Program | None
     reads: tuple[Steps, ...]  # fields of the object, sorted; the object itself has no steps
+    # whether the object alone decides, so that it may have had the violation before
+    is_about_object: bool
 
     def worded(self, values: Frame) -> str:
         """Return the message of a violation."""
@@ -54,12 +59,17 @@ class CompiledValidation:
             or f"failed expression: {self.program.source.strip()}"
         )
 
-    def violation(self, object: dict[str, Any], values: Frame) -> Violation:
-        """Return its violation: the same as before while the value at `path` is, or without one all that it reads."""
+    def violation(self, judged: dict[str, Any], values: Frame) -> Violation:
+        """Return its violation: the same as before while the value at `path` is, or without one all that it reads.
+
+        One that is not about the object alone is never the same.
+        """
         path = self.validation.path or ""
-        value = value_at(object, path) if path else None
-        found = "missing" if path and value is None else None if path else ""
-        tested = [_value(object, steps) for steps in self.reads] if value is None else value
+        value = value_at(judged, path) if path else None
+        found = "" if not path else "missing" if value is None else shown(value)
+        tested = [_value(judged, steps) for steps in self.reads] if value is None else value
+        if not self.is_about_object:
+            tested = object()
         id = f"validation: {self.program.source}"
         return Violation(path, found, self.worded(values), "", value=tested, id=id)
 
@@ -87,7 +97,7 @@ class Expressions:
         self._faults: list[tuple[str, str]] = []
         self._reads: set[str] = set()  # of the variables that take time to build
         self._variables: dict[str, Program] = {}
-        self._fields: dict[str, set[Steps]] = {}  # of the object, that each variable reads
+        self._read: dict[str, set[Steps]] = {}  # by each variable, also by other variables
         annotations = spec.audit_annotations if isinstance(spec, KubernetesPolicySpec) else []
         path = "spec.auditAnnotations"
         self.conditions = [
@@ -104,7 +114,7 @@ class Expressions:
                 )
             program = self._program(f"spec.variables[{index}].expression", variable.expression)
             self._variables[variable.name] = program
-            self._fields[variable.name] = self._fields_of(program)
+            self._read[variable.name] = self._read_by(program)
             self._environment = with_variable(self._environment, variable.name, program.type)
         self.rules = [
             self._rule(f"spec.validations[{index}]", each)
@@ -149,16 +159,23 @@ class Expressions:
             message = self._program(
                 f"{path}.messageExpression", validation.message_expression, "string"
             )
-        return CompiledValidation(
-            validation, program, message, tuple(sorted(self._fields_of(program)))
-        )
+        read = self._read_by(program)
+        own = sorted(steps[1:] for steps in read if steps[0] == "object")
+        is_about_object = bool(own) and not any(map(_is_of_sender, read))
+        return CompiledValidation(validation, program, message, tuple(own), is_about_object)
 
-    def _fields_of(self, program: Program) -> set[Steps]:
-        """Return the fields of the object that a program reads, also by variables."""
-        read = fields_read(program.source)
-        named = {steps[1] for steps in read if steps[0] == "variables" and len(steps) > 1}
-        own = {steps[1:] for steps in read if steps[0] == "object"}
-        return own.union(*(self._fields[name] for name in named))
+    def _read_by(self, program: Program) -> set[Steps]:
+        """Return the fields that a program reads, also by variables."""
+        read = set(fields_read(program.source))
+        named = {steps[1:2] for steps in read if steps[0] == "variables"}
+        by_name = self._read if () in named else {name for (name,) in named}
+        return read.union(*(self._read[name] for name in by_name))
+
+    @property
+    def asks_who(self) -> bool:
+        """Whether a condition depends on who asks, so that it says nothing of who asked before."""
+        read = (steps for _, program in self.conditions for steps in self._read_by(program))
+        return any(steps[0] != "oldObject" and _is_of_sender(steps) for steps in read)
 
     def _mutation(self, path: str, mutation: Mutation) -> tuple[str, Program]:
         is_patch = mutation.patch_type == "JSONPatch"
@@ -261,6 +278,13 @@ class Expressions:
             except CelError as error:
                 raise RuleError(f"mutation '{program.source}' failed: {error}") from None
         yield from differences(request.value, object)
+
+
+def _is_of_sender(steps: Steps) -> bool:
+    """Return whether it can differ between two requests that leave the same object."""
+    if steps[0] == "request":
+        return len(steps) == 1 or steps[1] in OF_THE_SENDER
+    return steps[0] in ("oldObject", "authorizer")
 
 
 def _value(object: dict[str, Any], steps: Steps) -> Any:

@@ -175,7 +175,8 @@ def bind(value: Any, catalogue: Catalogue) -> BoundPolicy | BoundException:
         frozenset(map(str, spec.validation_actions)),
         fails_closed=spec.failure_policy == "Fail",
         namespace=document.metadata.namespace if in_a_namespace else None,
-        tolerates_existing=spec.allow_existing_violations,
+        tolerates_existing=spec.allow_existing_violations
+        and not (rules is not None and rules.asks_who),
         severity=spec.severity or policy.severity,
         category=spec.category or policy.category,
         condition=None if rules is None else rules.condition,

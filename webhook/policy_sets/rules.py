@@ -33,6 +33,7 @@ class Rules:
     match: MatchSpec = ANYWHERE  # where they apply, kinds by their short names
     condition: RequestPredicate | None = None
     needs: frozenset[str] = frozenset()  # what must be looked up for the condition
+    asks_who: bool = False  # whether the condition depends on who asks
 
 
 class RuleParams(Params):
@@ -123,6 +124,7 @@ def compile_rules(spec: AdmissionPolicySpec, in_a_namespace: bool) -> Rules:
     found = Expressions(spec, has_params=has_params, faults=faults, is_of_tenant=in_a_namespace)
     condition = (lambda request: found.apply(request, spec.params)) if found.conditions else None
     if spec.policy is not None:
-        return Rules(match=match, condition=condition, needs=found.needs)
+        return Rules(match=match, condition=condition, needs=found.needs, asks_who=found.asks_who)
     policy = rule_policy(spec, found, resources, lambda _, params: (params.model_extra,))
-    return Rules(policy, RuleParams.model_validate(spec.params), match, condition, found.needs)
+    params = RuleParams.model_validate(spec.params)
+    return Rules(policy, params, match, condition, found.needs, found.asks_who)

@@ -376,8 +376,9 @@ def test_a_condition_on_the_old_object_hides_no_violation(condition, failure_pol
 def test_a_condition_for_creations_selects_the_object_as_it_was():
     """It is judged as if it were created, so that its violation is tolerated."""
     rule = {"expression": "object.spec.replicas <= 3", "path": "spec.replicas"}
+    changed = "oldObject == null || object.spec != oldObject.spec"
     engine = Engine(
-        [bound(validations=[rule], matchConditions=[{"name": "changed", "expression": CHANGED}])]
+        [bound(validations=[rule], matchConditions=[{"name": "changed", "expression": changed}])]
     )
     old = DEPLOYMENT | {"spec": DEPLOYMENT["spec"] | {"paused": True}}
     (outcome,) = engine.validate(
@@ -507,7 +508,7 @@ def deployment(replicas, image="nginx", **labels):
         ("'team' in object.metadata.labels", deployment(5, tier="a"), True),
         ("object == oldObject", deployment(5), False),
         ("object == oldObject", deployment(6), True),
-        ("request.userInfo.username == 'root'", deployment(6), False),
+        ("object.spec.replicas <= 3 && request.namespace == 'shop'", deployment(5, "other"), False),
     ],
 )
 def test_without_a_path_an_update_may_change_nothing_that_a_broken_rule_reads(
@@ -520,6 +521,54 @@ def test_without_a_path_an_update_may_change_nothing_that_a_broken_rule_reads(
         [bound(validations=[{"expression": expression}], variables=variables)]
     ).validate(request)
     assert (verdict.allowed, len(verdict.outcomes)) == (not is_denied, 1)
+
+
+@pytest.mark.parametrize(
+    "who",
+    [
+        "request.userInfo.username == 'root'",
+        "request.?userInfo.?groups.orValue([]).exists(g, g == 'admins')",
+        "request.operation == 'CREATE' && false",
+        "request.dryRun",
+        "dyn(request).userInfo.username == 'root'",
+        "!(oldObject == null || has(oldObject.spec))",
+        "variables.is_root",
+        "dyn(variables).is_root",
+    ],
+)
+@pytest.mark.parametrize("at", ["rule", "condition"])
+def test_nothing_is_tolerated_by_a_rule_that_asks_who_or_what_for(who, at):
+    """A user who may not change an object does not become one who may because somebody else created it."""
+    is_root = {"name": "is_root", "expression": "request.userInfo.username == 'root'"}
+    rule = {"expression": f"object.spec.replicas <= 3 || {who}", "path": "spec.replicas"}
+    spec = {"validations": [rule], "variables": [is_root]}
+    if at == "condition" and "variables" not in who and "oldObject" not in who:
+        rule["expression"] = "object.spec.replicas <= 3"
+        spec["matchConditions"] = [{"name": "who", "expression": f"!({who})"}]
+    request = ask(deployment(5), "Deployment", old_object=deployment(5), operation="UPDATE")
+    (outcome,) = Engine([bound(**spec)]).validate(request).outcomes
+    assert ([each.path for each in outcome.violations], outcome.tolerated) == (
+        ["spec.replicas"],
+        (),
+    )
+
+
+@pytest.mark.parametrize(
+    "expression", ["false", "namespaceObject.metadata.name != 'shop'", "params.size() == 0"]
+)
+def test_nothing_is_tolerated_by_a_rule_that_reads_nothing_of_the_object(expression):
+    """What it reads cannot have been in the object: it denies the change itself."""
+    rule = {"expression": expression, "path": "spec.replicas"}
+    engine = Engine([bound(validations=[rule], params={"a": 1})])
+    looked_up = {NAMESPACE: {"metadata": {"name": "shop"}}, NAMESPACE_LABELS: {}}
+    request = ask(
+        deployment(5),
+        "Deployment",
+        old_object=deployment(5),
+        operation="UPDATE",
+        looked_up=looked_up,
+    )
+    assert not engine.validate(request).allowed
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,196 @@
+"""An update tolerates only what stood there before, whoever asks: at random objects and users."""
+
+import copy
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kube.resource import JsonObject
+from webhook.engine import Engine, Request, Violation
+from webhook.engine.violation import PLACE
+from webhook.harness.cases import Trial, load_trials
+from webhook.harness.reviews import review
+from webhook.policy_sets.catalogue import catalogue
+from webhook.policy_sets.policy_set import bind
+from webhook.review import read
+
+ROOT = Path(__file__).parents[3]
+CASES = [
+    *sorted((ROOT / "docs/cel").glob("*.cases.yaml")),
+    *sorted((ROOT / "tests/policies").glob("*.yaml")),
+]
+EVE, JANE = ("eve", ("system:authenticated",)), ("jane", ("devs", "system:authenticated"))
+ADMIN = ("root", ("system:authenticated", "platform", "admins"))
+ORDINARY = (EVE, JANE, ADMIN)
+USERS = (
+    *ORDINARY,
+    ("system:node:a", ("system:nodes", "system:authenticated")),
+    ("system:kube-controller-manager", ("system:authenticated",)),
+)
+
+WHO = [
+    "'platform' in request.userInfo.groups",
+    "request.userInfo.username == 'root'",
+    "request.operation == 'CREATE'",
+    "variables.who",
+    "has(request.dryRun) && request.dryRun",
+    "(oldObject == null || has(oldObject.metadata.labels))",
+]
+WHAT = [
+    "(!has(object.spec.replicas) || object.spec.replicas <= 3)",
+    "has(object.metadata.labels) && 'team' in object.metadata.labels",
+    "variables.what",
+    "false",
+    "params.open",
+]
+
+
+def mixed(one: JsonObject, other: JsonObject, chance: random.Random) -> JsonObject:
+    """Return an object with some fields of each of two."""
+    if chance.random() < 0.3:
+        return copy.deepcopy(one)
+    found = {}
+    for key in sorted(one.keys() | other.keys()):
+        first, second = one.get(key), other.get(key)
+        if isinstance(first, dict) and isinstance(second, dict):
+            found[key] = mixed(first, second, chance)
+        elif (value := chance.choice((first, second))) is not None:
+            found[key] = copy.deepcopy(value)
+    return found
+
+
+def request_of(
+    trial: Trial, object: JsonObject, old: JsonObject | None, user: tuple[str, tuple[str, ...]]
+) -> Request:
+    """Return a request like that of a case, about another object and by another user."""
+    request = read(review(trial.admission))
+    attributes = request.attributes._replace(
+        username=user[0], groups=user[1], operation="CREATE" if old is None else "UPDATE"
+    )
+    return Request(attributes, object, old, trial.looked_up)
+
+
+def outcomes(engine: Engine, request: Request) -> Iterator[tuple[str, Violation, bool]]:
+    """Yield each violation with the policy, and whether it is tolerated."""
+    for outcome in engine.validate(request).outcomes:
+        yield from ((outcome.policy, each, True) for each in outcome.tolerated)
+        yield from ((outcome.policy, each, False) for each in outcome.violations)
+
+
+def what(policy: str, violation: Violation) -> tuple[str, str, str]:
+    """Return what a violation is about: nothing of what makes it the same here, and nothing of who asks."""
+    path, rule = violation.key
+    return policy, PLACE.sub("[]", path), rule
+
+
+def tolerated_though_new(
+    trial: Trial, engine: Engine, pool: list[JsonObject], chance: random.Random
+) -> tuple[int, list[str]]:
+    """Update one object of the pool to another; count what is tolerated, and name what was not there for all."""
+    old = mixed(*chance.choices(pool, k=2), chance)
+    new = mixed(old, chance.choice(pool), chance)
+    user = chance.choice(USERS)
+    found = [
+        what(policy, each)
+        for policy, each, tolerated in outcomes(
+            engine, request_of(trial, copy.deepcopy(new), copy.deepcopy(old), user)
+        )
+        if tolerated
+    ]
+    before = [
+        {
+            what(policy, each)
+            for policy, each, _ in outcomes(
+                engine, request_of(trial, copy.deepcopy(old), None, another)
+            )
+        }
+        for another in ORDINARY
+    ]
+    return len(found), [
+        f"{trial.where}: {each} by {user[0]}: {old} -> {new}"
+        for each in found
+        if not all(each in there for there in before)
+    ]
+
+
+@pytest.mark.parametrize("cases", CASES, ids=lambda path: path.name.partition(".")[0])
+def test_what_a_policy_tolerates_stood_there_before_whoever_asks(cases: Path) -> None:
+    """Each policy of the catalogue and each documented rule, at objects mixed from those of its cases."""
+    chance = random.Random(cases.name)
+    trials = [
+        each
+        for each in load_trials(cases, catalogue())
+        if each.admission.object is not None and not each.admission.subresource
+    ]
+    for trial in chance.sample(trials, min(len(trials), 25)):
+        kind = trial.admission.about["kind"]
+        pool = [
+            object
+            for each in trials
+            for object in (each.admission.object, each.admission.old_object)
+            if object is not None and object["kind"] == kind
+        ]
+        for _ in range(4):
+            _, wrong = tolerated_though_new(trial, trial.engine, pool, chance)
+            assert wrong == []
+
+
+def rules(chance: random.Random) -> JsonObject:
+    """Return the spec of a policy whose rules, variables and conditions ask at random who or what for."""
+
+    def term() -> str:
+        text = chance.choice([*WHO, *WHAT, *WHAT])
+        return f"!({text})" if chance.random() < 0.3 else f"({text})"
+
+    spec: JsonObject = {
+        "match": {"any": [{"kinds": ["Deployment"]}]},
+        "params": {"open": chance.random() < 0.5},
+        "variables": [
+            {"name": "who", "expression": chance.choice(WHO[:3])},
+            {"name": "what", "expression": chance.choice(WHAT[:2])},
+        ],
+        "validations": [
+            {
+                "expression": chance.choice((" || ", " && ")).join((term(), term())),
+                **({"path": "spec.replicas"} if chance.random() < 0.5 else {}),
+            }
+            for _ in range(2)
+        ],
+    }
+    if chance.random() < 0.4:
+        text = chance.choice([*WHO[:3], *WHAT[:2]])
+        spec["matchConditions"] = [
+            {"name": "c", "expression": chance.choice(("", "!")) + f"({text})"}
+        ]
+    return spec
+
+
+def test_what_any_rule_tolerates_stood_there_before_whoever_asks() -> None:
+    """1,000 random policies in CEL, with 4 updates each."""
+    chance = random.Random(24)
+    file = ROOT / "docs/cel/replica-range.cases.yaml"
+    trial = next(iter(load_trials(file, catalogue())))
+    assert trial.admission.object is not None
+    metadata = trial.admission.object["metadata"]
+    pool = [
+        trial.admission.object
+        | {"metadata": metadata | extra, "spec": trial.admission.object["spec"] | replicas}
+        for extra in ({}, {"labels": {"team": "a"}}, {"labels": {}})
+        for replicas in ({}, {"replicas": 2}, {"replicas": 5}, {"replicas": 9})
+    ]
+    tolerated = 0
+    for _ in range(1000):
+        value = {
+            "apiVersion": "gatewright.io/v1alpha1",
+            "kind": "ClusterAdmissionPolicy",
+            "metadata": {"name": "rules"},
+            "spec": rules(chance),
+        }
+        engine = Engine([bind(value, catalogue())])  # type: ignore[list-item]
+        for _ in range(4):
+            count, wrong = tolerated_though_new(trial, engine, pool, chance)
+            tolerated += count
+            assert wrong == [], value["spec"]
+    assert tolerated > 100
