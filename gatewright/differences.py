@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from controller.runtime.apply import APPLIED, FIELD_MANAGER
+from controller.runtime.applied import APPLIED
+from controller.runtime.apply import FIELD_MANAGER
 from controller.runtime.cache import is_secret
 from controller.runtime.plan import CreateOnly, Observed
 from gatewright.hidden import hidden

@@ -7,9 +7,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from controller.runtime.applied import APPLIED, REPLACED, annotation_of, applied_to, is_replaced
 from controller.runtime.cache import Cache
 from controller.runtime.conflicts import Conflicts, ContestedError, WrittenObject
-from controller.runtime.diff import cut, difference, digest, is_replaced
+from controller.runtime.diff import cut, difference, digest
 from controller.runtime.expectations import Expectations
 from controller.runtime.kind import PlannedKind
 from controller.runtime.observed import Owner, Snapshot, is_controlled_by
@@ -21,11 +22,9 @@ from kube.resource import JsonObject, Resource
 from kube.store import controller_of
 
 FIELD_MANAGER = "gatewright-controller"
-# the annotation of a child with the digest of what was last applied to it
-APPLIED = "gatewright.io/applied"
-REPLACED = "replaced"  # its value while lists are rewritten
 # the resourceVersion of no object (etcd begins with 2): an apply with it creates, or is a Conflict
 NO_VERSION = "1"
+MAX_RACES = 3  # attempts at once while others write a child; then with back-off
 
 
 class NameTakenError(TerminalError):
@@ -111,7 +110,7 @@ class Applier:
             metadata["ownerReferences"] = [self.owner.reference]
         if isinstance(write, Apply):
             metadata["annotations"] = (metadata.get("annotations") or {}) | {
-                APPLIED: digest(desired)
+                APPLIED: annotation_of(desired)
             }
         return desired
 
@@ -129,16 +128,33 @@ class Applier:
         return await self.client.apply(resource, only_new, field_manager=FIELD_MANAGER)
 
     async def _keep(self, place: WrittenObject, current: JsonObject, desired: JsonObject) -> None:
-        """Keep a child as it is desired: what is stored contains it, and it is what was last applied."""
-        applied = (current["metadata"].get("annotations") or {}).get(APPLIED)
-        was_applied = applied == desired["metadata"]["annotations"][APPLIED]
-        changed = (
-            difference(current, desired) if was_applied else ""
-        )  # of a new plan, which is no repair
-        if applied == REPLACED or (changed and is_replaced(current, desired)):
+        """Keep a child as it is desired: what is stored contains it, and it is what was last applied.
+
+        A write is for the state that was compared: an item that replaces one meanwhile would stay.
+        """
+        _, resource, key = place
+        for _ in range(MAX_RACES):
+            try:
+                return await self._keep_state(place, current, desired)
+            except Conflict:
+                newer = await live(self.client, resource, key)
+                if newer is None:
+                    raise
+                self._check(place, newer, adopts=False)
+                current = newer
+        return await self._keep_state(place, current, desired)
+
+    async def _keep_state(
+        self, place: WrittenObject, current: JsonObject, desired: JsonObject
+    ) -> None:
+        applied = applied_to(current)
+        # of a new plan, which is no repair
+        is_new = applied != desired["metadata"]["annotations"][APPLIED]
+        changed = "" if is_new else difference(current, desired)
+        if applied == REPLACED or (changed is not None and is_replaced(current, desired)):
             self.conflicts.check(place, digest(desired), repair=True)
             current = await self._replace_lists(place[1], current, desired)
-        await self._update(place, current, desired, changed, FIELD_MANAGER)
+        await self._update(place, current, desired, changed, FIELD_MANAGER, only_this=True)
 
     async def _replace_lists(
         self, resource: Resource, current: JsonObject, desired: JsonObject
@@ -192,8 +208,13 @@ class Applier:
         desired: JsonObject,
         changed: str | None,
         manager: str,
+        *,
+        only_this: bool = False,
     ) -> None:
-        """Apply to an existing object, and to no other of its name, unless nothing `changed` or it is contested."""
+        """Apply to an existing object, and to no other of its name, unless nothing `changed` or it is contested.
+
+        With `only_this`, to no other version of it either.
+        """
         (_, resource, _), sent = place, digest(desired)
         needed = changed is not None and not self.conflicts.is_overridden(
             place, sent, digest(cut(current, desired))
@@ -201,10 +222,9 @@ class Applier:
         self.conflicts.check(place, sent, repair=needed)
         if not needed:
             return
-        exactly = {
-            **desired,
-            "metadata": {**desired["metadata"], "uid": current["metadata"]["uid"]},
-        }
+        precondition = ("uid", "resourceVersion") if only_this else ("uid",)
+        known = {field: current["metadata"][field] for field in precondition}
+        exactly = {**desired, "metadata": {**desired["metadata"], **known}}
         answer = await self.client.apply(resource, exactly, field_manager=manager, force=True)
         self._answered(place, desired, answer)
         if (

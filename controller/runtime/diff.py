@@ -59,9 +59,9 @@ def difference(stored: Any, desired: Any, field: str = "", path: str = "") -> st
                 return found
         return None
     if isinstance(desired, list) and isinstance(stored, list):
-        keys = [_key(each) for each in desired]
+        keys = [list_key(each) for each in desired]
         if None not in keys:
-            by_key = {_key(each): each for each in stored}
+            by_key = {list_key(each): each for each in stored}
             stored = [by_key[key] for key in keys if key in by_key]
         if len(stored) != len(desired):
             return path
@@ -73,23 +73,7 @@ def difference(stored: Any, desired: Any, field: str = "", path: str = "") -> st
     return path
 
 
-def is_replaced(stored: Any, desired: Any) -> bool:
-    """Return whether another writer replaced items of a list: an apply would only add to what stands there."""
-    if isinstance(stored, dict) and isinstance(desired, dict):
-        return any(
-            is_replaced(stored.get(key), value)
-            for key, value in desired.items()
-            if key != "metadata"
-        )
-    if not isinstance(stored, list) or not isinstance(desired, list):
-        return False
-    there, wanted = ({_key(each): each for each in items} for items in (stored, desired))
-    if wanted.keys() - there.keys() and there.keys() - wanted.keys() and None not in wanted:
-        return True
-    return any(is_replaced(there.get(key), item) for key, item in wanted.items() if key is not None)
-
-
-def _key(item: Any) -> tuple[Any, ...] | None:
+def list_key(item: Any) -> tuple[Any, ...] | None:
     """Return what identifies an item of a list; None where nothing does."""
     for names in LIST_KEYS if isinstance(item, dict) else ():
         if names[0] in item:

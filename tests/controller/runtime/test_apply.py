@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import controller.runtime.workqueue
-from controller.runtime.apply import APPLIED
+from controller.runtime.applied import APPLIED
 from controller.runtime.plan import Apply, Observed, Plan, Step
 from kube.resource import JsonObject, Resource
 from tests.controller.runtime.conftest import (

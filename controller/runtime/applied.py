@@ -1,0 +1,61 @@
+"""The annotation of a child that says what was last applied to it: a digest, and a mark of each list item.
+
+An item of the plan that is gone, beside one that was never applied, was replaced by another
+writer: server-side apply alone would only add the plan's item again. The marks tell this apart from
+an item that another writer added, also after the plan has changed.
+"""
+
+import re
+from typing import Any
+from zlib import crc32
+
+from controller.runtime.diff import digest, list_key
+from kube.resource import JsonObject
+
+APPLIED = "gatewright.io/applied"
+REPLACED = "replaced"  # its value while lists are rewritten
+MARK = 8  # hexadecimal digits: two of the list, six of the item
+ANNOTATION = re.compile(rf"[0-9a-f]{{16}} ((?:[0-9a-f]{{{MARK}}})*)")
+
+
+def annotation_of(desired: JsonObject) -> str:
+    """Return the annotation's value for what is applied."""
+    return f"{digest(desired)} {''.join(sorted(_marks_of(desired)))}"
+
+
+def applied_to(current: JsonObject) -> str:
+    """Return the annotation's value of a stored child; empty without one."""
+    applied = (current["metadata"].get("annotations") or {}).get(APPLIED)
+    return str(applied or "")
+
+
+def is_replaced(current: JsonObject, desired: JsonObject) -> bool:
+    """Return whether another writer replaced items of a list of a child.
+
+    Where somebody changed the annotation, the plan counts as what was applied.
+    """
+    stored, wanted = _marks_of(current), _marks_of(desired)
+    marks = ANNOTATION.fullmatch(applied_to(current))
+    applied = set(re.findall(f".{{{MARK}}}", marks[1])) if marks else wanted
+    lists = {mark[:2] for mark in applied - stored}
+    return any(mark[:2] in lists for mark in stored - applied - wanted)
+
+
+def _marks_of(object: JsonObject) -> set[str]:
+    return _marks({key: object[key] for key in object if key not in ("metadata", "status")})
+
+
+def _marks(value: Any, path: str = "") -> set[str]:
+    """Return the marks of all items of the lists whose items have keys."""
+    if isinstance(value, dict):
+        return set().union(*(_marks(each, f"{path}.{key}") for key, each in value.items()))
+    if not isinstance(value, list):
+        return set()
+    marks: set[str] = set()
+    for place, item in enumerate(value):
+        key = list_key(item)
+        its = f"{path}[{place if key is None else key}]"
+        if key is not None:
+            marks.add(f"{crc32(path.encode()) & 0xFF:02x}{crc32(its.encode()) & 0xFFFFFF:06x}")
+        marks |= _marks(item, its)
+    return marks
