@@ -171,14 +171,19 @@ def yaml_files(path: Path) -> list[Path]:
     """
     if not path.is_dir():
         return [path]
-    found = sorted(
-        file
-        for file in path.rglob("*")
-        if file.suffix.lower() in {".yaml", ".yml", ".json"} and _visible(file, path)
-    )
+    found = yaml_files_in(path)
     if not found:
         raise DocumentError(f"{path}: no YAML files in this directory")
     return found
+
+
+def yaml_files_in(directory: Path) -> list[Path]:
+    """Return the YAML and JSON files of a directory, sorted, without hidden ones; there may be none."""
+    return sorted(
+        file
+        for file in directory.rglob("*")
+        if file.suffix.lower() in {".yaml", ".yml", ".json"} and _visible(file, directory)
+    )
 
 
 def _visible(file: Path, root: Path) -> bool:

@@ -158,7 +158,11 @@ class Settings(BaseModel):
         "info", description="minimum severity of log lines"
     )
     record_reviews: Path | None = Field(
-        None, description="file for a redacted sample of the reviews, for `gatewright impact`"
+        None,
+        description=(
+            "file for a sample of the reviews, for `gatewright impact`; without values of Secrets, "
+            "ConfigMaps and environment variables, but with annotations and arguments"
+        ),
     )
     record_share: float = Field(0.01, gt=0, le=1, description="share of the reviews to record")
     audit: bool = Field(

@@ -5,7 +5,6 @@ from functools import partial
 
 from config.settings import Settings
 from gatewright.planning import planners_of
-from gatewright.policies import policy_set
 from kube.store import Store
 from webhook.engine import ControllerUser, Engine
 from webhook.engine.exceptions import HOME
@@ -13,6 +12,7 @@ from webhook.policy_sets.catalogue import catalogue
 from webhook.policy_sets.policy_set import PolicySet, in_force
 from webhook.server.metrics import WebhookMetrics
 from webhook.server.policies import Policies
+from webhook.server.policy_files import policy_set_of
 from webhook.server.policy_objects import PolicyObjects
 
 
@@ -37,7 +37,11 @@ def policies_of(
 
     objects = PolicyObjects(stores, catalogue(), metrics)
     policies = Policies(
-        settings.policies, partial(policy_set, settings.policies), build, objects, metrics
+        settings.policies,
+        partial(policy_set_of, settings.policies, catalogue()),
+        build,
+        objects,
+        metrics,
     )
     policies.refresh()
     return policies

@@ -36,8 +36,18 @@ class Client(Transport):
     """The verbs of one API server."""
 
     async def get(self, resource: Resource, name: str, namespace: str | None = None) -> JsonObject:
-        """Return one object; NotFound if there is none."""
-        return await self._request("GET", resource.path(namespace, name))
+        """Return one object; NotFound if there is none, ServerError for the answer about something else."""
+        found = await self._request("GET", resource.path(namespace, name))
+        metadata = found.get("metadata")
+        about = metadata.get("name") if isinstance(metadata, dict) else None
+        if (found.get("apiVersion"), found.get("kind"), about) != (
+            resource.api_version,
+            resource.kind,
+            name,
+        ):
+            wanted = f"{resource.kind} {name}"
+            raise ServerError(200, "NotTheObject", f"the response is not the {wanted}")
+        return found
 
     async def list(
         self, resource: Resource, namespace: str | None = None, **selection: Unpack[Selection]

@@ -17,6 +17,7 @@ class _Metadata(msgspec.Struct, rename="camel"):
 
 class _List(msgspec.Struct):
     metadata: _Metadata
+    kind: str = ""
     items: list[msgspec.Raw] | None = None
 
 
@@ -32,6 +33,12 @@ class ListPage:
             found = LIST.decode(body)
         except (msgspec.DecodeError, RecursionError) as error:
             raise ServerError(200, "NotAList", f"the response is not a List: {error}") from None
+        if not found.kind.endswith("List") or found.kind == "List":
+            raise ServerError(
+                200,
+                "NotAList",
+                f'the response is no list of {resource.plural}: kind "{found.kind}"',
+            )
         self.version = int(found.metadata.resource_version or 0)
         self.token = found.metadata.token
         """What asks for the next page; empty on the last one."""

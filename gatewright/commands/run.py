@@ -21,7 +21,6 @@ from gatewright.commands.certs import write_pairs
 from gatewright.controlling import manager_of_kinds
 from gatewright.listeners import ProcessHealth
 from gatewright.options import CLUSTER, POLICIES, settings_options
-from gatewright.policies import policy_set
 from gatewright.registering import CONFIGURATION, add_audit, excluded_namespaces
 from gatewright.runtime import run_leading
 from gatewright.serving import UNREGISTERED, webhook_of
@@ -29,6 +28,8 @@ from gatewright.unregistering import unregister
 from gatewright.whoami import whoami
 from kube.client import Client
 from kube.credentials import load
+from webhook.policy_sets.catalogue import catalogue
+from webhook.server.policy_files import policy_set_of
 
 
 @click.command
@@ -73,7 +74,8 @@ async def _run(settings: Settings) -> None:
     url = settings.webhook_url or f"https://{host or '127.0.0.1'}:{port}"
     settings = settings.model_copy(update={"webhook_url": url})
     observed = ProcessHealth()
-    policy_set(settings.policies)  # report errors in the files before any request
+    # report errors in the files before any request
+    policy_set_of(settings.policies, catalogue())
     endpoint = await load(settings.kubeconfig, settings.context)
     async with AsyncExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))

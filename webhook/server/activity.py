@@ -54,6 +54,10 @@ class Activity:
         self._clock = clock
         self.actor, self.since = UNUSED, clock()
 
+    def is_idle(self, since: float) -> bool:
+        """Return whether the connection makes room for another: never used, or not since then."""
+        return self.actor == UNUSED or (self.actor != SERVER and self.since <= since)
+
     def on(self, event: ConnectionEvent) -> bool:
         """Let another side act if the event says so; return whether it does."""
         actor = AFTER[event].get(self.actor)

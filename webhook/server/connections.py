@@ -9,13 +9,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Never, cast
 
-from webhook.server.activity import CLIENT, SERVER
+from webhook.server.activity import CLIENT
 from webhook.server.content import POLL_SECONDS
 from webhook.server.metrics import WebhookMetrics
 from webhook.server.protocol import HttpConnection, HttpServer
 from webhook.server.shares import Shares
 
 GOODBYE_SECONDS = 1.0
+ACCEPT_AGAIN_SECONDS = 1.0
+FULL_SECONDS = 60.0  # between two log lines about connections that cannot be accepted
 
 log = logging.getLogger("gatewright.webhook")
 
@@ -67,13 +69,16 @@ class Connections(HttpServer):
     async def accept(self) -> Never:
         """Accept connections, for ever: one at a time, so that many new ones leave time for the others."""
         loop = asyncio.get_running_loop()
+        told = -FULL_SECONDS
         async with asyncio.TaskGroup() as handshakes:
             while True:
                 try:
                     client, address = await loop.sock_accept(self._listener)
                 except OSError as error:  # such as no more file descriptors
-                    log.warning("no connection can be accepted: %s", error.strerror)
-                    await asyncio.sleep(1)
+                    if loop.time() >= told + FULL_SECONDS:
+                        log.warning("no connection can be accepted: %s", error.strerror)
+                        told = loop.time()
+                    await asyncio.sleep(ACCEPT_AGAIN_SECONDS)
                     continue
                 if self._has_room(address[0]):
                     handshakes.create_task(
@@ -85,18 +90,15 @@ class Connections(HttpServer):
     def _has_room(self, address: str) -> bool:
         """Return whether one more connection may begin.
 
-        Beyond its share, an address loses an idle one for it.
+        Beyond its share, an address loses an idle one for it: the oldest that was never used, else
+        one that nobody has used for a while.
         """
         if self._shares.has_room(address, 1):
             return True
         self._metrics.connections_cut.labels("too-many").inc()
         idle_since = asyncio.get_running_loop().time() - self.config.idle_seconds
         own = [each for each in self._open() if each.address == address]
-        idle = [
-            each
-            for each in own
-            if each.activity.since <= idle_since and each.activity.actor != SERVER
-        ]
+        idle = [each for each in own if each.activity.is_idle(idle_since)]
         if idle:
             min(idle, key=lambda each: (each.activity.actor, each.activity.since)).abort()
         return bool(idle)

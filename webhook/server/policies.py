@@ -70,7 +70,8 @@ class Policies:
         except (ValueError, OSError) as error:
             self._problem = str(error)
             self._metrics.policy_reload_errors.inc()
-            log.error("the policies cannot be used: %s", error)
+            kept = "" if self.engine is None else ", those before stay in force"
+            log.error("the policies cannot be used%s: %s", kept, error)
         else:
             self._metrics.policies.set(len(self.engine.policies))
             log.info("policies in force", extra={"fields": {"policies": len(self.engine.policies)}})

@@ -1,6 +1,11 @@
-"""Records a sample of reviews, redacted, one JSON object a line: what `gatewright impact --reviews` reads."""
+"""Records a sample of reviews, one JSON object a line: what `gatewright impact --reviews` reads.
+
+The file is for its owner alone: values of Secrets, ConfigMaps and environment variables are redacted,
+annotations, commands, arguments and everything else that a policy may judge are not.
+"""
 
 import logging
+import os
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -11,15 +16,17 @@ import orjson
 from config.documents import DocumentError
 
 MAX_BYTES = 100 * 1024 * 1024  # of the file; recording ends there
+PRIVATE = 0o600
 REDACTED = "redacted"
-VALUES = {"Secret": ("data", "stringData"), "ConfigMap": ("data", "binaryData")}
+HOLDERS_OF_VALUES = ("Secret", "ConfigMap", "AppConfig")
+VALUES = ("data", "stringData", "binaryData")
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 log = logging.getLogger("gatewright.webhook.recording")
 
 
 class Recorder:
-    """Appends reviews to one file."""
+    """Appends reviews to one file, which nobody but its owner may read."""
 
     def __init__(self, path: Path, share: float, draw: Callable[[], float] = random.random) -> None:
         """Take the file, and which share of the reviews is recorded (0 to 1).
@@ -28,7 +35,8 @@ class Recorder:
         """
         self._path, self._share, self._draw = path, share, draw
         try:
-            with path.open("ab") as file:
+            with open(path, "ab", opener=_private) as file:
+                os.fchmod(file.fileno(), PRIVATE)
                 self._size = file.tell()
         except OSError as error:
             raise DocumentError(
@@ -38,22 +46,31 @@ class Recorder:
     def record(self, body: bytes) -> None:
         """Record the body of a review that was judged, if its turn comes.
 
-        A failure is logged and ends recording.
+        A review that cannot be redacted is left out. A file that cannot be written ends recording.
+        Both are logged, and neither changes an answer.
         """
         if self._share <= 0 or self._draw() >= self._share:
             return
-        line = redacted(body)
+        try:
+            line = redacted(body)
+        except (ValueError, TypeError, RecursionError) as error:
+            log.warning("a review was not recorded: %s", error)
+            return
         self._size += len(line)
         try:
             if self._size > MAX_BYTES:
                 raise OSError(f"it has {MAX_BYTES:,} bytes")
-            with self._path.open("ab") as file:
+            with open(self._path, "ab", opener=_private) as file:
                 file.write(line)
         except OSError as error:
             log.warning(
                 "no more reviews are recorded in %s: %s", self._path, error.strerror or error
             )
             self._share = 0
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, PRIVATE)
 
 
 def redacted(body: bytes) -> bytes:
@@ -74,14 +91,20 @@ def redacted(body: bytes) -> bytes:
 
 def _redact(object: dict[str, Any]) -> None:
     _redact_env(object)
-    for field in VALUES.get(str(object.get("kind")), ()):
-        if isinstance(object.get(field), dict):
-            object[field] = dict.fromkeys(object[field], REDACTED)
+    if object.get("kind") in HOLDERS_OF_VALUES:
+        _redact_values(object)
+        _redact_values(object.get("spec"))
     metadata = object.get("metadata")
     if isinstance(metadata, dict):
         metadata.pop("managedFields", None)
         if isinstance(metadata.get("annotations"), dict):
             metadata["annotations"].pop(LAST_APPLIED, None)
+
+
+def _redact_values(holder: Any) -> None:
+    for field in VALUES:
+        if isinstance(holder, dict) and isinstance(holder.get(field), dict):
+            holder[field] = dict.fromkeys(holder[field], REDACTED)
 
 
 def _redact_env(value: Any) -> None:
@@ -94,9 +117,11 @@ def _redact_env(value: Any) -> None:
         else ()
     )
     for key, item in items:
-        if key != "env" or not isinstance(item, list):
+        if key != "env":
             _redact_env(item)
-            continue
-        for variable in item:
-            if isinstance(variable, dict) and "value" in variable:
-                variable["value"] = REDACTED
+        elif isinstance(item, dict):  # by name, as some custom resources have it
+            value["env"] = dict.fromkeys(item, REDACTED)
+        elif isinstance(item, list):
+            for variable in item:
+                if isinstance(variable, dict) and "value" in variable:
+                    variable["value"] = REDACTED

@@ -3,13 +3,18 @@
 import asyncio
 import gc
 import json
+import logging
+import resource
+import socket
 import ssl
+from contextlib import AsyncExitStack
 
 import pytest
 from aiohttp import web
 
 from tests.webhook.server.conftest import Wire, bind, review
 from webhook.engine import NAMESPACE_LABELS, Engine, Policy, Violation
+from webhook.server import connections
 from webhook.server.protocol import HttpConnection
 
 WAITING = Engine(
@@ -144,6 +149,35 @@ async def test_an_idle_connection_makes_room_for_a_new_one(start):
             assert await old.ended()
             for wire in (busy, new):
                 assert (await wire.post(review())).status == 200
+
+
+async def test_connections_that_were_never_used_make_room_at_once(start):
+    """The oldest of them is closed for each new one, which is answered; one with a request stays."""
+    async with start(most_connections=6) as webhook, AsyncExitStack() as stack:
+        used = await stack.enter_async_context(webhook.connected())
+        assert (await used.post(review())).status == 200
+        for _ in range(10):
+            await stack.enter_async_context(webhook.connected())
+        for _ in range(10):
+            assert (await webhook.post(review())).status == 200
+        assert (await used.post(review())).status == 200
+
+
+async def test_descriptors_that_run_out_are_one_line(start, monkeypatch, caplog):
+    """Who waits for a connection gets it when there are some again."""
+    monkeypatch.setattr(connections, "ACCEPT_AGAIN_SECONDS", 0.01)
+    async with start() as webhook:
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        with socket.create_connection(("127.0.0.1", webhook.port)) as waiting:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (waiting.fileno() + 1, hard))
+            try:
+                await asyncio.sleep(0.2)
+            finally:
+                resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        assert (await webhook.post(review())).status == 200
+    assert [each.getMessage() for each in caplog.records if each.levelno >= logging.WARNING] == [
+        "no connection can be accepted: Too many open files"
+    ]
 
 
 async def test_many_connections_from_one_address_end_no_other(start):

@@ -1,14 +1,18 @@
 """Look-ups of policies: the first by a request, later ones from a watch, never a guess."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
 from controller.fake_apiserver import FakeApiServer
 from kube.client import Client
+from kube.endpoint import Endpoint
 from kube.errors import ApiError, ServerError, Unreachable
 from kube.resource import Resource
+from tests.kube.servers import answering
 from webhook.engine import Attributes
 from webhook.server.look_ups import BUDGET, INGRESS, LIMIT_RANGE, NAMESPACES, WORKLOADS, LookUps
 
@@ -224,3 +228,51 @@ async def test_cached_objects_survive_an_outage(server, look_ups):
     assert len(await look_ups.objects("limit_ranges", request())) == 1
     with pytest.raises(Unreachable):
         await look_ups.parent(request(group="apps", resource="deployments", subresource="scale"))
+
+
+def ok(answer: dict[str, Any]) -> bytes:
+    """Return an answer with status 200."""
+    body = json.dumps(answer).encode()
+    return b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b" % (
+        len(body),
+        body,
+    )
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"kind": "List", "items": []},
+        {},
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "another"}},
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": ["shop"]},
+    ],
+    ids=["a List", "nothing", "another one", "malformed"],
+)
+async def test_an_answer_about_something_else_is_an_error(answer):
+    """It says nothing about the namespace: neither that it has no labels, nor that it exists."""
+    async with answering(*[[ok(answer)]] * 2) as server, Client(Endpoint(server.url)) as client:
+        for look_up in (LookUps(client).namespace_labels, LookUps(client).namespace):
+            with pytest.raises(ServerError, match="the response is not the Namespace shop"):
+                await look_up(request())
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (
+            {"kind": "List", "metadata": {}, "items": []},
+            'the response is no list of limitranges: kind "List"',
+        ),
+        (
+            {"kind": "Status", "metadata": {}},
+            'the response is no list of limitranges: kind "Status"',
+        ),
+        ({}, "the response is not a List"),
+    ],
+)
+async def test_a_list_of_something_else_is_an_error(answer, reason):
+    """It does not mean that there are none."""
+    async with answering([ok(answer)]) as server, Client(Endpoint(server.url)) as client:
+        with pytest.raises(ServerError, match=reason):
+            await LookUps(client).objects("limit_ranges", request())

@@ -6,6 +6,7 @@ import logging
 import pytest
 from prometheus_client import CollectorRegistry
 
+from config.documents import DocumentError
 from kube.store import Store
 from tests.webhook.server.conftest import NAMES, bind
 from webhook.engine import Engine
@@ -13,6 +14,7 @@ from webhook.policy_sets.catalogue import catalogue
 from webhook.policy_sets.policy_set import PolicySet
 from webhook.server.metrics import WebhookMetrics
 from webhook.server.policies import Policies
+from webhook.server.policy_files import policy_set_of
 from webhook.server.policy_objects import RESOURCES, PolicyObjects
 
 
@@ -110,6 +112,88 @@ def test_an_invalid_file_keeps_no_object_of_the_cluster_out_of_force(start, file
     store.put(about | {"metadata": metadata, "spec": {"policy": "replica-limits"}})
     policies.refresh()
     assert {each.name for each in policies.engine.policies} == {"0", "few"}
+
+
+POLICY = """
+apiVersion: gatewright.io/v1alpha1
+kind: ClusterAdmissionPolicy
+metadata: {name: few}
+spec: {policy: replica-limits}
+"""
+EMPTY = ["", "---\n", "# no policies\n", "{apiVersion: v1, kind: List, items: []}\n"]
+
+
+@pytest.fixture
+def load(registry):
+    """Return what loads policies from real files."""
+
+    def from_files(*paths) -> Policies:
+        metrics = WebhookMetrics(registry)
+        return Policies(
+            paths,
+            lambda: policy_set_of(paths, catalogue()),
+            lambda found: Engine(found.policies),
+            PolicyObjects([], catalogue(), metrics),
+            metrics,
+        )
+
+    return from_files
+
+
+def names_of(policies: Policies) -> set[str]:
+    """Return the names of the policies in force after a refresh."""
+    policies.refresh()
+    return {each.name for each in policies.engine.policies}
+
+
+@pytest.mark.parametrize("text", EMPTY)
+def test_a_file_that_holds_nothing_any_more_keeps_its_policies(load, file, registry, caplog, text):
+    """It may be half-written: the error is logged and counted, until there are policies again."""
+    file.write_text(POLICY)
+    policies = load(file)
+    assert names_of(policies) == {"few"}
+    file.write_text(text)
+    assert names_of(policies) == names_of(policies) == {"few"}
+    assert registry.get_sample_value("gatewright_policy_reload_errors_total") == 1
+    assert [each.getMessage() for each in caplog.records if each.levelno >= logging.ERROR] == [
+        f"the policies cannot be used, those before stay in force: {file}: no policies in this "
+        "file; leave it out of --policies if there are to be none"
+    ]
+    file.write_text(POLICY.replace("few", "fewer"))
+    assert names_of(policies) == {"fewer"}
+
+
+@pytest.mark.parametrize("text", EMPTY)
+def test_one_of_two_files_that_holds_nothing_keeps_its_policies(load, tmp_path, caplog, text):
+    """Removing a file from the directory takes its policies out of force, also the last one."""
+    first, second = tmp_path / "a.yaml", tmp_path / "b.yaml"
+    first.write_text(POLICY)
+    second.write_text(POLICY.replace("few", "fewer"))
+    policies = load(tmp_path)
+    assert names_of(policies) == {"few", "fewer"}
+    second.write_text(text)
+    assert names_of(policies) == {"few", "fewer"}
+    assert [each.getMessage() for each in caplog.records if each.levelno >= logging.ERROR] == [
+        f"the policies cannot be used, those before stay in force: {second}: no policies in this "
+        "file; remove it if its policies are to go"
+    ]
+    second.unlink()
+    assert names_of(policies) == {"few"}
+    first.unlink()
+    assert names_of(policies) == set()
+
+
+@pytest.mark.parametrize("text", EMPTY)
+def test_a_file_that_holds_nothing_at_the_start_is_an_error(load, file, text):
+    """Nobody names a file to have no policies."""
+    file.write_text(text)
+    with pytest.raises(DocumentError, match="no policies in this file"):
+        load(file)
+
+
+def test_an_empty_directory_has_no_policies(load, tmp_path):
+    """As the chart mounts it without a preset."""
+    assert names_of(load(tmp_path)) == set()
 
 
 async def test_a_file_that_changes_before_the_objects_are_known_is_loaded_afterwards(start, file):

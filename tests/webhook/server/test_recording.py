@@ -96,6 +96,55 @@ def test_a_file_that_cannot_be_written_is_an_error_at_the_start(tmp_path):
     )
 
 
+NESTED: dict = {}
+for _ in range(300):
+    NESTED = {"a": NESTED}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        json.dumps(sent(object={"kind": "Pod", "metadata": {"name": "good"}, "a": NESTED})),
+        json.dumps(sent()).replace('"name": "good"}}', '"name": "good"}, "n": ' + "9" * 4000 + "}"),
+    ],
+    ids=["300 levels", "an integer of 4000 digits"],
+)
+async def test_a_review_that_cannot_be_recorded_is_answered(start, tmp_path, body, caplog):
+    """It is left out of the file, with a line in the log; the next one is recorded."""
+    file = tmp_path / "reviews.jsonl"
+    async with start(record=Recorder(file, 1.0).record) as webhook, webhook.connected() as wire:
+        answers = [await wire.post(body.encode()), await wire.post(sent())]
+    assert [(each.status, each.response["allowed"]) for each in answers] == [(200, True)] * 2
+    assert [json.loads(line)["request"]["name"] for line in file.read_text().splitlines()] == [
+        "good"
+    ]
+    (line,) = [each.getMessage() for each in caplog.records if "recorded" in each.getMessage()]
+    assert line.startswith("a review was not recorded: ")
+
+
+@pytest.mark.parametrize("existing", [False, True])
+def test_the_file_is_private(tmp_path, existing):
+    """It has commands and annotations of all objects: also one that was readable for all."""
+    file = tmp_path / "reviews.jsonl"
+    if existing:
+        file.touch(0o644)
+    Recorder(file, 1.0).record(review(Admission(POD)))
+    assert oct(file.stat().st_mode)[-3:] == "600"
+
+
+def test_values_of_custom_resources_are_not_recorded():
+    """Environment variables by name, and the data of an AppConfig, which becomes a ConfigMap."""
+    about = {"metadata": {"name": "app"}}
+    job = {"apiVersion": "a.example/v1", "kind": "Job", **about, "spec": {"env": {"KEY": "s3cret"}}}
+    config = {"apiVersion": "a.example/v1", "kind": "AppConfig", **about}
+    config["spec"] = {"data": {"key": "s3cret"}}
+    found = [json.loads(redacted(review(Admission(each)))) for each in (job, config)]
+    assert [each["request"]["object"]["spec"] for each in found] == [
+        {"env": {"KEY": "redacted"}},
+        {"data": {"key": "redacted"}},
+    ]
+
+
 async def test_what_no_policy_looks_at_is_not_recorded(start):
     """Such as the controller's question whether the webhook answers."""
     recorded = []
