@@ -161,8 +161,8 @@ class ExceptionEntry(ApiModel):
     images: list[str] | None = Field(
         None,
         min_length=1,
-        description="images whose containers alone are exempt, as written or in full (docker.io/library/redis:7); "
-        "`*` and `?` are globs",
+        description="images whose containers alone are exempt, by the parts of a reference: `redis:*` is "
+        "docker.io/library/redis with any tag; a last `/*` covers everything below",
     )
     params: dict[str, Any] | None = Field(
         None,

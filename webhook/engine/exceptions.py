@@ -9,6 +9,7 @@ from config.faults import FaultsError, did_you_mean, parse
 from webhook.engine.bound import BoundPolicy
 from webhook.engine.exemptions import Exempt
 from webhook.engine.globs import Globs
+from webhook.engine.images import ImagePattern
 from webhook.engine.match import globs
 
 # default namespace that Gatewright is installed in, and where exceptions count
@@ -151,7 +152,7 @@ def _exempt(
         names=globs(entry.names),
         namespaces=globs(entry.namespaces),
         containers=globs(entry.containers),
-        images=globs(entry.images),
+        images=None if entry.images is None else tuple(map(ImagePattern, entry.images)),
         params=params,
         title=exception.title,
     )

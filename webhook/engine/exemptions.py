@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from webhook.engine.globs import Globs
-from webhook.engine.images import parsed
+from webhook.engine.images import ImagePattern, parsed
 from webhook.engine.policy import Params
 from webhook.engine.record import Record
 from webhook.engine.request import Request
@@ -29,7 +29,7 @@ class Exempt:
     names: Globs | None = None
     namespaces: Globs | None = None
     containers: Globs | None = None
-    images: Globs | None = None
+    images: tuple[ImagePattern, ...] | None = None
     params: Params | None = None
     title: str = "PolicyException"
 
@@ -86,6 +86,7 @@ def nearest(record: Record | None, values: Mapping[Record, T], root: Record) -> 
     return values.get(root)
 
 
-def _names(images: Globs, text: str) -> bool:
-    """Return whether a glob matches an image as it is written, or with the registry that denials name."""
-    return images.match(text) or images.match(str(parsed(text) or text))
+def _names(images: Iterable[ImagePattern], text: str) -> bool:
+    """Return whether a pattern matches an image; what is no reference is no image."""
+    image = parsed(text)
+    return image is not None and any(each.matches(image) for each in images)

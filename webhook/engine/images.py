@@ -2,7 +2,10 @@
 
 import functools
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+from webhook.engine.globs import Globs
 
 # characters: host, repository (255), tag (128) and digest have no more, and what is parsed is kept
 LONGEST = 1024
@@ -17,8 +20,10 @@ REPOSITORY = re.compile(
 )
 _HTTPS_PORT = re.compile(r":0*443$")
 _TAG = re.compile(r"[\w][\w.-]{0,127}", re.ASCII)
-_DIGEST = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,}")
+# the algorithms that container runtimes know; they pull nothing by another one
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128}")
 _ID = re.compile(r"(?:sha256:)?[0-9a-f]{64}")  # runtimes read it as the id of a local image
+_HOST = re.compile(r"[.:]")  # between the components of a registry, and before its port
 _NOT_ALONE_A_REPOSITORY = re.compile(r"[.:\[A-Z]")  # what makes a first component a registry
 
 
@@ -55,13 +60,9 @@ def parse_image(text: str) -> ImageReference:
         raise ImageReferenceError(
             "it is the id of an image that a node has, whatever registry that came from"
         )
-    name, at, digest = text.partition("@")
+    first, repository, colon, tag, at, digest = _split(text)
     if at and not _DIGEST.fullmatch(digest):
         raise ImageReferenceError("its digest is malformed")
-    first, slash, rest = name.partition("/")
-    if not slash or not (_NOT_ALONE_A_REPOSITORY.search(first) or first == "localhost"):
-        first, rest = DEFAULT_REGISTRY, name
-    repository, colon, tag = rest.partition(":")
     if colon and not _TAG.fullmatch(tag):
         raise ImageReferenceError("its tag is malformed")
     registry = registry_name(first)
@@ -80,9 +81,67 @@ def parsed(text: str) -> ImageReference | None:
         return None
 
 
+def _split(text: str) -> tuple[str, str, str, str, str, str]:
+    """Return registry, repository, `:`, tag, `@` and digest of a reference, or of a pattern of some."""
+    name, at, digest = text.partition("@")
+    first, slash, rest = name.partition("/")
+    is_registry = _NOT_ALONE_A_REPOSITORY.search(first) or first in ("localhost", "*")
+    if not slash or not is_registry:
+        first, rest = DEFAULT_REGISTRY, name
+    repository, colon, tag = rest.partition(":")
+    return first, repository, colon, tag, at, digest
+
+
 def registry_name(text: str) -> str:
     """Return the normalised name of a registry host. ImageReferenceError where it is none."""
     if not _REGISTRY.fullmatch(text):
         raise ImageReferenceError("its registry is malformed")
+    return _normalised(text)
+
+
+def _normalised(text: str) -> str:
     registry = _HTTPS_PORT.sub("", text.lower())  # the default: the same registry
     return DEFAULT_REGISTRY if registry in REGISTRY_ALIASES else registry
+
+
+class ImagePattern:
+    """Images by a pattern of their reference, compared part by part.
+
+    `*` and `?` stand for characters of one component of the registry or of the repository, or of
+    the tag or the digest. `*` as the last component stands for everything below, and alone for
+    every image. Without a tag it is `latest`, as in a reference. An image with a digest, which its
+    tag does not select, is covered by a digest or by any tag.
+    """
+
+    def __init__(self, text: str) -> None:
+        """Split the pattern as a reference is split."""
+        host, repository, _, tag, _, digest = _split("*/*" if text == "*" else text)
+        registry = _normalised(host)
+        if registry == DEFAULT_REGISTRY and "/" not in repository and repository != "*":
+            repository = f"library/{repository}"
+        path = repository.split("/")
+        self._is_prefix = path[-1] == "*" and not tag and not digest
+        tag = tag or ("*" if path[-1].endswith("*") else "latest")
+        self._host = None if registry == "*" else _globs(_HOST.split(registry))
+        self._path = _globs(path[:-1] if self._is_prefix else path)
+        self._tag = None if tag == "*" else Globs([tag])
+        self._digest = Globs([digest]) if digest else None
+
+    def matches(self, image: ImageReference) -> bool:
+        """Return whether an image is one of these."""
+        path = image.repository.split("/")
+        if not _alike(self._path, path[: len(self._path)] if self._is_prefix else path):
+            return False
+        if not (self._host is None or _alike(self._host, _HOST.split(image.registry))):
+            return False
+        if self._digest is not None:
+            return self._digest.match(image.digest or "")
+        return self._tag is None or (image.digest is None and self._tag.match(image.version or ""))
+
+
+def _globs(parts: Sequence[str]) -> tuple[Globs, ...]:
+    return tuple(Globs([part]) for part in parts)
+
+
+def _alike(patterns: Sequence[Globs], parts: Sequence[str]) -> bool:
+    return len(patterns) == len(parts) and all(map(Globs.match, patterns, parts))

@@ -316,14 +316,36 @@ def test_an_exception_for_images_includes_image_volumes():
         ("docker.io/library/redis:*", "index.docker.io/redis:7", True),
         ("docker.io/*", "team/proxy", True),
         ("redis:*", "redis:7", True),
-        ("redis:*", "docker.io/library/redis:7", False),
+        ("redis:*", "redis", True),
+        ("redis:*", "docker.io/library/redis:7", True),
+        ("redis:*", f"redis:7@sha256:{'0' * 64}", True),
+        ("redis:7", f"redis:7@sha256:{'0' * 64}", False),
+        (f"redis@sha256:{'0' * 64}", f"redis:7@sha256:{'0' * 64}", True),
+        (f"redis@sha256:{'0' * 64}", "redis:7", False),
+        ("redis", "redis:latest", True),
+        ("redis", "redis:7", False),
+        ("redis:7*", "redis:7-alpine", True),
+        ("redis*", "redis-exporter:1", True),
+        ("redis:*", "redis:5000/evil/miner:1", False),
+        ("redis*", "redis.evil.io/miner:1", False),
+        ("redis*", "redis/miner:1", False),
+        ("docker.io/library/redis:*", "docker.io/library/redis/miner:1", False),
         ("docker.io/library/redis:*", "quay.io/library/redis:7", False),
         ("docker.io/library/redis:*", "library.evil/redis:7", False),
+        ("ghcr.io/team/*", "ghcr.io/team/a/b:1", True),
+        ("ghcr.io/team/*", "ghcr.io/team-evil/a:1", False),
+        ("ghcr.io/team*/app:1", "ghcr.io/team-a/app:1", True),
+        ("ghcr.io/team*/app:1", "ghcr.io/team-a/evil/app:1", False),
+        ("*.company.com/*", "eu.company.com/a/b", True),
+        ("*.company.com/*", "company.com.evil.io/a/b", False),
+        ("*.company.com/*", "a.company.com:5000/a/b", False),
+        ("*/library/redis:*", "quay.io/library/redis:7", True),
+        ("*", "quay.io/debug/tools", True),
         ("docker.io/*", "Not An Image", False),
     ],
 )
-def test_an_exception_names_an_image_in_full_or_as_written(glob, image, is_excepted):
-    """A denial of `redis:7` says that it comes from docker.io, so an exception may use the full name."""
+def test_an_exception_compares_images_by_their_parts(glob, image, is_excepted):
+    """A denial of `redis:7` says that it comes from docker.io; a `*` reaches into no other registry or repository."""
     request = ask(
         POD | {"spec": {"containers": [{"name": "app", "image": image}]}}, looked_up={NOW: TODAY}
     )
