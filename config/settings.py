@@ -148,7 +148,11 @@ class Settings(BaseModel):
         1, ge=1, le=30, description="how long the API server waits for a patch"
     )
     tls_secret: str = Field(
-        "gatewright-webhook-tls", description="Secret with the serving certificate"
+        "gatewright-webhook-tls",
+        description=(
+            "Secret with the serving certificate: the controller maintains it, the webhook watches "
+            "it instead of reading files"
+        ),
     )
     ca_secret: str = Field("gatewright-ca", description="Secret with the certificate authority")
     controller_account: str = Field(

@@ -1,4 +1,4 @@
-"""Assembles the webhook: policies and a certificate from files, look-ups from a cluster."""
+"""Assembles the webhook: policies, a certificate, and look-ups from a cluster."""
 
 import asyncio
 import ssl
@@ -6,7 +6,6 @@ import sys
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path
 
 from config.settings import Settings
 from gatewright.listeners import ProcessHealth
@@ -23,6 +22,7 @@ from webhook.server.connections import ServerConfig
 from webhook.server.look_ups import LookUps
 from webhook.server.metrics import WebhookMetrics
 from webhook.server.needs import LookUpFunction
+from webhook.server.pairs import PairFiles, PairSecret
 from webhook.server.policies import Policies
 from webhook.server.policy_objects import RESOURCES
 from webhook.server.recording import Recorder
@@ -57,8 +57,7 @@ class Webhook:
 
 async def webhook_of(
     settings: Settings,
-    certificate: Path,
-    key: Path,
+    pair: PairFiles | None,
     observed: ProcessHealth,
     stack: AsyncExitStack,
     *,
@@ -67,7 +66,8 @@ async def webhook_of(
 ) -> Webhook:
     """Return the webhook with its checks added to `observed`.
 
-    What is opened is closed with `stack`.
+    What is opened is closed with `stack`. Without `pair` the certificate is that of the Secret in
+    the settings, which needs a cluster.
 
     What would be made is judged as that of `controller_user`, by default the controller's account.
     A policy set or credentials that cannot be used are errors here; once running, a bad new policy
@@ -75,9 +75,7 @@ async def webhook_of(
     """
     metrics = WebhookMetrics(observed.registry)
     stores = list[Store]()
-    serving = ServingCertificate(
-        certificate, key, metrics, minimum_version=TLS_VERSIONS[settings.tls_minimum]
-    )
+    source: PairFiles | PairSecret | None = pair
     background: dict[str, Background] = {}
     home = settings.namespace
     look_ups: dict[str, LookUpFunction] = dict(WITHOUT_CLUSTER)
@@ -91,6 +89,14 @@ async def webhook_of(
         for resource in RESOURCES:
             stores.append(Store(resource))
             background[resource.plural] = Watch(client, resource, stores[-1]).run
+        if source is None:
+            source = PairSecret(client, home, settings.tls_secret)
+            background["serving certificate"] = source.run
+    if source is None:
+        raise ValueError("a serving certificate from a Secret needs a cluster")
+    serving = ServingCertificate(
+        source, metrics, minimum_version=TLS_VERSIONS[settings.tls_minimum]
+    )
     policies = policies_of(settings, metrics, stores, home, controller_user)
     observed.ready.update({"policies": policies.ready, "certificate": serving.ready})
     host, port = settings.listen

@@ -2,13 +2,15 @@
 
 import asyncio
 import logging
+import os
 import ssl
+import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from ssl import SSLContext
-from typing import NamedTuple
+from typing import IO, NamedTuple
 from urllib.parse import urlsplit
 
 TOKEN_SECONDS = 60.0
@@ -133,14 +135,29 @@ def tls(source: str, *, authorities: bytes | None, verify: bool = True) -> ssl.S
 
 def present(context: ssl.SSLContext, source: str, certificate: bytes, key: bytes) -> None:
     """Let `context` present a client certificate (PEM); `source` is named in errors."""
-    with (
-        tempfile.NamedTemporaryFile() as file
-    ):  # the ssl module reads files only; this one is private and short-lived
+    try:
+        load_pair(context, certificate, key)
+    except ssl.SSLError:
+        raise CredentialsError(
+            f"{source}: the client certificate and its key are no pair in PEM"
+        ) from None
+
+
+def load_pair(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
+    """Load a certificate and its key (PEM) into `context`; SSLError where they are no pair."""
+    with _private_file() as file:
         file.write(certificate + b"\n" + key)
         file.flush()
-        try:
-            context.load_cert_chain(file.name, password=lambda: b"")  # never ask on the terminal
-        except ssl.SSLError:
-            raise CredentialsError(
-                f"{source}: the client certificate and its key are no pair in PEM"
-            ) from None
+        path = f"/proc/self/fd/{file.fileno()}" if sys.platform == "linux" else file.name
+        # without a password an encrypted key would be asked for on the terminal
+        context.load_cert_chain(path, password=lambda: b"")
+
+
+def _private_file() -> IO[bytes]:
+    """Return a short-lived file for the ssl module, which reads files only.
+
+    On Linux it is in memory: a container's root may be read-only, and no key reaches a disk.
+    """
+    if sys.platform == "linux":
+        return os.fdopen(os.memfd_create("pair", os.MFD_CLOEXEC), "w+b")
+    return tempfile.NamedTemporaryFile()

@@ -34,6 +34,7 @@ from webhook.harness.reviews import Admission, review
 from webhook.server.admission import AdmissionHandler
 from webhook.server.connections import ServerConfig
 from webhook.server.metrics import WebhookMetrics
+from webhook.server.pairs import PairFiles
 from webhook.server.serve import listening
 from webhook.server.tls import ServingCertificate
 
@@ -99,7 +100,8 @@ async def _serve_and_ask(
     write_pairs(directory, ca, issue_serving(ca, ["localhost"], ["127.0.0.1"], now))
     metrics = WebhookMetrics(CollectorRegistry())
     in_force = policies_of(Settings(policies=[policies]), metrics, [], HOME)
-    certificate = ServingCertificate(directory / "tls.crt", directory / "tls.key", metrics)
+    pair = PairFiles(directory / "tls.crt", directory / "tls.key")
+    certificate = ServingCertificate(pair, metrics)
     handler = AdmissionHandler(in_force, metrics, WITHOUT_CLUSTER | {NAMESPACE_LABELS: _labels})
     trust = ssl.create_default_context(cadata=ca.certificate.decode())
     async with (

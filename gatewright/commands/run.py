@@ -29,6 +29,7 @@ from gatewright.whoami import whoami
 from kube.client import Client
 from kube.credentials import load
 from webhook.policy_sets.catalogue import catalogue
+from webhook.server.pairs import PairFiles
 from webhook.server.policy_files import policy_set_of
 
 
@@ -80,10 +81,10 @@ async def _run(settings: Settings) -> None:
     async with AsyncExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         ca = _certificates(directory, url)
-        pair = directory / "tls.crt", directory / "tls.key"
+        pair = PairFiles(directory / "tls.crt", directory / "tls.key")
         controller_user = await whoami(endpoint)
         webhook = await webhook_of(
-            settings, *pair, observed, stack, config=UNREGISTERED, controller_user=controller_user
+            settings, pair, observed, stack, config=UNREGISTERED, controller_user=controller_user
         )
         manager = manager_of_kinds(settings, endpoint, observed, elects=False)
         name = settings.webhook_configuration or CONFIGURATION

@@ -9,6 +9,7 @@ from gatewright import logs, process
 from gatewright.listeners import ProcessHealth
 from gatewright.options import CLUSTER, POLICIES, settings_options
 from gatewright.serving import webhook_of
+from webhook.server.pairs import PairFiles
 
 
 @click.command
@@ -17,6 +18,7 @@ from gatewright.serving import webhook_of
     "listen",
     "tls_cert",
     "tls_key",
+    "tls_secret",
     "tls_minimum",
     "metrics_listen",
     "health_listen",
@@ -35,23 +37,35 @@ from gatewright.serving import webhook_of
 def command(settings: Settings) -> int:
     """Serve admission reviews over TLS: /validate and /mutate.
 
-    Policies and certificate are reloaded when their files change. Until the certificate files
-    exist, the webhook is not ready.
+    The certificate comes from a Secret that is watched, or from files that are read again when they
+    change, as the policies are. Until there is one, the webhook is not ready.
     """
+    pair = _pair_files(settings)
+    logs.install(settings.log_level)
+    return process.execute(_run(settings, pair))
+
+
+def _pair_files(settings: Settings) -> PairFiles | None:
+    """Return the files of the pair, or None where it comes from the Secret that is named."""
+    files = settings.tls_cert, settings.tls_key
+    if "tls_secret" in settings.model_fields_set and settings.cluster:
+        if files != (None, None):
+            raise click.UsageError(
+                "--tls-secret and --tls-cert exclude each other; give one of them"
+            )
+        return None
     if settings.tls_cert is None or settings.tls_key is None:
         raise click.UsageError(
-            "--tls-cert and --tls-key are required; `gatewright certs DIRECTORY` creates a pair"
+            "--tls-cert and --tls-key are required; `gatewright certs DIRECTORY` creates a pair. "
+            "With a cluster, --tls-secret names the Secret that has one"
         )
-    logs.install(settings.log_level)
-    return process.execute(_run(settings))
+    return PairFiles(settings.tls_cert, settings.tls_key)
 
 
-async def _run(settings: Settings) -> None:
-    assert settings.tls_cert is not None
-    assert settings.tls_key is not None
+async def _run(settings: Settings, pair: PairFiles | None) -> None:
     observed = ProcessHealth()
     async with AsyncExitStack() as stack:
-        webhook = await webhook_of(settings, settings.tls_cert, settings.tls_key, observed, stack)
+        webhook = await webhook_of(settings, pair, observed, stack)
         await process.run(
             {"webhook": webhook.serve},
             background={**webhook.background, "policies": webhook.policies.follow},

@@ -13,6 +13,8 @@ PER_PROCESS = (
     "ClusterRoleBinding",
     "Deployment",
     "PodDisruptionBudget",
+    "Role",
+    "RoleBinding",
     "ServiceAccount",
 )
 
@@ -26,8 +28,6 @@ def test_names_are_the_published_ones(render):
         ("ClusterRole", "gatewright-view"),
         ("ConfigMap", "gatewright-policies"),
         ("MutatingWebhookConfiguration", "gatewright"),
-        ("Role", controller),
-        ("RoleBinding", controller),
         ("Service", f"{controller}-metrics"),
         ("Service", webhook),
         ("Service", f"{webhook}-metrics"),
@@ -79,16 +79,21 @@ def test_the_webhook_has_time_to_drain(render):
     assert deployment["spec"]["strategy"]["rollingUpdate"] == {"maxSurge": 1, "maxUnavailable": 0}
 
 
-def test_the_webhook_mounts_its_own_pair_and_nothing_else(render):
-    """The Secret may be created after the pod; the CA's key is mounted nowhere."""
-    volumes = render().pod("gatewright-webhook")["volumes"]
-    secrets = [volume["secret"] for volume in volumes if "secret" in volume]
-    assert [(secret["secretName"], secret["optional"]) for secret in secrets] == [
-        ("gatewright-webhook-tls", True)
+def test_the_webhook_watches_its_own_pair_and_reads_no_other_secret(render):
+    """No pod mounts a Secret; the webhook's only right on Secrets is to watch that one by its name."""
+    objects = render()
+    for name in ("gatewright-webhook", "gatewright-controller-manager"):
+        assert not any("secret" in volume for volume in objects.pod(name)["volumes"])
+    assert "--tls-secret=gatewright-webhook-tls" in objects.arguments("gatewright-webhook")
+    assert objects.rules("Role", "gatewright-webhook", "secrets") == [
+        {
+            "apiGroups": [""],
+            "resources": ["secrets"],
+            "resourceNames": ["gatewright-webhook-tls"],
+            "verbs": ["list", "watch"],
+        }
     ]
-    assert not any(
-        "secret" in volume for volume in render().pod("gatewright-controller-manager")["volumes"]
-    )
+    assert objects.rules("ClusterRole", "gatewright-webhook", "secrets") == []
 
 
 def test_a_drain_evicts_one_pod_at_a_time(render):

@@ -30,7 +30,7 @@ def test_extra_arguments_variables_and_volumes(render, tmp_path: Path):
     objects = render(files=(tmp_path / "values.yaml",))
     for name, level, last in (
         (CONTROLLER, "warning", "--object-metrics"),
-        (WEBHOOK, "debug", "--tls-key=/etc/gatewright/tls/tls.key"),
+        (WEBHOOK, "debug", "--tls-secret=gatewright-webhook-tls"),
     ):
         (container,) = objects.pod(name)["containers"]
         assert f"--log-level={level}" in container["args"]

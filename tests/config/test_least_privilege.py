@@ -1,6 +1,5 @@
 """Both processes work with their rights, and the controller has no unused right."""
 
-import base64
 import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -19,6 +18,7 @@ from tests.gatewright.processes import Gatewright, registered
 CONFIG = Path(__file__).parents[2] / "config"
 OURS = "gatewright-system"
 CONTROLLER = f"system:serviceaccount:{OURS}:gatewright-controller-manager"
+TLS = "gatewright-webhook-tls"
 ACCOUNTS = ("controller-manager", "webhook")
 Right = tuple[str, str, str]  # group, resource, verb
 
@@ -40,12 +40,10 @@ def test_every_write_right_is_used_and_none_is_missing(
         for process in (webhook, controller):
             ending.callback(process.close)
             ending.callback(process.process.kill)
+        webhook.launch()
+        assert f"certificate: Secret {OURS}/{TLS}: does not exist yet" in unready(webhook)
         controller.process.start()
-        plane.kubectl(
-            "wait", "--for=create", "secret/gatewright-webhook-tls", "-n", OURS, "--timeout=30s"
-        )
-        mount_pair(plane, tmp_path)
-        webhook.start()
+        webhook.until("ready", webhook.is_ready)
         controller.until("registered", lambda: registered(plane) == {"validate", "mutate"})
         apply(plane, BEFORE)
         for path in ("samples", "policies/production.yaml"):
@@ -65,6 +63,7 @@ def test_every_write_right_is_used_and_none_is_missing(
         leftover = granted() - used(plane)
         assert leftover == set(), plane.kubectl("get", "all").stdout
         assert refused(plane) == []
+        assert secrets_read_by_the_webhook(plane) == {TLS}
 
 
 def granted() -> set[Right]:
@@ -116,14 +115,13 @@ def ours() -> Iterator[str]:
 
 
 def prepared(plane: ControlPlane, directory: Path) -> tuple[Gatewright, Gatewright]:
-    """Start both processes, each with its ServiceAccount's kubeconfig and the files its pod would mount."""
+    """Return both processes, each with its ServiceAccount's kubeconfig and its pod's policies."""
     accounts = {
         name: plane.service_account_kubeconfig(OURS, f"gatewright-{name}") for name in ACCOUNTS
     }
     policies = ("--policies", str(CONFIG / "policies/production.yaml"))
-    pair = ("--tls-cert", str(directory / "tls.crt"), "--tls-key", str(directory / "tls.key"))
     webhook = Gatewright(
-        plane, directory, "webhook", *policies, *pair, kubeconfig=accounts["webhook"]
+        plane, directory, "webhook", *policies, "--tls-secret", TLS, kubeconfig=accounts["webhook"]
     )
     at = ("--webhook-url", webhook.url.replace("127.0.0.1", "localhost"))
     return webhook, Gatewright(
@@ -131,13 +129,31 @@ def prepared(plane: ControlPlane, directory: Path) -> tuple[Gatewright, Gatewrig
     )
 
 
-def mount_pair(plane: ControlPlane, directory: Path) -> None:
-    """Act as the kubelet: write the webhook's Secret to its mount."""
-    secret = json.loads(
-        plane.kubectl("get", "secret", "gatewright-webhook-tls", "-n", OURS, "-o", "json").stdout
-    )
-    for name, value in secret["data"].items():
-        (directory / name).write_bytes(base64.b64decode(value))
+def unready(process: Gatewright) -> str:
+    """Return what /readyz says once the certificate has been looked for."""
+    process.until("looked", lambda: "not read yet" not in process.get("/readyz")[1])
+    return process.get("/readyz")[1]
+
+
+def secrets_read_by_the_webhook(plane: ControlPlane) -> set[str]:
+    """Return the names of the Secrets that the webhook's account may list, of all that exist."""
+    user = f"--as=system:serviceaccount:{OURS}:gatewright-webhook"
+    found = plane.kubectl(
+        "get", "secrets", "-n", OURS, "-o=jsonpath={.items[*].metadata.name}"
+    ).stdout.split()
+    assert {"gatewright-ca", TLS} <= set(found)
+    verbs = ("get", "list", "watch", "create", "update", "patch", "delete")
+    allowed = {
+        (verb, name)
+        for name in (*found, "")
+        for verb in verbs
+        if plane.kubectl(
+            "auth", "can-i", verb, f"secrets/{name}", "-n", OURS, user, check=False
+        ).stdout.strip()
+        == "yes"
+    }
+    assert {verb for verb, _ in allowed} == {"list", "watch"}
+    return {name for _, name in allowed}
 
 
 def refused(plane: ControlPlane) -> list[tuple[str, str]]:

@@ -54,7 +54,8 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Gatewright]]:
     [
         (
             ("webhook", *POLICIES),
-            "Error: --tls-cert and --tls-key are required; `gatewright certs DIRECTORY` creates a pair\n",
+            "Error: --tls-cert and --tls-key are required; `gatewright certs DIRECTORY` creates a pair. "
+            "With a cluster, --tls-secret names the Secret that has one\n",
         ),
         (
             ("run", "--workrs", "3"),

@@ -1,11 +1,11 @@
 """Webhook and controller as separate processes with the shipped rights: started, killed, restarted."""
 
-import base64
 import shutil
+import ssl
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -18,6 +18,7 @@ from tests.gatewright.processes import Gatewright, registered
 pytestmark = pytest.mark.controlplane("kube-controller-manager", "kube-scheduler", "hollow-kubelet")
 
 OURS = "gatewright-system"
+TLS = "gatewright-webhook-tls"
 CONTROLLER = f"system:serviceaccount:{OURS}:gatewright-controller-manager"
 POLICIES = ("--policies", str(CONFIG / "policies/production.yaml"))
 SHORT_LEASE = ("--lease-duration=3s", "--renew-deadline=2s", "--retry-period=500ms")
@@ -26,24 +27,17 @@ BOTH = {"validate", "mutate"}
 
 @dataclass(frozen=True)
 class Installation(Cluster):
-    """A cluster with Gatewright installed; `mounted` is the directory of the webhook's Secret."""
+    """A cluster with Gatewright installed."""
 
     webhook: Gatewright
     controller: Gatewright
-    mounted: Path
 
-    def mount_secret(self) -> None:
-        """Act as the kubelet: write the Secret's files and swap the link to them."""
-        self.wait("secret/gatewright-webhook-tls", "create", OURS)
-        secret = self.get("secret/gatewright-webhook-tls", OURS)
-        aside = self.mounted / f"..{secret['metadata']['resourceVersion']}"
-        aside.mkdir()
-        for name, value in secret["data"].items():
-            (aside / name).write_bytes(base64.b64decode(value))
-            if not (self.mounted / name).is_symlink():
-                (self.mounted / name).symlink_to(f"..data/{name}")
-        (self.mounted / "..data_tmp").symlink_to(aside.name)
-        (self.mounted / "..data_tmp").rename(self.mounted / "..data")
+    def served_certificate(self) -> str:
+        """Return the certificate that the webhook serves."""
+        address = urlsplit(self.webhook.url)
+        assert address.hostname is not None
+        assert address.port is not None
+        return ssl.get_server_certificate((address.hostname, address.port))
 
     def is_registered(self) -> bool:
         """Return whether the API server calls the webhook."""
@@ -85,9 +79,7 @@ class Installation(Cluster):
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
     """An installation from the plain manifests whose processes are not started; the test simulates the pods."""
     directory = tmp_path_factory.mktemp("installed")
-    mounted = directory / "tls"
-    mounted.mkdir()
-    pair = ("--tls-cert", str(mounted / "tls.crt"), "--tls-key", str(mounted / "tls.key"))
+    pair = ("--tls-secret", TLS)
     with ControlPlane.start(directory / "controlplane") as plane:
         for part in ("crd/bases", "rbac", "manager"):
             plane.kubectl("apply", "-f", str(CONFIG / part))
@@ -104,7 +96,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation
             plane, directory, "controller", *options, kubeconfig=users["controller-manager"]
         )
         with webhook, controller:
-            yield Installation(plane, webhook, controller, mounted)
+            yield Installation(plane, webhook, controller)
             installed_logs = webhook.tracebacks() + controller.tracebacks()
             webhook.kill()  # a graceful end would wait for the API server's connections
         assert installed_logs == []
@@ -126,8 +118,6 @@ def running(installed: Installation) -> Installation:
     for process in (installed.controller, installed.webhook):
         if process.process.pid is None:
             process.launch()
-    if not (installed.mounted / "tls.crt").exists():
-        installed.mount_secret()
     installed.webhook.until("ready", installed.webhook.is_ready)
     installed.controller.until("ready", installed.controller.is_ready).until(
         "registered", installed.is_registered
@@ -137,10 +127,6 @@ def running(installed: Installation) -> Installation:
 
 def test_s8_the_first_start_blocks_no_request(installed: Installation) -> None:
     """S8: the webhook is registered only once it answers with a trusted certificate."""
-    installed.webhook.launch()
-    code, ready = installed.webhook.get("/readyz")
-    assert (code, ready.splitlines()[-1]) == (503, "failed")
-    assert f"[-] certificate: {installed.mounted}/tls.crt: No such file or directory\n" in ready
     installed.controller.start()
     warned = "not registered yet: no webhook answers"
     installed.controller.until(
@@ -149,13 +135,24 @@ def test_s8_the_first_start_blocks_no_request(installed: Installation) -> None:
     )
     assert registered(installed.plane) == set()
     installed.create("production", manifests.deployment("early", image="nginx:1.21"))
-    installed.mount_secret()
-    installed.webhook.until("ready", installed.webhook.is_ready)
+    installed.webhook.start()
     installed.controller.until("registered", installed.is_registered)
     said = installed.refusal(
         "create", "-n", "production", "-f-", input=manifests.deployment(image="nginx:1.21")
     )
     assert 'admission webhook "validate.gatewright.io" denied the request: 1 violation\n' in said
+
+
+def test_a_new_certificate_is_served_without_a_kubelet(running: Installation) -> None:
+    """The controller replaces a Secret that is deleted, and the webhook serves what it finds there."""
+    before = running.served_certificate()
+    running.kubectl("delete", "secret", TLS, "-n", OURS)
+    running.webhook.until("renewed", lambda: running.served_certificate() != before)
+    assert running.webhook.is_ready()
+    refused = manifests.deployment(image="nginx:1.21")
+    assert "denied the request" in running.refusal(
+        "create", "-n", "production", "-f-", input=refused
+    )
 
 
 def test_the_number_of_writes_is_minimal(running: Installation) -> None:

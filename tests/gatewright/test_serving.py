@@ -11,6 +11,7 @@ from config.settings import Settings
 from controller.fake_apiserver import FakeApiServer
 from gatewright.listeners import ProcessHealth
 from gatewright.serving import webhook_of
+from webhook.server.pairs import PairFiles
 from webhook.server.policy_objects import RESOURCES
 
 LIMITS = {"metadata": {"name": "limits"}, "spec": {"policy": "replica-limits"}}
@@ -41,7 +42,7 @@ async def test_policy_objects_are_in_force_when_their_crds_come_later(tmp_path):
         settings = Settings(kubeconfig=kubeconfig(tmp_path / "kubeconfig", server.url))
         observed, changed = ProcessHealth(), asyncio.Event()
         webhook = await webhook_of(
-            settings, tmp_path / "tls.crt", tmp_path / "tls.key", observed, stack
+            settings, PairFiles(tmp_path / "tls.crt", tmp_path / "tls.key"), observed, stack
         )
         running = [group.create_task(run()) for run in webhook.background.values()]
         running.append(group.create_task(webhook.policies.follow(changed.set)))

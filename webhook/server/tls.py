@@ -5,10 +5,10 @@ import ssl
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
-from pathlib import Path
 
-from webhook.server.content import Content
+from kube.endpoint import load_pair
 from webhook.server.metrics import WebhookMetrics
+from webhook.server.pairs import PairFiles, PairSecret
 
 NO_CHECK_TIME = (
     0x200000  # X509_V_FLAG_NO_CHECK_TIME of OpenSSL, which the ssl module has no name for
@@ -18,7 +18,7 @@ log = logging.getLogger("gatewright.webhook.tls")
 
 
 class ServingCertificate:
-    """A pair of mounted files, read again when they change.
+    """The pair of a source, read again when it changes.
 
     `context` is for the listener: it asks for the pair in force at each handshake, so a swap drops
     no connection. Without a pair, handshakes are refused; a broken new pair leaves the old one in
@@ -27,40 +27,42 @@ class ServingCertificate:
 
     def __init__(
         self,
-        certificate: Path,
-        key: Path,
+        source: PairFiles | PairSecret,
         metrics: WebhookMetrics,
         *,
         minimum_version: ssl.TLSVersion = ssl.TLSVersion.TLSv1_3,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        self._certificate, self._key = certificate, key
+        self._source = source
         self._metrics = metrics
         self._minimum_version = minimum_version
         self._now = now
-        self._content = Content([certificate, key])
-        self._problem: str | None = "not read yet"
+        self._problem: str | None = f"{source}: not read yet"
+        self._seen: int | None = None  # hash of the pair that was read last
         self._in_force: ssl.SSLContext | None = None
         self._expires: datetime | None = None
         self.context = self._new_context()
         self.context.sni_callback = self._choose
+        source.subscribe(self.refresh)
 
     def refresh(self) -> None:
-        """Take the pair that the files hold now, if it is new and good.
+        """Take the pair that the source has now, if it is new and good.
 
         Remember and log what is wrong with it.
         """
-        if not self._content.changed() and self._problem is None:
-            return
-        self._metrics.certificate_reads.inc()
         try:
-            self._take()
+            certificate, key = self._source.read()
+            seen, self._seen = self._seen, hash((certificate, key))
+            if seen == self._seen and self._problem is None:
+                return
+            self._take(certificate, key)
         except (ValueError, OSError) as error:
             self._metrics.certificate_errors.inc()
             problem = _reason(error)
             if problem != self._problem:
                 log.warning(
-                    "the serving certificate cannot be used: %s",
+                    "the serving certificate cannot be used, %s: %s",
+                    "the last good one stays in force" if self._in_force else "none is in force",
                     problem,
                     extra={"fields": self._fields()},
                 )
@@ -68,6 +70,7 @@ class ServingCertificate:
         else:
             self._problem = None
             log.info("serving certificate in force", extra={"fields": self._fields()})
+        self._metrics.certificate_reads.inc()
 
     def ready(self) -> str | None:
         """Say why no client could connect, or None."""
@@ -77,22 +80,19 @@ class ServingCertificate:
             return f"the certificate expired at {self._expires:%Y-%m-%d %H:%M} UTC"
         return None
 
-    def _take(self) -> None:
-        certificate, context, now = self._certificate.read_bytes(), self._new_context(), self._now()
+    def _take(self, certificate: bytes, key: bytes) -> None:
+        context, now = self._new_context(), self._now()
         try:
-            context.load_cert_chain(self._certificate, self._key)
+            load_pair(context, certificate, key)
             begins, ends = validity(context, certificate)
             if not begins <= now <= ends:
                 raise ValueError(f"the certificate is valid from {begins} to {ends}")
         except (ssl.SSLError, ValueError):
-            from certs import (
-                KeyPair,
-                check,
-            )  # imported here: cryptography takes 10 MB, and a good pair does without
+            # imported here: cryptography takes 10 MB, and a good pair does without
+            from certs import KeyPair, check
 
-            check(
-                KeyPair(certificate, self._key.read_bytes()), None, None, now
-            )  # raises what is wrong in better words
+            # raises what is wrong in better words
+            check(KeyPair(certificate, key), None, None, now)
             raise
         self._in_force = context
         self._expires = ends
@@ -115,7 +115,7 @@ class ServingCertificate:
 
     def _fields(self) -> dict[str, str]:
         expiry = {"expires": self._expires.isoformat()} if self._expires else {}
-        return {"file": str(self._certificate)} | expiry
+        return {"from": str(self._source)} | expiry
 
 
 def validity(context: ssl.SSLContext, certificate: bytes) -> tuple[datetime, datetime]:

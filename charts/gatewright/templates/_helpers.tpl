@@ -27,7 +27,7 @@
 {{ include "gatewright.fullname" . }}-ca
 {{- end }}
 
-{{/* Secret with the webhook's certificate and key; the webhook mounts it. */}}
+{{/* Secret with the webhook's certificate and key; the webhook watches it. */}}
 {{- define "gatewright.tlsSecret" -}}
 {{ include "gatewright.webhook.fullname" . }}-tls
 {{- end }}

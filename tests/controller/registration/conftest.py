@@ -25,6 +25,7 @@ from webhook.engine.match import Match
 from webhook.server.admission import AdmissionHandler
 from webhook.server.connections import Connections, ServerConfig
 from webhook.server.metrics import WebhookMetrics
+from webhook.server.pairs import PairFiles
 from webhook.server.serve import listening
 from webhook.server.tls import ServingCertificate
 
@@ -135,7 +136,9 @@ async def working(
     runtime = Manager(endpoint, CollectorRegistry(), identity="test")
     policies, clock = Policies(), Clock()
     metrics = WebhookMetrics(CollectorRegistry())
-    certificate = ServingCertificate(directory / "tls.crt", directory / "tls.key", metrics)
+    certificate = ServingCertificate(
+        PairFiles(directory / "tls.crt", directory / "tls.key"), metrics
+    )
     config = ServerConfig(host="127.0.0.1", port=0)
     async with listening(
         config, AdmissionHandler(policies, metrics, {}), certificate, metrics

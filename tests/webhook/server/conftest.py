@@ -20,6 +20,7 @@ from webhook.engine.match import Match
 from webhook.server.admission import AdmissionHandler
 from webhook.server.connections import Connections, ServerConfig
 from webhook.server.metrics import WebhookMetrics
+from webhook.server.pairs import PairFiles, PairSecret
 from webhook.server.serve import listening
 from webhook.server.tls import ServingCertificate
 
@@ -233,6 +234,7 @@ def start(authority, pair, tmp_path):
         *,
         look_ups=None,
         with_pair=True,
+        source: PairFiles | PairSecret | None = None,
         certificate=None,
         record=None,
         **config: Any,
@@ -241,9 +243,8 @@ def start(authority, pair, tmp_path):
             write_pair(pair, tmp_path)
         registry = CollectorRegistry()
         metrics = WebhookMetrics(registry)
-        certificate = ServingCertificate(
-            tmp_path / "tls.crt", tmp_path / "tls.key", metrics, **(certificate or {})
-        )
+        source = source or PairFiles(tmp_path / "tls.crt", tmp_path / "tls.key")
+        certificate = ServingCertificate(source, metrics, **(certificate or {}))
         policies = Policies(engine)
         settings = ServerConfig(**{"host": "127.0.0.1", "port": 0} | config)
         handler = AdmissionHandler(policies, metrics, look_ups or {}, record)

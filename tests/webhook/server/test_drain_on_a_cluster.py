@@ -17,6 +17,7 @@ from tests.webhook.server.conftest import ENGINE, Policies, write_pair
 from webhook.server.admission import AdmissionHandler
 from webhook.server.connections import ServerConfig
 from webhook.server.metrics import WebhookMetrics
+from webhook.server.pairs import PairFiles
 from webhook.server.serve import listening
 from webhook.server.tls import ServingCertificate
 
@@ -64,7 +65,9 @@ async def test_no_request_fails_when_one_of_two_webhooks_ends(
         webhooks = []
         for _ in range(2):
             metrics = WebhookMetrics(CollectorRegistry())
-            certificate = ServingCertificate(tmp_path / "tls.crt", tmp_path / "tls.key", metrics)
+            certificate = ServingCertificate(
+                PairFiles(tmp_path / "tls.crt", tmp_path / "tls.key"), metrics
+            )
             config = ServerConfig(host="127.0.0.1", port=0, linger_seconds=1.5, grace_seconds=3)
             handler = AdmissionHandler(Policies(), metrics, {})
             webhooks.append(

@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry
 from certs import KeyPair, issue_ca, issue_serving
 from tests.webhook.server.conftest import NAME, review, trust, write_pair
 from webhook.server.metrics import WebhookMetrics
+from webhook.server.pairs import PairFiles
 from webhook.server.tls import ServingCertificate
 
 NOW = datetime.now(UTC)
@@ -32,7 +33,7 @@ def mount(pair: KeyPair, volume: Path, state: str) -> None:
 def certificate(tmp_path) -> ServingCertificate:
     """Return a serving certificate whose files do not exist yet."""
     return ServingCertificate(
-        tmp_path / "tls.crt", tmp_path / "tls.key", WebhookMetrics(CollectorRegistry())
+        PairFiles(tmp_path / "tls.crt", tmp_path / "tls.key"), WebhookMetrics(CollectorRegistry())
     )
 
 
@@ -68,8 +69,7 @@ def test_an_expired_pair_is_not_ready(pair, tmp_path):
     """A pair that expires while served is reported."""
     clock = [datetime.now(UTC)]
     certificate = ServingCertificate(
-        tmp_path / "tls.crt",
-        tmp_path / "tls.key",
+        PairFiles(tmp_path / "tls.crt", tmp_path / "tls.key"),
         WebhookMetrics(CollectorRegistry()),
         now=lambda: clock[0],
     )
@@ -153,8 +153,7 @@ async def test_a_pair_that_becomes_valid_is_loaded(pair, tmp_path):
     """A pair rejected only because it was not yet valid is tried again."""
     clock = [NOW - timedelta(hours=2)]
     certificate = ServingCertificate(
-        tmp_path / "tls.crt",
-        tmp_path / "tls.key",
+        PairFiles(tmp_path / "tls.crt", tmp_path / "tls.key"),
         WebhookMetrics(CollectorRegistry()),
         now=lambda: clock[0],
     )
