@@ -32,7 +32,7 @@ class Backoff:
         self._last = float("-inf")
 
     def after(self, error: ApiError) -> float:
-        """Return the seconds to wait after this error: the back-off, or the server's Retry-After if that is longer."""
+        """Return the seconds to wait after this error: the back-off, or a longer Retry-After."""
         now = self._monotonic()
         if now - self._last > FORGET:
             self._failures.clear()

@@ -1,4 +1,4 @@
-"""The verbs of the Kubernetes API: plain dicts in and out, typed errors, a gate before each write."""
+"""The verbs of the Kubernetes API: dicts in and out, typed errors, a gate before each write."""
 
 from collections.abc import AsyncIterator, Coroutine
 from typing import Any, TypedDict, Unpack
@@ -24,7 +24,7 @@ JSONPatch = list[JsonObject]
 
 
 class Selection(TypedDict, total=False):
-    """Which objects of a collection are listed, how many of them in a page (0: all), and how much of each."""
+    """What to list of a collection, how many objects a page (0: all), and how much of each."""
 
     labels: str | None
     fields: str | None
@@ -187,7 +187,7 @@ class Client(Transport):
         return any(each["name"] == resource.plural for each in found.get("resources") or [])
 
     async def versions(self) -> frozenset[str]:
-        """Return the groups and versions that the server has, as in the `apiVersion` of their objects."""
+        """Return the groups and versions that the server has, as in `apiVersion`."""
         groups = await self._request("GET", "/apis")
         if groups.get("kind") != "APIGroupList":
             raise ServerError(200, "NotDiscovery", "the response is not an APIGroupList")
@@ -249,7 +249,7 @@ def selected(selection: Selection) -> dict[str, object]:
 
 
 def typed(resource: Resource, object: JsonObject) -> JsonObject:
-    """Return an object with its apiVersion and kind, which the server requires for custom resources."""
+    """Return an object with apiVersion and kind, which the server requires."""
     return {"apiVersion": resource.api_version, "kind": resource.kind, **object}
 
 

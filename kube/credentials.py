@@ -1,4 +1,4 @@
-"""Find the API server: the kubeconfig given, $KUBECONFIG, ~/.kube/config, or the service account of the Pod."""
+"""Finds the API server: by kubeconfig, $KUBECONFIG, ~/.kube/config or service account."""
 
 import os
 from collections.abc import Mapping
@@ -36,7 +36,7 @@ async def load(
 
 
 def configured(environment: Mapping[str, str]) -> list[Path]:
-    """Return the kubeconfig files of $KUBECONFIG that exist, or the one in the home directory, if it does."""
+    """Return the kubeconfig files of $KUBECONFIG that exist, or the one in the home directory."""
     if listed := environment.get("KUBECONFIG"):
         files = [Path(name).expanduser() for name in listed.split(os.pathsep) if name]
         if not (found := [file for file in files if file.exists()]):

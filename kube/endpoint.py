@@ -1,4 +1,4 @@
-"""One API server: its address, the authorities that verify it, and the credentials of the client."""
+"""One API server: its address, the authorities that verify it, and the credentials."""
 
 import asyncio
 import logging
@@ -28,7 +28,7 @@ class CredentialsError(ValueError):
 
 
 async def anonymous() -> None:
-    """Send no Authorization header: the client has a certificate, or the server asks for no credentials."""
+    """Send no Authorization header: the client has a certificate, or needs no credentials."""
 
 
 class Endpoint(NamedTuple):
@@ -49,7 +49,7 @@ class Endpoint(NamedTuple):
 
 
 class Renewed:
-    """An Authorization header that `ask` returns: asked for again each minute, kept while that fails."""
+    """An Authorization header from `ask`: refreshed each minute, kept while that fails."""
 
     def __init__(self, ask: Authorization, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._ask = ask

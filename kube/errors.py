@@ -118,7 +118,7 @@ ABSENT = "the server has no such resource; is its CustomResourceDefinition insta
 
 
 def error_for(code: int, status: object = None, retry_after: str | None = None) -> ApiError:
-    """Return the error for an HTTP code, the Status that came with it (if it was one) and the Retry-After header."""
+    """Return the error for an HTTP code, with its Status and Retry-After, if any."""
     fields: Mapping[str, Any] = (
         status if isinstance(status, Mapping) and status.get("kind") == "Status" else {}
     )

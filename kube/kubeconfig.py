@@ -1,4 +1,4 @@
-"""Reads kubeconfig files: several merged into one, a context chosen, its cluster and user made an endpoint."""
+"""Reads kubeconfig files: merges them, and makes an endpoint of a context."""
 
 import base64
 import binascii
@@ -46,7 +46,7 @@ class Section:
         return value or None
 
     def content(self, name: str) -> bytes | None:
-        """Return what `<name>-data` holds in base64, or else the file that `<name>` points to, or None."""
+        """Return what `<name>-data` holds in base64, else the file named by `<name>`, or None."""
         if (data := self.text(f"{name}-data")) is not None:
             try:
                 return base64.b64decode(data, validate=True)
@@ -114,7 +114,7 @@ def address(cluster: Section, name: str) -> str:
 
 
 def own_authorization(user: Section, security: ssl.SSLContext) -> Authorization:
-    """Return the authorization of a user that needs no plugin: a client certificate, a token, or a file with one."""
+    """Return the authorization of a user without a plugin: by certificate, token or file."""
     certificate, key = user.content("client-certificate"), user.content("client-key")
     if certificate or key:
         if not (certificate and key):

@@ -25,7 +25,7 @@ LIST = msgspec.json.Decoder(_List)
 
 
 class ListPage:
-    """One List: decoded objects need several times the memory of their JSON, so they are decoded when they are read."""
+    """One List, as JSON: an object is decoded when it is read, since it needs more memory."""
 
     def __init__(self, resource: Resource, body: bytes) -> None:
         """Take the response about a collection. ServerError where it is not a List."""

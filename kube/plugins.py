@@ -1,4 +1,4 @@
-"""Exec plugins, OIDC and the like, by way of kubernetes_asyncio, which is imported only where one is used."""
+"""Exec plugins and OIDC by kubernetes_asyncio, which is imported only where they are used."""
 
 import asyncio
 import ssl

@@ -1,4 +1,4 @@
-"""A resource of the API: group, version, plural and kind, the paths made from them, and JSON objects.
+"""A resource of the API: group, version, plural and kind, its paths, and JSON objects.
 
 Pure, so every package may import it.
 """
@@ -14,7 +14,7 @@ GroupKind = tuple[str, str]
 
 
 class Resource(NamedTuple):
-    """One resource of the API server, such as `Resource("apps", "v1", "deployments", "Deployment")`."""
+    """One resource of the API server: `Resource("apps", "v1", "deployments", "Deployment")`."""
 
     group: str
     version: str
@@ -51,7 +51,7 @@ class Resource(NamedTuple):
         return "/".join([within, *filter(None, parts)])
 
     def key(self, namespace: str | None, name: str) -> str:
-        """Return the key of an object in stores and queues: `namespace/name`, or `name` where there is no namespace."""
+        """Return an object's key in stores and queues: `namespace/name`, or `name`."""
         return f"{namespace}/{name}" if self.namespaced else name
 
 

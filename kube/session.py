@@ -1,4 +1,4 @@
-"""The aiohttp session with an API server: its connections, gated request bodies, and why a request failed."""
+"""The aiohttp session with an API server: connections, gated bodies, reasons of failures."""
 
 import os
 import socket

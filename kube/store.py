@@ -1,4 +1,4 @@
-"""The last known state of every object of one resource, as JSON bytes that are decoded on each read."""
+"""The last known state of all objects of one resource, as JSON that each read decodes."""
 
 import asyncio
 import sys
@@ -209,7 +209,7 @@ class _Index:
 
 
 def entry_of(object: JsonObject) -> Entry:
-    """Return the entry of an object, without its `managedFields`: they are long, and nothing reads them."""
+    """Return the entry of an object without `managedFields`, which are long and never read."""
     metadata = object["metadata"]
     metadata.pop("managedFields", None)
     annotations = metadata.get("annotations")

@@ -1,4 +1,4 @@
-"""The HTTP session with one API server: authorization, time-outs, the write gate, and failures as typed errors."""
+"""Requests to one API server: authorization, time-outs, the write gate, typed errors."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
@@ -30,7 +30,7 @@ class Transport:
         on_response: Callable[[str, int], None] | None = None,
         timeout: float = 30.0,
     ) -> None:
-        """Take the endpoint, the gate to ask before each write (it may raise), and an observer of responses.
+        """Take the endpoint, the gate asked before each write, and an observer of responses.
 
         `on_response` gets the HTTP method and the status code (0: no response).
         `timeout` is that of one request in seconds.

@@ -1,4 +1,4 @@
-"""The list-and-watch loop that keeps a Store equal to the API server, through every failure of server and network."""
+"""The list-and-watch loop that keeps a Store equal to the API server through all failures."""
 
 import asyncio
 import logging
@@ -38,7 +38,7 @@ EVENTS = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK"})
 
 
 class Watch:
-    """Follows one resource (in one namespace or all, by selectors) and notifies subscribers of each change."""
+    """Follows one resource, in one namespace or all, and notifies subscribers of each change."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""The findings of a verdict, one by one: reports list them, where an answer to the API server is one message."""
+"""The findings of a verdict, one by one, for reports."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass

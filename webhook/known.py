@@ -1,4 +1,4 @@
-"""What is known of a cluster when objects are judged: its namespaces, and the objects that policies look up. Pure."""
+"""What is known of a cluster: its namespaces, and what policies look up. Pure."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -35,7 +35,7 @@ class UnknownLabels(Mapping[str, str]):
 
 
 class Known:
-    """Namespaces and looked-up objects: those of manifests, of a cluster, or of manifests over a cluster."""
+    """Namespaces and looked-up objects: of manifests, of a cluster, or of both."""
 
     def __init__(self) -> None:
         """Start without objects, and with namespaces whose labels are unknown."""

@@ -33,7 +33,7 @@ REASONS = {400: "BadRequest", 403: "Forbidden", 500: "InternalError"}
 
 
 def status(request: Request, verdict: Verdict) -> dict[str, Any]:
-    """Return the Status (meta/v1) of a denial: every violation in the message, and again as a cause.
+    """Return the Status of a denial: every violation in the message, and as a cause.
 
     Listed are at most MAX_VIOLATIONS, and as many as MAX_MESSAGE and MAX_CAUSES have room for. What
     is malformed sets the code before violations, and these before failures.
@@ -137,7 +137,7 @@ def warnings(verdict: Verdict) -> list[str]:
 
 
 def _warned(verdict: Verdict) -> Iterator[tuple[str, Violation, str]]:
-    """Yield what a warning is about: the policy, the violation, and what is added to its message."""
+    """Yield what warnings are about: policy, violation, and what is added to its message."""
     for outcome in verdict.outcomes:
         has_failed = outcome.error is not None and not outcome.denies
         if has_failed or (outcome.error is None and "Warn" in outcome.actions):
@@ -151,7 +151,7 @@ def _warned(verdict: Verdict) -> Iterator[tuple[str, Violation, str]]:
 
 
 def audit_annotations(verdict: Verdict) -> dict[str, str]:
-    """Return what the audit log keeps: violations under each action's name, failures, and which policies changed it.
+    """Return the audit annotations: violations by action, failures, and mutating policies.
 
     A policy's own annotations are under `POLICY.KEY`. Of all together, as many as fit into
     MAX_ANNOTATIONS bytes.

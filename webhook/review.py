@@ -1,4 +1,4 @@
-"""AdmissionReview (admission.k8s.io/v1) to Request, and Verdict to AdmissionReview, as pure functions."""
+"""AdmissionReview to Request, and Verdict to AdmissionReview, as pure functions."""
 
 import base64
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ class NotAReviewError(ValueError):
 
 
 class MalformedRequestError(ValueError):
-    """A review that can be answered, about something that cannot be judged: a denial with code 400."""
+    """A review that cannot be judged: the answer is a denial with code 400."""
 
     def __init__(self, uid: str, text: str) -> None:
         """Remember whom to answer, and what is wrong where."""
@@ -235,7 +235,7 @@ def allow(attributes: Attributes) -> bytes:
 
 
 def answer(request: Request, verdict: Verdict) -> bytes:
-    """Encode what was decided: allowed or denied with everything that was found, warnings, patch, audit annotations."""
+    """Encode the answer: allowed or denied, violations, warnings, patch, audit annotations."""
     if verdict.is_plain:
         return allow(request.attributes)
     response: dict[str, Any] = {"uid": request.attributes.uid, "allowed": verdict.allowed}

@@ -71,7 +71,7 @@ class Audit:
         kubernetes: bool = False,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        """Take the engine in force as a function (None until it is known), and what `gatewright controller` sets.
+        """Take the engine in force (None until it is known), and the audit's settings.
 
         `kubernetes`: judge by the ValidatingAdmissionPolicies in the cluster too.
         """
@@ -204,7 +204,7 @@ class Audit:
 def totals(
     engine: Engine, found: Iterable[ObjectResults], objects: int
 ) -> dict[str, dict[str, int]]:
-    """Return FIGURES by policy: violations, objects with one, and how many `objects` were judged."""
+    """Return FIGURES by policy: violations, objects with one, and objects judged."""
     violations, violating = Counter[str](), Counter[str]()
     for judged in found:
         policies = [result.policy for result in judged.results]

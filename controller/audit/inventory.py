@@ -37,7 +37,7 @@ async def verdicts(
 
 
 async def look_up(lister: Lister, *engines: Engine) -> Known:
-    """Return the namespaces and what policies and planners look up, without look-ups that are then `unread`."""
+    """Return the namespaces, and what policies and planners look up, except what is `unread`."""
     known = Known()
     async for each in lister.objects(NAMESPACE):
         known.set_labels(each["metadata"]["name"], each["metadata"].get("labels"), each)

@@ -1,4 +1,4 @@
-"""Kubernetes' own admission policies as they stand in a cluster: read with their bindings and parameters."""
+"""Kubernetes' own admission policies in a cluster, with their bindings and parameters."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -39,7 +39,7 @@ LOST = "spec.policyName"  # the fault of a binding without its policy, which Kub
 
 
 async def kubernetes_policies(lister: Lister, *, mutating: bool = False) -> list[Native]:
-    """Return the policies that are bound in a cluster, and the faults of those that cannot be evaluated here."""
+    """Return the bound policies of a cluster, and the faults of those that cannot be evaluated."""
     found: dict[str, JsonObject] = {}
     for resource in (*VALIDATING, *(MUTATING if mutating else ())):
         found |= {

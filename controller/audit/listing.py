@@ -1,4 +1,4 @@
-"""Lists objects from the API server for an audit: page by page, at a bounded rate, and never all of them at once."""
+"""Lists objects of the API server for an audit: page by page, at a bounded rate."""
 
 import asyncio
 import time
@@ -48,7 +48,7 @@ class RateLimit:
 
 
 class Lister:
-    """Reads collections through one client and one rate limit, and remembers which could not be read."""
+    """Reads collections at one rate limit, and remembers which could not be read."""
 
     def __init__(self, client: Client, limit: RateLimit, namespaces: Sequence[str] = ()) -> None:
         """Take the client, the rate, and the namespaces that are read; none are all of them."""
@@ -59,7 +59,7 @@ class Lister:
         self._versions: frozenset[str] | None = None
 
     async def has(self, resource: Resource) -> bool:
-        """Return whether the API server has the group and version of a resource, as of the first call."""
+        """Return whether the API server has a resource's group and version. The first call asks."""
         if self._versions is None:
             self._versions = await self.client.versions()
         return resource.api_version in self._versions

@@ -1,4 +1,4 @@
-"""Reports (openreports.io/v1alpha1, or wgpolicyk8s.io/v1alpha2) of an audit, and which of them to write. Pure.
+"""Reports of an audit, and which of them to write: openreports.io or wgpolicyk8s.io. Pure.
 
 One report for each object with violations, named after its UID and owned by it, so that it goes
 with the object. Only failures, warnings and errors are reported, and at most MAX_REPORTS objects,
@@ -108,7 +108,7 @@ def changes(
 
 
 def truncated(left_out: int, total: int) -> ObjectResults:
-    """Return what the one report says that is about no object: how many objects with violations have none."""
+    """Return the report about no object: how many objects with violations have none."""
     message = (
         f"{left_out:,} of {total:,} objects with violations are not reported: at most "
         f"{MAX_REPORTS:,} reports "

@@ -1,4 +1,4 @@
-"""An in-process API server for tests, held to the real one by a conformance suite: see `server.FakeApiServer`."""
+"""An in-process API server for tests; a conformance suite holds it to the real one."""
 
 from controller.fake_apiserver.server import FakeApiServer
 

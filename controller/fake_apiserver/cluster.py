@@ -1,4 +1,4 @@
-"""What happens in a cluster by itself: garbage collection, the end of namespaces, and kinds that come with CRDs."""
+"""What a cluster does by itself: garbage collection, deletion of namespaces, kinds of CRDs."""
 
 import asyncio
 

@@ -50,7 +50,10 @@ class ServedResource:
         return (self.resource.group, self.resource.plural)
 
     def list_keys(self, path: tuple[str, ...]) -> tuple[str, ...] | None:
-        """Return the keys of the list at this path of field names, () for a set, None for a list that is one value."""
+        """Return the keys of the list at a path of field names.
+
+        () is a set; None is a list that is one value.
+        """
         if self.custom:
             return self.lists.get(path)
         if path[-1] == "ports":
@@ -147,7 +150,7 @@ def from_crd(crd: JsonObject) -> Iterator[ServedResource]:
 def keyed_lists(
     schema: Any, path: tuple[str, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
-    """Yield the lists of a schema that are not atomic, by path of field names, with the keys of their items."""
+    """Yield the keyed lists of a schema, by path of field names, with the keys of their items."""
     if schema.get("x-kubernetes-list-type") == "map":
         yield path, tuple(schema["x-kubernetes-list-map-keys"])
     if schema.get("x-kubernetes-list-type") == "set":

@@ -1,4 +1,4 @@
-"""Who owns which field: `managedFields`, server-side apply, and what other writes do to the owners."""
+"""Field ownership: `managedFields`, server-side apply, and how other writes change the owners."""
 
 from dataclasses import dataclass, field
 

@@ -112,7 +112,7 @@ def remove(object: Any, path: ManagedPath) -> None:
 
 
 def merge(live: Any, applied: Any, kind: ServedResource, names: ManagedPath = ()) -> Any:
-    """Return `live` with what is applied in it: mappings and keyed lists by their members, the rest as a whole.
+    """Return `live` with what is applied: maps and keyed lists by their members, others whole.
 
     Applied items stand in their order, and others where they stood, among them.
     """

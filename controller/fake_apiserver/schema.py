@@ -1,4 +1,4 @@
-"""Structural schemas of custom resources: pruning, defaults and the checks that people's CRDs use."""
+"""Structural schemas of custom resources: pruning, defaults and common checks."""
 
 import re
 from collections.abc import Iterator

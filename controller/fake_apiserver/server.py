@@ -1,4 +1,4 @@
-"""An API server in the test's own process: starts and stops, and does what tests ask of it behind the API's back."""
+"""An API server in the test's own process: start, stop, and what tests do beside the API."""
 
 import asyncio
 import socket

@@ -1,4 +1,4 @@
-"""Objects under one growing version, with the events of the recent past: what etcd and the watch cache are."""
+"""Objects under one growing version, with recent events: etcd and the watch cache in one."""
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator
@@ -76,7 +76,7 @@ class Storage:
         self.oldest = self.version
 
     def since(self, version: int, bucket: Bucket) -> list[StorageEvent]:
-        """Return the events of a bucket after a version, or refuse if some of them are forgotten."""
+        """Return the events of a bucket after a version; refuse if some were compacted."""
         if version < self.oldest:
             raise StatusError(410, f"too old resource version: {version} ({self.oldest})")
         return [

@@ -1,4 +1,4 @@
-"""Open watches: events from a version on, bookmarks, the initial events of watch-list, and ways to break."""
+"""Open watches: events from a version on, bookmarks, initial events, and ways to break."""
 
 import asyncio
 from collections.abc import Callable
@@ -38,7 +38,7 @@ class Watcher:
         self._form = form
 
     def hear(self, event: StorageEvent) -> None:
-        """Pass on an event that concerns this watch: what begins to match is added, what stops matching deleted."""
+        """Send an event of this watch: ADDED when an object begins to match, DELETED when it ends."""
         if event.bucket != self.kind.bucket or self.silent:
             return
         before, now = self._matches(event.old), self._matches(event.new)

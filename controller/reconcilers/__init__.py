@@ -30,7 +30,7 @@ def own_kinds() -> tuple[PlannedKind[Any], ...]:
 
 @cache
 def planned_kinds() -> tuple[PlannedKind[Any], ...]:
-    """Return the built-in planned kinds, then those of installed packages by the names of their entry points.
+    """Return the built-in kinds, then those of installed packages by their entry points.
 
     ModuleError where an entry point cannot be imported, is no planned kind, or has the name of
     another kind: metrics, logs and settings tell kinds apart by their names alone.

@@ -1,4 +1,4 @@
-"""AppStack: database, cache, backend and frontend, each optional, each once the ones before it are ready."""
+"""AppStack: database, cache, backend and frontend, each created once those before are ready."""
 
 from datetime import datetime
 

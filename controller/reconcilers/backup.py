@@ -53,7 +53,7 @@ def plan(backup: Backup, observed: Observed, now: datetime) -> Plan:
 
 
 def by_secret(backup: JsonObject) -> Iterator[str]:
-    """Yield the names of the Secrets that a stored Backup refers to, also where its spec is invalid."""
+    """Yield the names of the Secrets of a stored Backup, also where its spec is invalid."""
     spec = backup.get("spec") or {}
     source, destination = spec.get("source") or {}, spec.get("destination") or {}
     for reference in (

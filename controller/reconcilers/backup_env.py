@@ -140,7 +140,7 @@ def remote(options: Mapping[str, str]) -> Iterator[JsonObject]:
 
 
 def login(credentials: SecretReference | None, keys: Mapping[str, str]) -> Iterator[JsonObject]:
-    """Yield the credentials of the remote: keys of the Secret, or by default the pod's own identity."""
+    """Yield the credentials of the remote: a Secret's keys; by default the pod's own identity."""
     if credentials is None:
         yield from remote({"ENV_AUTH": "true"})
         return

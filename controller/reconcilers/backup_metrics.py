@@ -65,7 +65,7 @@ def readable(stored: Iterable[JsonObject]) -> Iterator[Backup]:
 
 
 def due(backup: Backup) -> datetime | None:
-    """Return the deadline of the first run after the last successful backup, or after the Backup's creation."""
+    """Return the deadline of the first run after the last success, or after creation."""
     since = backup.status.last_successful_time or backup.metadata.creation_timestamp
     if since is None or backup.spec.suspend:
         return None

@@ -140,7 +140,7 @@ def is_of(run: Run, condition: Condition) -> bool:
 
 
 def terminations(pod: JsonObject) -> Iterator[JsonObject]:
-    """Yield the terminated states of the backup's container: the previous one, then the current one."""
+    """Yield the terminated states of the backup's container: the previous, then the current."""
     for container in containers(pod):
         states = container.get("lastState", {}), container.get("state", {})
         yield from (state["terminated"] for state in states if "terminated" in state)

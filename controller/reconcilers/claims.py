@@ -51,7 +51,7 @@ READS_CLASSES = Reads(STORAGE_CLASS, {"name": by_name, "default": by_default})
 
 
 def without_class(claims: Iterable[JsonObject], observed: Observed) -> Problem | None:
-    """Return why a pending claim never gets a volume: its StorageClass does not exist, or there is no default one."""
+    """Return why a pending claim never gets a volume: no StorageClass, or no default one."""
     for claim in claims:
         if claim.get("status", {}).get("phase") == "Pending":
             name, named = claim["metadata"]["name"], claim["spec"].get("storageClassName")

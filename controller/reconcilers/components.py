@@ -1,4 +1,4 @@
-"""The components of AppStack and EcommercePlatform: the children of each, its readiness, and its endpoint."""
+"""The components of AppStack and EcommercePlatform: children, readiness and endpoint of each."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
@@ -110,7 +110,7 @@ def removed(parent: ComponentsParent, places: Iterable[ChildKey]) -> list[Write]
 
 
 def cache(parent: ComponentsParent, spec: CacheComponent) -> Component:
-    """Return the cache: a Valkey server without persistence that evicts the least recently used keys."""
+    """Return the cache: Valkey without persistence that evicts the least recently used keys."""
     name = parent.named("cache")
     if not spec.enabled:
         return without_cache(parent)

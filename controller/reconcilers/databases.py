@@ -151,7 +151,7 @@ def _resources(parent: ComponentsParent, spec: Database) -> JsonObject:
 
 
 def _is_ready(child: JsonObject | None) -> tuple[bool, str | Problem]:
-    """Return whether a PostgreSQL object is ready in its current generation, and the text for the condition."""
+    """Return whether a PostgreSQL is ready in its current generation, and the condition's text."""
     status = (child or {}).get("status") or {}
     ready = ready_in(status)
     if (
@@ -217,7 +217,7 @@ def _backup_places(name: str, but: Sequence[Resource] = ()) -> list[ChildKey]:
 
 
 def variables(parent: ComponentsParent, spec: Database) -> Sequence[JsonObject]:
-    """Return the environment variables with the endpoint and the credentials of a backend's database."""
+    """Return a backend's environment: endpoint and credentials of its database."""
     name, type = parent.named("db"), type_of(parent, spec)
     if type == "mysql":
         password = mysql.password(name, "password")

@@ -1,4 +1,4 @@
-"""Backups of the database servers that the controller creates: a CronJob that dumps to a claim, or a Backup object."""
+"""Backups of the databases that the controller creates: a CronJob, or a Backup object."""
 
 from config.api.storage import Dumps
 from controller.reconcilers.resources import BACKUP, CRON_JOB

@@ -1,4 +1,4 @@
-"""EcommercePlatform: database, cache, backend, frontend, monitoring and Ingress, each after its dependencies."""
+"""EcommercePlatform: database, cache, backend, frontend, monitoring and Ingress, in order."""
 
 from datetime import datetime
 

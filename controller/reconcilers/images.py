@@ -17,7 +17,10 @@ PUBLISHED = {
 
 
 def image(settings: Mapping[str, Any], name: str, tag: str) -> str:
-    """Return the full name of an image: in the setting `registry`, by default in the public registry."""
+    """Return the full name of an image in the `registry` of the settings.
+
+    The default is the public registry.
+    """
     return f"{_repository(settings, name)}:{tag}"
 
 

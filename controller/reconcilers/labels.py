@@ -29,7 +29,7 @@ def inherited(parent: CustomResource) -> dict[str, str]:
 
 
 def metadata_origin(*templates: str, own: Iterable[str] = ()) -> dict[str, str]:
-    """Return the origins of a child's name and labels, and of its pods' labels if it has `templates`.
+    """Return the origins of a child's name and labels, and of its pods' labels (`templates`).
 
     The child's `own` labels have no origin.
     """

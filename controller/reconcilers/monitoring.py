@@ -1,4 +1,7 @@
-"""Monitoring of a platform: a ServiceMonitor and alerts if their APIs exist, else annotations for Prometheus."""
+"""Monitoring of a platform: a ServiceMonitor and alerts, or annotations for Prometheus.
+
+Where the monitoring APIs do not exist, annotations name the port.
+"""
 
 from config.api.ecommerceplatform import Monitoring
 from controller.reconcilers.application import ORIGIN as METADATA

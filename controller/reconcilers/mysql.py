@@ -1,4 +1,4 @@
-"""MySQL as a component: a StatefulSet of one server by the official image's conventions, its Secret and Services.
+"""MySQL as a component: a StatefulSet of one server, its Secret and its Services.
 
 The server's passwords are always those of the Secret: on existing data, they are set at each start.
 So a volume that outlived its Secret can be used again.
@@ -74,7 +74,7 @@ class Server(NamedTuple):
         }
 
     def password(self, key: str) -> JsonObject:
-        """Return the reference to a password: `root-password`, or `password` of the application's login."""
+        """Return the reference to `root-password`, or to `password` of the application."""
         return password(self.name, key)
 
 

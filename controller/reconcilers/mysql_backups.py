@@ -1,4 +1,4 @@
-"""Backups of a MySQL server: a Backup object if it has a destination, else a CronJob and a retained claim."""
+"""Backups of MySQL: a Backup object if it has a destination, else a CronJob and a claim."""
 
 from config.api.components import DatabaseBackup
 from controller.reconcilers import dumps, restricted

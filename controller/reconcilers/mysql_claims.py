@@ -1,4 +1,7 @@
-"""The volume of a MySQL server: the StatefulSet's claim template is immutable, so the claim is resized directly."""
+"""The volume of a MySQL server.
+
+The StatefulSet's claim template is immutable, so the claim is resized directly.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 

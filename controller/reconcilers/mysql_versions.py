@@ -16,7 +16,7 @@ LABEL = "app.kubernetes.io/version"
 
 
 class MysqlVersions(NamedTuple):
-    """The version to run, the version of the data if known, and the problem of the requested version."""
+    """The version to run, the version of the data, and the problem of the requested version."""
 
     server: str
     data: str | None

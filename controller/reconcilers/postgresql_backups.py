@@ -54,7 +54,7 @@ def name_of(database: PostgreSQL) -> str:
 
 
 def writes(database: PostgreSQL, observed: Observed, version: str) -> list[Write]:
-    """Return the writes for the requested backups, and the deletions of objects no longer needed."""
+    """Return the writes for the requested backups, and the deletions of obsolete objects."""
     spec = database.spec.backup
     if not spec.enabled:
         return [*_removed(database, observed, CRON_JOB), *_removed(database, observed, BACKUP)]

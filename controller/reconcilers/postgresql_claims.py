@@ -70,7 +70,7 @@ def claims_of(database: PostgreSQL, observed: Observed, component: str) -> list[
 
 
 def patch(claim: JsonObject, database: PostgreSQL, storage: str, observed: Observed) -> ApplyFields:
-    """Return the patch with a claim's labels, and its new size where the claim can be expanded now."""
+    """Return the patch of a claim: its labels, and its new size if it can be expanded now."""
     about = claim["metadata"]
     fields: JsonObject = {"metadata": {"labels": inherited(database)}}
     bound = claim.get("status", {}).get("phase") == "Bound"

@@ -1,4 +1,4 @@
-"""The instances of a PostgreSQL: a StatefulSet whose first pod is the primary, and their Services."""
+"""The instances of a PostgreSQL: a StatefulSet, its Services; the first pod is the primary."""
 
 from config.api.postgresql import DEFAULT_RESOURCES, PostgreSQL
 from controller.reconcilers import restricted

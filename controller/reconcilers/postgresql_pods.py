@@ -87,7 +87,7 @@ def script(name: str) -> list[str]:
 
 
 def client(database: PostgreSQL, observed: Observed, version: str, name: str) -> JsonObject:
-    """Return a container that connects to the primary as superuser and runs the script with its name."""
+    """Return a container that runs a script as superuser on the primary."""
     return {
         **container(observed, version, name, script(f"{name}.sh")),
         "env": [
@@ -105,7 +105,7 @@ def client(database: PostgreSQL, observed: Observed, version: str, name: str) ->
 
 
 def pod(containers: list[JsonObject], volumes: list[JsonObject]) -> JsonObject:
-    """Return a pod spec at the Pod Security Standard "restricted", without a service account token."""
+    """Return a pod spec at Pod Security Standard "restricted", without an account token."""
     return {
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,

@@ -1,4 +1,4 @@
-"""Users and databases of a PostgreSQL: a Secret for each password, and a Job that creates them with psql.
+"""Users and databases of a PostgreSQL: a Secret a password, and a Job that creates them.
 
 The Job's name has a hash of its input, the Secrets included: a change creates another Job, which
 sets everything again.
@@ -40,7 +40,10 @@ def wrong(database: PostgreSQL) -> list[RoleFault]:
 
 
 def secrets(database: PostgreSQL) -> list[CreateOnly]:
-    """Return the Secrets, which are only created: one for the superuser and the standbys, and one for each user."""
+    """Return the Secrets, which are only created.
+
+    One is for the superuser and the standbys, and one for each user.
+    """
     keys = ("password", "replication-password")
     own = {"username": SUPERUSER, "replication-username": "replicator"}
     return [

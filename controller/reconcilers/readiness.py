@@ -44,13 +44,16 @@ def is_rolling_out(deployment: JsonObject) -> bool:
 
 
 def old_replicas(workload: JsonObject) -> int:
-    """Return the number of pods with an earlier template: a Deployment keeps them until new ones are ready."""
+    """Return the number of pods with an earlier template.
+
+    A Deployment keeps them until new ones are ready.
+    """
     status = workload.get("status", {})
     return max(0, int(status.get("replicas", 0) - status.get("updatedReplicas", 0)))
 
 
 def obstacle(workload: JsonObject) -> Problem | None:
-    """Return why the pods of a Deployment or StatefulSet cannot be created, where its conditions say so."""
+    """Return why a workload's pods cannot be created, where its conditions say so."""
     if workload["spec"].get("paused") and is_rolling_out(workload):
         name = workload["metadata"]["name"]
         resume = f"kubectl rollout resume deployment/{name}"

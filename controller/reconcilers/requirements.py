@@ -1,4 +1,4 @@
-"""Compute resources of containers whose image Gatewright chooses, with a default for each unset amount."""
+"""Resources of containers whose image Gatewright chooses: a default for each unset amount."""
 
 from config.api.core import ResourceRequirements
 from config.quantities import parse_quantity

@@ -1,4 +1,4 @@
-"""Security contexts of pods whose image Gatewright chooses, at the Pod Security Standard "restricted".
+"""Security contexts of pods whose image Gatewright chooses: Pod Security "restricted".
 
 Source: https://kubernetes.io/docs/concepts/security/pod-security-standards/
 """
@@ -7,7 +7,10 @@ from kube.resource import JsonObject
 
 
 def container(**more: object) -> JsonObject:
-    """Return a container's securityContext: restricted, with a read-only root filesystem unless `more` overrides it."""
+    """Return a restricted securityContext of a container.
+
+    Its root filesystem is read-only unless `more` overrides that.
+    """
     return {
         "runAsNonRoot": True,
         "allowPrivilegeEscalation": False,
@@ -19,7 +22,7 @@ def container(**more: object) -> JsonObject:
 
 
 def pod(user: int, **more: object) -> JsonObject:
-    """Return a pod's securityContext for an image that runs as `user`, whose group owns the volumes."""
+    """Return the securityContext of a pod that runs as `user`, whose group owns the volumes."""
     return {
         "runAsNonRoot": True,
         "runAsUser": user,

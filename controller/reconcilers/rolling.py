@@ -42,7 +42,7 @@ def rolled(
     observed: Observed,
     now: datetime,
 ) -> Plan:
-    """Plan a ConfigMap with this data, and the restart of the workloads that used it at its last change."""
+    """Plan a ConfigMap, and the restart of the workloads that used it at its last change."""
     known = _observed(status) if status.config_map_name in (None, name) else ConfigMapStatus()
     users = [
         (kind, each)
@@ -94,7 +94,7 @@ def _told(stored: Mapping[str, str]) -> dict[str, str]:
 def _change(
     stored: Mapping[str, str], known: ConfigMapStatus, checksum: str, users: Sequence[JsonObject]
 ) -> dict[str, str]:
-    """Return the annotations for new data: they record a change where the ConfigMap held other data before."""
+    """Return the annotations for new data: they record a change of an existing ConfigMap."""
     revision = stored.get(REVISION, "")
     last = int(revision) if revision.isdecimal() else known.revision or 0
     before = stored.get(CHECKSUM) or known.checksum

@@ -1,4 +1,4 @@
-"""Combine components into the plan of their parent: steps, phase, endpoints, and the requeue time."""
+"""Combines components into the plan of their parent: steps, phase, endpoints, requeue time."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -37,7 +37,7 @@ def rolled_up(
 
 
 def _problem(components: Sequence[Component]) -> Problem | None:
-    """Return the problems that only a change of the spec can solve, joined where they have the same reason."""
+    """Return the problems that only a change of the spec solves, joined by reason."""
     problems = [each.problem for each in components if each.problem]
     alike = [each.message for each in problems if each.reason == problems[0].reason]
     return Problem("; ".join(alike), problems[0].reason) if problems else None
@@ -46,7 +46,10 @@ def _problem(components: Sequence[Component]) -> Problem | None:
 def _phase(
     parent: AppStack | EcommercePlatform, components: Sequence[Component]
 ) -> Literal["Deploying", "Degraded", "Failed"]:
-    """Return the phase of a parent that is not ready: failed, degraded after it was ready, or progressing."""
+    """Return the phase of a parent that is not ready: failed, degraded or progressing.
+
+    A parent that was ready before is degraded.
+    """
     if any(each.is_failed for each in components):
         return "Failed"
     did_run = (

@@ -1,1 +1,1 @@
-"""What the leader does for the webhook: certificates, registration, CRD conversion and the status of policy objects."""
+"""What the leader does for the webhook, which has no write rights."""

@@ -1,4 +1,7 @@
-"""One webhook's conditions: a namespaceSelector and CEL matchConditions, for as few webhooks as say what is needed."""
+"""One webhook's conditions: a namespaceSelector and matchConditions in CEL.
+
+There are as few webhooks as can say what is needed.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -31,7 +34,7 @@ class WebhookCall:
     groups: frozenset[str]
 
     def order(self) -> tuple[object, ...]:
-        """Return what webhooks are sorted by: those for names first, the one for all namespaces last."""
+        """Return the sort key of webhooks: those of named namespaces first, that of all last."""
         return *scope.order(self.place), sorted(self.users), sorted(self.groups)
 
     @property
@@ -55,7 +58,7 @@ class WebhookCall:
 
     @property
     def match_conditions(self) -> JsonObject:
-        """The matchConditions, where there are any: names with wildcards, and users that no policy looks at."""
+        """The matchConditions: names with wildcards, and users that no policy looks at."""
         conditions = dict(self._conditions())
         if not conditions:
             return {}
@@ -116,7 +119,7 @@ def _calls(
 
 
 def matching(variable: str, patterns: Iterable[str]) -> str:
-    """Return the CEL expression that says whether a text matches any of some patterns with `*` and `?`."""
+    """Return the CEL expression for whether a text matches any glob of `*` and `?`."""
     exact = sorted(pattern for pattern in patterns if not is_glob(pattern))
     globs = sorted(filter(is_glob, patterns))
     parts = [f"{variable} in {_quoted(exact)}"] if exact else []

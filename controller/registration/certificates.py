@@ -1,4 +1,4 @@
-"""The reconciler of the two certificate Secrets: the authority and the serving pair of the webhook."""
+"""The reconciler of the two certificate Secrets: the authority and the serving pair."""
 
 import base64
 import logging
@@ -30,7 +30,7 @@ LOG = logging.getLogger("gatewright.certificates")
 
 @dataclass(frozen=True, slots=True)
 class CertificateNames:
-    """Names of the Secrets and the webhook configurations, and DNS names of the webhook, the API server's name first.
+    """Names of the Secrets and the webhook configurations, and DNS names of the webhook.
 
     `converted` are the CRDs whose objects the webhook converts.
     """

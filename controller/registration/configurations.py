@@ -55,7 +55,7 @@ class Timeouts:
 
 @dataclass(frozen=True, slots=True)
 class WebhookClientConfig:
-    """Where the API server finds the webhook, whose certificates it trusts there if known, and how long it waits."""
+    """Where the API server finds the webhook, which certificates it trusts, and its time-outs."""
 
     at: Service | str
     ca_bundle: bytes | None

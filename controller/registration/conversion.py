@@ -1,4 +1,4 @@
-"""The reconciler of the conversion stanza of each CRD of several versions: its strategy, address and caBundle.
+"""The reconciler of `spec.conversion` of each CRD that has several versions.
 
 A CRD is installed with strategy None: the API server then changes nothing but the `apiVersion`, and
 the schemas of such a kind lose nothing by it. Once a webhook answers, the strategy becomes Webhook,
@@ -56,7 +56,7 @@ class Conversion(Upkeep):
         ca_bundle: Callable[[], bytes | None] | None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Take the names of the CRDs, and of the configuration that has the caBundle where `ca_bundle` is None."""
+        """Take the CRDs' names, and the configuration that has the caBundle if none is given."""
         super().__init__(client, caches, [(CRD, crd) for crd in crds], at, ca_bundle, clock)
         self._cache = caches.one(VALIDATING, configuration)
         self._configuration = configuration
@@ -113,7 +113,7 @@ def trusted_by(crd: Mapping[str, JsonObject] | None) -> list[bytes]:
 
 
 async def without_conversion(client: Client, name: str) -> None:
-    """Set strategy None again, so that the API server never calls a webhook that no longer exists."""
+    """Set strategy None, so that the API server never calls a webhook that no longer exists."""
     try:
         await client.patch(
             CRD, name, {"spec": {"conversion": {"strategy": "None", "webhook": None}}}

@@ -1,4 +1,4 @@
-"""What the policies in force must be asked about, and in which namespaces: the input of the registration."""
+"""What the API server must ask the webhook, and in which namespaces: the registration's input."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -74,7 +74,7 @@ def _judging_children(
     judged: Mapping[tuple[str, str], set[NamespaceScope]],
     fails_closed: bool,
 ) -> set[NamespaceScope]:
-    """Return where something can be wrong with the children planned for a parent, which are in its namespace.
+    """Return where a parent's planned children, which are in its namespace, can be denied.
 
     The parent's user does not matter: its children are the controller's requests.
     """

@@ -1,4 +1,4 @@
-"""The reconciler of the condition Ready of policy objects and exceptions: in force or not, and why."""
+"""The reconciler of the condition Ready of policy objects and exceptions: in force or not."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence

@@ -53,7 +53,7 @@ class Registrar(Upkeep):
         timeouts: Timeouts = Timeouts(),  # noqa: B008
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Take the name of both, the address of the webhook, and the policies in force, None until they are loaded.
+        """Take the name of both, the webhook's address, and the policies in force.
 
         `creates`: create a configuration that does not exist.
         """

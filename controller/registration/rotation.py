@@ -1,4 +1,4 @@
-"""Rotation: when to issue and renew the certificate authority and the serving pair, as a pure function of time.
+"""Rotation: when to issue and renew the authority and the serving pair, by a pure function.
 
 The authority's Secret holds the pair that signs (`tls.crt`, `tls.key`) and the bundle that clients
 trust (`ca.crt`): that authority, and those before it for as long as they are valid. So a new
@@ -76,7 +76,10 @@ def plan(
 def successor(
     pair: KeyPair, before: Authority | None, published: Iterable[bytes], now: datetime
 ) -> Authority:
-    """Return a new authority whose bundle keeps the earlier ones: one of them signed what is served now."""
+    """Return a new authority whose bundle keeps the earlier ones.
+
+    One of them signed the certificate that is served now.
+    """
     bundles = published if before is None else [before.bundle]
     return Authority(pair, join(pair.certificate, *(_living(bundle, now) for bundle in bundles)))
 

@@ -1,4 +1,4 @@
-"""In which namespaces a webhook is called: conditions on a namespace's name and labels, as pure algebra.
+"""In which namespaces a webhook is called: conditions on names and labels, as pure algebra.
 
 A `NamespaceScope` is the set of namespaces for which all of its conditions hold. Policies need the
 union of several; a webhook can state one. So a union becomes a few disjoint ones, and no request is
@@ -183,7 +183,7 @@ def _without(place: NamespaceScope, other: NamespaceScope) -> Iterator[Namespace
 
 
 def order(place: NamespaceScope) -> tuple[object, ...]:
-    """Return what places are sorted by: those of certain names first, then those of labels, then all others."""
+    """Return the sort key of scopes: those of names first, then those of labels, then others."""
     has_labels = any(isinstance(each, Requirement) for each in place)
     is_open = not has_labels and not any(
         isinstance(each, NamePatterns) and each.match for each in place

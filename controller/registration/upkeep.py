@@ -1,4 +1,7 @@
-"""Upkeep of the API server's references to the webhook: written once a webhook answers, and repaired from then on."""
+"""Upkeep of the API server's references to the webhook.
+
+They are written once a webhook answers, and repaired from then on.
+"""
 
 import logging
 import time
@@ -40,7 +43,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class LastWrite:
-    """The last write of a part: when (monotonic seconds), what was wanted, and what the API server stored."""
+    """The last write: when (monotonic seconds), what was wanted, and what was stored."""
 
     at: float
     wanted: Any
@@ -48,7 +51,7 @@ class LastWrite:
 
 
 class Upkeep(ABC):
-    """A reconciler of parts of objects: the webhooks of a configuration, the conversion of a CRD."""
+    """A reconciler of parts of objects: a configuration's webhooks, a CRD's conversion."""
 
     name: ClassVar[str]
     """The controller's name."""

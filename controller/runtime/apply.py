@@ -1,4 +1,4 @@
-"""Carries out the writes of a plan: server-side apply, creation, patches and deletions, each with its safeguards."""
+"""Carries out the writes of a plan: server-side apply, creation, patches and deletions."""
 
 import base64
 import secrets
@@ -32,7 +32,7 @@ class NameTakenError(TerminalError):
 
 
 class StillThereError(RetryableError):
-    """A child is still terminating, or the garbage collector has not removed that of an earlier owner yet."""
+    """A child is still terminating, or the garbage collector has yet to remove an earlier one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class Applier:
             await self._keep(place, current, desired)
 
     def _desired(self, write: Apply | CreateOnly, resource: Resource) -> JsonObject:
-        """Return a child as it is sent: with its namespace, its owner, and the digest of what is applied."""
+        """Return a child as it is sent: with namespace, owner, and the digest of its fields."""
         metadata = dict(write.object["metadata"])
         desired = {**write.object, "metadata": metadata}
         if resource.namespaced:
@@ -159,7 +159,7 @@ class Applier:
     async def _replace_lists(
         self, resource: Resource, current: JsonObject, desired: JsonObject
     ) -> JsonObject:
-        """Write lists anew in which another writer replaced items, and give up the ownership that this patch brings.
+        """Restore list items that another writer replaced, and give up the ownership it brings.
 
         Only what an apply owns goes again when it leaves the plan. The annotation says that this is
         under way, so that a crash, or another write in between, does not leave it half done.
@@ -189,7 +189,10 @@ class Applier:
         )
 
     async def _patch(self, patch: ApplyFields) -> None:
-        """Set fields of an object with another owner where they differ, under a field manager of this owner."""
+        """Set fields of an object with another owner where they differ.
+
+        The field manager is one of this owner.
+        """
         reference, resource = patch.reference, patch.reference.resource
         place = self.owner.request, resource, resource.key(reference.namespace, reference.name)
         current = self.observed.get(*place[1:])
@@ -308,7 +311,10 @@ async def live(client: Client, resource: Resource, key: str) -> JsonObject | Non
 
 
 def generated(desired: JsonObject, generate: Mapping[str, Random]) -> JsonObject:
-    """Return an object with random values at the paths of `generate` (a Secret's `data` in base64)."""
+    """Return an object with random values at the paths of `generate`.
+
+    Those of a Secret's `data` are in base64.
+    """
     filled = dict(desired)
     for path, random in generate.items():
         field, _, key = path.partition(".")

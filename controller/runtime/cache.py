@@ -171,5 +171,5 @@ class Caches:
 
 
 def is_secret(resource: Resource) -> bool:
-    """Return whether objects of a resource have contents that are neither cached nor given to planners."""
+    """Return whether objects of a resource have contents that the cache does not keep."""
     return (resource.group, resource.plural) == ("", "secrets")

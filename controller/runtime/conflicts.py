@@ -1,4 +1,4 @@
-"""Conflict back-off: another writer keeps changing a field that is applied here, or admission overrides it."""
+"""Conflict back-off: another writer, or admission, keeps changing an applied field."""
 
 import time
 from collections import deque
@@ -41,7 +41,7 @@ class Conflicts:
         self._overridden: dict[WrittenObject, tuple[str, str]] = {}
 
     def check(self, place: WrittenObject, sent: str, *, repair: bool) -> None:
-        """Raise `ContestedError` while an object is contested, unless it is time for another repair."""
+        """Raise `ContestedError` while an object is contested, except for the next repair."""
         repairs = self._repairs.get(place)
         if repairs is None:
             return
@@ -75,7 +75,10 @@ class Conflicts:
             self._overridden.pop(place, None)
 
     def is_overridden(self, place: WrittenObject, sent: str, stored: str) -> bool:
-        """Return whether the server stored just this for what was sent: to send it again would change nothing."""
+        """Return whether the server stored exactly this for what was sent.
+
+        Then another apply would change nothing.
+        """
         return self._overridden.get(place) == (sent, stored)
 
     def forget(self, request: ReconcileRequest) -> None:

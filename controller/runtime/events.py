@@ -1,4 +1,4 @@
-"""Events of events.k8s.io/v1, written in the background: repetitions become a series, and no reconcile waits."""
+"""Events of events.k8s.io/v1, written in the background: repetitions become a series."""
 
 import asyncio
 import logging

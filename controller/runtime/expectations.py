@@ -1,4 +1,4 @@
-"""Expectations: what a reconcile waits to see in the caches, its own writes first of all (read-your-writes)."""
+"""Expectations: a reconcile waits until the caches show its own writes (read-your-writes)."""
 
 import time
 from collections import defaultdict
@@ -54,7 +54,7 @@ class Expectations:
         self._waiting[cache, key].add(request)
 
     def unmet(self, request: ReconcileRequest) -> list[Expectation]:
-        """Return the writes for `request` that the caches do not have yet, and forget the others."""
+        """Return the writes for `request` that the caches do not have yet; forget the others."""
         unmet = {
             place: each
             for place, each in self._expected.pop(request, {}).items()

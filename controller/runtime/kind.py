@@ -11,7 +11,7 @@ from kube.store import IndexFunction
 
 
 class CustomObject(Protocol):
-    """A custom resource's type: parses the stored object, and knows where its kind lives (a config.api Definition)."""
+    """A custom resource's type, which parses stored objects and has a Definition."""
 
     definition: ClassVar[Any]
 

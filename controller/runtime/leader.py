@@ -40,11 +40,11 @@ class LeaseSettings:
 
 
 class NotLeadingError(RetryableError):
-    """A write was about to be sent, but this process does not lead, or no longer knows that it does."""
+    """A write was about to be sent by a process that is not, or no longer, the leader."""
 
 
 class LeadershipLostError(Exception):
-    """The lease could not be renewed in time, or another process holds it: this process must end."""
+    """The lease was not renewed in time, or another process holds it: this process must end."""
 
 
 class Election:
@@ -105,7 +105,7 @@ class Election:
         )
 
     def pause(self) -> float:
-        """Return in how many seconds to try again, at the latest when the lease of another process ends."""
+        """Return the seconds until the next try, at most until another process's lease ends."""
         pause = self._settings.retry_period
         return min(pause, self._left()) if self._is_held_by_another() else pause
 
@@ -178,7 +178,7 @@ class Election:
         return True
 
     def _is_held_by_another(self) -> bool:
-        """Return whether another process holds the lease, which last changed less than its duration ago."""
+        """Return whether another process holds the lease, and it has not expired."""
         return self.holder not in ("", self._identity) and self._left() > 0
 
     def _left(self) -> float:

@@ -1,4 +1,4 @@
-"""The manager: all controllers of a process, what they share, and the order in which they start and stop."""
+"""The manager: all controllers of a process, what they share, their start and their stop."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""Metrics: those of every controller, under controller-runtime's names, and those of each kind under its own prefix."""
+"""Metrics of all controllers under controller-runtime's names, and of each kind."""
 
 import time
 from datetime import datetime

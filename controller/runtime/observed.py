@@ -1,4 +1,4 @@
-"""One reconcile's snapshot: the owner, and around it the caches with the API server's newer answers over them."""
+"""One reconcile's snapshot: the owner, the caches, and newer answers of the API server."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -99,7 +99,7 @@ class Snapshot(Observed):
 
 
 def controller_reference(resource: Resource, owner: JsonObject) -> JsonObject:
-    """Return the owner reference that makes an object a child of `owner`, which is one of `resource`."""
+    """Return the owner reference that makes an object a child of `owner`."""
     return {
         "apiVersion": resource.api_version,
         "kind": resource.kind,

@@ -57,7 +57,7 @@ class CreateOnly:
 
 
 class ApplyFields(NamedTuple):
-    """Some fields of an object that has another owner, applied under a field manager of their own."""
+    """Some fields of an object with another owner, applied under a field manager of their own."""
 
     reference: Reference
     fields: JsonObject

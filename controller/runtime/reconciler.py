@@ -207,7 +207,7 @@ class Reconciler:
                 )
 
     def _result(self, plan: Plan, failures: list[Failure], owner: Owner) -> Result:
-        """Return when to reconcile again, or raise what decides that: a retryable error before a permanent one."""
+        """Return when to reconcile again, or raise: a retryable error before a permanent one."""
         for failure in failures:
             if not failure.is_permanent:
                 raise failure.error
@@ -219,7 +219,7 @@ class Reconciler:
         return Result(requeue_after=plan.requeue_after)
 
     async def _report_unplannable(self, owner: Owner, error: Exception) -> None:
-        """Let the status say that planning the object, or carrying out its plan, raised an unexpected exception."""
+        """Write the status of an unexpected exception in the planner, or in carrying out a plan."""
         problem = statuses.unplannable(self.kind.resource.kind, error)
         if owner.is_deleting:
             self._warn(owner, "CleanUpFailed", problem)

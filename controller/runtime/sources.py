@@ -1,4 +1,4 @@
-"""Event sources: For, Owns and Watches, with the predicates and mappers that turn a change into requests."""
+"""Event sources: For, Owns and Watches, with predicates and mappers."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
@@ -51,7 +51,7 @@ class Owns(NamedTuple):
 
 
 class Watches(NamedTuple):
-    """Any other objects: a change enqueues what `map` returns for the object before the change and after it."""
+    """Any other objects: a change enqueues what `map` returns for the old and the new state."""
 
     resource: Resource
     map: Callable[[JsonObject], Iterable[ReconcileRequest]]
@@ -68,7 +68,7 @@ def always(request: ReconcileRequest) -> Mapper:
 
 
 def owner_of(resource: Resource) -> Mapper:
-    """Return a mapper of a child to the object of `resource` that controls it, or controlled it before."""
+    """Return a mapper of a child to the object of `resource` that controls or controlled it."""
 
     def owners(change: Change) -> Iterable[ReconcileRequest]:
         namespace = change.key.rpartition("/")[0] if resource.namespaced else ""
@@ -89,7 +89,7 @@ def owner_of(resource: Resource) -> Mapper:
 
 
 def mapped(map: Callable[[JsonObject], Iterable[ReconcileRequest]]) -> Mapper:
-    """Return a mapper by a function of the object: of its state before the change and after it, without repetition."""
+    """Return a mapper by a function of an object: of its old and its new state."""
 
     def requests(change: Change) -> Iterable[ReconcileRequest]:
         states = [entry.object for entry in (change.old, change.new) if entry is not None]
@@ -101,7 +101,7 @@ def mapped(map: Callable[[JsonObject], Iterable[ReconcileRequest]]) -> Mapper:
 def readers_of(
     kind: PlannedKind[T], primaries: Cache, indexes: Mapping[str, IndexFunction]
 ) -> Mapper:
-    """Return a mapper of what a planner reads to the objects of its kind that share an indexed value with it.
+    """Return a mapper of what a planner reads to the objects that share an indexed value.
 
     Where no index is common, these are all objects in its namespace.
     """

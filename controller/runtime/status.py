@@ -84,7 +84,7 @@ def status_of(
 def status_of_unplanned(
     problem: Problem, stored: JsonObject, *, shows_phase: bool, generation: int, now: datetime
 ) -> JsonObject:
-    """Return the status of an object that cannot be planned: what was observed stays, and its phase is Failed.
+    """Return the status of an object that cannot be planned: phase Failed, the rest unchanged.
 
     It has a phase where it had one, or where its kind `shows_phase`.
     """
@@ -100,7 +100,9 @@ def status_of_unplanned(
 
 
 def is_same(stored: JsonObject, status: JsonObject) -> bool:
-    """Return whether a stored status says just this, beside conditions of other types that other writers set.
+    """Return whether a stored status is as desired.
+
+    Conditions of other types, which other writers set, do not count.
 
     All our conditions have one generation: a condition with another one, or none, is not ours.
     """
@@ -217,7 +219,7 @@ def _ready(
 
 
 def _waiting_reason(old: JsonObject | None, *, is_new: bool) -> str:
-    """Return the reason of an object that is being created, is being changed, or was ready and is not any more."""
+    """Return the reason of an object that is not ready: created, changed, or degraded."""
     if not was_ready(old):
         return "Progressing"
     return "Updating" if is_new or (old or {}).get("reason") == "Updating" else "Degraded"

@@ -9,7 +9,7 @@ ReconcileOutcome = Literal[
 
 
 class ReconcileRequest(NamedTuple):
-    """The object to reconcile: a name, never the object itself, so that the newest state is always read."""
+    """The object to reconcile: its name only, so that the newest state is always read."""
 
     namespace: str | None
     name: str
@@ -40,7 +40,7 @@ class TerminalError(Exception):
 
 
 class RetryableError(Exception):
-    """An error that passes: the controller retries after `retry_after` seconds, or else with back-off."""
+    """A temporary error: the controller retries after `retry_after` s, or with back-off."""
 
     def __init__(self, message: str, *, retry_after: float | None = None) -> None:
         super().__init__(message)

@@ -140,7 +140,7 @@ class KeyBackoff:
         self._failures: dict[Hashable, int] = {}
 
     def failed(self, key: Hashable, error: Exception) -> float:
-        """Count a failure and return the seconds to wait: the back-off, or what the server asks for if longer.
+        """Count a failure and return the seconds to wait: the back-off, or a longer Retry-After.
 
         The first five conflicts wait milliseconds. What the server asks for is limited to five
         minutes; what a `RetryableError` asks for is taken as it is.

@@ -52,7 +52,7 @@ class BoundPolicy:
 
     @cached_property
     def needs(self) -> frozenset[str]:
-        """What must be looked up before it can judge what it applies to, also by the parameters of exceptions."""
+        """What to look up before it can judge, also by the parameters of exceptions."""
         needed = self.policy.needed(self.params) | self.condition_needs
         for exempt in self.exempt:
             needed |= {NOW} | (

@@ -1,4 +1,4 @@
-"""An object's planned children, judged with it: the requests by which the controller would create or update them."""
+"""An object's planned children, judged with it as the requests that would create them."""
 
 import copy
 from collections.abc import Iterator, Mapping
@@ -41,7 +41,7 @@ class JudgesRequests(Protocol):
 
 
 class Child(NamedTuple):
-    """One object that would be created, or updated where there is an `old` one, and where its fields come from."""
+    """One object to be created, or updated from `old`, and where its fields come from."""
 
     attributes: Attributes
     object: JsonObject
@@ -110,7 +110,7 @@ def _child(
     planned: PlannedObject,
     old: PlannedObject | None,
 ) -> Child:
-    """Return a child with the request by which the controller would create it, or update the `old` one."""
+    """Return a child with the request by which the controller would create or update it."""
     kind = planned.kind
     attributes = Attributes(
         uid=asked.uid,

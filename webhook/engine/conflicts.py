@@ -1,4 +1,4 @@
-"""Find mutating policies that would set one field to different values, before they are asked about any object."""
+"""Finds mutating policies that would set one field to different values."""
 
 from collections.abc import Iterable, Iterator
 from itertools import combinations
@@ -24,7 +24,7 @@ class ConflictingPoliciesError(ValueError):
 
 
 def refuse_conflicts(mutating: Index) -> None:
-    """Raise ConflictingPoliciesError where two policies in force in the same place set a field of a kind differently.
+    """Raise ConflictingPoliciesError if two policies in one place set a field differently.
 
     They are asked about the emptiest object of the kind. In the same place are policies of which
     one is in force everywhere, or that share a clause of their `match`; what only may overlap, as
@@ -56,7 +56,7 @@ def _conflicts(kind: Kind, policies: Iterable[BoundPolicy]) -> Iterator[str]:
 
 
 def _sets(policy: BoundPolicy, kind: Kind) -> dict[FieldPath, Any]:
-    """Return what a policy sets before it fails, if it does: many need more than the emptiest object, or a look-up."""
+    """Return what a policy sets in the emptiest object, before it fails for want of a field."""
     attributes = Attributes(
         "",
         "CREATE",

@@ -65,7 +65,7 @@ class Container(Fields):
 
 
 class Image(NamedTuple):
-    """One image that is named: its reference as text, the record that names it, and the field there."""
+    """One image that is named: its reference, the record that names it, and the field."""
 
     text: str
     holder: Fields

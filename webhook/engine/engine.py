@@ -65,16 +65,16 @@ class Engine:
 
     @cached_property
     def for_owned(self) -> "Engine":
-        """The engine for objects whose owner is judged: the policies whose rules may be about these alone."""
+        """The engine for objects whose owner is judged: only policies about these alone."""
         return self.with_policies(each for each in self.policies if each.policy.judges_owned)
 
     def judges(self, attributes: Attributes, *, mutating: bool = False) -> bool:
-        """Return whether anything here looks at such a request: if not, its objects need not be decoded."""
+        """Return whether any policy judges such a request; else its objects are not decoded."""
         asked = (self._mutating if mutating else self._validating).asked(attributes)
         return bool(asked.policies) or asked.planner is not None
 
     def needs(self, attributes: Attributes, *, mutating: bool = False) -> frozenset[str]:
-        """Return what must be looked up in the cluster before such a request can be judged, or its object changed.
+        """Return what to look up before such a request can be judged, or its object changed.
 
         Children are looked at only where the request is judged.
         """
@@ -103,13 +103,13 @@ class Engine:
         return Verdict(as_sent(outcomes, attributes))
 
     def _with_controller_fix(self, violation: Violation) -> Violation:
-        """Return a violation in what the controller creates, with the fix for an image that the controller chose."""
+        """Return a violation with the fix for an image that the controller chose."""
         if violation.controller_fix and self.planners.is_chosen(violation.value):
             return replace(violation, fix=violation.controller_fix)
         return violation
 
     def mutate(self, request: Request) -> Verdict:
-        """Ask every mutating policy that applies, in order, each seeing the result of the one before.
+        """Ask each mutating policy that applies, in order, on the result of the one before.
 
         The request's object is patched in place. What has no object (DELETE), or is being deleted
         already, is never patched.
@@ -143,7 +143,7 @@ class Engine:
         return frozenset(judged)
 
     def _needed_by_children(self, planner: Planner, subresource: str) -> frozenset[str]:
-        """Return what must be looked up before the children of an object, or of its /scale, can be judged."""
+        """Return what to look up before the children of an object, or of its /scale, are judged."""
         kinds = self.planners.reach(planner)
         needed = {NOW, PARENT} if subresource else {NOW}
         if any(

@@ -1,4 +1,4 @@
-"""What an exception exempts from one policy: which objects, containers or images, and until when."""
+"""What an exception exempts from one policy: objects, containers or images, and how long."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ class Exempt:
         return self.names is None or self.names.match(request.name)
 
     def records(self, request: Request) -> Iterator[Record]:
-        """Yield what it is about: the object, or some containers, and image volumes where it is about images."""
+        """Yield what it is about: the object, some containers, or records with an image."""
         if self.containers is not None:
             for container in request.containers():
                 if self.containers.match(container.name or "") and (
@@ -64,7 +64,10 @@ class Exempt:
 def covered(
     entries: Iterable[Exempt], request: Request, *, expired: bool = False
 ) -> dict[Record, Exempt]:
-    """Return the records that entries in force are about, or expired ones, each with the first such entry."""
+    """Return the records that entries in force, or expired ones, are about.
+
+    Each has the first such entry.
+    """
     now = request.lookup(NOW)
     found: dict[Record, Exempt] = {}
     for entry in entries:

@@ -1,4 +1,4 @@
-"""Typed reading of an object's fields by path: null is absent, a wrong JSON type is named with its path."""
+"""Typed reading of an object's fields by path: null is absent, a wrong type is an error."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -24,7 +24,7 @@ class WrongTypeError(Exception):
     """A field holds another JSON type than its kind says, or text that is no quantity."""
 
     def __init__(self, path: str, found: Any, *wanted: type, quantity: bool = False) -> None:
-        """Remember where it is, what was found there and which type belongs there, or which ones."""
+        """Take where it is, what was found there, and the JSON types that are right."""
         self.wanted = A_QUANTITY if quantity else " or ".join(JSON_TYPES[each] for each in wanted)
         self.fix = "correct it" if quantity else "correct its type"
         super().__init__(f"{path}: must be {self.wanted}")
@@ -67,7 +67,7 @@ class Fields(Record):
         )
 
     def set(self, field: str | FieldPath, value: Any, *, overwrite: bool = False) -> Patch:
-        """Return the patch that sets `field` of this record: a dotted path, or steps where a key may have a dot."""
+        """Return the patch that sets `field`: a dotted path, or steps where a key has a dot."""
         return Patch(steps_of(field) if isinstance(field, str) else field, value, overwrite, self)
 
     def is_set(self, path: str) -> bool:
@@ -83,7 +83,7 @@ class Fields(Record):
         return self._read(path, str)  # type: ignore[no-any-return]
 
     def integer_or_string(self, path: str) -> int | str | None:
-        """Return the integer or the string at `path` (a port, a share), or None where there is none."""
+        """Return the integer or string at `path` (a port, a share), or None."""
         return self._read(path, int, str)  # type: ignore[no-any-return]
 
     def boolean(self, path: str) -> bool | None:

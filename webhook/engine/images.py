@@ -33,7 +33,7 @@ class ImageReferenceError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class ImageReference:
-    """An image by its parts, normalised: registry in lower case without port 443, docker.io and library/ filled in."""
+    """An image by its parts, normalised: lower-case registry, docker.io and library/ filled in."""
 
     registry: str
     repository: str
@@ -47,7 +47,7 @@ class ImageReference:
 
     @property
     def version(self) -> str | None:
-        """The tag that is pulled: `latest` where nothing is said, None where a digest says it better."""
+        """The tag that is pulled: `latest` by default, None where there is a digest."""
         return None if self.digest else self.tag or "latest"
 
 

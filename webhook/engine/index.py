@@ -1,4 +1,4 @@
-"""Which policies are asked about a request: found by one look-up, however many policies are loaded."""
+"""Finds the policies for a request by one look-up, however many are loaded."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -13,7 +13,7 @@ MAX_PLACES = 4096  # targets and namespaces whose policies are remembered
 
 
 class TargetPolicies(NamedTuple):
-    """What is asked about the requests of one target in one namespace, and what must be looked up before.
+    """The policies of one target in one namespace, and what they must look up before.
 
     `policies` are those that may apply, `kind` is what they judge, `planner` plans the children of
     the object.
@@ -26,7 +26,7 @@ class TargetPolicies(NamedTuple):
 
 
 class Index:
-    """Policies by what they judge, in their order: those of the cluster, then those of the request's namespace."""
+    """Policies by target: first those of the cluster, then those of the request's namespace."""
 
     def __init__(self, policies: Iterable[BoundPolicy], planners: Planners = NO_PLANNERS) -> None:
         """Sort the policies; what no clause of one can select is left out."""
@@ -46,7 +46,7 @@ class Index:
                     self.all.setdefault(key, []).append(bound)
 
     def asked(self, attributes: Attributes) -> TargetPolicies:
-        """Return what is asked about a request: each policy with what is left to decide of its match."""
+        """Return the policies for a request, each with what its match still has to decide."""
         _, operation, _, _, _, group, resource, subresource, _, namespace, *_ = attributes
         place = group, resource, subresource, operation, namespace
         found = self._asked.get(place)

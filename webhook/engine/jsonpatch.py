@@ -28,7 +28,7 @@ def _token(step: str) -> str:
 
 
 class Patcher:
-    """Changes one request's object in place, and knows the operations that lead from the original to the result."""
+    """Changes one request's object in place, and knows the operations that did it."""
 
     def __init__(self, request: Request) -> None:
         """Start with no operations."""
@@ -60,7 +60,7 @@ class Patcher:
 
     @property
     def operations(self) -> list[dict[str, Any]]:
-        """The operations, one for each field that differs, in the order in which fields were set first."""
+        """The operations, one for each field that differs, in the order of the first change."""
         found: list[dict[str, Any]] = []
         for node, step, old, holder, steps in self._changes.values():
             value = node.get(step, UNSET) if type(node) is dict else node[step]

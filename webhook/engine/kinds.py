@@ -1,4 +1,4 @@
-"""The kinds that policies look at: their resources, where their pods stand, and what of them is judged."""
+"""The kinds that policies judge: their resources, and where their pods are."""
 
 import re
 from collections.abc import Iterable
@@ -24,7 +24,7 @@ OF_A_PARENT = CONNECTED | {
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of the API in all its versions, with what policies and the registration need to know.
+    """One kind in all its versions, with what policies and the registration need to know.
 
     `kube.resource.Resource` is what a request needs: one version. `resource` makes it of a kind.
     """
@@ -153,7 +153,7 @@ POD_KIND = re.compile(
 def targets(
     kinds: str | Iterable[str | Kind], operations: tuple[str, ...] = CREATE_AND_UPDATE
 ) -> tuple[Target, ...]:
-    """Return what `kinds` stands for: the name of a set (one of SETS), or several: sets, and kinds by name or in full.
+    """Return the targets that `kinds` stands for: one of SETS, or several sets and kinds.
 
     `operations` hold for whole objects; a subresource has its own. LookupError where a kind is not
     in the table.
@@ -209,7 +209,7 @@ def add_kind(about: Definition) -> None:
 
 
 def add_pod_kind(text: str) -> None:
-    """Let the table know a custom kind with pods, such as `rollouts.argoproj.io/v1alpha1/Rollout=spec.template.spec`.
+    """Add a custom kind with pods: `rollouts.argoproj.io/v1/Rollout=spec.template.spec`.
 
     Called when a process starts, before any policy is put in force. ValueError where `text` has
     another form, or is about a kind that the table has. Where a policy names a kind, one of the

@@ -1,4 +1,4 @@
-"""What policies look up of other objects: under which name, of which kinds, and how much of each."""
+"""What policies look up: the name, the kinds, and how much of each object."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -66,7 +66,7 @@ def group_kind(object: Mapping[str, Any]) -> GroupKind:
 def with_object(
     looked_up: Mapping[str, Any], object: JsonObject, namespace: str
 ) -> Mapping[str, Any]:
-    """Return the look-ups for `namespace` as they are after `object` is created or replaced there."""
+    """Return the look-ups for `namespace` after `object` is created or replaced."""
     changed = {}
     for name, look_up in LOOK_UPS.items():
         if name in looked_up and group_kind(object) in look_up.kinds:

@@ -28,7 +28,10 @@ class Clause:
     namespace_selector: Callable[[Labels], bool] | None = None
 
     def can_select(self, target: Target) -> bool:
-        """Return whether it can select any request there: cluster-scoped objects but Namespaces have no namespace."""
+        """Return whether it can select requests there.
+
+        Cluster-scoped objects other than Namespaces have no namespace.
+        """
         kind = target.kind
         if self.kinds is not None and kind.kind not in self.kinds:
             return False
@@ -57,7 +60,7 @@ class Clause:
         return replace(self, kinds=None, operations=None, subresources=None, namespaces=None)
 
     def selects(self, request: Request) -> bool:
-        """Return whether what is left holds: selectors of labels for the new or for the old object."""
+        """Return whether label selectors select the new or the old object."""
         if self.names is not None and not self.names.match(request.name):
             return False
         if self.object_selector is not None and not any(
@@ -122,7 +125,7 @@ class Match:
         return replace(self, clauses=() if Clause() in left else tuple(left))
 
     def needs(self, subresource: str = "") -> frozenset[str]:
-        """Return what must be looked up before it can be decided for an object, or for a subresource."""
+        """Return what to look up before it can be decided, for an object or a subresource."""
         needed = set()
         if any(clause.namespace_selector for clause in self.clauses):
             needed.add(NAMESPACE_LABELS)

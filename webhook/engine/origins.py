@@ -9,7 +9,7 @@ ANY = "[*]"  # any one entry of labels and the like: a key without a prefix
 
 
 def traced(path: str, origin: Mapping[str, str], parent: Mapping[str, Any]) -> str | None:
-    """Return the field of `parent` that the child's field at `path` comes from, None if it has no origin.
+    """Return the field of `parent` that the child's field at `path` comes from, or None.
 
     Of what `origin` names, the nearest above the field counts; what is below it is added where the
     parent has, or may have, such fields: of `spec.port`, a number, there is no `[0].containerPort`.

@@ -21,7 +21,7 @@ SERVED = "served_apis"  # the look-up of which optional resources the API server
 
 
 class PlannedObject(NamedTuple):
-    """One object that would be created, and for its fields (or those above them) the parent's fields they come from.
+    """One object to be created, and for its fields the parent's fields they come from.
 
     It has the defaults that the API server fills in. A child created `once` is never updated; a
     child that is not `owned` outlives its parent.
@@ -86,7 +86,7 @@ class ControllerUser:
 
 
 class Planners:
-    """All planners, the user who carries out their plans, and the namespaces where the controller works: none are all.
+    """All planners, the controller's account, and the namespaces it works in (none: all).
 
     `is_chosen` returns whether an image is one that planners choose themselves.
     """

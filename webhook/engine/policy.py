@@ -1,4 +1,4 @@
-"""What a policy is: a name, its parameters, and a pure function that yields violations or patches."""
+"""What a policy is: a name, parameters, and a pure function that yields its results."""
 
 import sys
 from collections.abc import Callable, Iterable
@@ -64,7 +64,7 @@ class Policy:
 
     @property
     def judges_containers(self) -> bool:
-        """Whether its rules may be about single containers or images, so that an exception can be for some."""
+        """Whether its rules may be about single containers or images, for exceptions."""
         named = (self.kinds,) if isinstance(self.kinds, str) else self.kinds
         narrow = targets(each for each in named if each == "pods" or each not in SETS)
         return any(target.kind.pod_spec or target.kind.container for target in narrow)

@@ -1,4 +1,4 @@
-"""Where a JSON object stands in the object that is judged: its path for messages, its steps for patches."""
+"""Where a JSON object stands in its object: a path for messages, steps for patches."""
 
 from functools import lru_cache
 from typing import Any
@@ -34,13 +34,16 @@ class Record:
         above: "Record | None" = None,
         step: "str | tuple[str, int]" = "",
     ) -> None:
-        """Wrap `value`, found at `step` below `above`: a dotted path, or a list's path and an index in it."""
+        """Wrap `value`, found at `step` below `above`.
+
+        A step is a dotted path, or a list's path and an index.
+        """
         self.value = value
         self.above = above
         self.step = step
 
     def path(self, relative: str = "") -> str:
-        """Return the path of this object, or of the field at `relative` below it, as a message shows it."""
+        """Return the path of this object, or of its field `relative`, as messages show it."""
         step = self.step
         if isinstance(step, tuple):
             name = self.value.get("name")

@@ -29,7 +29,7 @@ class NotLookedUpError(Exception):
 
 
 class Attributes(NamedTuple):
-    """What an AdmissionRequest says beside its objects, in the API's own words (admission.k8s.io/v1)."""
+    """An AdmissionRequest without its objects, in the words of admission.k8s.io/v1."""
 
     uid: str
     operation: str
@@ -144,7 +144,7 @@ class Request(Fields):
 
     @property
     def resource_kind(self) -> str:
-        """The kind of the resource it is about: for the /scale of a Deployment that is Deployment."""
+        """The kind of the resource: Deployment, for the /scale of a Deployment."""
         return self._kind.kind
 
     def with_object(self, object: dict[str, Any]) -> "Request":
@@ -208,7 +208,7 @@ class Request(Fields):
         return self.lookup(NAMESPACE_LABELS)  # type: ignore[no-any-return]
 
     def selectable(self, *, of_pod: bool = False) -> Iterator[Mapping[str, Any]]:
-        """Yield the labels that selectors select by: those of the new and of the old object, or of the pods in them.
+        """Yield the labels for selectors: of the new and the old object, or of their pods.
 
         A subresource that is an object of its own (/scale, exec) is selected by the labels of its
         parent.
@@ -237,7 +237,7 @@ class Request(Fields):
         return None if path is None else self.fields(path)
 
     def containers(self, *, ephemeral: bool = True) -> tuple[Container, ...]:
-        """Return every container of the pod: containers, init containers and (by default) ephemeral ones.
+        """Return all containers of the pod: also init and (by default) ephemeral ones.
 
         A kind whose object is itself one container (WebApp) has that.
         """
@@ -266,7 +266,7 @@ class Request(Fields):
 
 
 def what_is_written(object: dict[str, Any] | None) -> dict[str, Any]:
-    """Return an object without its status, its finalizers, and the metadata that the API server writes."""
+    """Return an object without status, finalizers and what the API server writes."""
     kept = {key: value for key, value in (object or {}).items() if key != "status"}
     if isinstance(kept.get("metadata"), dict):
         kept["metadata"] = {

@@ -132,7 +132,7 @@ def _failed(outcome: Outcome) -> tuple[str, str]:
 
 
 def as_sent(outcomes: Iterable[Outcome], attributes: Attributes) -> tuple[Outcome, ...]:
-    """Return the outcomes with fields named as in the version that was sent, where another one was judged."""
+    """Return the outcomes with fields named as in the version that was sent."""
     if attributes.requested is None or attributes.requested[1] == attributes.version:
         return tuple(outcomes)
     group, version, kind = attributes.requested

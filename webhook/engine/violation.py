@@ -1,4 +1,4 @@
-"""What a policy finds and what it sets: violations, with an identity beside their words, and patches."""
+"""What a policy yields: violations, with an identity beside their words, and patches."""
 
 import dataclasses
 import json
@@ -35,7 +35,7 @@ PLACE = re.compile(  # which item of a list: an index, or a name that is not the
 
 
 def shown(value: Any) -> str:
-    """Return `value` as it appears in a message: strings quoted, long ones cut, containers by their type only."""
+    """Return `value` as messages show it: strings quoted and cut, containers by their type."""
     if isinstance(value, str):
         value = value[: MAX_SHOWN + 1]  # a text may have megabytes
         text = orjson.dumps(value).decode() if value.isprintable() else json.dumps(value)
@@ -139,7 +139,7 @@ class Violation:
 
     @property
     def identity(self) -> tuple[str, str, Any]:
-        """What makes it the same violation as before an update: what it is about, and the excess or the raw value.
+        """What makes it the same violation as before an update: field, rule, and value or excess.
 
         An item of a list without names is the same wherever in the list it is, and so is a port
         under another name.
@@ -173,7 +173,7 @@ class Before:
                 self._excess.setdefault(each.key, {})[id(each.excess)] = each.excess
 
     def holds(self, violation: Violation) -> bool:
-        """Return whether it was there before: the same rule and field with no more excess, or the same identity.
+        """Return whether it was there before: same identity, or same field and no more excess.
 
         Asked once for each violation after the update: of one identity there may be no more than
         before.
@@ -185,7 +185,7 @@ class Before:
         return self._same[violation.identity] >= 0
 
     def _is_no_more(self, new: Any, old: Any) -> bool:
-        """Compare two excesses once: violations of one record share theirs, which may be a set of ten thousands."""
+        """Compare two excesses once: many violations may share a set of ten thousand names."""
         pair = id(new), id(old)
         if pair not in self._compared:
             self._compared[pair] = bool(new <= old)

@@ -135,7 +135,7 @@ def at(path: str, value: Any) -> dict[str, Any]:
 
 
 def namespace_of(object: dict[str, Any], namespace: str) -> str:
-    """Return the namespace of a review: for a Namespace its own name, for other cluster-scoped objects ""."""
+    """Return the namespace of a review: a Namespace's own name, "" for cluster-scoped objects."""
     known = KINDS.get(group_kind(object))
     if known is None or known.namespaced:
         return namespace

@@ -31,7 +31,7 @@ RESOURCES = frozenset({"cpu", "memory", "ephemeral-storage", "storage"})
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A subresource that a case can use: the kind of its object, its operation, and its parent kind."""
+    """A subresource of a case: the kind of its object, the operation, and the parent kind."""
 
     kind: str
     operation: Literal["UPDATE", "CONNECT"] = "UPDATE"
@@ -163,7 +163,7 @@ def _bare(object: JsonObject, kind: Kind, namespace: str) -> JsonObject:
 
 
 def _before(base: JsonObject, object: JsonObject) -> JsonObject:
-    """Return the smallest object as it was before an update to `object`, which changes neither version nor name."""
+    """Return the smallest object before an update, with the same version and name."""
     named = {"name": object["metadata"]["name"]} if "name" in object.get("metadata", {}) else {}
     before: JsonObject = merge(base, {"apiVersion": object["apiVersion"], "metadata": named})
     return before
@@ -227,7 +227,7 @@ def _field_faults(
 
 
 def _unknown_resources(value: Any, path: str) -> CaseFaults:
-    """Yield the limits and requests of what is no resource: the API server knows these, and names with a domain."""
+    """Yield limits and requests with an unknown resource: names without a domain are fixed."""
     for key, below in value.items() if isinstance(value, dict) else ():
         at_key = f"{path}.{key}" if path else str(key)
         if key in ("limits", "requests") and isinstance(below, dict):

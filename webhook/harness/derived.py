@@ -1,4 +1,4 @@
-"""Derived trials: the same case with init or ephemeral containers, with a generated name, or as an update."""
+"""Derived trials: a case with init containers, a generated name, or as an update."""
 
 import copy
 import re
@@ -62,7 +62,7 @@ def derive(admission: Admission, how: Derivation) -> Admission:
 
 
 def expected_of(expect: str | ExpectedAnswer, how: Derivation) -> str | ExpectedAnswer:
-    """Return the expectation of a derived trial: the same, with the paths of the new container list."""
+    """Return the expectation of a derived trial, with paths of the new container list."""
     if isinstance(expect, str) or how not in LISTS:
         return expect
     if expect.patched:

@@ -101,7 +101,7 @@ class ManifestJudge:
         )
 
     def review(self, document: Document) -> JudgedManifest:
-        """Return the verdict on a recorded AdmissionReview (admission.k8s.io/v1), as the webhook would judge it.
+        """Return the verdict on a recorded AdmissionReview, as the webhook would judge it.
 
         Raises DocumentError if it cannot be judged. The document of the verdict is the object.
         """
@@ -194,7 +194,7 @@ def add_manifests(known: Known, documents: Iterable[Document], namespace: str) -
 
 
 def kinds_in(documents: Iterable[Document], known: Mapping[tuple[str, str], Kind]) -> list[Kind]:
-    """Return the kinds that the table of kinds does not have: of the objects among the documents, and `known` ones.
+    """Return the kinds among documents and `known` that the table of kinds lacks.
 
     Where neither these nor a CustomResourceDefinition among the documents say its plural, it is the
     regular one.
@@ -241,7 +241,7 @@ def _verdict(outcomes: tuple[Outcome, ...], findings: tuple[Finding, ...]) -> st
 
 
 def _undecided_in(namespace: str) -> Callable[[Outcome], str]:
-    """Return the wording of a failure to judge a manifest of `namespace`: how to make known what is missing."""
+    """Return a failure to judge a manifest in words, with how to supply what is missing."""
 
     def wording(outcome: Outcome) -> str:
         if (

@@ -1,4 +1,4 @@
-"""Mutation testing: change a policy set in one place at a time, to find changes that its cases do not detect."""
+"""Mutation testing: finds changes of a policy set that none of its cases detects."""
 
 import copy
 from collections.abc import Iterator, Sequence
@@ -104,7 +104,7 @@ def _with(spec: dict[str, Any], path: FieldPath, new: Any) -> dict[str, Any]:
 def _changes(
     kind: str, spec: dict[str, Any], catalogue: Catalogue
 ) -> Iterator[tuple[FieldPath, str, Any]]:
-    """Yield each change of a policy object: the path in its spec, a description, and the new value."""
+    """Yield each change of a policy object: path in its spec, description, new value."""
     policy = catalogue.get(spec.get("policy", ""))
     for name, field in policy.params.model_fields.items() if policy is not None else ():
         wire = field.alias or name

@@ -1,4 +1,4 @@
-"""Changed Python modules of a policy: each comparison, `and`, `or`, `not` and number in its functions in turn."""
+"""Changed Python policies: each comparison, `and`, `or`, `not` and number in turn."""
 
 import ast
 import inspect
@@ -27,7 +27,7 @@ SWAPPED: dict[type[Any], tuple[str, type[Any]]] = {
 
 
 def changed_policies(policy: Policy) -> Iterator[tuple[str, Policy | Exception]]:
-    """Yield each change of the module that declares a policy: a description, and the policy or what its import raises.
+    """Yield each change of a policy's module: a description, and the policy or its error.
 
     The description has line, column and the text of the line.
     """

@@ -1,4 +1,4 @@
-"""Changed CEL expressions of a policy object: each comparison, `&&`, `||`, `!` and literal in turn."""
+"""Changed CEL expressions: each comparison, `&&`, `||`, `!` and literal in turn."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -29,7 +29,7 @@ SWAPPED |= {"true": "false", "false": "true"}
 
 
 def changed_expressions(spec: Mapping[str, Any]) -> Iterator[tuple[FieldPath, str, str]]:
-    """Yield each change: the path of the expression, a description by line and column, and the new expression."""
+    """Yield each change: the expression's path, a description, and the new expression."""
     rules = {field: spec[field] for field in RULES if field in spec}
     for path, source in _expressions(rules, ()):
         field = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)[1:]

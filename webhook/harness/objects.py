@@ -82,7 +82,7 @@ def require_object(document: Document) -> None:
 
 
 def _require_known_kind(document: Document) -> None:
-    """Raise DocumentError for an unknown kind of a built-in group that resembles a known one: a typo."""
+    """Raise DocumentError for an unknown kind that resembles one of its built-in group."""
     api_version, (group, _, kind) = document.value["apiVersion"], group_version_kind(document.value)
     names = {name for of, name in KINDS if of == group}
     meant = did_you_mean(kind, names, cutoff=0.8)
@@ -106,7 +106,7 @@ def namespace_of(object: JsonObject, namespace: str) -> str:
 
 
 def as_served(object: JsonObject) -> JsonObject:
-    """Return an object in its kind's current API group: a Deployment of `extensions/v1beta1` in `apps/v1`."""
+    """Return an object in its kind's current API group: `apps/v1`, not `extensions/v1beta1`."""
     group, _, kind = group_version_kind(object)
     for api_version in MOVED.get(group, ()):
         if (api_version.rpartition("/")[0], kind) in KINDS:

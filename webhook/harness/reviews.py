@@ -1,4 +1,4 @@
-"""Ask an engine as the API server asks the webhook: by the AdmissionReview that it would send for an object."""
+"""Asks an engine as the API server asks the webhook: by the AdmissionReview it would send."""
 
 import base64
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ SCALE = {"apiVersion": "autoscaling/v1", "kind": "Scale"}
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """A request to the API server: an operation on an object, or on a subresource of `parent_kind`."""
+    """A request to the API server: an operation on an object, or on a subresource."""
 
     object: dict[str, Any] | None
     old_object: dict[str, Any] | None = None
@@ -82,7 +82,7 @@ def _named(group: str, version: str, kind: str) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class ReviewAnswer:
-    """The answer to one request: the last response, the patched object, and the outcome of each policy."""
+    """The answer to one request: the last response, the patched object, all outcomes."""
 
     response: dict[str, Any]
     object: dict[str, Any] | None

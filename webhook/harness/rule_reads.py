@@ -1,4 +1,4 @@
-"""The fields that a policy's rules in CEL read: rules that read none of an object test nothing about it."""
+"""The fields that a policy's CEL rules read, to find objects that they do not test."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -31,7 +31,10 @@ def looks(policy: RulePolicy) -> bool:
 
 
 def unread(object: dict[str, Any], policies: Iterable[RulePolicy]) -> Iterator[tuple[str, str]]:
-    """Yield path and message for each field that no rule reads, of an object of a kind without a known schema."""
+    """Yield path and message for each field that no rule reads.
+
+    It is for objects of a kind without a known schema.
+    """
     sources = (source for policy in policies for source in policy.sources)
     read = {
         steps[1:]
@@ -58,7 +61,7 @@ def _unread(value: Any, above: Steps, read: set[Steps]) -> Iterator[tuple[str, s
 
 
 def absent(policy: RulePolicy) -> Iterator[str]:
-    """Yield an error for each field of the object that the rules read and none of the policy's kinds has.
+    """Yield an error for each field that rules read and none of the policy's kinds has.
 
     Nothing where a kind has no known schema, or a subresource is judged.
     """

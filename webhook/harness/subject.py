@@ -1,4 +1,4 @@
-"""The policies that a case file tests, in an engine that records which of them looked at a request."""
+"""The policies of a case file, in an engine that records which looked at a request."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -32,7 +32,10 @@ JudgeFunction = Callable[[Request, Any], Iterable[Any]]
 
 
 class WatchedEngine(Engine):
-    """An engine that records which of its policies looked at the request: one that returned earlier judged nothing."""
+    """An engine that records which of its policies looked at the request.
+
+    A policy that returned earlier judged nothing.
+    """
 
     def __init__(self, policies: Iterable[BoundPolicy]) -> None:
         """Watch these policies."""
@@ -44,7 +47,7 @@ class WatchedEngine(Engine):
         self._looked.clear()
 
     def looked(self, outcome: Outcome) -> bool:
-        """Whether the policy of an outcome looked at the request, or reported something without looking."""
+        """Whether the policy of an outcome looked at the request, or reported without looking."""
         has_result = (
             outcome.violations
             or outcome.tolerated
@@ -55,7 +58,7 @@ class WatchedEngine(Engine):
         return bool(has_result) or outcome.policy in self._looked
 
     def _watched(self, bound: BoundPolicy) -> BoundPolicy:
-        """Return a policy that is watched: one in Python while it runs, rules in CEL by the fields that they name."""
+        """Return a policy that is watched: Python while it runs, CEL by the fields it names."""
         policy = bound.policy
         rules_look = isinstance(policy, RulePolicy) and looks(policy)
 

@@ -139,7 +139,7 @@ def is_expected(expected: Expected, found: PolicyMessage, prefix: str) -> bool:
 
 
 def joined(prefix: str, path: str) -> str:
-    """Return a path of a case as the violation has it: below `prefix`, if the case sets a pod's spec."""
+    """Return a case's path as violations have it: below `prefix`, if it sets a pod's spec."""
     return f"{prefix}.{path}" if prefix else path
 
 

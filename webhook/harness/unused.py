@@ -23,7 +23,7 @@ def unused(trial: Trial) -> Iterator[str]:
 
 
 def _unselected(trial: Trial) -> Iterator[str]:
-    """Yield the labels that no selector names, where only selectors use them: a typo would make `not-matched` true."""
+    """Yield labels that no selector names: a typo would make `not-matched` true."""
     policies = trial.engine.policies
     clauses = [clause for each in policies for clause in each.match.written]
     in_namespace = [

@@ -1,4 +1,4 @@
-"""Rewrite the expectations of a case file to the actual answers, keeping comments, order and everything else."""
+"""Rewrites the expectations of a case file, and keeps comments, order and all else."""
 
 import textwrap
 from collections.abc import Iterable, Sequence
@@ -79,7 +79,10 @@ def _got(trial: Trial, answer: ReviewAnswer) -> Any:
 
 
 def _written(trial: Trial, reported: list[PolicyMessage]) -> list[dict[str, str]]:
-    """Return violations as a case lists them: relative to the pod's spec, with the policy if there are several."""
+    """Return violations as a case lists them.
+
+    Paths are relative to the pod's spec; the policy is named if there are several.
+    """
     prefix = f"{trial.prefix}." if trial.prefix else ""
     several = len(trial.engine.policies) > 1
     return [

@@ -46,7 +46,7 @@ def child_limit(kind: str, suffix: str, limit: int) -> Limit:
 
 
 def judge_name(request: Request, *limits: Limit, label: str = "") -> Violations:
-    """Yield a violation where a name is too long by the lowest limit, or breaks the rule `label`: be a DNS label."""
+    """Yield a violation where a name is too long, or is not a DNS label (the rule `label`)."""
     name = request.string("metadata.name") or ""
     most, rule = min(limits, default=(len(name), ""))
     if len(name) > most:

@@ -1,4 +1,4 @@
-"""Registries that images come from, and rules that are about images: they compare parts, never text."""
+"""Registries that images come from, and rules about images: they compare parts, not text."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -20,7 +20,7 @@ _TAG_PATTERN = re.compile(r"[\w.*?-]{1,128}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Registry:
-    """A registry host, or a part of one: images whose repository lies under `path` (all of them where it is empty).
+    """A registry host, or the images of one below `path` (all, where it is empty).
 
     A component of either that is `*` stands for any one component: `*.dkr.ecr.*.amazonaws.com`,
     `ghcr.io/*/approved`. With a `tag`, a pattern, it is the images of one repository with such a
@@ -32,7 +32,7 @@ class Registry:
     tag: str = ""
 
     def holds(self, image: ImageReference) -> bool:
-        """Return whether `image` comes from here: whole components count, `team` does not hold `team-evil/app`."""
+        """Return whether `image` is from here, by whole components: `team` is not `team-evil`."""
         is_pattern = "*" in self.host
         if self.host != image.registry and not (
             is_pattern and _alike(self.host.split("."), image.registry.split("."))
@@ -77,7 +77,7 @@ def parse_registry(text: str) -> Registry:
 
 
 def _filled_in(pattern: str, separator: str) -> str:
-    """Return `pattern` with a letter for each component that is `*`, so that it can be checked like any other."""
+    """Return `pattern` with a letter for each component `*`, to be parsed as an image."""
     return separator.join("x" if part == "*" else part for part in pattern.split(separator))
 
 
@@ -92,7 +92,7 @@ def image_violations(
     judge: Callable[[ImageReference], ImageFault | None],
     controller_fix: str = "",
 ) -> Iterator[Violation]:
-    """Yield a violation of `rule` for each image that `judge` finds fault with, or that is no reference.
+    """Yield a violation of `rule` for each image that `judge` finds fault with.
 
     `controller_fix` is the fix of an image that the controller chose. Where no image is named,
     nothing is pulled; whether one must be is the API's own rule.

@@ -1,4 +1,4 @@
-"""Patterns of labels and annotations (a glob, or a regular expression between slashes), and of hosts."""
+"""Patterns of labels and annotations (a glob, or /a regular expression/), and of hosts."""
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
@@ -65,7 +65,7 @@ class OnMetadata(Params):
     def lacking(
         self, request: Request, field: str, patterns: Mapping[str, str]
     ) -> Iterator[Violation]:
-        """Yield a violation for each key that `field` (labels, annotations) lacks, or has with another value."""
+        """Yield a violation for each key that `field` lacks, or has with another value."""
         metadata = request.fields("metadata") if self.where == "objects" else request.pod_metadata()
         if metadata is None:
             return

@@ -1,4 +1,4 @@
-"""The checks of the Pod Security Standards: policies of this library, with the parameters of each level and version."""
+"""The checks of the Pod Security Standards: built-in policies, with their parameters."""
 
 from collections.abc import Callable, Iterable
 from functools import cache, partial
@@ -29,7 +29,7 @@ PRIVILEGED, BASELINE, RESTRICTED = LEVELS = ("privileged", "baseline", "restrict
 
 
 class PodSecurityCheck(NamedTuple):
-    """One check: a policy, as a level has it from a version on, until a later row has the same policy otherwise."""
+    """One check: a policy as a level has it from a version on, until a later row replaces it."""
 
     level: str
     since: int  # minor version of Kubernetes
@@ -106,7 +106,7 @@ NEWEST = max(check.since for check in CHECKS)
 def checks(
     level: str, minor: int, excluded: frozenset[str] = frozenset()
 ) -> tuple[PodSecurityCheck, ...]:
-    """Return the checks of a level at a minor version, up to NEWEST: of each policy the last row that is in force."""
+    """Return the checks of a level at a minor version: of each policy the last row in force."""
     in_force = {
         check.policy.name: check
         for check in CHECKS

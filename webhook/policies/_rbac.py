@@ -23,7 +23,7 @@ SYSTEM_WRITERS = frozenset(
 
 
 def is_by_kubernetes(request: Request) -> bool:
-    """Return whether Kubernetes itself writes: its own objects, or copies of rules that were judged already."""
+    """Return whether Kubernetes itself writes: its own objects, or copies of judged rules."""
     return request.attributes.username in SYSTEM_WRITERS
 
 

@@ -11,7 +11,7 @@ COPIES = (
 
 
 def having(records: Iterable[Fields], field: str) -> list[Fields]:
-    """Return the records that set a field: most do not, and reading the field of each one costs more."""
+    """Return the records that set a field: most do not, and reading costs more."""
     return [each for each in records if each.value.get(field) is not None]
 
 
@@ -21,7 +21,10 @@ def is_controlled(object: Fields) -> bool:
 
 
 def is_copy(request: Request) -> bool:
-    """Return whether a controller compares the object with its own template: if changed, it creates another one."""
+    """Return whether a controller compares the object with its template.
+
+    If it is changed, the controller creates another one.
+    """
     return request.kind in COPIES and is_controlled(request)
 
 

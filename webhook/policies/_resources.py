@@ -1,4 +1,4 @@
-"""Limits and requests of containers and pods, with what the cluster fills in where they are left out."""
+"""Limits and requests of containers and pods, with the cluster's defaults."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Any, Literal
@@ -34,7 +34,7 @@ Amount = Annotated[  # a quantity as a parameter: text or number
 
 
 class Resources(Fields):
-    """A record at the place of `owner`, a pod or a container, with the limits and requests that it gets."""
+    """A record at the place of `owner`, with the limits and requests that it gets."""
 
     __slots__ = ("limits", "requests")
 
@@ -93,7 +93,7 @@ def of_pod(request: Request) -> Resources | None:
 
 
 def _together(request: Request) -> Amounts:
-    """Return the cpu and the memory that the containers of a pod request, when it needs most of each.
+    """Return the cpu and memory that a pod's containers request, at their peak.
 
     That is all of its containers and sidecars at once, or one init container and the sidecars
     started before it.
@@ -141,7 +141,7 @@ class Required(Completed):
 
 
 def missing(request: Request, part: str, params: Required) -> Iterator[Violation]:
-    """Yield a violation for each container that lacks required resources, which its pod as a whole lacks too."""
+    """Yield a violation for each container without required resources, if its pod lacks them."""
     whole = of_pod(request)
     required = params.required if whole is None else _lacking(params.required, getattr(whole, part))
     for each in of_containers(request, limit_ranges=params.limit_ranges):

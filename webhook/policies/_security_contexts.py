@@ -27,7 +27,7 @@ def contexts(request: Request) -> list[Fields]:
 
 
 def is_windows(pod: Fields | None) -> bool:
-    """Return whether the pod sets os.name to windows, where the API forbids most of a security context."""
+    """Return whether the pod's os.name is windows, where most of a security context is invalid."""
     return pod is not None and pod.string("os.name") == "windows"
 
 
@@ -49,7 +49,7 @@ def unless(
 
 
 def inherited(request: Request, holder: Fields, field: str, value: object) -> frozenset[str] | None:
-    """Return the excess of a pod's `value`: each container that inherits it, since it does not set `field` itself.
+    """Return the excess of a pod's `value`: each container that inherits it.
 
     None where `holder` is no pod. So an update gives to no other container what is tolerated on the
     pod.
@@ -64,7 +64,7 @@ def inherited(request: Request, holder: Fields, field: str, value: object) -> fr
 def missing(
     request: Request, path: str, rule: str, fix: str = "set it", mended: Any = UNSET
 ) -> Iterator[Violation]:
-    """Yield a violation for each container for which neither it nor its pod has anything at `path`."""
+    """Yield a violation for each container without `path` of its own or of its pod."""
     pod = request.pod()
     if pod is not None and pod.is_set(path):
         return
@@ -85,7 +85,7 @@ class Ids(Params):
     required: bool = Field(False, description="whether an id must be set")
 
     def judge(self, request: Request, path: str, rule: str) -> Iterator[Violation]:
-        """Yield a violation for each id that may not be set, and for each container that needs one and gets none."""
+        """Yield a violation for each id that is not allowed, and for each that is missing."""
         for context in contexts(request):
             id = context.integer(path)
             if id is not None and not any_holds(self.allowed, id):
@@ -125,7 +125,7 @@ class Profiles(Params):
     def faults(
         self, holder: Fields, path: str, found: str, type: str, profile_path: str, profile: str
     ) -> Iterator[Violation]:
-        """Yield a violation where `found`, a profile of `type`, may not be set, or Localhost may not name `profile`."""
+        """Yield a violation where a profile's `type`, or its name in Localhost, is not allowed."""
         if type not in self.allowed:
             rule = f"must be {' or '.join(self.allowed) or 'left out'}"
             fix = "remove it, or set one that is allowed" if self.allowed else "remove it"

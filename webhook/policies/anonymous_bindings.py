@@ -33,7 +33,7 @@ class AnonymousBindings(Params):
 
 
 def validate(request: Request, params: AnonymousBindings) -> Violations:
-    """Yield one violation for each subject that includes unauthenticated clients, or another denied group."""
+    """Yield a violation for each subject with unauthenticated clients, or of a denied group."""
     role = request.string("roleRef.name") or ""
     is_own = (
         role in PUBLIC and request.string("roleRef.kind") == "Role"

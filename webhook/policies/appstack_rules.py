@@ -33,7 +33,7 @@ DEFAULT_TYPE = "postgresql"
 
 
 def validate(request: Request, params: Params) -> Violations:
-    """Yield one violation for each fault of a component, of an AppStack or of an EcommercePlatform."""
+    """Yield one violation for each fault of a component of an AppStack or a platform."""
     components, database, before = (
         _components(request),
         request.fields("spec.database"),
@@ -54,7 +54,7 @@ def validate(request: Request, params: Params) -> Violations:
 
 
 def _components(request: Request) -> list[str]:
-    """Return the components of an object: an AppStack has those that are set, a platform has all."""
+    """Return the components of an object: those an AppStack sets, all of a platform."""
     return [each for each in LIMITS if request.kind != "AppStack" or request.is_set(f"spec.{each}")]
 
 
@@ -78,7 +78,7 @@ def _of_mysql(database: Fields) -> Violations:
 
 
 def _of_data(database: Fields, before: Request) -> Violations:
-    """Yield a violation where an update would lose the data, or the requested version cannot open it.
+    """Yield a violation where an update would lose the data, or cannot open it.
 
     While the database is not ready, its previous version may never have opened the data: the
     controller decides.

@@ -30,7 +30,7 @@ class AutoscalerBounds(Params):
 
 
 def validate(request: Request, params: AutoscalerBounds) -> Violations:
-    """Yield a violation for a lower bound that is too low, and one for bounds too near to each other."""
+    """Yield a violation for too low a lower bound, and for bounds too near to each other."""
     (lower, lowest, missing), *uppers = numbers(request)
     if lowest < params.minimum and not (params.allow_zero and lowest == 0):
         rule, fix = (

@@ -56,7 +56,7 @@ class CapabilityParams(Params):
 
 
 def validate(request: Request, params: CapabilityParams) -> Violations:
-    """Yield a violation for each capability added that may not be, and for each container that drops too little."""
+    """Yield a violation for each capability that is not allowed, or that is not dropped."""
     for container in request.containers():
         added, dropped = container.strings(ADD), container.strings(DROP)
         missing = [

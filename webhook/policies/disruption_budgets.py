@@ -76,7 +76,7 @@ class Budget(NamedTuple):
 
 
 def validate(request: Request, params: DisruptionBudgets) -> Violations:
-    """Yield a violation for a budget that allows no eviction, or for replicas too few for their budget."""
+    """Yield a violation for a budget that allows no eviction, or for too few replicas."""
     if request.kind == "PodDisruptionBudget":
         yield from _judge_budget(request, params)
     elif params.workloads:
@@ -104,7 +104,7 @@ def _judge_budget(request: Request, params: DisruptionBudgets) -> Violations:
 
 
 def _judge_workload(request: Request) -> Violations:
-    """Yield a violation for each budget that keeps all pods: those of the workload, and of others that it selects."""
+    """Yield a violation for each budget that keeps all its pods, of one workload or several."""
     workload = _workload(request) if request.kind != "Scale" else _scaled(request)
     budgets = read_each(request.lookup(BUDGETS), _budget)
     keeping = [each for each in budgets if each.selects(workload) and each.kept(workload.replicas)]

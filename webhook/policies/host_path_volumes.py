@@ -30,7 +30,7 @@ FIX = "use an emptyDir, a configMap or a persistentVolumeClaim"
 
 
 def _directory(path: str) -> str:
-    """Return a path between slashes, with one slash between components: a prefix of it has whole components."""
+    """Return a path between slashes, so that a prefix of it has whole components."""
     return "/".join(("", *(part for part in path.split("/") if part not in ("", ".")), ""))
 
 

@@ -67,7 +67,7 @@ class ImageRegistries(Params):
 
 
 def validate(request: Request, params: ImageRegistries) -> Violations:
-    """Yield one violation for each image from elsewhere, and one for each from a denied registry."""
+    """Yield a violation for each image from elsewhere, and each from a denied registry."""
     if params.registries:
         rule = f"images must come from approved registry {', '.join(params.registries)}"
         controller_fix = (

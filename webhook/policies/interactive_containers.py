@@ -22,7 +22,7 @@ class InteractiveContainers(Params):
 
 
 def validate(request: Request, params: InteractiveContainers) -> Violations:
-    """Yield one violation for each container that requests stdin, and for each that requests a TTY."""
+    """Yield a violation for each container that requests stdin, or a TTY."""
     for field in ("stdin", "tty"):
         for container in having(request.containers(ephemeral=params.ephemeral), field):
             if container.boolean(field):

@@ -38,7 +38,7 @@ PodSecurityVersion = Annotated[str, Field(pattern=r"^(latest|v?1\.(0|[1-9][0-9]{
 
 
 class PodSecurity(Params):
-    """Which level of the Pod Security Standards pods must keep to, as which version of Kubernetes has it."""
+    """Which level of the Pod Security Standards pods must meet, and its Kubernetes version."""
 
     level: PodSecurityLevel = Field("restricted", description="privileged, baseline or restricted")
     version: PodSecurityVersion = Field(
@@ -60,7 +60,7 @@ class PodSecurity(Params):
 def level_and_version(
     labels: Mapping[str, str], mode: str, level: str, minor: int
 ) -> tuple[str, int]:
-    """Return the level and version that a namespace's labels set for one mode, as Kubernetes reads them.
+    """Return the level and version that a namespace's labels set for one mode.
 
     An invalid level means restricted for enforce, and privileged for the other modes; an invalid
     version means latest. Without a level to warn about, a namespace that enforces a stricter level

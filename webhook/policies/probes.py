@@ -92,7 +92,7 @@ def _ports(container: Fields) -> set[int | str | None]:
 
 
 def _served(request: Request) -> set[int | str]:
-    """Return the ports, by number or name, to which Services send the requests that are meant for this pod."""
+    """Return the ports, by number or name, to which Services send this pod's requests."""
     metadata = request.pod_metadata()
     labels = metadata.texts("labels") if metadata is not None else {}
     services = read_each(request.lookup(SERVICES), _service)

@@ -43,7 +43,7 @@ class ReplicaLimits(Params):
 
 
 def validate(request: Request, params: ReplicaLimits) -> Violations:
-    """Yield one violation for each number above the maximum, and one where the lowest is below the minimum."""
+    """Yield a violation for each number above the maximum, and for a minimum that is too low."""
     judged = numbers(request)
     for path, number, found in judged:
         if number > params.maximum:

@@ -33,7 +33,7 @@ class RunAsUser(Ids):
 
 
 def validate(request: Request, params: RunAsUser) -> Violations:
-    """Return a violation for each id that may not be set, and for each container without one that needs one."""
+    """Return a violation for each id that is not allowed, and each that is missing."""
     return params.judge(request, PATH, params.rule)
 
 

@@ -31,7 +31,7 @@ class SeccompProfiles(Profiles):
 
 
 def validate(request: Request, params: SeccompProfiles) -> Violations:
-    """Yield a violation for each profile that may not be set, and for each container without any."""
+    """Yield a violation for each profile that is not allowed, and each container without one."""
     yield from params.judge(request, "seccompProfile")
     if params.required:
         rule = f"containers must run with a seccomp profile, {' or '.join(params.allowed)}"
@@ -40,7 +40,7 @@ def validate(request: Request, params: SeccompProfiles) -> Violations:
 
 
 def validate_annotations(request: Request, params: SeccompProfiles) -> Violations:
-    """Yield a violation for each annotation, which is how profiles were set before 1.19, that may not be set."""
+    """Yield a violation for each annotation (the form before 1.19) that is not allowed."""
     metadata = request.pod_metadata()
     if metadata is None:
         return

@@ -63,7 +63,7 @@ class SecurityDefaults(Params):
 
     @cached_property
     def inherited(self) -> list[tuple[str, Any, int]]:
-        """The settings that a pod hands down: path, value, and how much a container asks for to be left alone."""
+        """The settings of a pod: path, value, and when a container sets its own."""
         settings = (
             (NON_ROOT, self.run_as_non_root or None, ROOT),
             (USER, self.run_as_user, MAY_BE_ROOT),
@@ -129,7 +129,7 @@ def _is_created_now(request: Request) -> bool:
 
 
 def _template(request: Request) -> dict[str, Any]:
-    """Return what a change of restarts pods: of an object that is itself one container, all but its replicas."""
+    """Return what restarts pods when changed: of a container object, all but its replicas."""
     pod = request.pod()
     return pod.value if pod is not None else request.mapping("spec") | {"replicas": None}
 

@@ -63,7 +63,7 @@ def validate(request: Request, params: Sysctls) -> Violations:
 
 
 def _dotted(name: str) -> str:
-    """Return a sysctl's name with its parts separated by dots: the API takes slashes too (kernel/msgmax)."""
+    """Return a sysctl's name with dots: the API takes slashes too (kernel/msgmax)."""
     separators = [character for character in name if character in "./"]
     return name.translate(SWAPPED) if separators[:1] == ["/"] else name
 

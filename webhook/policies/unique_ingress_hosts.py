@@ -33,7 +33,7 @@ class UniqueIngressHosts(Params):
 
 
 def validate(request: Request, params: UniqueIngressHosts) -> Violations:
-    """Yield a violation for each host that another Ingress has, or that a wildcard of either covers."""
+    """Yield a violation for each host that another Ingress has, or that a wildcard covers."""
     here, taken = (
         request.attributes.namespace,
         dict[str, str](),

@@ -16,7 +16,7 @@ PATH = "securityContext.windowsOptions.hostProcess"
 
 
 def validate(request: Request, params: Params) -> Violations:
-    """Yield one violation for each HostProcess container, and for a pod that sets it for its containers."""
+    """Yield a violation for each HostProcess container, and for a pod that sets it."""
     for context in contexts(request):
         if context.boolean(PATH):
             rule = "containers must not be HostProcess containers"

@@ -1,4 +1,4 @@
-"""Kubernetes' own admission policies in force: each policy, bound by a binding, with its parameters.
+"""Kubernetes' own admission policies in force: each with a binding and its parameters.
 
 CEL is imported only where there are any.
 """
@@ -36,7 +36,7 @@ Applies = Callable[
 
 @dataclass(frozen=True, slots=True)
 class Native:
-    """One of Kubernetes' own admission policies (or a binding of one): what is in force of it, and its faults."""
+    """One of Kubernetes' own policies, or a binding: what is in force of it, and its faults."""
 
     document: Document
     policies: tuple[BoundPolicy, ...]
@@ -147,7 +147,7 @@ def _in_force(
 def _params_of(
     applies: Applies, spec: KubernetesPolicySpec, binding: BindingSpec, params: Sequence[JsonObject]
 ) -> Callable[[Request, Any], Iterable[Any]]:
-    """Return what yields the parameters for a request: those of the binding for which the conditions hold."""
+    """Return what yields the parameters of a request, for which the conditions hold."""
     reference = binding.param_ref
     if spec.param_kind is None or reference is None:
         return lambda request, _: [None] if applies(request, None) else []

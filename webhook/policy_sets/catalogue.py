@@ -1,4 +1,4 @@
-"""The policy catalogue: one built-in policy per module of webhook.policies, and the policies of installed packages."""
+"""The policy catalogue: a policy for each module of webhook.policies, and installed ones."""
 
 import importlib
 import importlib.metadata
@@ -21,7 +21,7 @@ _found: dict[str, Policy] = {}
 
 
 def catalogue() -> dict[str, Policy]:
-    """Return every policy by name: built-in ones, those of installed packages, and those of added directories."""
+    """Return all policies by name: built-in, of installed packages, of added directories."""
     if not _found:
         found: dict[str, Policy] = {}
         built_in = [

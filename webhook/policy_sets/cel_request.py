@@ -16,10 +16,10 @@ from webhook.engine.request import NAMESPACE, Request
 
 
 class Partial(dict[str, Any]):
-    """An object of which only some fields are known: reading another is an error, never an empty answer."""
+    """An object of which only some fields are known: reading another is an error."""
 
     def __init__(self, name: str, known: JsonObject, absent: Iterable[str] = ()) -> None:
-        """Take the name of the object, its `known` fields, and those that are `absent` unless they are known."""
+        """Take the object's name, its `known` fields, and those `absent` unless known."""
         super().__init__(known)
         self.name = name
         self.absent = frozenset(absent)

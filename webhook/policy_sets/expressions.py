@@ -1,4 +1,4 @@
-"""The CEL expressions of one policy: compiled together, and evaluated for a request and its parameters."""
+"""The CEL expressions of one policy: compiled together, evaluated for a request."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -221,7 +221,7 @@ class Expressions:
         return variables.activation
 
     def apply(self, request: Request, params: Any) -> bool:
-        """Return whether all conditions hold: one that is false decides, else an error is an error of the policy."""
+        """Return whether all conditions hold: a false one decides, else an error is raised."""
         if not self.conditions:
             return True
         values, failed = self.values(request, params, request.object), None
@@ -236,7 +236,7 @@ class Expressions:
         return True
 
     def violations(self, request: Request, params: Any) -> Iterator[Violation]:
-        """Yield a violation for each rule that is false, and where they fail closed for each error."""
+        """Yield a violation for each rule that is false, and for each error that fails closed."""
         values = self.values(request, params, request.object)
         for rule in self.rules:
             try:

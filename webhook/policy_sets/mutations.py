@@ -1,4 +1,4 @@
-"""What mutations in CEL make of an object: ApplyConfiguration and JSONPatch, as in MutatingAdmissionPolicy.
+"""What CEL mutations do to an object: ApplyConfiguration and JSONPatch.
 
 An apply configuration is merged as server-side apply does: maps by their keys, lists whose items
 have a key by that key, sets by their items; every other list is replaced. The keys are those of the
@@ -67,7 +67,7 @@ def changed(object: dict[str, Any], value: Any, patch_type: str) -> dict[str, An
 
 
 def differences(old: dict[str, Any], new: dict[str, Any], at: FieldPath = ()) -> Iterator[Patch]:
-    """Yield the patches from one object to another: maps by their keys, anything else as a whole."""
+    """Yield the patches from one object to another: maps by keys, anything else whole."""
     for key, value in new.items():
         found = old.get(key, UNSET)
         if isinstance(value, dict) and isinstance(found, dict):

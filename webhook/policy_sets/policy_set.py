@@ -1,4 +1,4 @@
-"""Turn policy objects and exceptions into policies in force, naming every fault with its file and line."""
+"""Turns policy objects and exceptions into policies in force; each fault has a line."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -103,7 +103,7 @@ def load(documents: Iterable[Document], catalogue: Catalogue) -> tuple[BoundPoli
 def in_force(
     policies: PolicySet, catalogue: Catalogue, home: str | None = None
 ) -> tuple[BoundPolicy, ...]:
-    """Return the policies with their exceptions, after those that are always in force unless the set names them.
+    """Return the policies with their exceptions, after those that are always in force.
 
     An exception from a cluster policy counts only in the namespace `home`, or in a file without a
     namespace; a tenant's policy is excepted from in its own namespace. What an exception says that
@@ -191,7 +191,7 @@ def size_of(value: Mapping[str, Any]) -> int:
 
 
 def _check_sort(spec: AdmissionPolicySpec) -> None:
-    """Refuse an object that says neither which built-in policy it means nor a rule, or more than one of these."""
+    """Refuse an object without a built-in policy and without rules, or with more than one."""
     said = [name for name in ("policy", "validations", "mutations") if getattr(spec, name)]
     if not said:
         raise FaultsError(
@@ -253,7 +253,7 @@ def _policy(spec: AdmissionPolicySpec, catalogue: Catalogue, *, in_a_namespace: 
 
 
 def _check_match(match: MatchSpec, policy: Policy, namespace: str | None) -> None:
-    """Refuse a clause that matches nothing, for a tenant in its `namespace`: the policy would silently never apply."""
+    """Refuse a clause that matches nothing: the policy would silently never apply."""
     targets = [target for target in policy.targets if target.kind.namespaced or namespace is None]
     text = (
         "matches nothing: the policy judges no request with these kinds, subresources, operations "
@@ -271,7 +271,7 @@ def _quoted(known: set[str]) -> set[str]:
 
 
 def _check_tenant(policy: Policy, params: Params, metadata: PolicyMetadata) -> None:
-    """Refuse what a tenant's policy cannot be: somewhere else, one that changes objects, or that tells of others'."""
+    """Refuse a tenant's policy in another namespace, that mutates, or that reads others'."""
     if metadata.namespace is None:
         raise FaultsError(
             [("metadata.namespace", "missing; an AdmissionPolicy is in force in its own namespace")]

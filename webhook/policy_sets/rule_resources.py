@@ -20,7 +20,7 @@ _KIND = re.compile(
 def resources_of(
     faults: list[tuple[str, str]], spec: AdmissionPolicySpec, in_a_namespace: bool
 ) -> tuple[tuple[Target, ...], MatchSpec]:
-    """Return the resources that `match` names (all that are known, where a clause names none), and the match."""
+    """Return the resources that `match` names (all known ones by default), and the match."""
     known = [kind for kind in KINDS.values() if kind.namespaced or not in_a_namespace]
     named: list[tuple[Kind, str, Iterable[str]]] = []
     clauses = []
@@ -49,7 +49,7 @@ def resources_of(
 
 
 def merged_targets(named: Iterable[tuple[Kind, str, Iterable[str]]]) -> tuple[Target, ...]:
-    """Return one target for each kind and subresource, with all operations that are named for it."""
+    """Return one target for each kind and subresource, with all operations named for it."""
     found: dict[tuple[str, str, str], tuple[Kind, set[str]]] = {}
     for kind, subresource, operations in named:
         found.setdefault((kind.group, kind.plural, subresource), (kind, set()))[1].update(

@@ -1,4 +1,4 @@
-"""Policies of CEL rules: those of a policy object, and what Kubernetes' own admission policies share with them."""
+"""Policies of CEL rules: of a policy object, and what Kubernetes' own share with them."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ ParamsOf = Callable[[Request, Any], Iterable[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The compiled rules of a policy object: a policy, its parameters, and whether it applies to a request at all.
+    """The compiled rules of a policy object: a policy, parameters, and when it applies.
 
     `policy` is None where the object names a built-in policy and only says under which conditions.
     """
@@ -76,7 +76,7 @@ class RulePolicy(Policy):
 def rule_policy(
     spec: Spec, found: Expressions, resources: tuple[Target, ...], params_of: ParamsOf
 ) -> RulePolicy:
-    """Return the policy of compiled expressions, which judge a request once with each of the values of `params`.
+    """Return the policy of compiled expressions: it judges once for each of `params`.
 
     `params_of` returns these from the request and the parameters of the policy object.
     """
