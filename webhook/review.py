@@ -14,7 +14,10 @@ from webhook.messages import REASONS, audit_annotations, status, warnings
 API_VERSION, KIND = "admission.k8s.io/v1", "AdmissionReview"
 OPERATIONS = frozenset({"CREATE", "UPDATE", "DELETE", "CONNECT"})
 LONGEST_UID = 256  # characters; the API server's are 36
-PLAIN_ALLOW = b'{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":%s,"allowed":true}}'
+PLAIN_ALLOW = (
+    b'{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview",'
+    b'"response":{"uid":%s,"allowed":true}}'
+)
 NOTHING: Mapping[str, Any] = {}
 NULL = b"null"
 DELETION_TIMESTAMP = (

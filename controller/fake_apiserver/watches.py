@@ -38,7 +38,7 @@ class Watcher:
         self._form = form
 
     def hear(self, event: StorageEvent) -> None:
-        """Send an event of this watch: ADDED when an object begins to match, DELETED when it ends."""
+        """Send an event of this watch: ADDED where an object begins to match, else DELETED."""
         if event.bucket != self.kind.bucket or self.silent:
             return
         before, now = self._matches(event.old), self._matches(event.new)

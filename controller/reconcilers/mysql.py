@@ -24,9 +24,11 @@ VOLUME = "mysql"
 START = """\
 if [ -d /var/lib/mysql/mysql ]; then
   umask 077
-  printf "ALTER USER IF EXISTS 'root'@'localhost' IDENTIFIED BY '%s', 'root'@'%%' IDENTIFIED BY '%s';\\n" \\
+  printf "ALTER USER IF EXISTS 'root'@'localhost' IDENTIFIED BY '%s', \
+'root'@'%%' IDENTIFIED BY '%s';\\n" \\
     "$MYSQL_ROOT_PASSWORD" "$MYSQL_ROOT_PASSWORD" >/tmp/passwords.sql
-  printf "ALTER USER IF EXISTS '%s'@'%%' IDENTIFIED BY '%s';\\n" "$MYSQL_USER" "$MYSQL_PASSWORD" >>/tmp/passwords.sql
+  printf "ALTER USER IF EXISTS '%s'@'%%' IDENTIFIED BY '%s';\\n" "$MYSQL_USER" \
+"$MYSQL_PASSWORD" >>/tmp/passwords.sql
   set -- --init-file=/tmp/passwords.sql
 fi
 exec docker-entrypoint.sh mysqld "$@"

@@ -19,7 +19,8 @@ export LC_ALL=C TZ=UTC
 format=%Y%m%dT%H%M%SZ name=$(date "+$format") partial=/backup/.partial-$name
 trap 'rm -f "$partial"' EXIT
 rm -f /backup/.partial-*
-mysqldump --host="$SERVER" --user=root --all-databases --single-transaction --routines --events --hex-blob |
+mysqldump --host="$SERVER" --user=root --all-databases --single-transaction \
+--routines --events --hex-blob |
   gzip >"$partial"
 zcat "$partial" | tail -n 1 | grep --quiet "^-- Dump completed"
 sync "$partial"
@@ -28,14 +29,16 @@ echo "backup $name is complete"
 case "$RETENTION" in *h) unit=hours ;; *d) unit=days ;; *w) unit=weeks ;; esac
 oldest=$(date --date="-${RETENTION%?} $unit" "+$format")
 for old in /backup/[0-9]*T[0-9]*Z.sql.gz; do
-  if [[ ${old##*/} < $oldest ]]; then rm "$old" && echo "removed ${old##*/}, older than $RETENTION"; fi
+  if [[ ${old##*/} < $oldest ]]; then rm "$old" \
+&& echo "removed ${old##*/}, older than $RETENTION"; fi
 done
 """
+CONTAINER = "spec.jobTemplate.spec.template.spec.containers[name=backup]"
 SCHEDULE = {"spec.schedule": "spec.database.backup.schedule"}
 CRON_JOB_ORIGIN = SCHEDULE | {
     **metadata_origin("spec.jobTemplate", "spec.jobTemplate.spec.template", own=OURS),
-    "spec.jobTemplate.spec.template.spec.containers[name=backup].image": "spec.database.version",
-    "spec.jobTemplate.spec.template.spec.containers[name=backup].env[name=RETENTION]": "spec.database.backup.retention",
+    f"{CONTAINER}.image": "spec.database.version",
+    f"{CONTAINER}.env[name=RETENTION]": "spec.database.backup.retention",
 }
 BACKUP_ORIGIN = SCHEDULE | {
     **METADATA,

@@ -34,11 +34,12 @@ from controller.runtime.status import ready_in
 from kube.resource import JsonObject, Resource
 
 DIRECTORY = "/backup"
+CONTAINER = "spec.jobTemplate.spec.template.spec.containers[name=backup]"
 CRON_JOB_ORIGIN = {
     **origin("spec.jobTemplate", "spec.jobTemplate.spec.template"),
     "spec.schedule": "spec.backup.schedule",
-    "spec.jobTemplate.spec.template.spec.containers[name=backup].image": "spec.version",
-    "spec.jobTemplate.spec.template.spec.containers[name=backup].env[name=RETENTION]": "spec.backup.retention",
+    f"{CONTAINER}.image": "spec.version",
+    f"{CONTAINER}.env[name=RETENTION]": "spec.backup.retention",
 }
 BACKUP_ORIGIN = {
     **origin(),

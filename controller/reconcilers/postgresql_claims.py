@@ -139,7 +139,8 @@ def _refused_sizes(
     ]
     for class_name in sorted({_class_of(claim) for claim in fixed}):
         named = f"storage class {class_name}" if class_name else "no storage class"
-        yield f"spec.storage: {wanted}; volumes of {named} do not grow. Set it back to {_had(fixed)}"
+        had = _had(fixed)
+        yield f"spec.storage: {wanted}; volumes of {named} do not grow. Set it back to {had}"
 
 
 def _had(claims: Sequence[JsonObject]) -> str:

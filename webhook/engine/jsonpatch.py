@@ -11,9 +11,9 @@ from webhook.engine.request import Request
 from webhook.engine.violation import UNSET, Patch
 
 CONTAINERS = (dict, list)
+# Fields that were set, by the identity of their object or list and the step in it: that object or
+# list, the step, the value before the first change, and a record with the steps below it.
 Changes = dict[tuple[int, PathElement], tuple[Any, PathElement, Any, Record, FieldPath]]
-"""Fields that were set, by identity of their object or list: that and the step there, what was there first, and the
-path as steps below a record."""
 
 
 def pointer(path: Iterable[PathElement]) -> str:

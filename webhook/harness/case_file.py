@@ -98,20 +98,22 @@ class Case(CaseType):
     each: Literal["pods"] | list[str] | None = Field(
         None,
         min_length=1,
-        description="kinds or subresources to run the case with; `pods`: every kind with a pod spec",
+        description="kinds or subresources to run the case with; "
+        "`pods`: every kind with a pod spec",
     )
     also: list[Derivation] = Field(
         [],
         min_length=1,
-        description="variants that must get the same answer: containers as init or ephemeral containers, "
-        "a generateName, an update of the smallest object",
+        description="variants that must get the same answer: containers as init or ephemeral "
+        "containers, a generateName, an update of the smallest object",
     )
     operation: Literal["CREATE", "UPDATE", "DELETE"] | None = Field(
         None, description="CREATE, or UPDATE with old_object"
     )
     namespace: str | None = Field(
         None,
-        description="namespace of the request; by default the one in the object's metadata, or default",
+        description="namespace of the request; by default the one in the object's metadata, "
+        "or default",
     )
     namespace_labels: dict[str, str] = Field({}, description="labels of that namespace")
     username: str = Field("kubernetes-admin", description="user of the request")

@@ -57,8 +57,8 @@ def _check(
 
 _baseline, _restricted = partial(_check, BASELINE), partial(_check, RESTRICTED)
 DEFAULT_CAPABILITIES = [
-    "AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD", "NET_BIND_SERVICE", "SETFCAP",
-    "SETGID", "SETPCAP", "SETUID", "SYS_CHROOT",
+    "AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD", "NET_BIND_SERVICE",
+    "SETFCAP", "SETGID", "SETPCAP", "SETUID", "SYS_CHROOT",
 ]  # fmt: skip
 
 CHECKS = (

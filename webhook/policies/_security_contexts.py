@@ -103,7 +103,8 @@ class Profiles(Params):
     )
     localhost_profiles: Globs | None = Field(
         None,
-        description="patterns (`*`, `?`) of the profiles that Localhost may name; any, where not given",
+        description="patterns (`*`, `?`) of the profiles that Localhost may name; "
+        "any, where not given",
     )
 
     def judge(self, request: Request, field: str) -> Iterator[Violation]:

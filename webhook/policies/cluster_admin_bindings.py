@@ -25,7 +25,8 @@ class ClusterAdminBindings(Params):
 
     allowed: Globs = Field(
         Globs(["Group:system:masters"]),
-        description="subjects (globs) that may be: User:NAME, Group:NAME, ServiceAccount:NAMESPACE:NAME",
+        description="subjects (globs) that may be: User:NAME, Group:NAME, "
+        "ServiceAccount:NAMESPACE:NAME",
     )
 
 

@@ -1,4 +1,4 @@
-"""An EcommercePlatform's children can be created: its name, database, containers and host are valid.
+"""An EcommercePlatform's children can be created: name, database, containers, host are valid.
 
 Why: without this policy, a platform with invalid children would be admitted, and never be ready. An
 unset field is no violation: it has a default, or the condition Ready reports that it is missing. A

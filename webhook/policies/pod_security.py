@@ -30,9 +30,10 @@ LABEL_VERSION = re.compile(r"v1\.(0|[1-9][0-9]*)")
 
 PodSecurityLevel = Literal["privileged", "baseline", "restricted"]
 CheckName = Literal[
-    "app-armor", "capabilities", "host-namespaces", "host-path-volumes", "host-ports", "host-probes",
-    "privilege-escalation", "privileged-containers", "proc-mount", "run-as-non-root", "run-as-user", "seccomp-profiles",
-    "selinux-options", "sysctls", "volume-types", "windows-host-process",
+    "app-armor", "capabilities", "host-namespaces", "host-path-volumes", "host-ports",
+    "host-probes", "privilege-escalation", "privileged-containers", "proc-mount", "run-as-non-root",
+    "run-as-user", "seccomp-profiles", "selinux-options", "sysctls", "volume-types",
+    "windows-host-process",
 ]  # fmt: skip
 PodSecurityVersion = Annotated[str, Field(pattern=r"^(latest|v?1\.(0|[1-9][0-9]{0,3}))$")]
 
@@ -46,8 +47,8 @@ class PodSecurity(Params):
     )
     namespace_labels: Literal["enforce", "audit", "warn"] | None = Field(
         None,
-        description="read level and version from these labels of the namespace, pod-security.kubernetes.io/enforce and "
-        "so on; default: the parameters",
+        description="read level and version from these labels of the namespace, "
+        "pod-security.kubernetes.io/enforce and so on; default: the parameters",
     )
     excluded_checks: list[CheckName] = Field(
         [], description="checks that are skipped, by the names of their policies"

@@ -1,4 +1,4 @@
-"""A PostgreSQL's children can be created: its name, volumes, users, databases and backups are valid.
+"""A PostgreSQL's children can be created: name, volumes, users, databases, backups are valid.
 
 Why: the children's names have limits of their own. Without this policy, a PostgreSQL with an
 invalid role or schedule would be admitted and fail much later. An unset field has a default, or the

@@ -8,9 +8,10 @@ from config.api.policy import AdmissionPolicySpec
 from config.faults import did_you_mean
 from webhook.engine.kinds import CONNECTED, CREATE_AND_UPDATE, KINDS, Kind, Target
 
-SUBRESOURCES = CONNECTED | {  # of the kinds that the table of kinds has
-    "", "approval", "binding", "ephemeralcontainers", "eviction", "finalize", "log", "resize", "scale", "status",
-    "token",
+# Of the kinds that the table of kinds has.
+SUBRESOURCES = CONNECTED | {
+    "", "approval", "binding", "ephemeralcontainers", "eviction", "finalize", "log", "resize",
+    "scale", "status", "token",
 }  # fmt: skip
 _KIND = re.compile(
     r"(?P<plural>[a-z0-9-]+)\.(?P<group>[a-z0-9.-]+)/(?P<version>v[a-z0-9]+)/(?P<kind>[A-Za-z0-9]+)"
