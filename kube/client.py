@@ -36,7 +36,7 @@ class Client(Transport):
     """The verbs of one API server."""
 
     async def get(self, resource: Resource, name: str, namespace: str | None = None) -> JsonObject:
-        """Return one object; NotFound if there is none, ServerError for the answer about something else."""
+        """Return one object; NotFound if there is none, ServerError for another object."""
         found = await self._request("GET", resource.path(namespace, name))
         metadata = found.get("metadata")
         about = metadata.get("name") if isinstance(metadata, dict) else None

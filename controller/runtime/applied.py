@@ -1,4 +1,4 @@
-"""The annotation of a child that says what was last applied to it: a digest, and a mark of each list item.
+"""The annotation of what was last applied to a child: a digest, and a mark of each list item.
 
 An item of the plan that is gone, beside one that was never applied, was replaced by another
 writer: server-side apply alone would only add the plan's item again. The marks tell this apart from

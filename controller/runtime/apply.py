@@ -128,7 +128,7 @@ class Applier:
         return await self.client.apply(resource, only_new, field_manager=FIELD_MANAGER)
 
     async def _keep(self, place: WrittenObject, current: JsonObject, desired: JsonObject) -> None:
-        """Keep a child as it is desired: what is stored contains it, and it is what was last applied.
+        """Keep a child as desired: stored with all desired fields, by the digest last applied.
 
         A write is for the state that was compared: an item that replaces one meanwhile would stay.
         """
@@ -214,7 +214,7 @@ class Applier:
         *,
         only_this: bool = False,
     ) -> None:
-        """Apply to an existing object, and to no other of its name, unless nothing `changed` or it is contested.
+        """Apply to an existing object by its uid, unless it did not change or is contested.
 
         With `only_this`, to no other version of it either.
         """

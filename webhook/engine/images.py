@@ -82,7 +82,7 @@ def parsed(text: str) -> ImageReference | None:
 
 
 def _split(text: str) -> tuple[str, str, str, str, str, str]:
-    """Return registry, repository, `:`, tag, `@` and digest of a reference, or of a pattern of some."""
+    """Return registry, repository, `:`, tag, `@` and digest of a reference or a pattern."""
     name, at, digest = text.partition("@")
     first, slash, rest = name.partition("/")
     is_registry = _NOT_ALONE_A_REPOSITORY.search(first) or first in ("localhost", "*")

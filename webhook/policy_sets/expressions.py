@@ -60,7 +60,7 @@ class CompiledValidation:
         )
 
     def violation(self, judged: dict[str, Any], values: Frame) -> Violation:
-        """Return its violation: the same as before while the value at `path` is, or without one all that it reads.
+        """Return its violation: the same as before while the value at `path`, or all it reads, is.
 
         One that is not about the object alone is never the same.
         """
