@@ -154,7 +154,7 @@ def add_policy_statuses(
     The function that is returned must be called when other policies are in force.
     """
     controllers: dict[Resource, Controller] = {}
-    told: set[ObjectId] = set()
+    reported: set[ObjectId] = set()
     for resource in RESOURCES:
         statuses = PolicyStatuses(
             manager.client,
@@ -179,10 +179,10 @@ def add_policy_statuses(
     def look_again() -> None:
         problems = set(policies.objects.problems)
         of_exceptions = {(EXCEPTION, key) for key in manager.caches.of(EXCEPTION, optional=True)}
-        for resource, key in of_exceptions | (told ^ problems):
+        for resource, key in of_exceptions | (reported ^ problems):
             controllers[resource].add(ReconcileRequest.of(key))
-        told.clear()
-        told.update(problems)
+        reported.clear()
+        reported.update(problems)
 
     return look_again
 

@@ -164,36 +164,36 @@ def attributes(body: bytes) -> Attributes:
     Raises what `read` raises.
     """
     sort: type[Review[Any]] = _AdmissionReview if len(body) <= MAX_WHOLE else _LargeReview
-    asked: _AdmissionRequest = decoded(body, sort, API_VERSION, KIND)
-    if asked.operation not in OPERATIONS:
+    sent: _AdmissionRequest = decoded(body, sort, API_VERSION, KIND)
+    if sent.operation not in OPERATIONS:
         raise MalformedRequestError(
-            asked.uid, f"request.operation: must be one of {', '.join(sorted(OPERATIONS))}"
+            sent.uid, f"request.operation: must be one of {', '.join(sorted(OPERATIONS))}"
         )
-    kind, resource, user = asked.kind, asked.resource, asked.user_info
+    kind, resource, user = sent.kind, sent.resource, sent.user_info
     judged = kind.group, kind.version, kind.kind
     is_namespace = (resource.group, resource.resource) == NAMESPACES
-    requested = asked.request_kind
+    requested = sent.request_kind
     return Attributes(
-        asked.uid,
-        asked.operation,
+        sent.uid,
+        sent.operation,
         *judged,
         resource.group,
         resource.resource,
-        asked.sub_resource or "",
-        asked.name or "",
-        asked.namespace
-        or (asked.name if is_namespace else "")
+        sent.sub_resource or "",
+        sent.name or "",
+        sent.namespace
+        or (sent.name if is_namespace else "")
         or "",  # missing where the API server made the name
         "" if user is None else user.username,
         () if user is None else user.groups or (),
-        asked.dry_run is True,
+        sent.dry_run is True,
         judged if requested is None else (requested.group, requested.version, requested.kind),
-        asked,
+        sent,
     )
 
 
 def decoded(
-    body: bytes, asked: type[Review[IdentifiedT]], api_version: str, kind: str
+    body: bytes, review_type: type[Review[IdentifiedT]], api_version: str, kind: str
 ) -> IdentifiedT:
     """Return what a review of some kind asks.
 
@@ -201,11 +201,11 @@ def decoded(
     wrong type.
     """
     try:
-        review = msgspec.json.decode(body, type=asked)
+        review = msgspec.json.decode(body, type=review_type)
     except msgspec.ValidationError as error:
         text, _, path = str(error).partition(" - at `$.")
         told = f"{path.rstrip('`') or 'the body'}: {text}"
-        if asked is IDENTIFIED:
+        if review_type is IDENTIFIED:
             raise NotAReviewError(told) from None
         raise MalformedRequestError(
             decoded(body, IDENTIFIED, api_version, kind).uid, told

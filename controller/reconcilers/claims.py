@@ -14,8 +14,8 @@ IS_DEFAULT = "storageclass.kubernetes.io/is-default-class"
 
 def claim_spec(storage: str, class_name: str | None) -> JsonObject:
     """Return the spec of a claim."""
-    asked: JsonObject = {"accessModes": ["ReadWriteOnce"], **sized(storage)}
-    return {**asked, "storageClassName": class_name} if class_name else asked
+    spec: JsonObject = {"accessModes": ["ReadWriteOnce"], **sized(storage)}
+    return {**spec, "storageClassName": class_name} if class_name else spec
 
 
 def sized(storage: str) -> JsonObject:
@@ -31,7 +31,7 @@ def origin(storage: str, class_name: str, at: str = "") -> dict[str, str]:
     return {f"{at}spec.resources": storage, f"{at}spec.storageClassName": class_name}
 
 
-def asked(claim: JsonObject) -> int:
+def requested_storage(claim: JsonObject) -> int:
     """Return how much a claim requests, in thousandths of a byte."""
     return amount(claim["spec"]["resources"]["requests"]["storage"])
 

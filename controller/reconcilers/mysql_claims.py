@@ -5,7 +5,7 @@ The StatefulSet's claim template is immutable, so the claim is resized directly.
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from controller.reconcilers.claims import amount, asked, sized
+from controller.reconcilers.claims import amount, requested_storage, sized
 from controller.reconcilers.indexes import by_label
 from controller.reconcilers.resources import CLAIM
 from controller.runtime.kind import Reads
@@ -57,7 +57,8 @@ def patches(
     """
     size = {"spec": sized(storage)}
     return [
-        labelled(claim, labels, size if asked(claim) <= amount(storage) else {}) for claim in claims
+        labelled(claim, labels, size if requested_storage(claim) <= amount(storage) else {})
+        for claim in claims
     ]
 
 
@@ -99,5 +100,5 @@ def refused(
 
 def largest(claims: Sequence[JsonObject]) -> str | None:
     """Return the size of the largest claim."""
-    claim = max(claims, key=asked, default=None)
+    claim = max(claims, key=requested_storage, default=None)
     return None if claim is None else str(claim["spec"]["resources"]["requests"]["storage"])

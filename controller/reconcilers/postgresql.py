@@ -123,7 +123,7 @@ def _steps(
             "backups",
             backups.writes(database, observed, stored.version),
             depends_on=("instances",),
-            ready=backups.are_made(database, observed),
+            ready=backups.are_complete(database, observed),
             doing="failed to setup backups",
             note=backups.failure(database, observed) or "",
         ),

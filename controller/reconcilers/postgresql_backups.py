@@ -118,7 +118,7 @@ def missing(database: PostgreSQL) -> Iterator[str]:
             yield field.replace("spec.", "spec.backup.", 1)
 
 
-def are_made(database: PostgreSQL, observed: Observed) -> bool:
+def are_complete(database: PostgreSQL, observed: Observed) -> bool:
     """Return whether the objects that make the requested backups exist and are ready."""
     spec = database.spec.backup
     if not spec.enabled:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from config.api.postgresql import PostgreSQL
 from config.data_versions import refusal
-from controller.reconcilers.claims import amount, asked, claim_spec, sized
+from controller.reconcilers.claims import amount, claim_spec, requested_storage, sized
 from controller.reconcilers.labels import inherited
 from controller.reconcilers.postgresql_pods import COMPONENT, VERSION, labels
 from controller.reconcilers.resources import CLAIM, STATEFUL_SET, STORAGE_CLASS
@@ -74,7 +74,7 @@ def patch(claim: JsonObject, database: PostgreSQL, storage: str, observed: Obser
     about = claim["metadata"]
     fields: JsonObject = {"metadata": {"labels": inherited(database)}}
     bound = claim.get("status", {}).get("phase") == "Bound"
-    if bound and amount(storage) >= asked(claim) and _expands(claim, observed):
+    if bound and amount(storage) >= requested_storage(claim) and _expands(claim, observed):
         fields["spec"] = sized(storage)
     return ApplyFields(
         Reference(CLAIM, about["name"], about["uid"], about.get("namespace")), fields
@@ -83,9 +83,9 @@ def patch(claim: JsonObject, database: PostgreSQL, storage: str, observed: Obser
 
 def grows(claim: JsonObject, fields: JsonObject) -> bool:
     """Return whether a patch expands a claim."""
-    return "spec" in fields and amount(fields["spec"]["resources"]["requests"]["storage"]) > asked(
-        claim
-    )
+    return "spec" in fields and amount(
+        fields["spec"]["resources"]["requests"]["storage"]
+    ) > requested_storage(claim)
 
 
 def _template(database: PostgreSQL, claims: Sequence[JsonObject]) -> JsonObject:
@@ -129,13 +129,15 @@ def _refused_sizes(
     database: PostgreSQL, template: JsonObject, claims: Sequence[JsonObject], observed: Observed
 ) -> Iterator[str]:
     wanted = database.spec.storage
-    largest = max([template, *claims], key=asked)
-    if amount(wanted) < asked(largest):
+    largest = max([template, *claims], key=requested_storage)
+    if amount(wanted) < requested_storage(largest):
         had = largest["spec"]["resources"]["requests"]["storage"]
         yield f"spec.storage: {wanted}; volumes of {had} cannot shrink. Set it to {had} or more"
         return
     fixed = [
-        claim for claim in claims if asked(claim) < amount(wanted) and not _expands(claim, observed)
+        claim
+        for claim in claims
+        if requested_storage(claim) < amount(wanted) and not _expands(claim, observed)
     ]
     for class_name in sorted({_class_of(claim) for claim in fixed}):
         named = f"storage class {class_name}" if class_name else "no storage class"
@@ -144,7 +146,7 @@ def _refused_sizes(
 
 
 def _had(claims: Sequence[JsonObject]) -> str:
-    return str(max(claims, key=asked)["spec"]["resources"]["requests"]["storage"])
+    return str(max(claims, key=requested_storage)["spec"]["resources"]["requests"]["storage"])
 
 
 def _class_of(claim: JsonObject) -> str:

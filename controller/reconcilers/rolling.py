@@ -53,7 +53,7 @@ def rolled(
     checksum = checksum_of(data)
     is_stored = stored.get(CHECKSUM) == checksum
     annotations = (
-        _told(stored)
+        _recorded(stored)
         if is_stored
         else _change(stored, known, checksum, [each for _, each in users])
     )
@@ -84,7 +84,7 @@ def rolled(
     )
 
 
-def _told(stored: Mapping[str, str]) -> dict[str, str]:
+def _recorded(stored: Mapping[str, str]) -> dict[str, str]:
     """Return the ConfigMap's annotations about its last change."""
     revision = stored.get(REVISION, "")
     kept = {key: stored[key] for key in (CHECKSUM, RESTARTS) if key in stored}

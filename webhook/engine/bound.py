@@ -156,13 +156,13 @@ def _by_record(
                 yield each
 
 
-def outcomes_of(asked: Iterable[Any], judge: Callable[[Any], Outcome | None]) -> list[Outcome]:
+def outcomes_of(policies: Iterable[Any], judge: Callable[[Any], Outcome | None]) -> list[Outcome]:
     """Return the outcome of each policy that applies, as `judge` asks it.
 
     An exception becomes an outcome.
     """
     outcomes = []
-    for bound in asked:
+    for bound in policies:
         try:
             outcome = judge(bound)
         except WrongTypeError as error:

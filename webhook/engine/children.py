@@ -104,7 +104,7 @@ def _plan(
 
 
 def _child(
-    asked: Attributes,
+    parent_request: Attributes,
     user: ControllerUser,
     parent: JsonObject,
     planned: PlannedObject,
@@ -113,7 +113,7 @@ def _child(
     """Return a child with the request by which the controller would create or update it."""
     kind = planned.kind
     attributes = Attributes(
-        uid=asked.uid,
+        uid=parent_request.uid,
         operation="CREATE" if old is None else "UPDATE",
         group=kind.group,
         version=str(planned.object["apiVersion"]).rpartition("/")[2],
@@ -121,10 +121,10 @@ def _child(
         resource_group=kind.group,
         resource=kind.plural,
         name=str(planned.object["metadata"]["name"]),
-        namespace=asked.namespace if kind.namespaced else "",
+        namespace=parent_request.namespace if kind.namespaced else "",
         username=user.username,
         groups=user.groups,
-        dry_run=asked.dry_run,
+        dry_run=parent_request.dry_run,
     )
     owner = parent if planned.owned else None
     before = None if old is None else _stored(old.object, attributes.namespace, owner)

@@ -41,8 +41,8 @@ def refuse_conflicts(mutating: Index) -> None:
 
 
 def _conflicts(kind: Kind, policies: Iterable[BoundPolicy]) -> Iterator[str]:
-    asked = [(policy, _sets(policy, kind)) for policy in policies]
-    for (one, sets), (other, others) in combinations(asked, 2):
+    pairs = [(policy, _sets(policy, kind)) for policy in policies]
+    for (one, sets), (other, others) in combinations(pairs, 2):
         is_conditional = one.condition is not None or other.condition is not None
         if is_conditional or not one.match.shares_place_with(other.match):
             continue

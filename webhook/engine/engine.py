@@ -44,7 +44,7 @@ class Engine:
         self._mutating = Index(each for each in self.policies if each.policy.mutate is not None)
         self._needed_by = {
             key: self._needed_by_children(planner, key[2])
-            for key, planner in planners.asked.items()
+            for key, planner in planners.by_target.items()
         }
         refuse_conflicts(self._mutating)
         sizes = Counter[str]()
@@ -70,15 +70,17 @@ class Engine:
 
     def judges(self, attributes: Attributes, *, mutating: bool = False) -> bool:
         """Return whether any policy judges such a request; else its objects are not decoded."""
-        asked = (self._mutating if mutating else self._validating).asked(attributes)
-        return bool(asked.policies) or asked.planner is not None
+        found = (self._mutating if mutating else self._validating).policies_for(attributes)
+        return bool(found.policies) or found.planner is not None
 
     def needs(self, attributes: Attributes, *, mutating: bool = False) -> frozenset[str]:
         """Return what to look up before such a request can be judged, or its object changed.
 
         Children are looked at only where the request is judged.
         """
-        _, _, planner, needs = (self._mutating if mutating else self._validating).asked(attributes)
+        _, _, planner, needs = (self._mutating if mutating else self._validating).policies_for(
+            attributes
+        )
         return needs if planner is None else needs | self._needed_by[attributes.target]
 
     def validate(self, request: Request) -> Verdict:
@@ -92,7 +94,7 @@ class Engine:
             return Verdict()
         attributes = request.attributes
         outcomes: Iterable[Outcome] = ()
-        policies, kind, planner, _ = self._validating.asked(attributes)
+        policies, kind, planner, _ = self._validating.policies_for(attributes)
         if kind is not None:
             request = request.of_kind(kind)
             outcomes = outcomes_of(policies, methodcaller("validate", request))
@@ -115,7 +117,7 @@ class Engine:
         already, is never patched.
         """
         attributes = request.attributes
-        policies, kind, _, _ = self._mutating.asked(attributes)
+        policies, kind, _, _ = self._mutating.policies_for(attributes)
         if kind is None or request.object is None or request.is_being_deleted:
             return Verdict()
         request = request.of_kind(kind)

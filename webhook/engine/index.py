@@ -33,7 +33,7 @@ class Index:
         self._planners = planners
         self.targets: dict[TargetKey, Target] = {}
         self.all: dict[TargetKey, list[BoundPolicy]] = {}
-        self._asked: dict[tuple[str, str, str, str, str], TargetPolicies] = {}
+        self._policies_by_place: dict[tuple[str, str, str, str, str], TargetPolicies] = {}
         for bound in sorted(policies, key=lambda each: each.namespace is not None):
             for target in bound.policy.targets:
                 is_tenants = bound.namespace is not None
@@ -45,16 +45,16 @@ class Index:
                     self.targets[key] = target
                     self.all.setdefault(key, []).append(bound)
 
-    def asked(self, attributes: Attributes) -> TargetPolicies:
+    def policies_for(self, attributes: Attributes) -> TargetPolicies:
         """Return the policies for a request, each with what its match still has to decide."""
         _, operation, _, _, _, group, resource, subresource, _, namespace, *_ = attributes
         place = group, resource, subresource, operation, namespace
-        found = self._asked.get(place)
+        found = self._policies_by_place.get(place)
         if found is None:
             found = self._narrowed(attributes)
-            if len(self._asked) >= MAX_PLACES:
-                self._asked.clear()
-            self._asked[place] = found
+            if len(self._policies_by_place) >= MAX_PLACES:
+                self._policies_by_place.clear()
+            self._policies_by_place[place] = found
         return found
 
     def _narrowed(self, attributes: Attributes) -> TargetPolicies:
@@ -74,5 +74,5 @@ class Index:
             needs -= {NAMESPACE_LABELS, NAMESPACE}
         kind = self.targets[key].kind if policies else None
         return TargetPolicies(
-            tuple(policies), kind, self._planners.asked_about(attributes), frozenset(needs)
+            tuple(policies), kind, self._planners.of_request(attributes), frozenset(needs)
         )

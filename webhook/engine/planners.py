@@ -98,12 +98,12 @@ class Planners:
         namespaces: Iterable[str] = (),
         is_chosen: Callable[[str], bool] = lambda image: False,
     ) -> None:
-        """Index them by what they are asked about."""
+        """Index them by target."""
         self.controller_user = controller_user
         self.is_chosen = is_chosen
         self._namespaces = frozenset(namespaces)
         self._planners = {planner.kind: planner for planner in planners}
-        self.asked = {
+        self.by_target = {
             key: planner for planner in self for target in planner.targets for key in target.keys
         }
 
@@ -111,11 +111,11 @@ class Planners:
         """Go through them."""
         return iter(self._planners.values())
 
-    def asked_about(self, attributes: Attributes) -> Planner | None:
+    def of_request(self, attributes: Attributes) -> Planner | None:
         """Return the planner that a request affects, if the kind is managed in its namespace."""
         if self._namespaces and attributes.namespace not in self._namespaces:
             return None
-        return self.asked.get(attributes.target)
+        return self.by_target.get(attributes.target)
 
     def of(self, kind: Kind) -> Planner | None:
         """Return the planner of a kind, None where its objects have no children."""

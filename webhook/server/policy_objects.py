@@ -118,9 +118,9 @@ class PolicyObjects:
         document = document_of(entry.object)
         try:
             self._check_room(id, document)
-            made = bind(document, self._catalogue)
-            if isinstance(made, BoundPolicy) and made.policy.mutate is not None:
-                check(_policy_set(self._good | {id: made}))
+            bound = bind(document, self._catalogue)
+            if isinstance(bound, BoundPolicy) and bound.policy.mutate is not None:
+                check(_policy_set(self._good | {id: bound}))
         except (FaultsError, ConflictingPoliciesError) as error:
             if str(self.problems.get(id)) != str(error):
                 kept = (
@@ -131,7 +131,7 @@ class PolicyObjects:
                 log.warning("%s %s cannot be used, %s: %s", resource.kind, key, kept, error)
             self.problems[id] = error.with_traceback(None)
             return
-        self._replace(id, made)
+        self._replace(id, bound)
         self.problems.pop(id, None)
         self._metrics.policy_generation.labels(resource.kind, key).set(entry.generation)
 
@@ -151,15 +151,15 @@ class PolicyObjects:
             )
             raise NoRoomError(f"{text}; at most {MAX_POLICY_BYTES:,} are in force")
 
-    def _replace(self, id: ObjectId, made: BoundPolicy | BoundException | None) -> bool:
+    def _replace(self, id: ObjectId, bound: BoundPolicy | BoundException | None) -> bool:
         """Put an object in force in place of its last good version, or nothing.
 
         Return whether there was one.
         """
         old = self._good.pop(id, None)
-        if made is not None:
-            self._good[id] = made
-        for each, sign in ((old, -1), (made, 1)):
+        if bound is not None:
+            self._good[id] = bound
+        for each, sign in ((old, -1), (bound, 1)):
             if isinstance(each, BoundPolicy) and each.namespace is not None:
                 self._sizes[each.namespace] += sign * each.size
         return old is not None
