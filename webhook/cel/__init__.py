@@ -5,9 +5,10 @@ Pure: no network, no clock, no generated source. Values are the decoded objects 
 and raises nothing but `CelError`.
 """
 
+from webhook.cel.cost import BUDGET, Meter
 from webhook.cel.errors import BudgetError, CelError, CompileError, EvaluationError
 from webhook.cel.functions import Frame
-from webhook.cel.program import BUDGET, Environment, Program, Variables
+from webhook.cel.program import Environment, Program, Variables
 from webhook.cel.reads import Steps, fields_read
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "Environment",
     "EvaluationError",
     "Frame",
+    "Meter",
     "Program",
     "Steps",
     "Variables",

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NoReturn
 
+from webhook.cel.cost import NO_MORE
 from webhook.cel.errors import EvaluationError
 from webhook.cel.functions import declare
 from webhook.cel.program import Environment
@@ -118,4 +119,4 @@ _CHECKS = """
     (kubernetes.PathCheck).check(string) -> kubernetes.Decision;
     (kubernetes.Decision).allowed() -> bool; (kubernetes.Decision).errored() -> bool;
     (kubernetes.Decision).reason() -> string; (kubernetes.Decision).error() -> string"""
-declare((_CHECKS, _undecided))
+declare((_CHECKS, _undecided, NO_MORE))

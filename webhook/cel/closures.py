@@ -1,13 +1,24 @@
-"""The closures of selections, lists and maps, and of the operators that decide what of their operands is evaluated."""
+"""The closures of selections, lists and maps, and of the operators that decide what is evaluated."""
 
 from collections.abc import Iterable
 from typing import Any
 
+from webhook.cel.cost import WALKED
 from webhook.cel.errors import EvaluationError, no_overload
-from webhook.cel.functions import Code, Frame, charge, declare_forms, weigh
-from webhook.cel.values import KEYS, NONE, Optional, equal, field, index, optional_index, type_name
+from webhook.cel.functions import Code, Frame, declare, declare_forms
+from webhook.cel.values import (
+    KEYS,
+    NONE,
+    Optional,
+    brief,
+    equal,
+    field,
+    index,
+    optional_index,
+    type_name,
+)
 
-_SCALARS = frozenset({bool, int, float})
+CAUGHT = 10  # units that an error costs which an operator absorbs
 
 
 def constant(value: Any) -> Code:
@@ -52,6 +63,7 @@ def decide(frame: Frame, terms: Iterable[Code], absorbing: bool) -> bool:
         try:
             value = term(frame)
         except EvaluationError as caught:
+            frame[0].charge(CAUGHT)
             error = error or caught
             continue
         if value is absorbing:
@@ -68,18 +80,6 @@ def truth(value: Any) -> bool:
     if value is True or value is False:
         return value
     raise no_overload()
-
-
-def _same(frame: Frame, one: Any, two: Any) -> bool:
-    kind = type(one)
-    if kind is type(two):
-        if kind in _SCALARS:
-            return bool(one == two)
-        if kind is str:
-            charge(frame, len(one) >> 8)
-            return bool(one == two)
-        charge(frame, 2 * weigh(one))
-    return equal(one, two)
 
 
 def list_of(items: list[tuple[Code, bool]]) -> Code:
@@ -99,7 +99,7 @@ def map_of(entries: list[tuple[Code, Code, bool]]) -> Code:
             if type(name) not in KEYS:
                 raise EvaluationError(f"unsupported key type: {type_name(name)}")
             if name in found:
-                raise EvaluationError(f"failed with repeated key: {name}")
+                raise EvaluationError(f"failed with repeated key: {brief(name)}")
             if given:
                 found[name] = given[0]
         return found
@@ -130,14 +130,6 @@ declare_forms(
         lambda condition, yes, no: lambda frame: (yes if truth(condition(frame)) else no)(frame),
     ),
     (
-        "_==_(A, A) -> bool",
-        lambda left, right: lambda frame: _same(frame, left(frame), right(frame)),
-    ),
-    (
-        "_!=_(A, A) -> bool",
-        lambda left, right: lambda frame: not _same(frame, left(frame), right(frame)),
-    ),
-    (
         "_[_](list(A), int) -> A; _[_](map(A, B), A) -> B; " + _OF_OPTIONALS.format("_[_]"),
         lambda container, key: lambda frame: index(container(frame), key(frame)),
     ),
@@ -146,4 +138,8 @@ declare_forms(
         + _OF_OPTIONALS.format("_[?_]"),
         lambda container, key: lambda frame: optional_index(container(frame), key(frame)),
     ),
+)
+declare(
+    ("_==_(A, A) -> bool", equal, WALKED),
+    ("_!=_(A, A) -> bool", lambda meter, one, two: not equal(meter, one, two), WALKED),
 )

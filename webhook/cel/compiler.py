@@ -1,10 +1,11 @@
 """Compile an expression to a Python closure, and check it: names, functions, numbers of arguments, types."""
 
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from config.faults import did_you_mean
 from webhook.cel import closures
+from webhook.cel.cost import Meter
 from webhook.cel.errors import CompileError
 from webhook.cel.functions import FUNCTIONS, Code, fault
 from webhook.cel.library.formatting import check_format
@@ -13,6 +14,7 @@ from webhook.cel.syntax import Call, Ident, ListNode, Literal, MapNode, Node, Se
 from webhook.cel.types import (
     BOOL,
     DYN,
+    Declarations,
     Signature,
     Type,
     applied,
@@ -21,9 +23,6 @@ from webhook.cel.types import (
     result_type,
 )
 from webhook.cel.values import NAMES, TypeValue
-
-if TYPE_CHECKING:
-    from webhook.cel.program import Environment
 
 TYPE_NAMES = frozenset(NAMES.values())
 Typed = tuple[Type, Code]  # what a node compiles to: the type of its value, and what evaluates it
@@ -38,15 +37,15 @@ _TRIED |= dict.fromkeys(
 
 
 class Compiler:
-    """Compiles one expression; `size` is how long its frames are."""
+    """Compiles one expression; `size` is how long its frames are, and `nodes` what it costs at least."""
 
-    def __init__(self, source: str, environment: "Environment") -> None:
+    def __init__(self, source: str, declared: Declarations) -> None:
         self.source = source
-        self.environment = environment
+        self.declared = declared
         self.homogeneous = True  # refuse lists and maps of mixed types, as the API server does
         self.scope = {
             name: (type_, slot)
-            for slot, (name, type_) in enumerate(environment.variables.items(), start=1)
+            for slot, (name, type_) in enumerate(declared.variables.items(), start=1)
         }
         self.size = len(self.scope) + 1
         self.nodes = 0
@@ -94,6 +93,7 @@ class Compiler:
             path.append(base)
             base = base.operand
         path.reverse()
+        self.nodes += len(path) - 1
         type_, code = self.compile(base)
         for each in path:
             type_ = self._field(each, type_, each.field)
@@ -103,7 +103,7 @@ class Compiler:
         """Return the type of a field; of an optional, an optional."""
         if operand.name == "optional_type":
             return Type("optional_type", (self._field(node, operand.params[0], field),))
-        fields = self.environment.objects.get(operand.name)
+        fields = self.declared.objects.get(operand.name)
         if fields is not None:
             if field not in fields:
                 known = did_you_mean(field, fields)
@@ -138,7 +138,7 @@ class Compiler:
         )
         compiled = [self.compile(operand) for operand in operands]
         self.homogeneous = homogeneous
-        signatures = [each for each, _ in known.versions]
+        signatures = [version.signature for version in known.versions]
         result = self._result(node, signatures, [type_ for type_, _ in compiled], {})
         self._try_constants(node.function, operands)
         return result, known.code([code for _, code in compiled])
@@ -183,7 +183,8 @@ class Compiler:
         if function == "format":
             error = fault(check_format, constant.value, self.item_types.get(operands[1].at))
         else:
-            error = fault(FUNCTIONS[function], *("",) * position, constant.value)
+            args = *("",) * position, constant.value
+            error = fault(FUNCTIONS[function], Meter(), *args)
         if error is not None:
             self.fail(constant, f"invalid {function} argument: {error}")
 
@@ -238,7 +239,7 @@ class Compiler:
 
     def _map(self, node: MapNode) -> Typed:
         if node.name and not (
-            self.environment.structs and node.name.split(".")[0] in {"JSONPatch", "Object"}
+            self.declared.structs and node.name.split(".")[0] in {"JSONPatch", "Object"}
         ):
             self.fail(node, f"undeclared reference to '{node.name}'")
         entries, keys, types = [], [], []

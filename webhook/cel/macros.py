@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 from webhook.cel.closures import decide, truth
 from webhook.cel.errors import EvaluationError, no_overload
-from webhook.cel.functions import Code, Frame, charge
+from webhook.cel.functions import Code, Frame
 from webhook.cel.types import DYN, INT, Signature, Type, parse_signatures
-from webhook.cel.values import NONE, Optional, sorted_by, type_name
+from webhook.cel.values import NONE, Optional, brief, sorted_by, type_name
 
 Rounds = Iterator[Any]  # the first variable of each round; the frame has all of them
 Pairs = Callable[
@@ -46,7 +46,7 @@ class Macro(NamedTuple):
 
         def rounds(frame: Frame) -> Rounds:
             for first, second in pairs(target(frame)):
-                charge(frame, weight)
+                frame[0].charge(weight)
                 frame[one] = first
                 frame[two] = second
                 if not condition or truth(condition[0](frame)):
@@ -91,12 +91,14 @@ def _mapped(rounds: Rounds, body: Code, frame: Frame) -> list[Any]:
     return [body(frame) for _ in rounds]
 
 
-def _merged(maps: Iterator[Any]) -> dict[Any, Any]:
+def _merged(rounds: Rounds, body: Code, frame: Frame) -> dict[Any, Any]:
     found: dict[Any, Any] = {}
-    for key, value in (entry for each in maps for entry in _entries(each)):
-        if key in found:
-            raise EvaluationError(f"insert failed: key {key} already exists")
-        found[key] = value
+    for _ in rounds:
+        for key, value in _entries(body(frame)):
+            frame[0].charge(1)
+            if key in found:
+                raise EvaluationError(f"insert failed: key {brief(key)} already exists")
+            found[key] = value
     return found
 
 
@@ -133,13 +135,13 @@ _OF_ENTRIES: Rows = (
             "V)) -> "
             "map(K, V)"
         ),
-        lambda rounds, body, frame: _merged(body(frame) for _ in rounds),
+        _merged,
     ),
 )
 _OF_LISTS: Rows = (
     (
         "(R).sortBy(T) -> R",
-        lambda rounds, body, frame: sorted_by([(body(frame), item) for item in rounds]),
+        lambda rounds, body, frame: sorted_by(frame[0], [(body(frame), item) for item in rounds]),
     ),
 )
 _OF_OPTIONALS: Rows = (

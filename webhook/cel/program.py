@@ -1,16 +1,15 @@
 """Compile expressions against declared variables, and evaluate them with values."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from webhook.cel.compiler import Compiler
-from webhook.cel.errors import CelError, CompileError, EvaluationError
+from webhook.cel.cost import Meter
+from webhook.cel.errors import BudgetError, CelError, CompileError, EvaluationError
 from webhook.cel.functions import Code, Frame
 from webhook.cel.parser import parse
-from webhook.cel.types import Type
-
-BUDGET = 100_000  # units of 0.1 to 0.3 us, for all expressions that share an activation
+from webhook.cel.types import Declarations, Type
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,13 +19,15 @@ class Program:
     source: str
     type: Type
     code: Code
-    blanks: tuple[None, ...]
+    nodes: int  # what an evaluation costs at least
+    blanks: tuple[None, ...]  # what macros bind
 
     def evaluate(self, activation: Frame) -> Any:
         """Return the value.
 
         EvaluationError where it is an error, BudgetError where it costs too much.
         """
+        activation[0].charge(self.nodes)
         try:
             return self.code([*activation, *self.blanks])
         except RecursionError:
@@ -34,15 +35,8 @@ class Program:
 
 
 @dataclass(frozen=True, slots=True)
-class Environment:
-    """What expressions can name: variables with their types, object types with their fields.
-
-    `structs` allows `Object{…}` and `JSONPatch{…}`.
-    """
-
-    variables: Mapping[str, Type]
-    objects: Mapping[str, Mapping[str, Type]] = field(default_factory=dict)
-    structs: bool = False
+class Environment(Declarations):
+    """What expressions can name; compiles them."""
 
     def compile(self, source: str, *results: str) -> Program:
         """Return the program of an expression whose result is of one of `results` (any, if none is given).
@@ -58,16 +52,15 @@ class Environment:
             raise CompileError(
                 source, 0, f"must evaluate to {' or '.join(results)} but got {found}"
             )
-        return Program(source, found, code, (None,) * (compiler.size - len(self.variables) - 1))
+        blanks = (None,) * (compiler.size - len(self.variables) - 1)
+        return Program(source, found, code, compiler.nodes, blanks)
 
-    def activation(self, values: Mapping[str, Any], budget: list[int] | None = None) -> Frame:
-        """Return the values to evaluate with, after a budget that they share.
+    def activation(self, values: Mapping[str, Any], meter: Meter | None = None) -> Frame:
+        """Return the values to evaluate with, after the meter that their evaluations share.
 
-        A variable without a value is null.
-
-        By default the budget is a new one.
+        A variable without a value is null. By default the meter has a whole budget.
         """
-        return [[BUDGET] if budget is None else budget, *map(values.get, self.variables)]
+        return [meter or Meter(), *map(values.get, self.variables)]
 
 
 class Variables(dict[str, Any]):
@@ -83,8 +76,11 @@ class Variables(dict[str, Any]):
         if name not in self.errors:
             try:
                 found = self[name] = self.programs[name].evaluate(self.activation)
+            except BudgetError:
+                raise
             except CelError as error:
-                self.errors[name] = error
+                text = f'composited variable "{name}" fails to evaluate: {error}'
+                self.errors[name] = EvaluationError(text)
             else:
                 return found
-        raise self.errors[name]
+        raise self.errors[name].with_traceback(None)

@@ -1,7 +1,8 @@
 """Static types such as `list(string)`, and signatures of functions such as `(string).charAt(int) -> string`."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from typing import NamedTuple
 
@@ -25,6 +26,18 @@ class Type(NamedTuple):
     def may_be(self, *names: str) -> bool:
         """Return whether a value of this type can be one of the types `names`."""
         return self.name in {"dyn", *names} or self.is_parameter
+
+
+@dataclass(frozen=True, slots=True)
+class Declarations:
+    """What expressions can name: variables with their types, object types with their fields.
+
+    `structs` allows `Object{…}` and `JSONPatch{…}`.
+    """
+
+    variables: Mapping[str, Type]
+    objects: Mapping[str, Mapping[str, Type]] = field(default_factory=dict)
+    structs: bool = False
 
 
 class Signature(NamedTuple):

@@ -8,8 +8,10 @@ by their exact type. Libraries add types of their own to `NAMES`.
 import math
 from dataclasses import dataclass
 from functools import cmp_to_key
+from itertools import repeat
 from typing import Any, TypeVar
 
+from webhook.cel.cost import Meter, comparing
 from webhook.cel.errors import EvaluationError, no_overload
 
 MAX_INT, MIN_INT, MAX_UINT = 2**63 - 1, -(2**63), 2**64 - 1
@@ -42,6 +44,7 @@ class TypeValue(str):
 
 
 NONE = Optional(None)
+_SCALARS = frozenset({bool, int, float, type(None)})
 NUMBERS = frozenset({int, Uint, float})
 KEYS = frozenset({str, bool, int, Uint})  # what a key of a map can be
 ORDERED = frozenset({bool, int, Uint, float, str, bytes, Timestamp, Duration})
@@ -89,15 +92,19 @@ def checked(kind: type[Integer], value: float) -> Integer:
     raise EvaluationError(text)
 
 
-def equal(left: Any, right: Any) -> bool:
-    """Return whether two values are equal: numbers by value, everything else only to its own type."""
+def equal(meter: Meter, left: Any, right: Any) -> bool:
+    """Return whether two values are equal: numbers by value, everything else only to its own type.
+
+    Charges for each item and each long text that it compares, as often as it does.
+    """
     kind = type(left)
+    if kind in _SCALARS and kind is type(right):
+        return bool(left == right)
     if isinstance(left, dict):
-        return (
-            isinstance(right, dict)
-            and len(left) == len(right)
-            and all(key in right and equal(value, right[key]) for key, value in left.items())
-        )
+        if not isinstance(right, dict) or len(left) != len(right):
+            return False
+        meter.charge(2 * len(left))
+        return all(key in right and equal(meter, value, right[key]) for key, value in left.items())
     if kind is not type(right):
         if kind in NUMBERS and type(right) in NUMBERS:
             return bool(
@@ -105,16 +112,20 @@ def equal(left: Any, right: Any) -> bool:
             )
         return False
     if kind is list:
-        return len(left) == len(right) and all(map(equal, left, right))
+        if len(left) != len(right):
+            return False
+        meter.charge(len(left))
+        return all(map(equal, repeat(meter), left, right))
     if kind is Optional:
         return left is right or (
-            left is not NONE and right is not NONE and equal(left.value, right.value)
+            left is not NONE and right is not NONE and equal(meter, left.value, right.value)
         )
+    meter.charge(comparing(left, right))
     return bool(left == right)
 
 
 def compare(left: Any, right: Any) -> int:
-    """Return -1, 0 or 1 for two values of one ordered type, or two numbers."""
+    """Return -1, 0 or 1 for two values of one ordered type, or two numbers; `comparing` says what it costs."""
     kinds = {type(left), type(right)}
     if not kinds <= ORDERED or (len(kinds) > 1 and not kinds <= NUMBERS):
         raise no_overload()
@@ -125,14 +136,27 @@ def compare(left: Any, right: Any) -> int:
     return int(left > right) - int(left < right)
 
 
-def sorted_by(pairs: list[tuple[Any, Any]]) -> list[Any]:
+def sorted_by(meter: Meter, pairs: list[tuple[Any, Any]]) -> list[Any]:
     """Return the second of each pair in the order of the first, all of one ordered type."""
+    meter.charge(len(pairs))
     if any(type(key) is not type(pairs[0][0]) for key, _ in pairs):
         raise EvaluationError("list elements must have the same type")
     if pairs and type(pairs[0][0]) not in ORDERED:
         raise EvaluationError("list elements must be comparable")
-    by_order = cmp_to_key(compare)
+
+    def order(one: Any, two: Any) -> int:
+        meter.charge(4 + comparing(one, two))
+        return compare(one, two)
+
+    by_order = cmp_to_key(order)
     return [item for _, item in sorted(pairs, key=lambda pair: by_order(pair[0]))]
+
+
+def brief(value: Any) -> str:
+    """Return a text for an error, without copying one that is long; of a container its type alone."""
+    if isinstance(value, str):
+        return value[:1000]
+    return type_name(value) if isinstance(value, dict | list | bytes | Optional) else str(value)
 
 
 def find(container: Any, key: Any) -> Any:
@@ -173,7 +197,7 @@ def index(container: Any, key: Any) -> Any:
     value = find(container, key)
     if value is not NONE:
         return value
-    shown = str(int(key)) if type(key) is float and key.is_integer() else str(key)
+    shown = str(int(key)) if type(key) is float and key.is_integer() else brief(key)
     shown = shown.lower() if type(key) is bool else shown
     raise EvaluationError(
         f"{'index out of bounds' if type(container) is list else 'no such key'}: {shown}"
@@ -190,7 +214,7 @@ def field(container: Any, name: str) -> Any:
         and container is not NONE
         and not isinstance(container.value, dict | Optional)
     ):
-        raise EvaluationError(f"no such key: {name}")
+        raise EvaluationError(f"no such key: {brief(name)}")
     return index(container, name)
 
 

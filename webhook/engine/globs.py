@@ -1,30 +1,70 @@
-"""Names with `*` and `?`, compiled once."""
+"""Names with `*` and `?`, compiled once, and matched in time that is linear in the name."""
 
-import fnmatch
 import re
 from collections.abc import Iterable
 from typing import Any
 
 from pydantic_core import core_schema
 
+MAX_GLOB = 512  # characters of a pattern with `*` or `?`; a longer one is refused
+MAX_MATCHED = 4096  # characters of a name; a longer one matches nothing but itself and `*`
+
+
+class Glob:
+    """One pattern: pieces between stars.
+
+    Each piece is taken where it is found first, and never again: so the time is linear, where one
+    regular expression for the whole takes the product of pattern and name.
+    """
+
+    def __init__(self, pattern: str) -> None:
+        """Compile the pieces. ValueError where the pattern is too long."""
+        if len(pattern) > MAX_GLOB:
+            raise ValueError(
+                f'"{pattern[:40]}..." has {len(pattern)} characters; at most {MAX_GLOB} are '
+                "allowed in a pattern"
+            )
+        first, *rest = pattern.split("*")
+        self._first = _compiled(first)
+        self._between = [_compiled(each) for each in rest[:-1] if each]
+        self._last = _compiled(rest[-1]) if rest else None
+        self._last_size = len(rest[-1]) if rest else 0
+
+    def match(self, name: str) -> bool:
+        """Return whether `name` as a whole is matched."""
+        if self._last is None:
+            return self._first.fullmatch(name) is not None
+        found, end = self._first.match(name), len(name) - self._last_size
+        if found is None or end < found.end() or self._last.match(name, end) is None:
+            return False
+        for piece in self._between:
+            found = piece.search(name, found.end(), end)
+            if found is None:
+                return False
+        return True
+
+
+def _compiled(piece: str) -> re.Pattern[str]:
+    return re.compile("".join("." if each == "?" else re.escape(each) for each in piece), re.DOTALL)
+
 
 class Globs(tuple[str, ...]):
     """Patterns; a name matches that any of them matches, and case counts.
 
-    No patterns match nothing.
-
-    The type of a parameter that is a list of patterns.
+    No patterns match nothing. The type of a parameter that is a list of patterns.
     """
 
     def __init__(self, _: Iterable[str] = ()) -> None:
-        """Compile the patterns."""
-        brackets = (pattern.replace("[", "[[]") for pattern in self)  # they stand in IPv6 hosts
-        plain = map(fnmatch.translate, brackets)
-        self._pattern = re.compile("|".join(f"(?:{each})" for each in plain) or r"(?!)")
+        """Compile the patterns. ValueError where one is too long."""
+        self._globs = [Glob(each) for each in self if "*" in each or "?" in each]
+        self._names = frozenset(each for each in self if "*" not in each and "?" not in each)
+        self._is_any = "*" in self
 
     def match(self, name: str) -> bool:
         """Return whether `name` as a whole is matched."""
-        return self._pattern.match(name) is not None
+        if self._is_any or name in self._names:
+            return True
+        return len(name) <= MAX_MATCHED and any(each.match(name) for each in self._globs)
 
     @classmethod
     def __get_pydantic_core_schema__(cls, _: Any, handler: Any) -> core_schema.CoreSchema:

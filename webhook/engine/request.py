@@ -102,7 +102,7 @@ class Request(Fields):
         self.object = object
         self.looked_up = looked_up
         self.excepted = False
-        self.budget: list[int] | None = None
+        self.budget: Any = None
         known = kind or KINDS.get((attributes.group, attributes.kind))
         self._kind = known or Kind(attributes.group, attributes.kind, attributes.resource)
         self._before: Request | None = None

@@ -6,14 +6,13 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from webhook.engine.globs import Globs
+from config.regexes import compile_regex
+from webhook.engine.globs import MAX_MATCHED, Globs
 from webhook.engine.policy import Params
 from webhook.engine.request import Request
 from webhook.engine.violation import Violation
 
 MAX_PROGRAM = 1000  # instructions of a compiled expression; 2,000 is what [a-z]{1,1000} compiles to
-MAX_MATCHED = 4096  # characters; a longer value matches no pattern
-MAX_MEMORY = 128 * 1024  # bytes, for the program and for what matching caches
 
 
 def wildcard(host: str) -> str:
@@ -27,29 +26,20 @@ def compile_pattern(pattern: str) -> Callable[[str], bool]:
 
     ValueError where it cannot be used.
 
-    Tenants write both patterns and values, so the syntax is RE2's: matching takes time linear in
-    the value, and the size of the compiled expression is bounded.
+    Tenants write both patterns and values: see `Globs` and `compile_regex`.
     """
     if len(pattern) < 2 or not (pattern.startswith("/") and pattern.endswith("/")):
-        matches: Callable[[str], object] = Globs([pattern]).match
-    else:
-        # with the C++ library 2 MB, which a process without regular expressions does not need
-        import re2
-
-        options = re2.Options()
-        options.log_errors, options.max_mem = False, MAX_MEMORY
-        try:
-            compiled = re2.compile(pattern[1:-1], options)
-        except re2.error as error:
-            reason = error.args[0].decode() if isinstance(error.args[0], bytes) else str(error)
-            raise ValueError(f"is not a valid regular expression: {reason}") from None
-        if compiled.programsize > MAX_PROGRAM:
-            raise ValueError(
-                f"is too large: {compiled.programsize} instructions when compiled; at most "
-                f"{MAX_PROGRAM}"
-            )
-        matches = compiled.fullmatch
-    return lambda value: len(value) <= MAX_MATCHED and bool(matches(value))
+        return Globs([pattern]).match
+    try:
+        compiled = compile_regex(pattern[1:-1])
+    except ValueError as error:
+        raise ValueError(f"is not a valid regular expression: {error}") from None
+    if compiled.programsize > MAX_PROGRAM:
+        raise ValueError(
+            f"is too large: {compiled.programsize} instructions when compiled; at most "
+            f"{MAX_PROGRAM}"
+        )
+    return lambda value: len(value) <= MAX_MATCHED and compiled.fullmatch(value) is not None
 
 
 Pattern = Annotated[str, AfterValidator(lambda pattern: compile_pattern(pattern) and pattern)]

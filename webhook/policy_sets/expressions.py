@@ -10,10 +10,10 @@ from config.api.policy import AdmissionPolicySpec
 from config.api.rules import Mutation, Validation
 from config.faults import FaultsError
 from webhook.cel import (
-    BUDGET,
     CelError,
     CompileError,
     Frame,
+    Meter,
     Program,
     Steps,
     Variables,
@@ -214,7 +214,7 @@ class Expressions:
             "variables": variables,
         }
         if self._is_of_tenant and request.budget is None:
-            request.budget = [BUDGET]
+            request.budget = Meter()
         variables.activation = self._environment.activation(
             values, request.budget if self._is_of_tenant else None
         )

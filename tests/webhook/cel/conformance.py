@@ -11,7 +11,7 @@ from typing import Any
 from tests.controlplane.gobuild import MissingToolError
 from tests.webhook.cel import textproto
 from tests.webhook.cel.lenient import compiled
-from webhook.cel import CelError, Environment
+from webhook.cel import CelError, Environment, Meter
 from webhook.cel.types import Type, parse_type
 from webhook.cel.values import Duration, Timestamp, TypeValue, Uint, equal, type_name
 
@@ -85,7 +85,7 @@ class Case:
         if "eval_error" in self.message:
             return f"found {found!r}, expected an error"
         expected = _value(wanted[0]) if wanted else True
-        same = equal(found, expected) and type_name(found) == type_name(expected)
+        same = equal(Meter(), found, expected) and type_name(found) == type_name(expected)
         both_nan = (
             isinstance(found, float)
             and isinstance(expected, float)

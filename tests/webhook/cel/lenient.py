@@ -39,4 +39,6 @@ def compiled(source: str, environment: Environment, *, checked: bool = True) -> 
         type_, code = compiler.compile(parse(source))
     except RecursionError:
         raise CompileError(source, 0, "nested too deeply") from None
-    return Program(source, type_, code, (None,) * (compiler.size - len(environment.variables) - 1))
+    return Program(
+        source, type_, code, 0, (None,) * (compiler.size - len(environment.variables) - 1)
+    )

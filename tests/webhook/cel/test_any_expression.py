@@ -28,14 +28,19 @@ semver('1.2.3')|url('https://a:1/b?c=d')|object.a.b|object.?a|object[0]|'%s%d%.3
 literals = st.sampled_from(LITERALS.replace("\n", "|").split("|"))
 OPERATORS = ["+", "-", "*", "/", "%", "<", "<=", "==", "!=", "in", "&&", "||"]
 METHODS = sorted(
-    {name for name, entry in FUNCTIONS.items() for each, _ in entry.versions if each.is_member}
+    {
+        name
+        for name, entry in FUNCTIONS.items()
+        for each in entry.versions
+        if each.signature.is_member
+    }
 )
 STATIC = sorted(
     {
         name
         for name, entry in FUNCTIONS.items()
-        for each, _ in entry.versions
-        if not each.is_member and name[0].isalpha()
+        for each in entry.versions
+        if not each.signature.is_member and name[0].isalpha()
     }
 )
 

@@ -1,8 +1,14 @@
 """Globs: `*` and `?` are special, nothing else."""
 
-import pytest
+import fnmatch
+import re
+import time
 
-from webhook.engine.globs import Globs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from webhook.engine.globs import MAX_GLOB, MAX_MATCHED, Globs
 
 
 @pytest.mark.parametrize(
@@ -32,3 +38,39 @@ from webhook.engine.globs import Globs
 def test_a_name_is_matched_whole(patterns, name, matched):
     """Case matters, brackets are literal, and a star matches slashes."""
     assert Globs(patterns).match(name) is matched
+
+
+@given(
+    st.lists(st.text(alphabet="ab?*", max_size=8), max_size=3), st.text(alphabet="ab\n", max_size=9)
+)
+def test_a_glob_matches_what_a_file_name_would(patterns, name):
+    """Without brackets, which have no meaning here, the result is that of `fnmatch`."""
+    expected = any(re.match(fnmatch.translate(each), name) for each in patterns)
+    assert Globs(patterns).match(name) is expected
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["*" + "a" * 400 + "b*", "*" + "?a" * 200 + "b*", "*a" * 200 + "*b*", "*" + "a?" * 200 + "b"],
+)
+def test_a_pattern_and_a_name_that_almost_match_take_linear_time(pattern):
+    """An author of an exception and of an image chooses both: a thousand of them take no second each."""
+    globs, name = Globs([pattern]), "a" * MAX_MATCHED
+    started = time.process_time()
+    assert not any(globs.match(name) for _ in range(100))
+    assert time.process_time() - started < 2.0
+
+
+def test_a_pattern_that_is_too_long_is_refused():
+    """A name without a star may be as long as it likes."""
+    text = f'^"a+\\.\\.\\." has {MAX_GLOB + 1} characters; at most {MAX_GLOB} are allowed in a pattern$'
+    with pytest.raises(ValueError, match=text):
+        Globs(["a" * MAX_GLOB + "*"])
+    assert Globs(["a" * 5000]).match("a" * 5000)
+
+
+def test_a_name_that_is_too_long_matches_only_a_star_and_itself():
+    """The limit is far above any name that the API server takes."""
+    assert Globs(["a*"]).match("a" * MAX_MATCHED)
+    assert not Globs(["a*"]).match("a" * (MAX_MATCHED + 1))
+    assert Globs(["*"]).match("a" * (MAX_MATCHED + 1))

@@ -1,16 +1,18 @@
 """Lists, sets and optionals: cel-go's extensions and Kubernetes' list library."""
 
-from functools import reduce
+from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any
 
+from webhook.cel.cost import NO_MORE, READ, WALKED, Meter, comparing, of_list
 from webhook.cel.errors import EvaluationError, no_overload
-from webhook.cel.functions import FUNCTIONS, compared, declare, product, weigh
+from webhook.cel.functions import FUNCTIONS, declare
 from webhook.cel.values import (
     NONE,
     ORDERED,
     Optional,
     Timestamp,
+    brief,
     compare,
     equal,
     sorted_by,
@@ -21,8 +23,9 @@ _UNORDERED = {"list", "map", "null_type", "type", "optional_type"}
 _WITHOUT_SUM = _UNORDERED | {"string", "bytes", "bool", "google.protobuf.Timestamp"}
 
 
-def _order(one: Any, two: Any) -> int:
+def _order(meter: Meter, one: Any, two: Any) -> int:
     """Return how two items compare; 0 for different types, which the API server lets pass."""
+    meter.charge(4 + comparing(one, two))
     if type(two) not in ORDERED:
         raise no_overload()
     try:
@@ -37,25 +40,36 @@ def _check_first(name: str, items: list[Any], unknown: set[str]) -> None:
         raise no_overload(f"{name}(list)")
 
 
-def _is_sorted(items: list[Any]) -> bool:
+def _is_sorted(meter: Meter, items: list[Any]) -> bool:
     _check_first("isSorted", items, _UNORDERED)
-    return all(_order(one, two) <= 0 for one, two in pairwise(items))
+    return all(_order(meter, one, two) <= 0 for one, two in pairwise(items))
 
 
-def _sum(items: list[Any]) -> Any:
+def _sum(meter: Meter, items: list[Any]) -> Any:
     _check_first("sum", items, _WITHOUT_SUM)
-    return reduce(FUNCTIONS["_+_"], items) if items else 0
+    total = items[0] if items else 0
+    for item in items[1:]:
+        meter.charge(4)
+        total = FUNCTIONS["_+_"](meter, total, item)
+    return total
 
 
-def _best(name: str, items: list[Any], worse: int) -> Any:
+def _best(meter: Meter, name: str, items: list[Any], worse: int) -> Any:
     if not items:
         raise EvaluationError(f"{name} called on empty list")
     _check_first(name, items, _UNORDERED)
-    return reduce(lambda best, item: item if _order(best, item) == worse else best, items)
+    best = items[0]
+    for item in items[1:]:
+        best = item if _order(meter, best, item) == worse else best
+    return best
 
 
-def _position(items: list[Any], wanted: Any, step: int = 1) -> int:
-    return next((place for place in range(len(items))[::step] if equal(items[place], wanted)), -1)
+def _position(meter: Meter, items: list[Any], wanted: Any, step: int = 1) -> int:
+    for place in range(len(items))[::step]:
+        meter.charge(1)
+        if equal(meter, items[place], wanted):
+            return place
+    return -1
 
 
 def _slice(items: list[Any], start: int, end: int) -> list[Any]:
@@ -64,26 +78,48 @@ def _slice(items: list[Any], start: int, end: int) -> list[Any]:
     return items[start:end]
 
 
-def _flatten(items: list[Any], depth: int = 1) -> list[Any]:
+def _flatten(meter: Meter, items: list[Any], depth: int = 1) -> list[Any]:
     if depth < 0:
         raise EvaluationError("level must be non-negative")
-    if depth == 0 or not any(type(item) is list for item in items):
-        return items
-    return _flatten(
-        [each for item in items for each in (item if type(item) is list else (item,))], depth - 1
-    )
+    found: list[Any] = []
+    _flatten_into(meter, found, items, depth)
+    return found
 
 
-def _has(items: list[Any], wanted: Any) -> bool:
-    return any(equal(item, wanted) for item in items)
+def _flatten_into(meter: Meter, found: list[Any], items: list[Any], depth: int) -> None:
+    meter.charge(len(items))
+    for item in items:
+        if depth and type(item) is list:
+            _flatten_into(meter, found, item, depth - 1)
+        else:
+            found.append(item)
 
 
-def _distinct(items: list[Any]) -> list[Any]:
-    return [item for place, item in enumerate(items) if not _has(items[:place], item)]
+def _has(meter: Meter, items: list[Any], wanted: Any) -> bool:
+    return _position(meter, items, wanted) >= 0
 
 
-def _contains(items: list[Any], wanted: list[Any]) -> bool:
-    return all(_has(items, each) for each in wanted)
+def _distinct(meter: Meter, items: list[Any]) -> list[Any]:
+    found: list[Any] = []
+    for item in items:
+        meter.charge(2)
+        if not _has(meter, found, item):
+            found.append(item)
+    return found
+
+
+def _contains(meter: Meter, items: list[Any], wanted: Iterable[Any]) -> bool:
+    return all(_has(meter, items, each) for each in _each(meter, wanted))
+
+
+def _intersects(meter: Meter, one: list[Any], two: list[Any]) -> bool:
+    return any(_has(meter, two, each) for each in _each(meter, one))
+
+
+def _each(meter: Meter, items: Iterable[Any]) -> Iterable[Any]:
+    for item in items:
+        meter.charge(2)
+        yield item
 
 
 def _value(optional: Optional) -> Any:
@@ -92,10 +128,17 @@ def _value(optional: Optional) -> Any:
     return optional.value
 
 
+def _or_value(optional: Any, value: Any) -> Any:
+    """Return the value of an optional, or `value`; what is no optional is returned as it is, as cel-go does."""
+    if type(optional) is not Optional:
+        return optional
+    return value if optional is NONE else optional.value
+
+
 def _unwrap(items: list[Any]) -> list[Any]:
     for item in items:
         if type(item) is not Optional:
-            raise EvaluationError(f"value {item} is not optional")
+            raise EvaluationError(f"value {brief(item)} is not optional")
     return [item.value for item in items if item is not NONE]
 
 
@@ -107,55 +150,65 @@ _UNWRAP = (
 )
 
 declare(
-    ("(list(C)).isSorted() -> bool", _is_sorted, compared),
-    ("(list(N)).sum() -> N; (list(duration)).sum() -> duration", _sum, compared),
-    ("(list(C)).min() -> C", lambda items: _best("min", items, 1), compared),
-    ("(list(C)).max() -> C", lambda items: _best("max", items, -1), compared),
-    ("(list(A)).indexOf(A) -> int", _position, compared),
+    ("(list(C)).isSorted() -> bool", _is_sorted, WALKED),
+    ("(list(N)).sum() -> N; (list(duration)).sum() -> duration", _sum, WALKED),
+    ("(list(C)).min() -> C", lambda meter, items: _best(meter, "min", items, 1), WALKED),
+    ("(list(C)).max() -> C", lambda meter, items: _best(meter, "max", items, -1), WALKED),
+    ("(list(A)).indexOf(A) -> int", _position, WALKED),
     (
         "(list(A)).lastIndexOf(A) -> int",
-        lambda items, wanted: _position(items, wanted, -1),
-        compared,
+        lambda meter, items, wanted: _position(meter, items, wanted, -1),
+        WALKED,
     ),
-    ("(list(A)).slice(int, int) -> list(A)", _slice, weigh),
-    (_FLATTEN, _flatten, weigh),
+    (
+        "(list(A)).slice(int, int) -> list(A)",
+        _slice,
+        lambda items, start, end: max(min(end, len(items)) - start, 0) >> READ,
+    ),
+    (_FLATTEN, _flatten, WALKED),
     (
         "(list(C)).sort() -> list(C)",
-        lambda items: sorted_by([(item, item) for item in items]),
-        lambda items: 32 * weigh(items),
+        lambda meter, items: sorted_by(meter, list(zip(items, items, strict=True))),
+        WALKED,
     ),
-    ("(list(A)).distinct() -> list(A)", _distinct, lambda items: product(items, items) >> 1),
-    ("(list(A)).reverse() -> list(A)", lambda items: items[::-1], weigh),
-    ("(list(A)).first() -> optional_type(A)", lambda items: Optional(items[0]) if items else NONE),
-    ("(list(A)).last() -> optional_type(A)", lambda items: Optional(items[-1]) if items else NONE),
+    ("(list(A)).distinct() -> list(A)", _distinct, WALKED),
+    ("(list(A)).reverse() -> list(A)", lambda items: items[::-1], of_list(READ)),
+    (
+        "(list(A)).first() -> optional_type(A)",
+        lambda items: Optional(items[0]) if items else NONE,
+        NO_MORE,
+    ),
+    (
+        "(list(A)).last() -> optional_type(A)",
+        lambda items: Optional(items[-1]) if items else NONE,
+        NO_MORE,
+    ),
     (
         "lists.range(int) -> list(int)",
         lambda count: list(range(count)),
         lambda count: max(count, 0) >> 2,
     ),
-    ("sets.contains(list(A), list(A)) -> bool", _contains, product),
+    ("sets.contains(list(A), list(A)) -> bool", _contains, WALKED),
     (
         "sets.equivalent(list(A), list(A)) -> bool",
-        lambda one, two: _contains(one, two) and _contains(two, one),
-        product,
+        lambda meter, one, two: _contains(meter, one, two) and _contains(meter, two, one),
+        WALKED,
     ),
-    (
-        "sets.intersects(list(A), list(A)) -> bool",
-        lambda one, two: any(_has(two, each) for each in one),
-        product,
-    ),
-    ("optional.of(A) -> optional_type(A)", Optional),
-    ("optional.none() -> optional_type(A)", lambda: NONE),
+    ("sets.intersects(list(A), list(A)) -> bool", _intersects, WALKED),
+    ("optional.of(A) -> optional_type(A)", Optional, NO_MORE),
+    ("optional.none() -> optional_type(A)", lambda: NONE, NO_MORE),
     (
         "optional.ofNonZeroValue(A) -> optional_type(A)",
         lambda value: Optional(value) if value or type(value) is Timestamp else NONE,
+        NO_MORE,
     ),
-    ("(optional_type(A)).hasValue() -> bool", lambda one: one is not NONE),
-    ("(optional_type(A)).value() -> A", _value),
+    ("(optional_type(A)).hasValue() -> bool", lambda one: one is not NONE, NO_MORE),
+    ("(optional_type(A)).value() -> A", _value, NO_MORE),
     (
         "(optional_type(A)).or(optional_type(A)) -> optional_type(A)",
         lambda one, two: two if one is NONE else one,
+        NO_MORE,
     ),
-    ("(optional_type(A)).orValue(A) -> A", lambda one, value: value if one is NONE else one.value),
-    (_UNWRAP, _unwrap),
+    ("(optional_type(A)).orValue(A) -> A", _or_value, NO_MORE),
+    (_UNWRAP, _unwrap, of_list(2)),
 )

@@ -7,8 +7,9 @@ from contextlib import suppress
 from decimal import Decimal
 from typing import Any
 
+from webhook.cel.cost import COPIED, NO_MORE
 from webhook.cel.errors import EvaluationError, unconvertible
-from webhook.cel.functions import Row, declare, weigh
+from webhook.cel.functions import Row, declare
 from webhook.cel.library.times import written_duration, written_timestamp
 from webhook.cel.values import (
     MAX_INT,
@@ -23,6 +24,7 @@ from webhook.cel.values import (
 )
 
 _DOUBLE = r"[+-]?(?:(?i:inf(?:inity)?|nan)|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"
+_WRITTEN = 12  # units of a number or a time that is read or written
 _TRUE = ("1", "t", "T", "true", "TRUE", "True")
 _FALSE = ("0", "f", "F", "false", "FALSE", "False")
 
@@ -36,7 +38,7 @@ def _from_text(name: str, pattern: str, read: Callable[[str], Any]) -> Row:
                 return read(text)
         raise unconvertible("string", name)
 
-    return f"{name}(string) -> {name}", converted
+    return f"{name}(string) -> {name}", converted, _WRITTEN
 
 
 def to_text(value: Any) -> str:
@@ -75,19 +77,24 @@ declare(
     _from_text("uint", r"\d{1,20}", lambda text: checked(Uint, int(text))),
     _from_text("double", _DOUBLE, float),
     _from_text("bool", "|".join(_TRUE + _FALSE), _TRUE.__contains__),
-    ("int(int) -> int; int(uint) -> int", lambda value: checked(int, value)),
+    ("int(int) -> int; int(uint) -> int", lambda value: checked(int, value), NO_MORE),
     (
         "int(double) -> int",
         lambda value: checked(int, value if MIN_INT < value < MAX_INT else math.inf),
+        NO_MORE,
     ),
-    ("uint(I) -> uint", lambda value: checked(Uint, value)),
+    ("uint(I) -> uint", lambda value: checked(Uint, value), NO_MORE),
     (
         "uint(double) -> uint",
         lambda value: checked(Uint, value if 0 <= value < MAX_UINT else math.inf),
+        NO_MORE,
     ),
-    ("double(N) -> double", float),
-    ("bytes(string) -> bytes", str.encode, weigh),
-    ("bool(bool) -> bool; bytes(bytes) -> bytes; dyn(A) -> dyn", lambda value: value),
-    ("type(A) -> type(A)", lambda value: TypeValue(type_name(value))),
-    ("string(C) -> string", to_text),
+    ("double(N) -> double", float, NO_MORE),
+    ("bytes(string) -> bytes", str.encode, lambda text: len(text) >> COPIED),
+    ("bool(bool) -> bool; bytes(bytes) -> bytes; dyn(A) -> dyn", lambda value: value, NO_MORE),
+    ("type(A) -> type(A)", lambda value: TypeValue(type_name(value)), NO_MORE),
+    ("string(string) -> string; string(bool) -> string", to_text, NO_MORE),
+    ("string(bytes) -> string", to_text, lambda value: len(value) >> COPIED),
+    ("string(N) -> string", to_text, _WRITTEN),
+    ("string(timestamp) -> string; string(duration) -> string", to_text, _WRITTEN),
 )

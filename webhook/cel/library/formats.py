@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
-from webhook.cel.functions import declare, fault, parsing
+from config.regexes import compile_regex
+from webhook.cel.cost import NO_MORE
+from webhook.cel.functions import declare, fault
 from webhook.cel.library.network import parse_url
-from webhook.cel.library.text import compiled
 from webhook.cel.library.times import parse_timestamp
 from webhook.cel.values import NAMES, NONE, Optional
 
@@ -64,8 +65,13 @@ _UUID = "(?i)[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}"
 _BASE64 = "(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})"
 
 
+@cache
+def _compiled(pattern: str) -> Any:
+    return compile_regex(pattern)
+
+
 def _is(pattern: str, text: str) -> bool:
-    return compiled(pattern).fullmatch(text) is not None
+    return _compiled(pattern).fullmatch(text.encode()) is not None
 
 
 def _label(text: str) -> list[str]:
@@ -128,10 +134,15 @@ def _validate(form: Format, text: str) -> Optional:
 
 
 declare(
-    *((f"format.{name}() -> {_OF}", lambda name=name: Format(name)) for name in FORMATS),
+    *((f"format.{name}() -> {_OF}", lambda name=name: Format(name), NO_MORE) for name in FORMATS),
     (
         f"format.named(string) -> optional_type({_OF})",
         lambda name: Optional(Format(name)) if name in FORMATS else NONE,
+        NO_MORE,
     ),
-    (f"({_OF}).validate(string) -> optional_type(list(string))", _validate, parsing),
+    (
+        f"({_OF}).validate(string) -> optional_type(list(string))",
+        _validate,
+        lambda _, text: 60 + 4 * len(text),
+    ),
 )

@@ -5,14 +5,16 @@ import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from webhook.cel.cost import COPIED, READ, WALKED, Meter
 from webhook.cel.errors import EvaluationError
-from webhook.cel.functions import declare, weigh
+from webhook.cel.functions import declare
 from webhook.cel.library.conversions import to_text
 from webhook.cel.library.text import quote
 from webhook.cel.types import Type
 from webhook.cel.values import NAMES, Duration, Timestamp, type_name
 
 MAX_PRECISION = 100  # digits after the point
+_NUMBER = 6  # units of a clause, and of a number that is written
 _CLAUSE = re.compile(r"%(%|(?:\.(\d*))?(.?))", re.DOTALL)
 _RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 _NUMBERS = ("NaN", "Infinity", "-Infinity")  # the texts that %f and %e take
@@ -34,24 +36,30 @@ class Verb(NamedTuple):
     name: str
     takes: str
     types: tuple[str, ...]
-    write: Callable[[Any, int], str]
+    write: Callable[[Meter, Any, int], str]
 
 
-def _literal(value: Any) -> str:
+def _literal(meter: Meter, value: Any) -> str:
     if type(value) is float and math.isfinite(value):
+        meter.charge(_NUMBER)
         return f"{value:.6f}"
     _taking("s", type_name(value))
-    return _LITERALS.get(type(value), str)(_text(value))
+    text = _text(meter, value)
+    meter.charge(len(text) >> READ if type(value) in _LITERALS else 0)
+    return _LITERALS.get(type(value), str)(text)
 
 
-def _text(value: Any, _: int = 0) -> str:
+def _text(meter: Meter, value: Any, _: int = 0) -> str:
     if isinstance(value, list):
-        return f"[{', '.join(map(_literal, value))}]"
+        meter.charge(2 * len(value))
+        return f"[{', '.join([_literal(meter, each) for each in value])}]"
     if isinstance(value, dict):
-        pairs = sorted((_literal(key), _literal(each)) for key, each in value.items())
+        meter.charge(8 * len(value))
+        pairs = sorted((_literal(meter, key), _literal(meter, each)) for key, each in value.items())
         return f"{{{', '.join(f'{key}:{each}' for key, each in pairs)}}}"
     if value is None:
         return "null"
+    meter.charge(len(value) >> COPIED if isinstance(value, str | bytes) else _NUMBER)
     try:
         return to_text(value)
     except EvaluationError as error:
@@ -60,10 +68,10 @@ def _text(value: Any, _: int = 0) -> str:
         ) from None
 
 
-def _number(write: Callable[[float, int], str]) -> Callable[[Any, int], str]:
+def _number(write: Callable[[float, int], str]) -> Callable[[Meter, Any, int], str]:
     """Return what writes a double, or one of three texts; `write` gets a finite one."""
 
-    def written(value: Any, precision: int) -> str:
+    def written(_: Meter, value: Any, precision: int) -> str:
         if type(value) is str and value not in _NUMBERS:
             raise EvaluationError(f"error during formatting: {value!r} is not a double")
         number = float(value)
@@ -78,7 +86,8 @@ def _scientific(number: float, _: int) -> str:
     return f"{mantissa}\u202f\u00d7\u202f10{exponent.lstrip('+').translate(_RAISED)}"
 
 
-def _hex(value: Any, _: int) -> str:
+def _hex(meter: Meter, value: Any, _: int) -> str:
+    meter.charge(0 if isinstance(value, int) else len(value) >> READ)
     return (
         f"{int(value):x}"
         if isinstance(value, int)
@@ -91,11 +100,13 @@ _TEXT = ("string", "bool", "bytes", "int", "uint", "double", "map", "list", "typ
 _HEX, _DOUBLE = ("int", "uint", "string", "bytes"), ("double", "string")
 _VERBS = {
     "s": Verb("string", _TEXTS, (*_TEXT, NAMES[Duration], NAMES[Timestamp]), _text),
-    "d": Verb("decimal", "an integer", ("int", "uint"), lambda value, _: f"{int(value)}"),
-    "o": Verb("octal", "an integer", ("int", "uint"), lambda value, _: f"{int(value):o}"),
-    "b": Verb("binary", "an integer", ("int", "uint", "bool"), lambda value, _: f"{int(value):b}"),
+    "d": Verb("decimal", "an integer", ("int", "uint"), lambda _, value, __: f"{int(value)}"),
+    "o": Verb("octal", "an integer", ("int", "uint"), lambda _, value, __: f"{int(value):o}"),
+    "b": Verb(
+        "binary", "an integer", ("int", "uint", "bool"), lambda _, value, __: f"{int(value):b}"
+    ),
     "x": Verb("hex", "an integer", _HEX, _hex),
-    "X": Verb("hex", "an integer", _HEX, lambda value, _: _hex(value, 0).upper()),
+    "X": Verb("hex", "an integer", _HEX, lambda *args: _hex(*args).upper()),
     "f": Verb(
         "fixed-point", "a double", _DOUBLE, _number(lambda number, digits: f"{number:.{digits}f}")
     ),
@@ -119,10 +130,12 @@ def _taking(letter: str, type_: str) -> Verb:
     return verb
 
 
-def _format(text: str, args: list[Any]) -> str:
+def _format(meter: Meter, text: str, args: list[Any]) -> str:
+    meter.charge((len(text) + len(args)) >> READ)
     left = args[::-1]
 
     def written(match: re.Match[str]) -> str:
+        meter.charge(_NUMBER)
         if match[1] == "%":
             return "%"
         if not left:
@@ -132,7 +145,7 @@ def _format(text: str, args: list[Any]) -> str:
                 f"could not parse formatting clause: precision above {MAX_PRECISION}"
             )
         value = left.pop()
-        return _taking(match[3], type_name(value)).write(value, int(match[2] or 6))
+        return _taking(match[3], type_name(value)).write(meter, value, int(match[2] or 6))
 
     return _CLAUSE.sub(written, text)
 
@@ -149,10 +162,4 @@ def check_format(text: str, types: list[Type] | None) -> None:
         raise EvaluationError(f"{len(letters)} clauses for {len(types)} arguments")
 
 
-declare(
-    (
-        "(string).format(list(dyn)) -> string",
-        _format,
-        lambda text, args: (len(text) >> 3) + 4 * weigh(args),
-    )
-)
+declare(("(string).format(list(dyn)) -> string", _format, WALKED))

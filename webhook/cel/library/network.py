@@ -14,13 +14,15 @@ from ipaddress import (
 from typing import Any
 from urllib.parse import parse_qs, quote
 
+from webhook.cel.cost import NO_MORE, READ, parsing
 from webhook.cel.errors import EvaluationError, no_overload
-from webhook.cel.functions import declare, parsing, succeeds
+from webhook.cel.functions import declare, succeeds
 from webhook.cel.values import NAMES
 
 IPAddress = IPv4Address | IPv6Address
 Prefix = IPv4Interface | IPv6Interface
 _BITS = re.compile(r"0|[1-9][0-9]{0,2}")
+_STEPS = 10  # units of what Python's ipaddress calculates
 _CONVERSION = "parse error during conversion from string"
 NAMES |= {
     IPv4Address: "net.IP",
@@ -100,6 +102,10 @@ def _contains(prefix: Prefix, other: Prefix) -> bool:
     )
 
 
+def _parsing_second(_: object, text: str) -> int:
+    return _STEPS + parsing(text)
+
+
 def _parsed(parse: Callable[[str], Any], text: str) -> Any:
     try:
         return parse(text)
@@ -110,32 +116,34 @@ def _parsed(parse: Callable[[str], Any], text: str) -> Any:
 declare(
     ("ip(string) -> net.IP", parse_ip, parsing),
     ("isIP(string) -> bool", succeeds(parse_ip), parsing),
-    ("ip.isCanonical(string) -> bool", lambda text: str(parse_ip(text)) == text),
-    ("string(net.IP) -> string; string(net.CIDR) -> string", str),
-    ("(net.IP).family() -> int", lambda address: address.version),
-    ("(net.IP).isUnspecified() -> bool", lambda address: address.is_unspecified),
-    ("(net.IP).isLoopback() -> bool", lambda address: address.is_loopback),
-    ("(net.IP).isLinkLocalUnicast() -> bool", lambda address: address.is_link_local),
-    ("(net.IP).isLinkLocalMulticast() -> bool", _is_link_local_multicast),
-    ("(net.IP).isGlobalUnicast() -> bool", _is_global_unicast),
+    ("ip.isCanonical(string) -> bool", lambda text: str(parse_ip(text)) == text, parsing),
+    ("string(net.IP) -> string; string(net.CIDR) -> string", str, _STEPS),
+    ("(net.IP).family() -> int", lambda address: address.version, NO_MORE),
+    ("(net.IP).isUnspecified() -> bool", lambda address: address.is_unspecified, _STEPS),
+    ("(net.IP).isLoopback() -> bool", lambda address: address.is_loopback, _STEPS),
+    ("(net.IP).isLinkLocalUnicast() -> bool", lambda address: address.is_link_local, _STEPS),
+    ("(net.IP).isLinkLocalMulticast() -> bool", _is_link_local_multicast, _STEPS),
+    ("(net.IP).isGlobalUnicast() -> bool", _is_global_unicast, _STEPS),
     ("cidr(string) -> net.CIDR", parse_cidr, parsing),
     ("isCIDR(string) -> bool", succeeds(parse_cidr), parsing),
-    ("(net.CIDR).ip() -> net.IP", lambda prefix: prefix.ip),
-    ("(net.CIDR).prefixLength() -> int", lambda prefix: prefix.network.prefixlen),
-    ("(net.CIDR).masked() -> net.CIDR", lambda prefix: ip_interface(prefix.network)),
+    ("(net.CIDR).ip() -> net.IP", lambda prefix: prefix.ip, _STEPS),
+    ("(net.CIDR).prefixLength() -> int", lambda prefix: prefix.network.prefixlen, NO_MORE),
+    ("(net.CIDR).masked() -> net.CIDR", lambda prefix: ip_interface(prefix.network), _STEPS),
     (
         "(net.CIDR).containsIP(net.IP) -> bool",
         lambda prefix, address: address in prefix.network,
-        parsing,
+        _STEPS,
     ),
     (
         "(net.CIDR).containsIP(string) -> bool",
         lambda prefix, text: _parsed(parse_ip, text) in prefix.network,
+        _parsing_second,
     ),
-    ("(net.CIDR).containsCIDR(net.CIDR) -> bool", _contains, parsing),
+    ("(net.CIDR).containsCIDR(net.CIDR) -> bool", _contains, _STEPS),
     (
         "(net.CIDR).containsCIDR(string) -> bool",
         lambda prefix, text: _contains(prefix, _parsed(parse_cidr, text)),
+        _parsing_second,
     ),
 )
 
@@ -229,6 +237,10 @@ def _port(url: URL) -> str:
     return url.host[url.host.rfind("]") + 1 :].rpartition(":")[2] if ":" in url.host else ""
 
 
+def _of_host(url: URL) -> int:
+    return 2 + (len(url.host) >> READ)
+
+
 def _query(url: URL) -> dict[str, list[str]]:
     pairs = [
         part for part in url.query.split("&") if ";" not in part and not _BAD_ESCAPE.search(part)
@@ -236,17 +248,25 @@ def _query(url: URL) -> dict[str, list[str]]:
     return parse_qs("&".join(pairs), keep_blank_values=True)
 
 
-def _cost(url: URL) -> int:
-    return parsing(url.text)
+def _escaping(url: URL) -> int:
+    return 8 + (len(url.path) >> 1)
+
+
+def _splitting(url: URL) -> int:
+    return 30 + 10 * url.query.count("&") + (len(url.query) >> 1)
 
 
 declare(
     (f"url(string) -> {_OF}", parse_url, parsing),
     ("isURL(string) -> bool", succeeds(parse_url), parsing),
-    (f"({_OF}).getScheme() -> string", lambda url: url.scheme),
-    (f"({_OF}).getHost() -> string", lambda url: url.host),
-    (f"({_OF}).getHostname() -> string", _hostname),
-    (f"({_OF}).getPort() -> string", _port),
-    (f"({_OF}).getEscapedPath() -> string", lambda url: quote(url.path, safe=_PATH_SAFE), _cost),
-    (f"({_OF}).getQuery() -> map(string, list(string))", _query, _cost),
+    (f"({_OF}).getScheme() -> string", lambda url: url.scheme, NO_MORE),
+    (f"({_OF}).getHost() -> string", lambda url: url.host, NO_MORE),
+    (f"({_OF}).getHostname() -> string", _hostname, _of_host),
+    (f"({_OF}).getPort() -> string", _port, _of_host),
+    (
+        f"({_OF}).getEscapedPath() -> string",
+        lambda url: quote(url.path, safe=_PATH_SAFE),
+        _escaping,
+    ),
+    (f"({_OF}).getQuery() -> map(string, list(string))", _query, _splitting),
 )

@@ -6,8 +6,18 @@ from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
+from webhook.cel.cost import (
+    COMPARED,
+    COPIED,
+    NO_MORE,
+    READ,
+    WALKED,
+    Meter,
+    comparing,
+    searching,
+)
 from webhook.cel.errors import EvaluationError
-from webhook.cel.functions import Row, declare, weigh
+from webhook.cel.functions import Row, declare
 from webhook.cel.values import (
     MAX_UINT,
     MIN_INT,
@@ -53,27 +63,30 @@ def _remainder(one: int, two: int) -> int:
     return type(one)(-found if one < 0 else found)
 
 
-def _in(item: Any, container: Any) -> bool:
-    if isinstance(container, dict):
-        return find(container, item) is not NONE
-    return item in container if type(item) is str else any(equal(item, each) for each in container)
+def _in(meter: Meter, item: Any, items: list[Any]) -> bool:
+    if type(item) is str:
+        meter.charge(len(items) * (1 + (len(item) >> COMPARED)) >> 2)
+        return item in items
+    for each in items:
+        meter.charge(1)
+        if equal(meter, item, each):
+            return True
+    return False
 
 
-def _cost_of_in(item: Any, items: Any) -> int:
-    if isinstance(items, dict):
-        return 0
-    return (
-        len(items) >> 1 if type(item) is not list and type(item) is not dict else weigh(items) * 2
-    )
+def _comparing_part(text: str, part: str) -> int:
+    return min(len(text), len(part)) >> COMPARED
 
 
-def _cost_of_text(one: Any, _: Any) -> int:
-    return len(one) >> 8 if type(one) is str else 0
+def _joining(one: Any, two: Any) -> int:
+    """Cost of a concatenation: the size of its result."""
+    return len(one) + len(two) >> (READ if type(one) is list else COPIED)
 
 
 def _extreme(name: str, worse: int) -> Row:
-    def extreme(*values: Any) -> Any:
+    def extreme(meter: Meter, *values: Any) -> Any:
         items = values[0] if type(values[0]) is list else values
+        meter.charge(4 * len(items))
         if not items or any(type(item) not in NUMBERS for item in items):
             raise EvaluationError(f"{name}() takes numbers, one at least")
         return reduce(lambda best, item: item if compare(best, item) == worse else best, items)
@@ -82,18 +95,19 @@ def _extreme(name: str, worse: int) -> Row:
         f"{name}(list(N)) -> N; {name}(N) -> N; {name}(N, M) -> dyn; {name}(dyn, dyn, dyn...) -> "
         "dyn"
     )
-    return signatures, extreme, weigh
+    return signatures, extreme, WALKED
 
 
 def _rounding(name: str, call: Callable[[float], float]) -> Row:
     return (
         f"math.{name}(double) -> double",
         lambda value: math.copysign(call(value), value) if math.isfinite(value) else value,
+        NO_MORE,
     )
 
 
 def _bitwise(name: str, call: Callable[[int, int], int]) -> Row:
-    return f"math.{name}(I, I) -> I", lambda one, two: type(one)(call(int(one), int(two)))
+    return f"math.{name}(I, I) -> I", lambda one, two: type(one)(call(int(one), int(two))), 2
 
 
 def _shift(name: str, call: Callable[[int, int], int]) -> Row:
@@ -103,7 +117,7 @@ def _shift(name: str, call: Callable[[int, int], int]) -> Row:
         bits = call(int(value) & MAX_UINT, min(count, 64)) & MAX_UINT
         return Uint(bits) if type(value) is Uint else bits - 2**64 if bits >= 2**63 else bits
 
-    return f"math.{name}(I, int) -> I", shifted
+    return f"math.{name}(I, int) -> I", shifted, 2
 
 
 _COMPARED = "_{0}_(N, M) -> bool; _{0}_(C, C) -> bool".format
@@ -116,33 +130,38 @@ _JOINED = (
 )
 
 declare(
-    (_COMPARED("<"), lambda one, two: compare(one, two) < 0, _cost_of_text),
-    (_COMPARED("<="), lambda one, two: compare(one, two) <= 0, _cost_of_text),
-    (_COMPARED(">"), lambda one, two: compare(one, two) > 0, _cost_of_text),
-    (_COMPARED(">="), lambda one, two: compare(one, two) >= 0, _cost_of_text),
-    ("!_(bool) -> bool", operator.not_),
-    ("-_(int) -> int", lambda value: checked(int, -value)),
-    ("-_(double) -> double", operator.neg),
-    (_OF_INTEGERS("+"), _exact(operator.add)),
-    ("_+_(duration, timestamp) -> timestamp", _exact(operator.add, Timestamp)),
-    ("_+_(double, double) -> double", operator.add),
-    (_JOINED, operator.add, weigh),
-    (_OF_INTEGERS("-"), _exact(operator.sub)),
-    ("_-_(timestamp, timestamp) -> duration", _exact(operator.sub, Duration)),
-    ("_-_(double, double) -> double", operator.sub),
-    ("_*_(I, I) -> I", _exact(operator.mul)),
-    ("_*_(double, double) -> double", operator.mul),
-    ("_/_(I, I) -> I", _divide),
-    ("_/_(double, double) -> double", _divide_double),
-    ("_%_(I, I) -> I", _remainder),
-    ("@in(A, list(A)) -> bool; @in(A, map(A, B)) -> bool", _in, _cost_of_in),
+    (_COMPARED("<"), lambda one, two: compare(one, two) < 0, comparing),
+    (_COMPARED("<="), lambda one, two: compare(one, two) <= 0, comparing),
+    (_COMPARED(">"), lambda one, two: compare(one, two) > 0, comparing),
+    (_COMPARED(">="), lambda one, two: compare(one, two) >= 0, comparing),
+    ("!_(bool) -> bool", operator.not_, NO_MORE),
+    ("-_(int) -> int", lambda value: checked(int, -value), NO_MORE),
+    ("-_(double) -> double", operator.neg, NO_MORE),
+    (_OF_INTEGERS("+"), _exact(operator.add), NO_MORE),
+    ("_+_(duration, timestamp) -> timestamp", _exact(operator.add, Timestamp), NO_MORE),
+    ("_+_(double, double) -> double", operator.add, NO_MORE),
+    (_JOINED, operator.add, _joining),
+    (_OF_INTEGERS("-"), _exact(operator.sub), NO_MORE),
+    ("_-_(timestamp, timestamp) -> duration", _exact(operator.sub, Duration), NO_MORE),
+    ("_-_(double, double) -> double", operator.sub, NO_MORE),
+    ("_*_(I, I) -> I", _exact(operator.mul), NO_MORE),
+    ("_*_(double, double) -> double", operator.mul, NO_MORE),
+    ("_/_(I, I) -> I", _divide, NO_MORE),
+    ("_/_(double, double) -> double", _divide_double, NO_MORE),
+    ("_%_(I, I) -> I", _remainder, NO_MORE),
+    ("@in(A, list(A)) -> bool", _in, WALKED),
+    (
+        "@in(A, map(A, B)) -> bool",
+        lambda item, container: find(container, item) is not NONE,
+        NO_MORE,
+    ),
     *(
-        (f"size({each}) -> int; ({each}).size() -> int", len)
+        (f"size({each}) -> int; ({each}).size() -> int", len, NO_MORE)
         for each in ("string", "bytes", "list(A)", "map(A, B)")
     ),
-    ("(string).startsWith(string) -> bool", str.startswith, _cost_of_text),
-    ("(string).endsWith(string) -> bool", str.endswith, _cost_of_text),
-    ("(string).contains(string) -> bool", str.__contains__, weigh),
+    ("(string).startsWith(string) -> bool", str.startswith, _comparing_part),
+    ("(string).endsWith(string) -> bool", str.endswith, _comparing_part),
+    ("(string).contains(string) -> bool", str.__contains__, searching),
 )
 
 declare(
@@ -157,21 +176,22 @@ declare(
             math.trunc(value + math.copysign(0.5, value)) if abs(value) < 2**52 else value
         ),
     ),
-    ("math.isInf(double) -> bool", math.isinf),
-    ("math.isNaN(double) -> bool", math.isnan),
-    ("math.isFinite(double) -> bool", math.isfinite),
-    ("math.abs(double) -> double", abs),
-    ("math.abs(I) -> I", lambda value: checked(type(value), abs(value))),
+    ("math.isInf(double) -> bool", math.isinf, NO_MORE),
+    ("math.isNaN(double) -> bool", math.isnan, NO_MORE),
+    ("math.isFinite(double) -> bool", math.isfinite, NO_MORE),
+    ("math.abs(double) -> double", abs, NO_MORE),
+    ("math.abs(I) -> I", lambda value: checked(type(value), abs(value)), NO_MORE),
     (
         "math.sign(N) -> N",
         lambda value: value if value != value else type(value)((value > 0) - (value < 0)),
+        NO_MORE,
     ),
-    ("math.sqrt(N) -> double", lambda value: math.nan if value < 0 else math.sqrt(value)),
+    ("math.sqrt(N) -> double", lambda value: math.nan if value < 0 else math.sqrt(value), NO_MORE),
     _bitwise("bitAnd", operator.and_),
     _bitwise("bitOr", operator.or_),
     _bitwise("bitXor", operator.xor),
-    ("math.bitNot(int) -> int", operator.invert),
-    ("math.bitNot(uint) -> uint", lambda value: Uint(MAX_UINT ^ value)),
+    ("math.bitNot(int) -> int", operator.invert, NO_MORE),
+    ("math.bitNot(uint) -> uint", lambda value: Uint(MAX_UINT ^ value), NO_MORE),
     _shift("bitShiftLeft", operator.lshift),
     _shift("bitShiftRight", operator.rshift),
 )

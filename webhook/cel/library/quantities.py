@@ -5,11 +5,13 @@ from fractions import Fraction
 from functools import lru_cache
 
 from config.quantities import ExactQuantity, parse_exact
+from webhook.cel.cost import NO_MORE, parsing
 from webhook.cel.errors import EvaluationError
-from webhook.cel.functions import declare, ordered, parsing, succeeds
+from webhook.cel.functions import declare, ordered, succeeds
 from webhook.cel.values import NAMES
 
-_LIKE = re.compile(r"[+-]?[0-9.]+[eEinumkKMGTP]*[-+]?[0-9]*")
+_CALCULATED = 16  # units of a sum or a comparison of fractions
+_LIKE = re.compile(r"[+-]?[0-9.]++[eEinumkKMGTP]*+[-+]?[0-9]*+")
 # apimachinery's
 _FORM = (
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
@@ -43,14 +45,15 @@ def _as_integer(quantity: ExactQuantity) -> int:
 declare(
     (f"quantity(string) -> {_OF}", _parsed, parsing),
     ("isQuantity(string) -> bool", succeeds(_parsed), parsing),
-    (f"sign({_OF}) -> int", lambda one: (one.value > 0) - (one.value < 0)),
-    (f"({_OF}).isInteger() -> bool", lambda one: one.is_integer),
-    (f"({_OF}).asInteger() -> int", _as_integer),
-    (f"({_OF}).asApproximateFloat() -> double", lambda one: float(one.value)),
-    (f"({_OF}).add({_OF}) -> {_OF}; ({_OF}).add(int) -> {_OF}", _sum),
+    (f"sign({_OF}) -> int", lambda one: (one.value > 0) - (one.value < 0), 4),
+    (f"({_OF}).isInteger() -> bool", lambda one: one.is_integer, NO_MORE),
+    (f"({_OF}).asInteger() -> int", _as_integer, 4),
+    (f"({_OF}).asApproximateFloat() -> double", lambda one: float(one.value), 4),
+    (f"({_OF}).add({_OF}) -> {_OF}; ({_OF}).add(int) -> {_OF}", _sum, _CALCULATED),
     (
         f"({_OF}).sub({_OF}) -> {_OF}; ({_OF}).sub(int) -> {_OF}",
         lambda one, two: _sum(one, two, -1),
+        _CALCULATED,
     ),
-    *ordered(_OF),
+    *ordered(_OF, _CALCULATED),
 )

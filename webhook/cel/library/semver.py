@@ -4,8 +4,9 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from webhook.cel.cost import NO_MORE, parsing
 from webhook.cel.errors import EvaluationError
-from webhook.cel.functions import declare, ordered, parsing, succeeds
+from webhook.cel.functions import declare, ordered, succeeds
 from webhook.cel.values import MAX_UINT, NAMES
 
 _PRE = r"(?:0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)"
@@ -68,8 +69,8 @@ def _normalized(text: str) -> str:
 declare(
     (f"semver(string, ?bool) -> {_OF}", parse_semver, parsing),
     ("isSemver(string, ?bool) -> bool", succeeds(parse_semver), parsing),
-    (f"({_OF}).major() -> int", lambda version: version.core[0]),
-    (f"({_OF}).minor() -> int", lambda version: version.core[1]),
-    (f"({_OF}).patch() -> int", lambda version: version.core[2]),
-    *ordered(_OF),
+    (f"({_OF}).major() -> int", lambda version: version.core[0], NO_MORE),
+    (f"({_OF}).minor() -> int", lambda version: version.core[1], NO_MORE),
+    (f"({_OF}).patch() -> int", lambda version: version.core[2], NO_MORE),
+    *ordered(_OF, 12),
 )

@@ -5,13 +5,16 @@ import binascii
 from string import ascii_lowercase, ascii_uppercase
 from typing import Any
 
+from config.regexes import compile_regex
+from webhook.cel.cost import COPIED, NO_MORE, READ, WALKED, Meter, searching
 from webhook.cel.errors import EvaluationError, no_overload
-from webhook.cel.functions import declare, weigh
+from webhook.cel.functions import declare
 
 MAX_PATTERN = 1024  # characters of a regular expression
-MAX_COMPILED = 1024  # regular expressions that are kept
+MAX_COMPILED = 256  # regular expressions that are kept
 MAX_MEMORY = 1 << 18  # bytes of one
-_COMPILED: dict[str, Any] = {}
+# By pattern: the compiled one, and the number of its instructions.
+_COMPILED: dict[str, tuple[Any, int]] = {}
 
 _UPPER = str.maketrans(ascii_lowercase, ascii_uppercase)
 _LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
@@ -49,9 +52,12 @@ def _last_index_of(text: str, part: str, start: int | None = None) -> int:
     return -1 if start >= len(text) else text.rfind(part, 0, start + len(part))
 
 
-def _split(text: str, separator: str, count: int = -1) -> list[str]:
+def _split(meter: Meter, text: str, separator: str, count: int = -1) -> list[str]:
     if count == 0:
         return []
+    meter.charge(2 * searching(text, separator))
+    parts = text.count(separator) if separator else len(text)
+    meter.charge((min(parts, count) if count > 0 else parts) + (len(text) >> COPIED))
     if separator:
         return text.split(separator, count - 1 if count > 0 else -1)
     if 0 < count < len(text):
@@ -67,9 +73,19 @@ def _substring(text: str, start: int, end: int | None = None) -> str:
     return text[start:end]
 
 
-def _join(items: list[Any], separator: str = "") -> str:
+def _replace(meter: Meter, text: str, old: str, new: str, count: int = -1) -> str:
+    meter.charge(3 * searching(text, old))
+    found = text.count(old)
+    made = (min(found, count) if count >= 0 else found) * (8 + len(new))
+    meter.charge(len(text) + made >> COPIED)
+    return text.replace(old, new, max(count, -1))
+
+
+def _join(meter: Meter, items: list[Any], separator: str = "") -> str:
+    meter.charge(len(items) >> 1)
     if any(type(item) is not str for item in items):
         raise no_overload(f"join{'(list, string)' if separator else '(list)'}")
+    meter.charge(sum(map(len, items)) + len(items) * len(separator) >> COPIED)
     return separator.join(items)
 
 
@@ -86,8 +102,11 @@ def _decode(text: str) -> bytes:
         raise EvaluationError("illegal base64 data") from None
 
 
-def compiled(pattern: str) -> Any:
-    """Return a compiled regular expression. EvaluationError where it is none, or too large."""
+def compiled(meter: Meter, pattern: str) -> tuple[Any, int]:
+    """Return a compiled regular expression and its number of instructions.
+
+    EvaluationError where it is none, or too large. One that is not known yet costs what compiling takes.
+    """
     found = _COMPILED.get(pattern)
     if found is not None:
         return found
@@ -95,87 +114,102 @@ def compiled(pattern: str) -> Any:
         raise EvaluationError(
             f"regular expression of {len(pattern)} characters; at most {MAX_PATTERN} are allowed"
         )
-    # with the C++ library 2 MB, which a process without regular expressions does not need
-    import re2
-
-    options = re2.Options()
-    options.log_errors, options.max_mem = False, MAX_MEMORY
+    meter.charge(1000 + 10 * len(pattern))
     try:
-        found = re2.compile(pattern, options)
-    except re2.error as error:
-        text = (
-            error.args[0].decode()
-            if error.args and isinstance(error.args[0], bytes)
-            else str(error)
-        )
-        raise EvaluationError(f"error parsing regexp: {text}") from None
+        program = compile_regex(pattern, MAX_MEMORY)
+    except ValueError as error:
+        meter.charge(5000)  # since it may be one that is too large
+        raise EvaluationError(f"error parsing regexp: {error}") from None
     if len(_COMPILED) >= MAX_COMPILED:
         _COMPILED.clear()
-    _COMPILED[pattern] = found
+    found = _COMPILED[pattern] = program, program.programsize
+    meter.charge(found[1])
     return found
 
 
-def _matches(text: str, pattern: str) -> bool:
-    return compiled(pattern).search(text.encode()) is not None
+def _program(meter: Meter, text: bytes, pattern: str) -> Any:
+    """Return a compiled regular expression, and charge for one search in a text."""
+    program, size = compiled(meter, pattern)
+    meter.charge(10 + (len(text) * size >> 5))
+    return program
 
 
-def _find(text: str, pattern: str) -> str:
-    match = compiled(pattern).search(text)
-    return "" if match is None else str(match.group())
+def _encoded(meter: Meter, text: str) -> bytes:
+    meter.charge(len(text) >> COPIED)
+    return text.encode()
 
 
-def _find_all(text: str, pattern: str, count: int = -1) -> list[str]:
+def _matches(meter: Meter, text: str, pattern: str) -> bool:
+    searched = _encoded(meter, text)
+    return _program(meter, searched, pattern).search(searched) is not None
+
+
+def _find(meter: Meter, text: str, pattern: str) -> str:
+    searched = _encoded(meter, text)
+    match = _program(meter, searched, pattern).search(searched)
+    return "" if match is None else match.group().decode()
+
+
+def _find_all(meter: Meter, text: str, pattern: str, count: int = -1) -> list[str]:
     found: list[str] = []
-    end = -1
-    for match in compiled(pattern).finditer(text) if count else ():
-        before, (start, end) = end, match.span()
+    searched, end = _encoded(meter, text), -1
+    _, size = compiled(meter, pattern)
+    for match in _program(meter, searched, pattern).finditer(searched) if count else ():
+        start = match.start()
+        meter.charge(10 + ((len(searched) - start) * size >> 5))  # the next search begins there
+        if start < len(searched) and searched[start] & 0xC0 == 0x80:
+            continue  # an empty match within a character
+        before, end = end, match.end()
         if (start, end) != (before, before):  # an empty match beside another does not count
-            found.append(match.group())
+            found.append(match.group().decode())
         if len(found) == count:
             break
     return found
 
 
-def _cost(text: str, pattern: str) -> int:
-    """Cost of a search.
+def _reading(text: str, *_: object) -> int:
+    """Cost of looking at each character."""
+    return len(text) >> READ
 
-    A pattern that has not been compiled costs more, by about what compiling it takes.
-    """
-    return (len(text) >> 3) + (4 if pattern in _COMPILED else 1000 + 100 * len(pattern))
+
+def _copying(text: str | bytes) -> int:
+    return len(text) >> COPIED
+
+
+def _searching_backwards(text: str, part: str, start: int | None = None) -> int:
+    """Cost of a search backwards, for which Python has no algorithm that is linear."""
+    size = len(text) if start is None else max(min(len(text), start + len(part)), 0)
+    return (size >> COPIED) + (size * len(part) >> 9)
+
+
+def _cutting(text: str, start: int, end: int | None = None) -> int:
+    return max((len(text) if end is None else min(end, len(text))) - start, 0) >> COPIED
 
 
 declare(
-    ("(string).charAt(int) -> string", _char_at),
-    ("(string).indexOf(string, ?int) -> int", _index_of, weigh),
-    ("(string).lastIndexOf(string, ?int) -> int", _last_index_of, weigh),
-    ("(string).lowerAscii() -> string", lambda text: text.translate(_LOWER), weigh),
-    ("(string).upperAscii() -> string", lambda text: text.translate(_UPPER), weigh),
-    ("(string).trim() -> string", lambda text: text.strip(_SPACE), weigh),
+    ("(string).charAt(int) -> string", _char_at, NO_MORE),
     (
-        "(string).replace(string, string, ?int) -> string",
-        lambda text, old, new, count=-1: text.replace(old, new, max(count, -1)),
-        lambda text, old, new, *_: (len(text) + text.count(old) * len(new)) >> 3,
+        "(string).indexOf(string, ?int) -> int",
+        _index_of,
+        lambda text, part, *_: searching(text, part),
     ),
-    ("(string).split(string, ?int) -> list(string)", _split, weigh),
-    ("(string).substring(int, ?int) -> string", _substring, weigh),
-    (
-        "(list(string)).join(?string) -> string",
-        _join,
-        lambda items, text="": 2 * weigh(items) + (len(items) * len(text) >> 2),
-    ),
-    ("strings.quote(string) -> string", quote, weigh),
+    ("(string).lastIndexOf(string, ?int) -> int", _last_index_of, _searching_backwards),
+    ("(string).lowerAscii() -> string", lambda text: text.translate(_LOWER), _reading),
+    ("(string).upperAscii() -> string", lambda text: text.translate(_UPPER), _reading),
+    ("(string).trim() -> string", lambda text: text.strip(_SPACE), _reading),
+    ("(string).replace(string, string, ?int) -> string", _replace, WALKED),
+    ("(string).split(string, ?int) -> list(string)", _split, WALKED),
+    ("(string).substring(int, ?int) -> string", _substring, _cutting),
+    ("(list(string)).join(?string) -> string", _join, WALKED),
+    ("strings.quote(string) -> string", quote, lambda text: len(text) >> 2),
     (
         "jsonpatch.escapeKey(string) -> string",
         lambda text: text.replace("~", "~0").replace("/", "~1"),
-        weigh,
+        lambda text: len(text) >> 4,
     ),
-    ("base64.encode(bytes) -> string", lambda value: base64.b64encode(value).decode(), weigh),
-    ("base64.decode(string) -> bytes", _decode),
-    ("(string).matches(string) -> bool; matches(string, string) -> bool", _matches, _cost),
-    ("(string).find(string) -> string", _find, _cost),
-    (
-        "(string).findAll(string, ?int) -> list(string)",
-        _find_all,
-        lambda text, pattern, *_: 12 * len(text) + _cost(text, pattern),
-    ),
+    ("base64.encode(bytes) -> string", lambda value: base64.b64encode(value).decode(), _copying),
+    ("base64.decode(string) -> bytes", _decode, _copying),
+    ("(string).matches(string) -> bool; matches(string, string) -> bool", _matches, WALKED),
+    ("(string).find(string) -> string", _find, WALKED),
+    ("(string).findAll(string, ?int) -> list(string)", _find_all, WALKED),
 )

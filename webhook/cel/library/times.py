@@ -5,8 +5,9 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from webhook.cel.cost import NO_MORE, parsing
 from webhook.cel.errors import EvaluationError, unconvertible
-from webhook.cel.functions import Row, declare, parsing
+from webhook.cel.functions import Row, declare
 from webhook.cel.values import NAMES, SECOND, Duration, Timestamp, checked
 
 _UNITS = {
@@ -78,9 +79,16 @@ def _fraction(nanoseconds: int) -> str:
 
 
 def _part(name: str, read: Callable[[datetime], int]) -> Row:
-    return f"(timestamp).{name}(?string) -> int", lambda value, zone="UTC": read(
-        _local(value, zone)
+    return (
+        f"(timestamp).{name}(?string) -> int",
+        lambda value, zone="UTC": read(_local(value, zone)),
+        _converting,
     )
+
+
+def _converting(_: object, zone: str = "UTC") -> int:
+    """Cost of the local time somewhere: what a zone's name means is in a file."""
+    return 12 if zone in {"", "UTC"} or ":" in zone else 400
 
 
 def _local(value: Timestamp, zone: str) -> datetime:
@@ -102,17 +110,22 @@ def _whole(name: str, unit: int) -> Row:
     return (
         f"(duration).{name}() -> int",
         lambda value: abs(int(value)) // unit * (-1 if value < 0 else 1),
+        NO_MORE,
     )
 
 
 declare(
     ("timestamp(string) -> timestamp", parse_timestamp, parsing),
-    ("timestamp(int) -> timestamp", lambda seconds: checked(Timestamp, seconds * SECOND)),
-    ("int(timestamp) -> int", lambda value: int(value) // SECOND),
-    ("int(duration) -> int", int),
+    ("timestamp(int) -> timestamp", lambda seconds: checked(Timestamp, seconds * SECOND), NO_MORE),
+    ("int(timestamp) -> int", lambda value: int(value) // SECOND, NO_MORE),
+    ("int(duration) -> int", int, NO_MORE),
     ("duration(string) -> duration", parse_duration, parsing),
-    ("duration(int) -> duration", _duration_of_int),
-    ("timestamp(timestamp) -> timestamp; duration(duration) -> duration", lambda value: value),
+    ("duration(int) -> duration", _duration_of_int, NO_MORE),
+    (
+        "timestamp(timestamp) -> timestamp; duration(duration) -> duration",
+        lambda value: value,
+        NO_MORE,
+    ),
     _part("getFullYear", lambda local: local.year),
     _part("getMonth", lambda local: local.month - 1),
     _part("getDayOfYear", lambda local: local.timetuple().tm_yday - 1),

@@ -1,0 +1,25 @@
+"""Regular expressions in RE2's syntax: matching takes time linear in the text, with bounded memory."""
+
+from typing import Any
+
+MAX_MEMORY = 128 * 1024  # bytes of one, for the program and for what matching caches
+
+
+def compile_regex(pattern: str, max_memory: int = MAX_MEMORY, *, dot_is_any: bool = False) -> Any:
+    """Compile a regular expression without groups. ValueError where it is none, or too large.
+
+    Time grows with the text and with `programsize`: multiply them, and cap both.
+    """
+    # with the C++ library 2 MB, which a process without regular expressions does not need
+    import re2
+
+    options = re2.Options()
+    options.log_errors, options.max_mem = False, max_memory
+    options.never_capture, options.dot_nl = True, dot_is_any
+    try:
+        return re2.compile(pattern, options)
+    except re2.error as error:
+        reason = error.args[0] if error.args else error
+        raise ValueError(
+            reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
+        ) from None
