@@ -16,7 +16,7 @@ LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
 LABEL_KEY = re.compile(
     r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
 )
-SERVICE_ACCOUNT = re.compile(r"[^/:]+/[^/:]+|\*")
+SERVICE_ACCOUNT = re.compile(r"(?=.{1,480}$)[^/:]+/[^/:]+|\*")
 NAMESPACE = re.compile(r"(?=.*[*?])[-a-z0-9*?]{1,63}|[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 
@@ -33,6 +33,9 @@ def _like(pattern: re.Pattern[str], expected: str) -> AfterValidator:
 
 LabelKey = Annotated[str, _like(LABEL_KEY, "the key of a label, such as app.kubernetes.io/name")]
 LabelValue = Annotated[str, _like(LABEL_VALUE, "the value of a label")]
+GlobPattern = Annotated[
+    str, _like(re.compile(r".{0,480}", re.DOTALL), "a pattern of at most 480 characters")
+]
 NamespaceGlob = Annotated[
     str,
     _like(NAMESPACE, "a namespace: lower-case letters, digits and -, or a pattern with * and ?"),
@@ -88,7 +91,7 @@ class MatchClause(ApiModel):
     subresources: list[str] | None = Field(
         None, min_length=1, description='subresources; "" is the whole object'
     )
-    names: list[str] | None = Field(
+    names: list[GlobPattern] | None = Field(
         None, min_length=1, description="names of objects; `*` and `?` are globs"
     )
     namespaces: list[NamespaceGlob] | None = Field(
@@ -112,8 +115,8 @@ class MatchClause(ApiModel):
 class Exclude(ApiModel):
     """Users whose requests never match."""
 
-    users: list[str] = Field([], description="user names; `*` and `?` are globs")
-    groups: list[str] = Field([], description="groups; `*` and `?` are globs")
+    users: list[GlobPattern] = Field([], description="user names; `*` and `?` are globs")
+    groups: list[GlobPattern] = Field([], description="groups; `*` and `?` are globs")
     service_accounts: list[ServiceAccountGlob] = Field(
         [], description="service accounts as namespace/name; `*` and `?` are globs"
     )

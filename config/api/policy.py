@@ -6,7 +6,7 @@ from pydantic import AwareDatetime, Field, StringConstraints
 from pydantic.config import JsonDict
 
 from config.api.definition import AGE, Column, Definition
-from config.api.match import MatchSpec, NamespaceGlob
+from config.api.match import GlobPattern, MatchSpec, NamespaceGlob
 from config.api.meta import ApiModel, CustomResource, Status
 from config.api.rules import MatchCondition, Mutation, Validation, Variable
 
@@ -147,18 +147,18 @@ class ExceptionEntry(ApiModel):
 
     policy: str = Field(description="name of the policy object")
     kinds: list[str] | None = Field(None, min_length=1, description="kinds, such as Deployment")
-    names: list[str] | None = Field(
+    names: list[GlobPattern] | None = Field(
         None, min_length=1, description="names of objects; `*` and `?` are globs"
     )
     namespaces: list[NamespaceGlob] | None = Field(
         None, min_length=1, description="names of namespaces; `*` and `?` are globs"
     )
-    containers: list[str] | None = Field(
+    containers: list[GlobPattern] | None = Field(
         None,
         min_length=1,
         description="names of the only containers to exempt; `*` and `?` are globs",
     )
-    images: list[str] | None = Field(
+    images: list[GlobPattern] | None = Field(
         None,
         min_length=1,
         description="images whose containers alone are exempt, by the parts of a reference: `redis:*` is "
