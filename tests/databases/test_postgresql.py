@@ -122,6 +122,37 @@ def test_a_restart_keeps_the_data_and_takes_the_passwords_of_the_secret(
     assert connect(third, database, "postgres", "changed") == "postgres"
 
 
+def test_a_primary_that_waits_for_standbys_starts_without_them(
+    primary: Pod, database: Database, stack: ExitStack
+) -> None:
+    """With synchronous_standby_names set, each commit waits for a standby; a restart does not."""
+    psql(primary, "ALTER SYSTEM SET synchronous_standby_names = '*'")
+    primary.signal("postgres", signal.SIGINT)
+    database.machine.secrets["test-db-credentials"]["password"] = "changed"
+    again = database.serve(stack.enter_context(database.instance(0)))
+    assert psql(again, "SHOW synchronous_standby_names") == "*"
+    assert connect(again, database, "postgres", "changed") == "postgres"
+
+
+def test_a_directory_that_a_kubelet_opened_to_the_group_is_closed_again(
+    primary: Pod, database: Database, stack: ExitStack
+) -> None:
+    """Mode 2770 is what an fsGroup leaves on a restored or cloned volume; a server refuses to start with it."""
+    primary.signal("postgres", signal.SIGINT)
+    database.data(0).chmod(0o2770)
+    database.serve(stack.enter_context(database.instance(0)))
+    assert database.data(0).stat().st_mode & 0o777 == 0o700
+
+
+def test_an_empty_data_directory_is_filled(database: Database, stack: ExitStack) -> None:
+    """Of a primary and of a standby: as if it did not exist."""
+    for ordinal in (0, 1):
+        database.machine.volume(f"data-{ordinal}")
+        database.machine.volume(f"data-{ordinal}/pgdata")
+        instance = database.serve(stack.enter_context(database.instance(ordinal)))
+        assert psql(instance, "SELECT pg_is_in_recovery()") == ("t" if ordinal else "f")
+
+
 def test_a_standby_follows_and_is_a_standby_again(
     primary: Pod, database: Database, stack: ExitStack
 ) -> None:

@@ -47,7 +47,7 @@ primary() {
     done
     initdb --pgdata="$new" --username=postgres --encoding=UTF8 --locale=C.UTF-8 --data-checksums \
       --auth-local=trust --auth-host=reject
-    mv "$new" "$PGDATA"
+    mv --no-target-directory "$new" "$PGDATA"
   fi
   rm -f "$PGDATA/standby.signal"
   set_passwords
@@ -82,12 +82,13 @@ standby() {
     done
     pg_basebackup --pgdata="$new" --dbname="$conninfo" --wal-method=stream --checkpoint=fast
     touch "$new/standby.signal"
-    mv "$new" "$PGDATA"
+    mv --no-target-directory "$new" "$PGDATA"
   fi
   touch "$PGDATA/standby.signal"
 }
 
 rm -rf "$new"
+# a kubelet that applies an fsGroup to a restored or cloned volume leaves 2770, with which no server starts
+if [ -d "$PGDATA" ]; then chmod 0700 "$PGDATA"; fi
 configure
 if [ "${POD_NAME##*-}" = 0 ]; then primary; else standby; fi
-chmod 0700 "$PGDATA"

@@ -2,6 +2,8 @@
 \set VERBOSITY terse
 \set password `printenv POSTGRES_PASSWORD`
 \set replication_password `printenv REPLICATION_PASSWORD`
+-- No standby can connect meanwhile: a commit that waits for one (synchronous_standby_names) would never end.
+SET synchronous_commit = local;
 SET log_statement = 'none';
 SET log_min_error_statement = 'panic';
 SELECT format('CREATE ROLE %I', name) FROM unnest(ARRAY['replicator', 'exporter']) AS name
