@@ -52,6 +52,9 @@ def difference(stored: Any, desired: Any, field: str = "", path: str = "") -> st
             return path
         for key, value in desired.items():
             its = stored.get(key)
+            # of a list's items, as a variable's value, the API server stores no empty text
+            if not field and value == "" and its is None:
+                continue
             if its == value or (field in QUANTITIES and _amount(its) == _amount(value)):
                 continue
             found = difference(its, value, key, f"{path}.{key}" if path else key)
@@ -65,11 +68,11 @@ def difference(stored: Any, desired: Any, field: str = "", path: str = "") -> st
             stored = [by_key[key] for key in keys if key in by_key]
         if len(stored) != len(desired):
             return path
-        pairs = enumerate(zip(stored, desired, strict=True))
-        return next(
-            filter(None, (difference(*pair, path=f"{path}[{place}]") for place, pair in pairs)),
-            None,
-        )
+        for place, (its, item) in enumerate(zip(stored, desired, strict=True)):
+            found = difference(its, item, path=f"{path}[{place}]")
+            if found is not None:
+                return found
+        return None
     return path
 
 

@@ -37,6 +37,13 @@ MOUNTS = [{"name": "data", "mountPath": "/a"}, {"name": "data", "mountPath": "/b
             "env[0].value",
         ),
         ({"env": [{"name": "B"}]}, {"env": [{"name": "A"}]}, "env"),
+        ({"env": [{"name": "A"}]}, {"env": [{"name": "A", "value": ""}]}, None),
+        (
+            {"env": [{"name": "A", "value": "x"}]},
+            {"env": [{"name": "A", "value": ""}]},
+            "env[0].value",
+        ),
+        ({"data": {}}, {"data": {"key": ""}}, "data.key"),
         ({"ports": [PORT | {"targetPort": 8080}]}, {"ports": [{"port": 80}]}, None),
         ({"ports": [PORT]}, {"ports": [PORT | {"protocol": "UDP"}]}, "ports"),
         ({"volumeMounts": MOUNTS}, {"volumeMounts": MOUNTS}, None),
