@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 
 from config.quantities import QuantityError, parse_quantity
+from kube.resource import JsonObject
 
 ATOMIC = frozenset(
     {"selector", "matchLabels", "nodeSelector"}
@@ -48,32 +49,40 @@ def difference(stored: Any, desired: Any, field: str = "", path: str = "") -> st
     if stored == desired or desired is None or (stored is None and desired in ({}, [])):
         return None
     if isinstance(desired, dict) and isinstance(stored, dict):
-        if field in ATOMIC and len(stored) > len(desired):
-            return path
-        for key, value in desired.items():
-            its = stored.get(key)
-            # of a list's items, as a variable's value, the API server stores no empty text
-            if not field and value == "" and its is None:
-                continue
-            if its == value or (field in QUANTITIES and _amount(its) == _amount(value)):
-                continue
-            found = difference(its, value, key, f"{path}.{key}" if path else key)
-            if found is not None:
-                return found
-        return None
+        return _in_map(stored, desired, field, path)
     if isinstance(desired, list) and isinstance(stored, list):
-        keys = [list_key(each) for each in desired]
-        if None not in keys:
-            by_key = {list_key(each): each for each in stored}
-            stored = [by_key[key] for key in keys if key in by_key]
-        if len(stored) != len(desired):
-            return path
-        for place, (its, item) in enumerate(zip(stored, desired, strict=True)):
-            found = difference(its, item, path=f"{path}[{place}]")
-            if found is not None:
-                return found
-        return None
+        return _in_list(stored, desired, path)
     return path
+
+
+def _in_map(stored: JsonObject, desired: JsonObject, field: str, path: str) -> str | None:
+    if field in ATOMIC and len(stored) > len(desired):
+        return path
+    for key, value in desired.items():
+        its = stored.get(key)
+        # of a list's items, as a variable's value, the API server stores no empty text
+        if its == value or (value == "" and its is None and not field):
+            continue
+        if field in QUANTITIES and _amount(its) == _amount(value):
+            continue
+        found = difference(its, value, key, f"{path}.{key}" if path else key)
+        if found is not None:
+            return found
+    return None
+
+
+def _in_list(stored: list[Any], desired: list[Any], path: str) -> str | None:
+    keys = [list_key(each) for each in desired]
+    if None not in keys:
+        by_key = {list_key(each): each for each in stored}
+        stored = [by_key[key] for key in keys if key in by_key]
+    if len(stored) != len(desired):
+        return path
+    for place, (its, item) in enumerate(zip(stored, desired, strict=True)):
+        found = difference(its, item, path=f"{path}[{place}]")
+        if found is not None:
+            return found
+    return None
 
 
 def list_key(item: Any) -> tuple[Any, ...] | None:

@@ -70,7 +70,10 @@ MORE = """
     tlsSecretName: tls
     ingressClassName: nginx
     database: {type: mysql, storageClassName: fast, backup: {enabled: true}}
-    backend: &workload {image: "shop/shop:2", readinessPath: /ready, env: [{name: A, value: b}, {name: EMPTY, value: ""}]}
+    backend: &workload
+      image: "shop/shop:2"
+      readinessPath: /ready
+      env: [{name: A, value: b}, {name: EMPTY, value: ""}]
     frontend: *workload
 - apiVersion: platform.example.com/v1
   kind: EcommercePlatform
