@@ -28,7 +28,7 @@ from config import report_crds
 from controller.audit.audit import REQUEST, SOON, Audit
 from controller.audit.reports import KINDS
 from controller.registration.configurations import SYSTEM_NAMESPACES
-from gatewright.policies import engine_of
+from gatewright.checks.policy_files import engine_of
 from kube.client import Client
 from kube.credentials import load
 from kube.errors import NotFound, TooManyRequests

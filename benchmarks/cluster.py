@@ -14,7 +14,7 @@ from benchmarks.measured import progress
 from tests.controlplane.api import Api
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.processes import Process, Reaper, free_ports
-from tests.gatewright.processes import COMMAND
+from tests.gatewright.started import COMMAND
 
 ROOT = Path(__file__).parents[1]
 PAGE = 500  # objects of a list

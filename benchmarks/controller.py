@@ -37,7 +37,7 @@ from benchmarks.webapps import (
     populate,
     restart,
 )
-from gatewright.terminal import table
+from gatewright.console.terminal import table
 
 ALONE = ("etcd", "kube-apiserver")
 

@@ -16,17 +16,17 @@ from pathlib import Path
 from benchmarks.cluster import ROOT, Cluster
 from benchmarks.measured import megabytes, progress, settled
 from tests.controlplane.processes import free_ports
-from tests.gatewright.processes import registered
+from tests.gatewright.started import registered
 
 HOME = "gatewright-system"
 POLICIES = ROOT / "charts/gatewright/files/policies/production.yaml"
 READY_WITHIN = 60.0
 IMPORTS = {
     "alone": "planned_kinds()",
-    "as the chart runs it": "planned_kinds(); import gatewright.registering as r; r.catalogue()",
+    "as the chart runs it": "planned_kinds(); import gatewright.processes.registration as r; r.catalogue()",
 }
 PROGRAM = """\
-from gatewright.memory import collect_rarely
+from gatewright.processes.memory import collect_rarely
 collect_rarely()
 import pathlib, time, gatewright.commands.controller
 from controller.reconcilers import planned_kinds

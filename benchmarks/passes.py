@@ -16,7 +16,7 @@ from prometheus_client import CollectorRegistry
 from controller.reconcilers.webapp import WEBAPP
 from controller.runtime.manager import Manager
 from controller.runtime.types import ReconcileRequest, Result
-from gatewright import logs
+from gatewright.processes import logs
 from kube.credentials import load
 
 SECONDS = 3.0

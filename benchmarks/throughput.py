@@ -20,7 +20,7 @@ from config.api.webapp import WebApp
 from controller.reconcilers.webapp import WEBAPP
 from gatewright.testing import ApiServer
 from tests.controlplane.processes import free_ports
-from tests.gatewright.processes import COMMAND
+from tests.gatewright.started import COMMAND
 
 WEBAPPS = 500
 WRITES = 3 * WEBAPPS

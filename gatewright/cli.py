@@ -12,8 +12,8 @@ from typing import NoReturn
 import click
 
 from gatewright import __version__
-from gatewright.memory import collect_rarely
-from gatewright.terminal import complain
+from gatewright.console.terminal import complain
+from gatewright.processes.memory import collect_rarely
 
 COMMANDS = {
     "run": "webhook and controller in one process, for a laptop",

@@ -19,9 +19,9 @@ from controller.runtime.plan import Event
 from controller.runtime.sources import For, Owns, Watches, any_change
 from controller.runtime.types import ReconcileRequest as Request
 from controller.runtime.types import Result, RetryableError, TerminalError
-from gatewright import logs, process
-from gatewright.listeners import ProcessHealth
-from gatewright.process import ProcessFailedError
+from gatewright.processes import logs, process
+from gatewright.processes.listeners import ProcessHealth
+from gatewright.processes.process import ProcessFailedError
 from kube.client import Client
 from kube.credentials import load
 from kube.endpoint import CredentialsError, Endpoint

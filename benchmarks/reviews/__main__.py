@@ -25,8 +25,8 @@ from benchmarks.reviews.bars import tables
 from benchmarks.reviews.bodies import bodies
 from benchmarks.reviews.sections import Sections
 from benchmarks.reviews.servers import Bench
-from gatewright.memory import TRIM_SECONDS
-from gatewright.terminal import say, table
+from gatewright.console.terminal import say, table
+from gatewright.processes.memory import TRIM_SECONDS
 
 SECTIONS = ("bodies", "policies", "crowd", "neighbour", "starts")
 

@@ -15,7 +15,7 @@ from benchmarks.reviews.floor import LAYERS
 from benchmarks.reviews.load import Load
 from benchmarks.reviews.policy_sets import write
 from benchmarks.reviews.servers import TYPED, Bench
-from gatewright.terminal import say, table
+from gatewright.console.terminal import say, table
 
 ROUNDS, REVIEWS, CONNECTIONS = 7, 300, 8
 

@@ -24,7 +24,7 @@ from certs import issue_ca, issue_serving
 from gatewright.commands.certs import write_pairs
 from tests.controlplane.gobuild import build
 from tests.controlplane.processes import free_ports
-from tests.gatewright.processes import COMMAND
+from tests.gatewright.started import COMMAND
 
 GATEWRIGHT, FLOOR, TYPED, HANDLER = "gatewright", "floor", "typed", "controller-runtime"
 STARTS_WITHIN = 180.0

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from certs import CertificateError, KeyPair, expires, issue_ca, issue_serving
-from gatewright.options import NamedPath
+from gatewright.console.options import NamedPath
 
 FILES = ("ca.crt", "ca.key", "tls.crt", "tls.key")
 DNS_NAME = re.compile(

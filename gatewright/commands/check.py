@@ -6,10 +6,12 @@ from collections.abc import Mapping
 import click
 
 from config.settings import Settings
-from gatewright.checker import Checker
-from gatewright.fixing import write_fixes
-from gatewright.git import GitError, changed_files
-from gatewright.options import (
+from gatewright.checks.checker import Checker
+from gatewright.checks.fixes import write_fixes
+from gatewright.checks.git import GitError, changed_files
+from gatewright.checks.sources import read_sources
+from gatewright.checks.subjects import Subjects
+from gatewright.console.options import (
     CLUSTER,
     INSTALLED_IN,
     NAMESPACE_LABELS,
@@ -18,8 +20,6 @@ from gatewright.options import (
     settings_options,
 )
 from gatewright.outputs import FAIL_ON, OUTPUTS, InputProblem, Output, write
-from gatewright.sources import read_sources
-from gatewright.subjects import Subjects
 from webhook.engine.exceptions import HOME
 from webhook.engine.match import Labels
 

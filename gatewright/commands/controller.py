@@ -5,11 +5,11 @@ from functools import partial
 import click
 
 from config.settings import Settings
-from gatewright import logs, process
-from gatewright.controlling import manager_of_kinds
-from gatewright.listeners import ProcessHealth
-from gatewright.options import CLUSTER, POLICIES, settings_options
-from gatewright.process import Background
+from gatewright.console.options import CLUSTER, POLICIES, settings_options
+from gatewright.processes import logs, process
+from gatewright.processes.controller_process import manager_of_kinds
+from gatewright.processes.listeners import ProcessHealth
+from gatewright.processes.process import Background
 from gatewright.runtime import run_leading
 from kube.credentials import load
 
@@ -67,7 +67,7 @@ async def _run(settings: Settings) -> None:
     manager = manager_of_kinds(settings, endpoint, observed, elects=settings.leader_elect)
     background: dict[str, Background] = {}
     if settings.webhook_configuration or settings.webhook_url or settings.audit:
-        from gatewright.registering import add_registration
+        from gatewright.processes.registration import add_registration
 
         background = add_registration(settings, endpoint, manager)
     await process.run(

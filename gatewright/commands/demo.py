@@ -25,9 +25,9 @@ from config.defaulting import defaulted
 from config.documents import read_documents
 from config.settings import Settings
 from gatewright.commands.certs import write_pairs
-from gatewright.policies_in_force import policies_of
-from gatewright.serving import WITHOUT_CLUSTER
-from gatewright.terminal import echo, say, table
+from gatewright.console.terminal import echo, say, table
+from gatewright.processes.policies_in_force import policies_of
+from gatewright.processes.webhook_process import WITHOUT_CLUSTER
 from webhook.engine import NAMESPACE_LABELS, Attributes
 from webhook.engine.exceptions import HOME
 from webhook.harness.reviews import Admission, review

@@ -7,14 +7,14 @@ import click
 
 from config.settings import Settings
 from controller.audit.listing import Lister, RateLimit
+from gatewright.checks.sources import read_sources
+from gatewright.console.options import CLUSTER, NamedPath, settings_options
 from gatewright.doctor import diagnose
 from gatewright.doctor.bundles import endpoints
 from gatewright.doctor.loading import ClusterReader, ask
 from gatewright.doctor.reporting import report
 from gatewright.doctor.state import ClusterState, read_state
-from gatewright.options import CLUSTER, NamedPath, settings_options
 from gatewright.outputs import FAIL_ON, OUTPUTS, InputProblem, Output, SourceLocation, write
-from gatewright.sources import read_sources
 from kube.client import Client
 from kube.credentials import load
 from kube.errors import ApiError

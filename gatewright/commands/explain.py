@@ -8,10 +8,10 @@ import click
 from config.documents import Document
 from config.faults import did_you_mean
 from config.settings import Settings
-from gatewright.options import POLICIES, settings_options
-from gatewright.pages import does, parameters, summary, targets
-from gatewright.policies import policy_documents
-from gatewright.terminal import columns, echo, say, table
+from gatewright.checks.policy_files import policy_documents
+from gatewright.console.options import POLICIES, settings_options
+from gatewright.console.terminal import columns, echo, say, table
+from gatewright.explain.policy_pages import does, parameters, summary, targets
 from webhook.policy_sets.admission_policies import native_policies
 from webhook.policy_sets.catalogue import catalogue
 from webhook.policy_sets.policy_set import read

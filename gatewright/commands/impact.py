@@ -10,10 +10,20 @@ import click
 from config.documents import DocumentError
 from config.settings import Settings
 from controller.audit.kubernetes_policies import joined
-from gatewright.checking import exceptions_of, policy_infos, problem, result, without_effect
-from gatewright.impact import UNCHANGED, compare
-from gatewright.live import Live, cluster_of
-from gatewright.options import (
+from gatewright.checks.check_report import (
+    exceptions_of,
+    policy_infos,
+    problem,
+    result,
+    without_effect,
+)
+from gatewright.checks.impact import UNCHANGED, compare
+from gatewright.checks.live_cluster import Live, cluster_of
+from gatewright.checks.policy_files import engine_from, policy_documents
+from gatewright.checks.recorded_reviews import read_reviews
+from gatewright.checks.sources import read_sources
+from gatewright.checks.subjects import Subjects
+from gatewright.console.options import (
     CLUSTER,
     INSTALLED_IN,
     NAMESPACE_LABELS,
@@ -22,11 +32,7 @@ from gatewright.options import (
     settings_options,
 )
 from gatewright.outputs import OUTPUTS, InputProblem, Output, Report, SubjectResult, write
-from gatewright.planning import planners_of
-from gatewright.policies import engine_from, policy_documents
-from gatewright.recorded import read_reviews
-from gatewright.sources import read_sources
-from gatewright.subjects import Subjects
+from gatewright.plans.planners import planners_of
 from webhook.engine import BoundPolicy, Engine
 from webhook.engine.exceptions import HOME
 from webhook.engine.match import Labels

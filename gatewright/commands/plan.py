@@ -10,14 +10,14 @@ import click
 
 from config.documents import DocumentError, documents_of
 from config.settings import Settings, planner_settings
-from gatewright.differences import Cluster, Difference
-from gatewright.hidden import hidden
-from gatewright.options import CLUSTER, INSTALLED_IN, POLICIES, NamedPath, settings_options
-from gatewright.planning import planners_of
-from gatewright.plans import Parent, Planned, has_planned_kind, parent_of, planned
-from gatewright.policies import engine_of
-from gatewright.terminal import complain, echo
-from gatewright.written import written
+from gatewright.checks.policy_files import engine_of
+from gatewright.console.options import CLUSTER, INSTALLED_IN, POLICIES, NamedPath, settings_options
+from gatewright.console.terminal import complain, echo
+from gatewright.outputs.redaction import hidden
+from gatewright.outputs.yaml_text import written
+from gatewright.plans.children import Parent, Planned, has_planned_kind, parent_of, planned
+from gatewright.plans.differences import Cluster, Difference
+from gatewright.plans.planners import planners_of
 from kube.client import Client
 from kube.credentials import load
 from kube.errors import ApiError

@@ -10,7 +10,7 @@ from config.faults import did_you_mean
 from config.rbac import roles
 from config.settings import Settings
 from controller.reconcilers import own_kinds, planned_kinds
-from gatewright.options import settings_options
+from gatewright.console.options import settings_options
 from webhook.engine.exceptions import HOME
 
 WEBHOOK = "gatewright-webhook"

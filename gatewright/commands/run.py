@@ -16,16 +16,16 @@ from config.crds import of_several_versions
 from config.settings import Settings
 from controller.registration.conversion import Conversion
 from controller.registration.registrar import Registrar
-from gatewright import logs, process
 from gatewright.commands.certs import write_pairs
-from gatewright.controlling import manager_of_kinds
-from gatewright.listeners import ProcessHealth
-from gatewright.options import CLUSTER, POLICIES, settings_options
-from gatewright.registering import CONFIGURATION, add_audit, excluded_namespaces
+from gatewright.console.options import CLUSTER, POLICIES, settings_options
+from gatewright.processes import logs, process
+from gatewright.processes.controller_process import manager_of_kinds
+from gatewright.processes.current_user import whoami
+from gatewright.processes.listeners import ProcessHealth
+from gatewright.processes.registration import CONFIGURATION, add_audit, excluded_namespaces
+from gatewright.processes.unregistration import unregister
+from gatewright.processes.webhook_process import UNREGISTERED, webhook_of
 from gatewright.runtime import run_leading
-from gatewright.serving import UNREGISTERED, webhook_of
-from gatewright.unregistering import unregister
-from gatewright.whoami import whoami
 from kube.client import Client
 from kube.credentials import load
 from webhook.policy_sets.catalogue import catalogue

@@ -12,9 +12,9 @@ import click
 from config import crds
 from config.documents import DocumentError
 from controller.reconcilers import planned_kinds
-from gatewright import editor_schemas
-from gatewright.options import NamedPath
-from gatewright.scaffolding import (
+from gatewright.console.options import NamedPath
+from gatewright.explain import editor_schemas
+from gatewright.scaffolds.kind_files import (
     NewKind,
     ScaffoldError,
     entry_point,
@@ -100,7 +100,7 @@ def _scaffold_policy(name: str | None) -> None:
 
 
 def _template(name: str) -> str:
-    return (files("gatewright") / "templates" / f"{name}.txt").read_text("utf-8")
+    return (files("gatewright.scaffolds") / "templates" / f"{name}.txt").read_text("utf-8")
 
 
 def _refuse_known(new: NewKind) -> None:

@@ -7,12 +7,13 @@ import click
 
 from config.documents import DocumentError, read_documents, yaml_files
 from config.settings import Settings
-from gatewright import last_failed, watching
-from gatewright.case_reports import coverage_lines, mutant_lines, result
-from gatewright.checking import problem
-from gatewright.options import POLICIES, NamedPath, settings_options
+from gatewright.cases import file_watch as watching
+from gatewright.cases import last_failed
+from gatewright.cases.case_report import coverage_lines, mutant_lines, result
+from gatewright.checks.check_report import problem
+from gatewright.console.options import POLICIES, NamedPath, settings_options
+from gatewright.console.terminal import progress
 from gatewright.outputs import OUTPUTS, InputProblem, Output, Report, write
-from gatewright.terminal import progress
 from webhook.engine.exceptions import HOME
 from webhook.harness.cases import Trial, load_trials
 from webhook.harness.coverage import coverage, percent

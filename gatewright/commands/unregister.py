@@ -7,10 +7,10 @@ import click
 from config.settings import Settings
 from controller.reconcilers.resources import SECRET
 from controller.runtime.leader import LEASE
-from gatewright import logs
-from gatewright.options import CLUSTER, settings_options
-from gatewright.registering import CONFIGURATION
-from gatewright.unregistering import NamedObject, unregister
+from gatewright.console.options import CLUSTER, settings_options
+from gatewright.processes import logs
+from gatewright.processes.registration import CONFIGURATION
+from gatewright.processes.unregistration import NamedObject, unregister
 from kube.client import Client
 from kube.credentials import load
 

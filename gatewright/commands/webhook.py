@@ -5,10 +5,10 @@ from contextlib import AsyncExitStack
 import click
 
 from config.settings import Settings
-from gatewright import logs, process
-from gatewright.listeners import ProcessHealth
-from gatewright.options import CLUSTER, POLICIES, settings_options
-from gatewright.serving import webhook_of
+from gatewright.console.options import CLUSTER, POLICIES, settings_options
+from gatewright.processes import logs, process
+from gatewright.processes.listeners import ProcessHealth
+from gatewright.processes.webhook_process import webhook_of
 from webhook.server.pairs import PairFiles
 
 

@@ -7,6 +7,6 @@ webhook is called for a request. Each of `deadlocks`, `backends`, `bundles`, `we
 """
 
 from gatewright.doctor.diagnosis import diagnose
-from gatewright.doctor.findings import Hazard
+from gatewright.doctor.hazards import Hazard
 
 __all__ = ["Hazard", "diagnose"]

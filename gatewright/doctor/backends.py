@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from gatewright.doctor.findings import CRITICAL, WARNING, Hazard
+from gatewright.doctor.hazards import CRITICAL, WARNING, Hazard
 from gatewright.doctor.models import (
     ApiService,
     ClientConfig,

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from certs.check import check_served
 from certs.pair import CertificateError, read_certificates
 from gatewright.doctor.backends import Caller, callers
-from gatewright.doctor.findings import CRITICAL, WARNING, Hazard
+from gatewright.doctor.hazards import CRITICAL, WARNING, Hazard
 from gatewright.doctor.models import ServiceReference, TlsSecret
 from gatewright.doctor.state import ClusterState
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
 from gatewright.doctor.calls import ExampleRequest, is_called, is_named
-from gatewright.doctor.findings import CRITICAL, NOTE, WARNING, Hazard, excluding
+from gatewright.doctor.hazards import CRITICAL, NOTE, WARNING, Hazard, excluding
 from gatewright.doctor.models import ResourceDefinition, ServiceReference
 from gatewright.doctor.needs import cluster_needs, data_needs, events, own_needs
 from gatewright.doctor.state import ClusterState, Registered

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from gatewright.doctor import backends, bundles, deadlocks, policies, webhooks
-from gatewright.doctor.findings import LEVELS_OF_HARM, Hazard
+from gatewright.doctor.hazards import LEVELS_OF_HARM, Hazard
 from gatewright.doctor.state import ClusterState
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from gatewright.doctor.backends import callers
-from gatewright.doctor.findings import CRITICAL, NOTE, WARNING, Hazard
+from gatewright.doctor.hazards import CRITICAL, NOTE, WARNING, Hazard
 from gatewright.doctor.models import (
     ClusterBinding,
     ClusterObject,

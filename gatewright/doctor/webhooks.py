@@ -5,7 +5,7 @@ from datetime import datetime
 
 from config.api.admission import ResourceRule
 from gatewright.doctor.calls import is_called
-from gatewright.doctor.findings import CRITICAL, NOTE, WARNING, Hazard
+from gatewright.doctor.hazards import CRITICAL, NOTE, WARNING, Hazard
 from gatewright.doctor.models import ResourceDefinition, ServedVersion
 from gatewright.doctor.needs import leases
 from gatewright.doctor.state import ClusterState, Registered

@@ -10,9 +10,9 @@ from typing import Any
 import click
 
 from config.faults import did_you_mean
+from gatewright.console.terminal import columns, complain, has_colours
 from gatewright.outputs import table
 from gatewright.outputs.results import FAIL_AT, Report
-from gatewright.terminal import columns, complain, has_colours
 
 FORMATS = ("table", "json", "sarif", "junit", "github", "markdown", "html")
 MAX_NOTES = 50  # limit for tables; JSON lists all

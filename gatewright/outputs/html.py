@@ -29,7 +29,7 @@ def render(report: Report) -> str:
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     template = environment.from_string(
-        (files("gatewright") / "templates" / "report.html").read_text("utf-8")
+        (files("gatewright.outputs") / "templates" / "report.html").read_text("utf-8")
     )
     return template.render(
         report=report,

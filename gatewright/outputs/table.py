@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import orjson
 
+from gatewright.console.terminal import STYLES, colour, wrapped
 from gatewright.outputs.results import Report, ReportedViolation, SubjectResult
-from gatewright.terminal import STYLES, colour, wrapped
 
 INDENT = "  "
 

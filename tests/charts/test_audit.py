@@ -10,7 +10,7 @@ import yaml
 
 from tests.charts.rendered import NAMESPACE, Rendered
 from tests.controlplane.plane import ControlPlane
-from tests.gatewright.processes import Gatewright
+from tests.gatewright.started import Gatewright
 
 pytestmark = pytest.mark.controlplane  # helm is built as the control plane is
 

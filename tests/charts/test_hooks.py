@@ -12,7 +12,7 @@ import yaml
 from gatewright.cli import main
 from tests.charts.rendered import CHART, NAMESPACE
 from tests.controlplane.plane import ControlPlane
-from tests.gatewright.processes import Gatewright, once
+from tests.gatewright.started import Gatewright, once
 
 CRD = "crd/voteconfigs.voting.schoolofdevops.com"
 CONFIGURATIONS = (

@@ -20,9 +20,11 @@ from controller.reconcilers import own_kinds
 from controller.reconcilers.backup_metrics import LastBackups
 from controller.runtime.metrics import ControllerMetrics as Controllers
 from controller.runtime.metrics import KindMetrics
-from gatewright import editor_schemas, pages, reference
 from gatewright.cli import COMMANDS
+from gatewright.explain import editor_schemas
+from gatewright.explain import policy_pages as pages
 from gatewright.outputs import json as json_output
+from tests.config import reference
 from tests.config.chart_page import page
 from tests.controlplane.binaries import helm_binary
 from webhook.engine.kinds import KINDS

@@ -13,7 +13,7 @@ from kube.resource import JsonObject
 from tests.config.everything import BEFORE, CHANGES, MORE
 from tests.controlplane.audit import WRITES
 from tests.controlplane.plane import ControlPlane
-from tests.gatewright.processes import Gatewright, registered
+from tests.gatewright.started import Gatewright, registered
 
 CONFIG = Path(__file__).parents[2] / "config"
 OURS = "gatewright-system"

@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.controlplane.gobuild import BuildError, MissingToolError
 from tests.controlplane.kubectl import KubectlError
 from tests.controlplane.plane import ControlPlane, ControlPlaneError
-from tests.gatewright.processes import Gatewright, GatewrightError, once
+from tests.gatewright.started import Gatewright, GatewrightError, once
 from webhook.engine.exceptions import HOME
 
 ROOT = Path(__file__).parents[2]

@@ -14,7 +14,7 @@ import pytest
 from tests.controlplane.api import Api
 from tests.controlplane.plane import ControlPlane
 from tests.e2e import manifests
-from tests.gatewright.processes import Gatewright, registered
+from tests.gatewright.started import Gatewright, registered
 
 CONFIG = Path(__file__).parents[2] / "config"
 MAKER = "somebody"  # whom the API server takes `gatewright run` for

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from tests.e2e.conftest import CONFIG
-from tests.gatewright.processes import Gatewright, once
+from tests.gatewright.started import Gatewright, once
 
 pytestmark = pytest.mark.controlplane
 

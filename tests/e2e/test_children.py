@@ -11,11 +11,11 @@ import pytest
 import yaml
 
 from config.documents import parse_documents
-from gatewright.plans import parent_of, planned
+from gatewright.plans.children import parent_of, planned
 from kube.resource import JsonObject
 from tests.e2e import manifests
 from tests.e2e.conftest import CONFIG, MAKER, REGISTRY, Laptop
-from tests.gatewright.processes import once
+from tests.gatewright.started import once
 
 pytestmark = pytest.mark.controlplane("kube-controller-manager")
 

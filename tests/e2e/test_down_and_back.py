@@ -13,7 +13,7 @@ from tests.controlplane.audit import WRITES
 from tests.controlplane.plane import ControlPlane
 from tests.e2e import manifests
 from tests.e2e.conftest import CONFIG, Cluster
-from tests.gatewright.processes import Gatewright, registered
+from tests.gatewright.started import Gatewright, registered
 
 pytestmark = pytest.mark.controlplane("kube-controller-manager", "kube-scheduler", "hollow-kubelet")
 

@@ -11,7 +11,7 @@ from tests.controlplane.plane import ControlPlane
 from tests.e2e import manifests
 from tests.e2e.conftest import CONFIG, Cluster, Laptop
 from tests.e2e.test_production import APPROVED
-from tests.gatewright.processes import Gatewright, once, registered
+from tests.gatewright.started import Gatewright, once, registered
 
 pytestmark = pytest.mark.controlplane("kube-controller-manager", "kube-scheduler", "hollow-kubelet")
 

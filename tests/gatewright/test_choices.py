@@ -4,9 +4,9 @@ import pytest
 
 from config.settings import Settings
 from controller.reconcilers import planned_kinds
-from gatewright.controlling import wanted_kinds
-from gatewright.planning import planners_of
-from gatewright.registering import excluded_namespaces
+from gatewright.plans.planners import planners_of
+from gatewright.processes.controller_process import wanted_kinds
+from gatewright.processes.registration import excluded_namespaces
 from kube.endpoint import Endpoint
 
 INSIDE = Endpoint("https://10.0.0.1", namespace="gatewright-system")

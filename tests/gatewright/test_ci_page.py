@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from gatewright.cli import main
-from tests.gatewright.processes import COMMAND
+from tests.gatewright.started import COMMAND
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "ci.md").read_text()

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from gatewright.scaffolding import NewKind, in_package
+from gatewright.scaffolds.kind_files import NewKind, in_package
 from tests.controlplane.plane import ControlPlane
 from tests.controlplane.processes import Process, Reaper
 from tests.gatewright.documented import blocks
 from tests.gatewright.packages import declare
-from tests.gatewright.processes import COMMAND, once
+from tests.gatewright.started import COMMAND, once
 
 WIDGETS = Path("config/crd/bases/example.com_widgets.yaml")
 COGS = {

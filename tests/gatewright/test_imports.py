@@ -19,7 +19,7 @@ after("the controller")
 from config.api.webapp import WebApp
 WebApp.model_validate({"spec": {"replicas": 1, "image": "nginx"}})
 found["built"] = [kind.__name__ for kind in kinds if kind.__pydantic_complete__]
-import gatewright.registering
+import gatewright.processes.registration
 from webhook.policy_sets.catalogue import catalogue
 catalogue()
 after("with a webhook to register")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from gatewright.cli import main
-from tests.gatewright.processes import COMMAND
+from tests.gatewright.started import COMMAND
 
 pytestmark = pytest.mark.long  # nearly every test starts processes
 

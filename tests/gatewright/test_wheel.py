@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gatewright import __version__
-from gatewright.scaffolding import NewKind, in_package
+from gatewright.scaffolds.kind_files import NewKind, in_package
 from tests.charts.test_deploy import planned
 
 pytestmark = pytest.mark.long

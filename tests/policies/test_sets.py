@@ -8,7 +8,7 @@ import yaml
 
 from config.documents import documents_of, read_documents
 from config.settings import Settings
-from gatewright.planning import planners_of
+from gatewright.plans.planners import planners_of
 from webhook.engine import Engine
 from webhook.harness.case_file import CaseFile, ExpectedAnswer
 from webhook.harness.cases import load_trials

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.controlplane.plane import ControlPlane
-from tests.gatewright.processes import Gatewright
+from tests.gatewright.started import Gatewright
 
 pytestmark = [pytest.mark.controlplane, pytest.mark.long]
 

@@ -21,7 +21,7 @@ from tests.controller.webapps import webapp
 from tests.controlplane.audit import WRITES
 from tests.controlplane.plane import ControlPlane
 from tests.fakes.proxy import Proxy
-from tests.gatewright.processes import Gatewright
+from tests.gatewright.started import Gatewright
 
 pytestmark = pytest.mark.controlplane("etcd", "kube-apiserver")
 

@@ -13,9 +13,9 @@ from config.settings import Settings
 from controller.reconcilers import planned_kinds
 from controller.runtime.kind import PlannedKind
 from controller.runtime.plan import Observed
-from gatewright.planning import planners_of
-from gatewright.plans import Parent, Planned, planned
-from gatewright.policies import engine_of
+from gatewright.checks.policy_files import engine_of
+from gatewright.plans.children import Parent, Planned, planned
+from gatewright.plans.planners import planners_of
 from kube.resource import JsonObject
 from tests.controller.reconcilers.every_kind import (
     NAMESPACE,

@@ -15,7 +15,7 @@ from controller.registration.configurations import (
     WebhookClientConfig,
     registration,
 )
-from gatewright.policies import policy_set
+from gatewright.checks.policy_files import policy_set
 from kube.client import Client
 from kube.credentials import load
 from kube.errors import ServerError

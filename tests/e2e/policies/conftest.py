@@ -18,7 +18,7 @@ import pytest
 from kube.resource import JsonObject
 from tests.controlplane.plane import ControlPlane
 from tests.e2e.conftest import CONFIG, Cluster
-from tests.gatewright.processes import Gatewright, registered
+from tests.gatewright.started import Gatewright, registered
 
 HOME = "gatewright-system"
 WITHIN = 30.0

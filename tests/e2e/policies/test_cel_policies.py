@@ -10,7 +10,7 @@ import yaml
 from kube.resource import JsonObject
 from tests.e2e import manifests
 from tests.e2e.policies.conftest import API_VERSION, Installation
-from tests.gatewright.processes import once
+from tests.gatewright.started import once
 
 pytestmark = pytest.mark.controlplane("kube-controller-manager")
 

@@ -8,7 +8,7 @@ import yaml
 
 from tests.e2e import manifests
 from tests.e2e.policies.conftest import Installation, few
-from tests.gatewright.processes import once
+from tests.gatewright.started import once
 
 pytestmark = pytest.mark.controlplane("kube-controller-manager")
 

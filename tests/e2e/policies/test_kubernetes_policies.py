@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from tests.controlplane.plane import ControlPlane
-from tests.gatewright.processes import Gatewright, once, registered
+from tests.gatewright.started import Gatewright, once, registered
 
 pytestmark = [pytest.mark.controlplane, pytest.mark.long]
 

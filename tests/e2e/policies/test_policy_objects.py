@@ -23,7 +23,7 @@ from tests.e2e.policies.conftest import (
     too_many,
 )
 from tests.e2e.test_production import denial, forbidden
-from tests.gatewright.processes import Gatewright, once
+from tests.gatewright.started import Gatewright, once
 
 pytestmark = pytest.mark.controlplane("kube-controller-manager")
 

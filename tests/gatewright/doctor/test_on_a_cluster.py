@@ -13,7 +13,7 @@ import pytest
 from certs import issue_ca
 from tests.controlplane.plane import ControlPlane
 from tests.gatewright.doctor.clusters import configuration, encoded, webhook
-from tests.gatewright.processes import Gatewright, once
+from tests.gatewright.started import Gatewright, once
 from tests.kube.tls import serving
 
 pytestmark = pytest.mark.controlplane

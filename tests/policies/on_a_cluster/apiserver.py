@@ -18,7 +18,7 @@ from kube.resource import JsonObject
 from tests.controlplane.api import Api
 from tests.controlplane.pki import CertificateAuthority
 from tests.controlplane.plane import ControlPlane
-from tests.gatewright.processes import Gatewright
+from tests.gatewright.started import Gatewright
 from tests.policies.on_a_cluster.questions import SETUP_USER
 from tests.policies.on_a_cluster.requests import Ask, creation, path_of
 from webhook.engine import Engine

@@ -20,7 +20,7 @@ from certs import issue_ca, issue_serving
 from config.api.policy import AdmissionPolicy, ClusterAdmissionPolicy, PolicyException
 from config.crds import definition
 from controller.fake_apiserver import FakeApiServer
-from tests.gatewright.test_serving import kubeconfig
+from tests.gatewright.processes.test_webhook_process import kubeconfig
 from tests.webhook.server.conftest import Wire, review, write_pair
 from tests.webhook.server.hostile import BODIES, COSTLY, CROWDS, OBJECTS, SLOW, deployment, pod
 from webhook.policy_sets.catalogue import catalogue

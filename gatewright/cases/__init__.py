@@ -1,0 +1,1 @@
+"""What `gatewright test` does beside judging: its report, the cases that failed last, reruns."""

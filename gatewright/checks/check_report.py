@@ -1,0 +1,158 @@
+"""Build the report of `check` from judged manifests and policy sets."""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+
+from config.documents import Document, DocumentError
+from config.faults import FaultsError
+from gatewright.checks.fixes import change_of, operation
+from gatewright.explain.policy_pages import summary
+from gatewright.outputs import (
+    Ending,
+    InputProblem,
+    PolicyInfo,
+    ReportedViolation,
+    SourceLocation,
+    SubjectResult,
+)
+from webhook.engine import BoundPolicy
+from webhook.engine.exceptions import BoundException, check_exception
+from webhook.findings import Finding
+from webhook.harness.manifests import JudgedManifest
+from webhook.policy_sets.catalogue import catalogue
+from webhook.policy_sets.policy_set import bind
+
+LEVELS = {"Deny": "error", "Error": "error", "Warn": "warning", "Audit": "note"}
+SEVERE, KIND = (
+    "high",
+    "kinds",
+)  # of violations that come from a kind's type or its planner, not from a policy
+EXPIRY_NOTICE = timedelta(days=30)
+
+
+def place(document: Document, path: str = "") -> SourceLocation:
+    """Return the place of a field of a document."""
+    return (
+        SourceLocation(document.source, *document.place(path))
+        if document.source
+        else SourceLocation()
+    )
+
+
+def problem(error: DocumentError) -> InputProblem:
+    """Return a document error as a problem, with its file and line apart from the message."""
+    text = str(error)
+    file, colon, rest = text.partition(": ")
+    name, _, line = file.rpartition(":")
+    if not colon:
+        return InputProblem(text)
+    if line.isdigit():
+        return InputProblem(rest, SourceLocation(name, int(line)))
+    return InputProblem(rest, SourceLocation(file), whole=True)
+
+
+def result(judged: JudgedManifest, policies: Mapping[str, PolicyInfo]) -> SubjectResult:
+    """Return the verdict on a manifest with the place of each violation."""
+    return SubjectResult(
+        kind=judged.document.value["kind"],
+        namespace=judged.namespace,
+        name=judged.name,
+        verdict=judged.verdict,
+        place=place(judged.document),
+        violations=tuple(_reported(judged.document, each, policies) for each in judged.findings),
+        operations=judged.operations,
+    )
+
+
+def _reported(
+    document: Document, finding: Finding, policies: Mapping[str, PolicyInfo]
+) -> ReportedViolation:
+    info = policies.get(finding.policy) or PolicyInfo(
+        finding.policy, severity=SEVERE, category=KIND
+    )
+    violation, change = finding.violation, change_of(finding)
+    return ReportedViolation(
+        policy=finding.policy,
+        message=finding.message,
+        level=LEVELS[finding.action],
+        action=finding.action,
+        path=finding.path,
+        place=place(document, finding.path),
+        severity=info.severity,
+        category=info.category,
+        found="" if violation is None else violation.found_text,
+        rule="" if violation is None else violation.rule,
+        fix="" if violation is None else violation.fix,
+        patch=() if change is None else (operation(change),),
+    )
+
+
+def policy_infos(policies: Iterable[BoundPolicy]) -> dict[str, PolicyInfo]:
+    """Return what output formats print about each policy in force."""
+    return {
+        each.title: PolicyInfo(
+            each.title,
+            summary(each.policy),
+            each.policy.documentation,
+            each.severity,
+            each.category,
+        )
+        for each in policies
+    }
+
+
+def exceptions_of(documents: Iterable[Document]) -> list[tuple[Document, BoundException]]:
+    """Return the exceptions among the documents of a policy set that could be parsed."""
+    exceptions = (each for each in documents if each.value.get("kind") == "PolicyException")
+    bound = ((each, bind(each.value, catalogue())) for each in exceptions)
+    return [(document, each) for document, each in bound if isinstance(each, BoundException)]
+
+
+def without_effect(
+    exceptions: Iterable[tuple[Document, BoundException]],
+    policies: Iterable[BoundPolicy],
+    home: str,
+    now: datetime,
+) -> list[str]:
+    """Return a line for each exception without effect: expired, wrong namespace, or kinds no policy judges."""
+    policies, lines = tuple(policies), list[str]()
+    for document, exception in exceptions:
+        if now >= exception.spec.expires:
+            end = exception.spec.expires.isoformat().replace("+00:00", "Z")
+            lines.append(f"{_named(document, 'spec.expires')}: has no effect: it expired at {end}")
+            continue
+        try:
+            check_exception(exception, policies, home)
+        except FaultsError as error:
+            lines += [
+                f"{_named(document, path)}: has no effect: {path}: {text}"
+                for path, text in error.faults
+            ]
+    return lines
+
+
+def _named(document: Document, path: str) -> str:
+    """Return where the field of an object is, and which object that is."""
+    if not document.has_lines:
+        return document.source
+    return f"{document.where(path)}: {document.value['kind']} {document.value['metadata']['name']}"
+
+
+def ending_soon(
+    exceptions: Iterable[tuple[Document, BoundException]], now: datetime
+) -> tuple[Ending, ...]:
+    """Return the exceptions in force that expire within 30 days, the earliest first."""
+    found = [
+        (each.spec.expires, document, each)
+        for document, each in exceptions
+        if now < each.spec.expires <= now + EXPIRY_NOTICE
+    ]
+    return tuple(
+        Ending(
+            tuple(dict.fromkeys(entry.policy for entry in each.spec.exceptions)),
+            expires.isoformat().replace("+00:00", "Z"),
+            each.spec.reason,
+            place(document) if document.has_lines else SourceLocation(document.source, 0, 0),
+        )
+        for expires, document, each in sorted(found, key=lambda item: item[0])
+    )

@@ -1,0 +1,135 @@
+"""One run of `check`: judge objects of files or a cluster by policies of files or a cluster, and report."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from config.documents import Document, DocumentError
+from config.faults import FaultsError
+from config.settings import Settings
+from controller.audit.kubernetes_policies import joined
+from gatewright.checks.check_report import (
+    ending_soon,
+    exceptions_of,
+    place,
+    policy_infos,
+    problem,
+    result,
+    without_effect,
+)
+from gatewright.checks.live_cluster import Live, cluster_of
+from gatewright.checks.policy_files import engine_from, policy_documents
+from gatewright.checks.subjects import Subjects
+from gatewright.outputs import InputProblem, Report, SubjectResult
+from gatewright.plans.planners import planners_of
+from webhook.engine import BoundPolicy, Engine
+from webhook.engine.conflicts import ConflictingPoliciesError
+from webhook.engine.exceptions import BoundException
+from webhook.engine.kinds import Kind
+from webhook.harness.manifests import JudgedManifest
+from webhook.policy_sets.catalogue import catalogue
+from webhook.policy_sets.policy_set import PolicySet, bind, read
+
+NO_POLICIES = (
+    "no policies given: name policy sets with --policies, or a cluster that has some with "
+    "--kubeconfig"
+)
+
+
+class Checker:
+    """Judge documents one by one and collect the results.
+
+    `home` is the namespace Gatewright is installed in.
+    """
+
+    def __init__(self, settings: Settings, home: str) -> None:
+        """Use these settings for policies and for planned objects."""
+        self.results: list[SubjectResult] = []
+        self.problems: list[InputProblem] = []
+        self.notes: list[str] = []
+        self.judged: list[JudgedManifest] = []
+        self.now = datetime.now(UTC)
+        self._settings = settings
+        self._home = home
+        self._documents: list[Document] = []
+        self._engine = Engine(())
+
+    def report(self) -> Report:
+        """Return everything found so far."""
+        exceptions = exceptions_of(self._documents)
+        policies = self._engine.policies
+        return Report(
+            "check",
+            tuple(self.results),
+            tuple(self.problems),
+            notes=(*self.notes, *without_effect(exceptions, policies, self._home, self.now)),
+            policies=policy_infos(policies),
+            ending=ending_soon(exceptions, self.now),
+            generated=self.now.isoformat(timespec="seconds").replace("+00:00", "Z"),
+        )
+
+    async def run(self, subjects: Subjects) -> None:
+        """Judge the subjects, with a cluster's policies and look-ups if the settings name a cluster.
+
+        Raises DocumentError or PolicySetError without any policy.
+        """
+        async with cluster_of(self._settings, self._home, self.problems) as live:
+            if self._settings.policies or live is None:
+                self._policies_of_files(await subjects.kinds(live))
+            else:
+                await self._policies_of(live)
+            await self._judge(subjects, live)
+
+    def _policies_of_files(self, kinds: Sequence[Kind]) -> None:
+        if not self._settings.policies:
+            raise DocumentError(NO_POLICIES)
+        paths, planners = self._settings.policies, planners_of(self._settings, self._home)
+        self._documents = policy_documents(paths)
+        self._engine = engine_from(
+            read(self._documents, catalogue(), kinds), self._home, planners, paths
+        )
+
+    async def _policies_of(self, live: Live) -> None:
+        """Put the cluster's policies in force but those that cannot be used or conflict, as the webhook does."""
+        policies, exceptions = dict[tuple[str | None, str], BoundPolicy](), list[BoundException]()
+        for document in await live.policies():
+            where, whole = place(document), not document.has_lines
+            try:
+                bound = bind(document.value, catalogue())
+                if isinstance(bound, BoundException):
+                    exceptions.append(bound)
+                else:  # an object replaces the chart's policy of the same name
+                    wanted = policies | {(bound.namespace, bound.name): bound}
+                    if bound.policy.mutate is not None:
+                        Engine(wanted.values())
+                    policies = wanted
+            except FaultsError as error:
+                self.problems += [
+                    InputProblem(f"{path}: {text}", where, whole) for path, text in error.faults
+                ]
+            except ConflictingPoliciesError as error:
+                self.problems.append(
+                    InputProblem(f"it is not in force: {str(error).splitlines()[0]}", where, whole)
+                )
+            else:
+                self._documents.append(document)
+        more = await live.kubernetes_policies() if self._settings.kubernetes_policies else []
+        if not policies and not more:
+            why = "; ".join(each.message for each in live.problems) or NO_POLICIES
+            raise DocumentError(f"no policies in the cluster: {why}")
+        found = PolicySet(tuple(policies.values()), tuple(exceptions))
+        self._engine = joined(
+            engine_from(found, self._home, planners_of(self._settings, self._home)), more
+        )
+
+    async def _judge(self, subjects: Subjects, live: Live | None) -> None:
+        infos = policy_infos(self._engine.policies)
+        async for verdicts in subjects.judged([(self._engine, self.now)], live):
+            if isinstance(verdicts, DocumentError):
+                self.problems.append(problem(verdicts))
+                continue
+            (judged,) = verdicts
+            if subjects.sources is not None:
+                self.judged.append(judged)
+            elif judged.verdict == "unmatched":
+                continue
+            self.results.append(result(judged, infos))

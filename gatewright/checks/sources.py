@@ -1,0 +1,157 @@
+"""Read the manifests that a command line names: files, directories, globs, Helm charts and kustomizations."""
+
+import glob
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pathspec
+
+from config.documents import Document, DocumentError, read_documents, read_stdin
+from gatewright.checks import rendering
+from webhook.harness.objects import is_object
+
+SUFFIXES = frozenset({".yaml", ".yml", ".json"})
+IGNORE_FILE = ".gatewrightignore"
+CHART = "Chart.yaml"
+KUSTOMIZATIONS = frozenset({"kustomization.yaml", "kustomization.yml", "Kustomization"})
+NO_OBJECTS = "no Kubernetes objects"
+
+
+@dataclass(slots=True)
+class Sources:
+    """All documents that are objects, those of them to judge, read errors, and notes."""
+
+    documents: list[Document] = field(default_factory=list)
+    judged: list[Document] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def read_sources(
+    manifests: Sequence[str], namespace: str, changed: frozenset[Path] | None = None
+) -> Sources:
+    """Return the objects in `manifests`.
+
+    An unreadable or invalid file is a problem; the others are still read.
+
+    Charts are rendered for `namespace`. With `changed` (resolved paths), only documents of those
+    files are judged.
+    """
+    found, seen = Sources(), set[Path]()
+    for manifest in manifests:
+        for path in _expanded(manifest, found):
+            for file in [None] if path is None else _files(path, found):
+                if file is None or file.resolve() not in seen:
+                    seen |= set() if file is None else {file.resolve()}
+                    _read(file, found, namespace, changed)
+    return found
+
+
+def _expanded(manifest: str, found: Sources) -> Iterator[Path | None]:
+    """Yield the paths that an argument stands for; None is standard input."""
+    if manifest == "-":
+        yield None
+    elif glob.has_magic(manifest) and not Path(manifest).exists():
+        paths = sorted(glob.iglob(manifest, recursive=True))  # noqa: PTH207
+        if not paths:
+            found.problems.append(f"{manifest}: no file matches")
+        yield from (
+            path for each in paths if (path := Path(each)).is_dir() or path.suffix in SUFFIXES
+        )
+    else:
+        yield Path(manifest)
+
+
+def _files(path: Path, found: Sources, unrendered: Path | None = None) -> Iterator[Path]:
+    """Yield a path itself, or a directory's manifests.
+
+    For a chart or a kustomization its directory.
+
+    The files of the kustomization in the directory `unrendered` are yielded as they are.
+    """
+    ignored = _Ignored(path)
+    if not path.is_dir():
+        if ignored(path):
+            found.notes.append(f"{path}: skipped: listed in {IGNORE_FILE}")
+        else:
+            yield path
+        return
+    for directory, folders, names in os.walk(path):
+        here = Path(directory)
+        folders[:] = sorted(
+            each for each in folders if not each.startswith(".") and not ignored(here / each, "/")
+        )
+        files = sorted(
+            name for name in names if not name.startswith(".") and not ignored(here / name)
+        )
+        is_kustomization = (
+            bool(KUSTOMIZATIONS.intersection(files))
+            and here != unrendered
+            and rendering.kustomize()
+        )
+        if CHART in files or is_kustomization:
+            folders.clear()
+            yield here
+        else:
+            yield from (here / name for name in files if Path(name).suffix in SUFFIXES)
+
+
+class _Ignored:
+    """Tests whether an ignore file, of the given directory or of the working directory, lists a path."""
+
+    def __init__(self, path: Path) -> None:
+        roots = dict.fromkeys((path.resolve(), Path.cwd()))
+        self._specs = [
+            (root, pathspec.GitIgnoreSpec.from_lines((root / IGNORE_FILE).read_text().splitlines()))
+            for root in roots
+            if (root / IGNORE_FILE).is_file()
+        ]
+
+    def __call__(self, path: Path, end: str = "") -> bool:
+        if not self._specs:
+            return False
+        whole = path.resolve()
+        return any(
+            spec.match_file(f"{whole.relative_to(root).as_posix()}{end}")
+            for root, spec in self._specs
+            if whole.is_relative_to(root)
+        )
+
+
+def _read(
+    file: Path | None, found: Sources, namespace: str, changed: frozenset[Path] | None
+) -> None:
+    try:
+        if file is None:
+            documents = list(read_stdin())
+        elif file.is_dir():
+            documents = list(rendering.rendered(file, namespace))
+        else:
+            documents = list(read_documents(file))
+    except rendering.NotRenderedError as error:
+        found.notes.append(str(error))
+        return
+    except DocumentError as error:
+        found.problems.append(str(error))
+        if file is not None and file.is_dir() and not (file / CHART).exists():
+            for each in _files(
+                file, found, unrendered=file
+            ):  # one bad kustomization hides no object from the policies
+                _read(each, found, namespace, changed)
+        return
+    objects = [each for each in documents if is_object(each)]
+    found.documents += objects
+    if file is None or changed is None or _has_changed(file, changed):
+        found.judged += objects
+        if not objects:
+            found.notes.append(f"{file or '<stdin>'}: skipped: {NO_OBJECTS}")
+        else:
+            others = (each for each in documents if not is_object(each))
+            found.notes += [f"{each.where()}: skipped: not a Kubernetes object" for each in others]
+
+
+def _has_changed(file: Path, changed: frozenset[Path]) -> bool:
+    path = file.resolve()
+    return path in changed or (path.is_dir() and any(each.is_relative_to(path) for each in changed))

@@ -1,0 +1,85 @@
+"""What `check` and `impact` judge: manifests and recorded reviews, or the objects of a cluster."""
+
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from config.documents import Document, DocumentError
+from controller.audit.inventory import look_up
+from gatewright.checks.live_cluster import Live
+from gatewright.checks.sources import Sources
+from gatewright.console.terminal import Progress, progress
+from webhook.engine import Engine
+from webhook.engine.kinds import Kind
+from webhook.engine.match import Labels
+from webhook.harness.manifests import JudgedManifest, ManifestJudge, add_manifests, kinds_in
+from webhook.known import Known
+
+EngineAt = tuple[Engine, datetime]  # an engine, and the time that it judges as of
+Verdicts = list[JudgedManifest] | DocumentError
+
+
+@dataclass(frozen=True, slots=True)
+class Subjects:
+    """Manifests with the namespace of those that name none, labels of namespaces, and recorded reviews.
+
+    Without `sources`, the objects of a cluster are meant.
+    """
+
+    sources: Sources | None
+    namespace: str
+    labels: Mapping[str, Labels]
+    reviews: Sequence[Document | DocumentError] = ()
+
+    async def kinds(self, live: Live | None) -> list[Kind]:
+        """Return the kinds of the subjects that the table of kinds does not have."""
+        documents = [] if self.sources is None else self.sources.documents
+        return kinds_in(documents, {} if live is None else await live.kinds())
+
+    async def judged(
+        self, engines: Sequence[EngineAt], live: Live | None
+    ) -> AsyncIterator[Verdicts]:
+        """Yield the verdict of each engine on each subject, or why it cannot be judged.
+
+        What policies look up are the manifests, over the cluster's objects if there is a cluster
+        (`live`).
+        """
+        known = (
+            Known()
+            if live is None
+            else await look_up(live.lister, *(engine for engine, _ in engines))
+        )
+        for namespace, labels in self.labels.items():
+            known.set_labels(namespace, labels)
+        if self.sources is not None:
+            if live is not None:
+                known.kinds |= await live.kinds()
+            for each in self._judged(self.sources, engines, known):
+                yield each
+        elif live is not None:
+            with Progress("judged") as done:
+                async for verdicts in live.judged(engines, known):
+                    yield verdicts
+                    done.advance()
+
+    def _judged(
+        self, sources: Sources, engines: Sequence[EngineAt], known: Known
+    ) -> Iterator[Verdicts]:
+        yield from map(DocumentError, sources.problems)
+        add_manifests(known, sources.documents, self.namespace)
+        judges = [ManifestJudge(engine, known, self.namespace, now) for engine, now in engines]
+        for document in progress(sources.judged, "judged"):
+            yield _verdicts(document, judges)
+        for review in progress(self.reviews, "judged"):
+            yield _verdicts(review, [judge.review for judge in judges])
+
+
+def _verdicts(
+    document: Document | DocumentError, judges: Iterable[Callable[[Document], JudgedManifest]]
+) -> Verdicts:
+    if isinstance(document, DocumentError):
+        return document
+    try:
+        return [judge(document) for judge in judges]
+    except DocumentError as error:
+        return error

@@ -1,0 +1,1 @@
+"""Pages about policies, and JSON Schemas for editors."""

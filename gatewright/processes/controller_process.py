@@ -1,0 +1,46 @@
+"""Assembles the controller from its kinds."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from config.faults import FaultsError, did_you_mean
+from config.settings import Settings, planner_settings
+from controller.reconcilers import planned_kinds
+from controller.reconcilers.backup import BACKUP
+from controller.reconcilers.backup_metrics import LastBackups
+from controller.runtime.kind import PlannedKind
+from controller.runtime.manager import Manager
+from gatewright.processes.listeners import ProcessHealth
+from gatewright.runtime import manager_for
+from kube.endpoint import Endpoint
+
+
+def manager_of_kinds(
+    settings: Settings, endpoint: Endpoint, observed: ProcessHealth, *, elects: bool
+) -> Manager:
+    """Return a manager with the wanted kinds; FaultsError where a setting cannot be used."""
+    manager = manager_for(settings, endpoint, observed, elects=elects)
+    kinds = wanted_kinds(settings.kinds)
+    for kind in kinds:
+        manager.add_kind(kind, settings=planner_settings(settings))
+    if BACKUP in kinds:
+        backups = manager.caches.of(BACKUP.resource)
+        observed.registry.register(LastBackups(lambda: filter(None, map(backups.get, backups))))
+    return manager
+
+
+def wanted_kinds(names: Sequence[str]) -> list[PlannedKind[Any]]:
+    """Return the planned kinds of these names, whatever their case.
+
+    All for no names, and none for `none`.
+    """
+    if [name.lower() for name in names] == ["none"]:
+        return []
+    known = {kind.name: kind for kind in planned_kinds()}
+    unknown = [name for name in names if name.lower() not in known]
+    if unknown:
+        kinds = [kind.resource.kind for kind in known.values()]
+        raise FaultsError(
+            ("--kinds", f'no kind "{name}"{did_you_mean(name, kinds)}') for name in unknown
+        )
+    return [known[name.lower()] for name in names] or list(known.values())

@@ -1,0 +1,82 @@
+"""The pages of a process over plain HTTP: `/metrics`, `/healthz` and `/readyz`."""
+
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from http import HTTPStatus
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+from gatewright.processes.plain_http import Address, Later, Page, PageResponse, Pages, served
+
+Check = Callable[[], str | None]  # what is wrong, or None
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessHealth:
+    """What a process shows of itself: its metrics, and checks of readiness by name.
+
+    Both may still grow.
+    """
+
+    registry: CollectorRegistry = field(default_factory=CollectorRegistry)
+    ready: dict[str, Check] = field(default_factory=dict)
+
+
+@asynccontextmanager
+async def listening(
+    observed: ProcessHealth, metrics: Address, health: Address
+) -> AsyncIterator[tuple[Address, Address]]:
+    """Serve metrics and health while the context lasts, on one listener if the addresses are the same.
+
+    Yields the addresses in use, which differ from the wanted ones where the wanted port is 0.
+    """
+    health_pages: Pages = {"/healthz": _checked({}), "/readyz": _checked(observed.ready)}
+    metrics_pages: Pages = {"/metrics": _exposed(observed.registry)}
+    if metrics == health and metrics[1]:
+        async with served([(metrics, {**health_pages, **metrics_pages})]) as (both,):
+            yield both, both
+    else:
+        async with served([(metrics, metrics_pages), (health, health_pages)]) as (
+            of_metrics,
+            of_health,
+        ):
+            yield of_metrics, of_health
+
+
+def _checked(checks: Mapping[str, Check]) -> Page:
+    def page(_: str) -> PageResponse:
+        findings = {name: check() for name, check in checks.items()}
+        lines = [
+            f"[-] {name}: {wrong}" if wrong else f"[+] {name}" for name, wrong in findings.items()
+        ]
+        well = not any(findings.values())
+        status = HTTPStatus.OK if well else HTTPStatus.SERVICE_UNAVAILABLE
+        return PageResponse.line(status, "\n".join([*lines, "ok" if well else "failed"]))
+
+    return page
+
+
+class Collected(Collector):
+    """What a registry had at one moment."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._metrics = tuple(registry.collect())
+
+    def collect(self) -> Iterable[Metric]:
+        """Return it."""
+        return self._metrics
+
+
+def _exposed(registry: CollectorRegistry) -> Page:
+    """Collect on the loop, and write the text beside it: that takes seconds where there are thousands of objects."""
+
+    def page(accept: str) -> Later:
+        encode, content_type = choose_encoder(accept)
+        collected = Collected(registry)
+        return lambda: PageResponse(encode(collected), content_type=content_type)
+
+    return page

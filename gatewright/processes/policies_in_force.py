@@ -1,0 +1,47 @@
+"""The policies in force: those of files, overridden by the policy objects of the cluster."""
+
+from collections.abc import Iterable
+from functools import partial
+
+from config.settings import Settings
+from gatewright.plans.planners import planners_of
+from kube.store import Store
+from webhook.engine import ControllerUser, Engine
+from webhook.engine.exceptions import HOME
+from webhook.policy_sets.catalogue import catalogue
+from webhook.policy_sets.policy_set import PolicySet, in_force
+from webhook.server.metrics import WebhookMetrics
+from webhook.server.policies import Policies
+from webhook.server.policy_files import policy_set_of
+from webhook.server.policy_objects import PolicyObjects
+
+
+def policies_of(
+    settings: Settings,
+    metrics: WebhookMetrics,
+    stores: Iterable[Store],
+    home: str | None,
+    controller_user: ControllerUser | None = None,
+) -> Policies:
+    """Return the policies of files and of the objects in `stores`.
+
+    None is in force before the objects are known.
+
+    Children are judged as requests of `controller_user`, by default the controller's account in
+    `home`. Raises DocumentError or PolicySetError where the files are invalid.
+    """
+    planners = planners_of(settings, home or HOME, controller_user)
+
+    def build(policies: PolicySet) -> Engine:
+        return Engine(in_force(policies, catalogue(), home), planners)
+
+    objects = PolicyObjects(stores, catalogue(), metrics)
+    policies = Policies(
+        settings.policies,
+        partial(policy_set_of, settings.policies, catalogue()),
+        build,
+        objects,
+        metrics,
+    )
+    policies.refresh()
+    return policies

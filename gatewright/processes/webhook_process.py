@@ -1,0 +1,120 @@
+"""Assembles the webhook: policies, a certificate, and look-ups from a cluster."""
+
+import asyncio
+import ssl
+import sys
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from config.settings import Settings
+from gatewright.plans.planners import optional_resources, scaled_kinds
+from gatewright.processes.listeners import ProcessHealth
+from gatewright.processes.policies_in_force import policies_of
+from gatewright.processes.process import Background, Part
+from kube.client import Client
+from kube.credentials import load
+from kube.store import Store
+from kube.watch import Watch
+from webhook.engine import NOW, SERVED, ControllerUser
+from webhook.server.admission import AdmissionHandler
+from webhook.server.connections import ServerConfig
+from webhook.server.look_ups import LookUps
+from webhook.server.metrics import WebhookMetrics
+from webhook.server.needs import LookUpFunction
+from webhook.server.pairs import PairFiles, PairSecret
+from webhook.server.policies import Policies
+from webhook.server.policy_objects import RESOURCES
+from webhook.server.recording import Recorder
+from webhook.server.serve import listening
+from webhook.server.tls import ServingCertificate
+
+WITHOUT_CLUSTER: dict[str, LookUpFunction] = {
+    NOW: lambda _: datetime.now(UTC),
+    SERVED: lambda _: (),  # nothing is served that a cluster may be without
+}
+# seconds for which the event loop waits for a thread that judges: at each read, not once
+SWITCH_INTERVAL = 0.0005
+TLS_VERSIONS = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
+
+
+# Endpoints are removed within seconds. A connection that the API server has not used for 25 s is
+# closed in the end.
+IN_A_CLUSTER = ServerConfig()
+UNREGISTERED = ServerConfig(
+    linger_seconds=0, grace_seconds=1
+)  # the API server calls this webhook no more
+
+
+@dataclass(frozen=True, slots=True)
+class Webhook:
+    """The webhook of a process: what serves until told to stop, what runs for ever beside it, and its policies."""
+
+    serve: Part
+    background: dict[str, Background]
+    policies: Policies
+
+
+async def webhook_of(
+    settings: Settings,
+    pair: PairFiles | None,
+    observed: ProcessHealth,
+    stack: AsyncExitStack,
+    *,
+    config: ServerConfig = IN_A_CLUSTER,
+    controller_user: ControllerUser | None = None,
+) -> Webhook:
+    """Return the webhook with its checks added to `observed`.
+
+    What is opened is closed with `stack`. Without `pair` the certificate is that of the Secret in
+    the settings, which needs a cluster.
+
+    What would be made is judged as that of `controller_user`, by default the controller's account.
+    A policy set or credentials that cannot be used are errors here; once running, a bad new policy
+    set changes nothing.
+    """
+    metrics = WebhookMetrics(observed.registry)
+    stores = list[Store]()
+    source: PairFiles | PairSecret | None = pair
+    background: dict[str, Background] = {}
+    home = settings.namespace
+    look_ups: dict[str, LookUpFunction] = dict(WITHOUT_CLUSTER)
+    if settings.cluster:
+        endpoint = await load(settings.kubeconfig, settings.context)
+        home = home or endpoint.namespace
+        client = await stack.enter_async_context(Client(endpoint))
+        more = LookUps(client, scaled_kinds(), optional_resources())
+        background["look-ups"] = more.run
+        look_ups |= more.by_name
+        for resource in RESOURCES:
+            stores.append(Store(resource))
+            background[resource.plural] = Watch(client, resource, stores[-1]).run
+        if source is None:
+            source = PairSecret(client, home, settings.tls_secret)
+            background["serving certificate"] = source.run
+    if source is None:
+        raise ValueError("a serving certificate from a Secret needs a cluster")
+    serving = ServingCertificate(
+        source, metrics, minimum_version=TLS_VERSIONS[settings.tls_minimum]
+    )
+    policies = policies_of(settings, metrics, stores, home, controller_user)
+    observed.ready.update({"policies": policies.ready, "certificate": serving.ready})
+    host, port = settings.listen
+    recorder = (
+        Recorder(settings.record_reviews, settings.record_share)
+        if settings.record_reviews
+        else None
+    )
+
+    async def serve_reviews(stop: asyncio.Event) -> None:
+        handler = AdmissionHandler(
+            policies, metrics, look_ups, recorder.record if recorder else None
+        )
+        sys.setswitchinterval(SWITCH_INTERVAL)
+        async with listening(
+            replace(config, host=host, port=port), handler, serving, metrics
+        ) as connections:
+            await stop.wait()
+            await connections.drain()
+
+    return Webhook(serve_reviews, background, policies)

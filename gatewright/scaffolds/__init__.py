@@ -1,0 +1,1 @@
+"""The files that `gatewright scaffold` writes."""

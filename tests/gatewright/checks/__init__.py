@@ -1,0 +1,1 @@
+"""check and impact: verdicts on files and on clusters, reports, fixes."""

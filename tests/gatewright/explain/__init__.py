@@ -1,0 +1,1 @@
+"""Policy pages and JSON Schemas."""

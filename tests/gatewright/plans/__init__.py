@@ -1,0 +1,1 @@
+"""What the controller would create, and the differences from a cluster."""

@@ -1,0 +1,1 @@
+"""The processes: their parts, listeners, logs, memory, the user they act as."""

@@ -1,0 +1,26 @@
+"""Memory that was freed returns to the system."""
+
+import asyncio
+import os
+
+from benchmarks.measured import megabytes
+from gatewright.processes import memory
+
+BODIES, BODY = (
+    500,
+    100_000,
+)  # below the size that glibc takes from the system, and returns to it, by itself
+
+
+async def test_freed_memory_returns_though_some_between_stays_in_use():
+    """By itself glibc returns only the end of the heap."""
+    bodies = [bytes([number % 256]) * BODY for number in range(BODIES)]
+    full = megabytes(os.getpid())
+    kept = bodies[::10]
+    bodies.clear()
+    trimming = asyncio.create_task(memory.trim(0))
+    async with asyncio.timeout(10):
+        while megabytes(os.getpid()) > full - 0.8 * BODIES * BODY / 2**20:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+    trimming.cancel()
+    assert len(kept) == BODIES / 10

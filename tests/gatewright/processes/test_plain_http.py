@@ -1,0 +1,201 @@
+"""The plain HTTP server: its answers, slow clients and busy event loops."""
+
+import asyncio
+import logging
+import socket
+import threading
+import urllib.error
+import urllib.request
+from contextlib import ExitStack, suppress
+from http import HTTPStatus
+
+import pytest
+
+from gatewright.processes import plain_http
+from gatewright.processes.plain_http import PageResponse, served
+
+LOOPBACK = ("127.0.0.1", 0)
+
+
+def here(accept: str) -> PageResponse:
+    """Return a page with the Accept header."""
+    return PageResponse.line(HTTPStatus.OK, f"accept: {accept}")
+
+
+async def exchanged(address, request: bytes) -> list[str]:
+    """Return the response lines of a request, read until the server closes the connection."""
+    reader, writer = await asyncio.open_connection(*address)
+    writer.write(request)
+    answer = await reader.read()
+    writer.close()
+    return answer.decode().split("\r\n")
+
+
+@pytest.mark.parametrize(
+    ("request_line", "status", "body"),
+    [
+        ("GET /here HTTP/1.1", "200 OK", "accept: text/*\n"),
+        ("GET /here?verbose HTTP/1.0", "200 OK", "accept: text/*\n"),
+        ("HEAD /here HTTP/1.1", "200 OK", ""),
+        ("GET / HTTP/1.1", "404 Not Found", "not found; pages: /here\n"),
+        ("DELETE /here HTTP/1.1", "405 Method Not Allowed", "GET only\n"),
+        ("GET /here", "400 Bad Request", "not HTTP/1.1\n"),
+        ("\x16\x03\x01", "400 Bad Request", "not HTTP/1.1\n"),
+        ("", "400 Bad Request", "not HTTP/1.1\n"),
+    ],
+)
+async def test_each_request_has_one_answer(request_line, status, body):
+    """Pages answer GET and HEAD; other requests get an error with a reason."""
+    async with served([(LOOPBACK, {"/here": here})]) as (address,):
+        answer = await exchanged(
+            address, f"{request_line}\r\nHost: here\r\naccept: text/*\r\n\r\n".encode()
+        )
+    length = len(body) or (15 if status == "200 OK" else 0)
+    allow = ["Allow: GET, HEAD"] if status.startswith("405") else []
+    head = [
+        f"HTTP/1.1 {status}",
+        "Content-Type: text/plain; charset=utf-8",
+        f"Content-Length: {length}",
+        *allow,
+    ]
+    assert answer == [*head, "Connection: close", "", body]
+
+
+async def test_a_page_may_finish_in_a_thread(caplog):
+    """Slow work runs in a thread; an error there is answered with 500."""
+    threads: list[threading.Thread] = []
+
+    def finished() -> PageResponse:
+        threads.append(threading.current_thread())
+        return PageResponse.line(HTTPStatus.OK, "done")
+
+    pages = {"/long": lambda accept: finished, "/wrong": lambda accept: lambda: 1 / 0}
+    async with served([(LOOPBACK, pages)]) as (address,):
+        assert (await exchanged(address, b"GET /long HTTP/1.1\r\n\r\n"))[-1] == "done\n"
+        assert (await exchanged(address, b"GET /wrong HTTP/1.1\r\n\r\n"))[
+            0
+        ] == "HTTP/1.1 500 Internal Server Error"
+    assert threading.current_thread() not in threads
+    assert [each.message for each in caplog.records] == ["page failed: division by zero"]
+
+
+async def test_a_blocked_loop_is_reported():
+    """While the loop of the process is blocked, the answer is 503 with the waiting time."""
+    found: list[tuple[int, str]] = []
+    blocked, told = threading.Event(), threading.Event()
+
+    def blocking(_: str) -> PageResponse:
+        blocked.set()
+        told.wait(10)
+        return PageResponse.line(HTTPStatus.OK, "too late")
+
+    def ask(address) -> None:
+        try:
+            urllib.request.urlopen(f"http://127.0.0.1:{address[1]}/", timeout=10)
+        except urllib.error.HTTPError as error:
+            with error:
+                found.append((error.code, error.read().decode()))
+        told.set()
+
+    async with served([(LOOPBACK, {"/": blocking})], page_timeout=0.05) as (address,):
+        asking = threading.Thread(target=ask, args=(address,))
+        asking.start()
+        await asyncio.to_thread(blocked.wait, 10)
+        await asyncio.to_thread(asking.join)
+    assert found == [(503, "the event loop has not answered for 0.05 s\n")]
+
+
+async def test_while_the_loop_is_blocked_the_last_answer_is_repeated():
+    """The kubelet does not restart a process because of a short pause."""
+    found: list[str] = []
+    told = threading.Event()
+
+    def ask(address) -> None:
+        with urllib.request.urlopen(f"http://127.0.0.1:{address[1]}/", timeout=10) as answer:
+            found.append(answer.read().decode())
+        told.set()
+
+    async with served(
+        [(LOOPBACK, {"/": lambda _: PageResponse.line(HTTPStatus.OK, "well")})], page_timeout=0.05
+    ) as (address,):
+        await asyncio.to_thread(ask, address)
+        told.clear()
+        asking = threading.Thread(target=ask, args=(address,))
+        asking.start()
+        told.wait(10)  # blocks the loop until there is an answer
+        asking.join()
+    assert found == ["well\n", "well\n"]
+
+
+async def test_a_failing_page_is_an_internal_error(caplog):
+    """The client gets 500, and the log has the error."""
+
+    def failing(_: str) -> PageResponse:
+        raise LookupError("nothing is known")
+
+    async with served([(LOOPBACK, {"/": failing})]) as (address,):
+        answer = await exchanged(address, b"GET / HTTP/1.1\r\n\r\n")
+    assert (answer[0], answer[-1]) == (
+        "HTTP/1.1 500 Internal Server Error",
+        "internal error; the log has the traceback\n",
+    )
+    (record,) = caplog.records
+    assert (record.name, record.levelno) == ("gatewright.processes.listeners", logging.ERROR)
+    assert record.message == "page failed: nothing is known"
+    assert record.exc_info[0] is LookupError
+
+
+async def test_a_slow_client_is_disconnected(monkeypatch):
+    """A request must be complete within a time limit; an incomplete one gets no answer."""
+    monkeypatch.setattr(plain_http, "WHOLE_REQUEST", 0.05)
+    async with served([(LOOPBACK, {"/here": here})]) as (address,):
+        assert await exchanged(address, b"GET /here HTT") == [""]
+
+
+async def test_an_endless_head_is_rejected():
+    """The server stores no more than the limit."""
+    async with served([(LOOPBACK, {"/here": here})]) as (address,):
+        reader, writer = await asyncio.open_connection(*address)
+        writer.write(b"GET /here HTTP/1.1\r\n" + b"a: b\r\n" * plain_http.MAX_HEAD)
+        with suppress(ConnectionResetError):  # the kernel decides which of the two comes first
+            assert await reader.read() == b""
+        writer.close()
+
+
+async def test_open_connections_do_not_block_new_ones(monkeypatch):
+    """Beyond the limit the oldest connection is closed, so that a probe always gets one."""
+    monkeypatch.setattr(plain_http, "MAX_CONNECTIONS", 3)
+    async with served([(LOOPBACK, {"/here": here})]) as (address,):
+        held = [await asyncio.open_connection(*address) for _ in range(3)]
+        assert (await exchanged(address, b"GET /here HTTP/1.1\r\n\r\n"))[0] == "HTTP/1.1 200 OK"
+        assert await held[0][0].read() == b""
+        for _, writer in held:
+            writer.close()
+
+
+async def test_without_a_host_every_interface_is_listened_on(unused_tcp_port):
+    """IPv4, and IPv6 if available."""
+    families = [("127.0.0.1", socket.AF_INET)]
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(socket.create_server(("::1", 0), family=socket.AF_INET6))
+            families.append(("::1", socket.AF_INET6))
+        except OSError:
+            pass
+    async with served([((None, unused_tcp_port), {"/here": here})]) as (address,):
+        assert address == (None, unused_tcp_port)
+        for host, _ in families:
+            assert (await exchanged((host, unused_tcp_port), b"GET /here HTTP/1.1\r\n\r\n"))[
+                0
+            ] == "HTTP/1.1 200 OK"
+
+
+async def test_connections_are_closed_at_the_end():
+    """The thread has ended too."""
+    async with served([(LOOPBACK, {"/here": here})]) as (address,):
+        reader, writer = await asyncio.open_connection(*address)
+        assert (await exchanged(address, b"GET /here HTTP/1.1\r\n\r\n"))[0] == "HTTP/1.1 200 OK"
+        assert "listeners" in {thread.name for thread in threading.enumerate()}
+    assert await reader.read() == b""
+    writer.close()
+    assert "listeners" not in {thread.name for thread in threading.enumerate()}

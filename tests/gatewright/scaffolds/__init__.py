@@ -1,0 +1,1 @@
+"""The files of new kinds and policies."""
