@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE  # the tests start many processes: modules are 
 
 .DEFAULT_GOAL := help
 .PHONY: help demo cluster node run lint format test test-unit test-integration databases bench bench-reviews \
-	bench-controller bench-audit manifests install docker-build wheel package-chart backup-images deploy undeploy clean
+	bench-controller bench-audit manifests helm install docker-build wheel package-chart backup-images deploy undeploy clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -68,8 +68,11 @@ bench-controller: .venv/ready ## CPU and requests that WebApps cost the controll
 bench-audit: .venv/ready ## cost of one audit of 10,000 Deployments (2 minutes)
 	@$(BIN)/python -m benchmarks.audit
 
-manifests: .venv/ready ## generate CRDs, rights, the chart's files, config/manager and reference pages
+manifests: .venv/ready ## generate CRDs, rights, the chart's files, config/manager (with helm) and reference pages
 	$(BIN)/python -m tests.config.regenerate
+
+helm: .venv/ready ## build helm for `make manifests`, where none is installed (Go; 4 to 12 minutes, once)
+	@$(BIN)/python -c "from tests.controlplane.binaries import helm_binary; print(helm_binary())"
 
 install: .venv/ready ## install the CRDs into the cluster of your kubeconfig
 	$(BIN)/gatewright crds | $(KUBECTL) apply -f -

@@ -24,7 +24,6 @@ import uvloop
 import yaml
 from prometheus_client import CollectorRegistry
 
-from config import report_crds
 from controller.audit.audit import REQUEST, SOON, Audit
 from controller.audit.reports import KINDS
 from controller.registration.configurations import SYSTEM_NAMESPACES
@@ -45,7 +44,9 @@ CRD = Resource(
     "CustomResourceDefinition",
     namespaced=False,
 )
-POLICIES = Path(__file__).parents[1] / "config/policies/production.yaml"
+ROOT = Path(__file__).parents[1]
+POLICIES = ROOT / "config/policies/production.yaml"
+REPORT_CRDS = ROOT / "config/crd/reports/openreports.io.yaml"
 AT_ONCE = 20  # creations
 MB = 1_000_000
 
@@ -76,7 +77,7 @@ def worst(number: int) -> dict[str, Any]:
 
 async def prepare(client: Client, objects: int, make: Callable[[int], dict[str, Any]]) -> None:
     """Create the CRDs of the reports and the Deployments."""
-    for each in yaml.safe_load_all(report_crds.render()["openreports.io.yaml"]):
+    for each in yaml.safe_load_all(REPORT_CRDS.read_text()):
         await client.create(CRD, each)
     for resource in KINDS["openreports"]:
         await until_served(client, resource)

@@ -5,7 +5,7 @@ from typing import Any
 
 import yaml
 
-from config import crds, rbac, report_crds
+from config import crds, rbac
 from config.documents import parse_documents
 from kube.resource import Resource
 
@@ -28,19 +28,19 @@ def generated(
     kinds: Sequence[rbac.KindRights],
     looked_up: Sequence[Resource],
     presets: Mapping[str, str],
+    reports: Mapping[str, str],
     audited: Sequence[Resource] = (),
 ) -> dict[str, str]:
-    """Return the CRDs, and the chart's copies of them, of its role rules and of the policy sets in its presets.
+    """Return the CRDs, and what the chart has copies of: CRDs, role rules and policy sets.
 
     `looked_up` are the resources that policies may look up, `audited` those that the audit lists;
-    `presets` are policy sets by file name.
+    `presets` are policy sets, `reports` the CRDs of reports, both by file name.
     """
-    definitions, reports = crds.render(), report_crds.render()
+    definitions = crds.render()
     chart = "charts/gatewright/files"
     return {
         **{f"config/crd/bases/{name}": text for name, text in definitions.items()},
         **{f"{chart}/crds/{name}": text for name, text in definitions.items()},
-        **{f"config/crd/reports/{name}": text for name, text in reports.items()},
         **{f"{chart}/reports/{name}": text for name, text in reports.items()},
         f"{chart}/rbac.yaml": rbac.render(kinds, looked_up, audited),
         **{f"{chart}/policies/{name}": text for name, text in presets.items()},

@@ -12,12 +12,13 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.controlplane.gobuild import MissingToolError, build
+from tests.controlplane.gobuild import MissingToolError, build, program_path
 
 PARTS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "hollow-kubelet")
 NEEDED = ("etcd", "kube-apiserver", "kubectl")
 PROGRAMS = (*PARTS, "kubectl")
 MODULE = Path(__file__).parent
+HELM_MODULE = MODULE / "helm"
 DEFAULT_ASSETS = Path("/usr/local/kubebuilder/bin")
 
 
@@ -44,9 +45,22 @@ def helm_binary() -> Path:
     if found := shutil.which("helm"):
         return Path(found)
     try:
-        return _built_helm()
+        package, ldflags = _helm()
+        return build(HELM_MODULE, package, "helm", ldflags=ldflags, takes="4 minutes with 2 cores")
     except MissingToolError as reason:
         raise MissingToolError(f"no helm: it is not on the PATH, and {reason}") from None
+
+
+def found_helm() -> Path | None:
+    """The helm that `helm_binary` returns, where that needs no build."""
+    if found := shutil.which("helm"):
+        return Path(found)
+    try:
+        package, ldflags = _helm()
+        program = program_path(HELM_MODULE, package, "helm", ldflags=ldflags)
+    except MissingToolError:
+        return None
+    return program if program.exists() else None
 
 
 def _variable(name: str) -> str:
@@ -94,16 +108,11 @@ def _built() -> Mapping[str, Path]:
     return links
 
 
-def _built_helm() -> Path:
-    version = re.search(r"helm\.sh/helm/v4 (\S+)", (MODULE / "helm" / "go.mod").read_text())[1]
+def _helm() -> tuple[str, str]:
+    """The package of helm, and the flags of its linker."""
+    version = re.search(r"helm\.sh/helm/v4 (\S+)", (HELM_MODULE / "go.mod").read_text())[1]
     ldflags = f"-s -w -X helm.sh/helm/v4/internal/version.version={version}"
-    return build(
-        MODULE / "helm",
-        "helm.sh/helm/v4/cmd/helm",
-        "helm",
-        ldflags=ldflags,
-        takes="4 minutes with 2 cores",
-    )
+    return "helm.sh/helm/v4/cmd/helm", ldflags
 
 
 def _link(link: Path, program: Path) -> None:

@@ -27,27 +27,27 @@ class BuildError(Exception):
 def build(
     module: Path, package: str, name: str, *, ldflags: str = "-s -w", takes: str = "a moment"
 ) -> Path:
-    """Return the program that `package` of the Go module in `module` makes, built only if that was not done before."""
-    command = [
-        "go",
-        "build",
-        "-v",
-        "-mod=readonly",
-        "-trimpath",
-        "-buildvcs=false",
-        "-ldflags",
-        ldflags,
-        package,
-    ]
-    directory = cache_directory() / name / _content_hash(module, command)
-    program = directory / name
+    """Return the program that `package` of the Go module in `module` makes, built only once."""
+    program = program_path(module, package, name, ldflags=ldflags)
     if program.exists():
         return program
-    directory.mkdir(parents=True, exist_ok=True)
-    with _locked(directory / "lock"):
+    program.parent.mkdir(parents=True, exist_ok=True)
+    with _locked(program.parent / "lock"):
         if not program.exists():
+            command = _command(package, ldflags)
             _run(command, module, program, f"building {name} once (this takes {takes})")
     return program
+
+
+def program_path(module: Path, package: str, name: str, *, ldflags: str = "-s -w") -> Path:
+    """Return where `build` keeps the program of these arguments."""
+    content = _content_hash(module, _command(package, ldflags))
+    return cache_directory() / name / content / name
+
+
+def _command(package: str, ldflags: str) -> list[str]:
+    options = "-v -mod=readonly -trimpath -buildvcs=false"
+    return ["go", "build", *options.split(), "-ldflags", ldflags, package]
 
 
 def cache_directory() -> Path:

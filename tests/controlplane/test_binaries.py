@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.controlplane import fixtures
-from tests.controlplane.binaries import PROGRAMS, find_binaries, helm_binary
+from tests.controlplane.binaries import PROGRAMS, find_binaries, found_helm, helm_binary
 from tests.controlplane.gobuild import BuildError, MissingToolError, build
 
 HELLO = 'package main\n\nfunc main() {\n\tprint("hello")\n}\n'
@@ -88,6 +88,17 @@ def test_a_helm_on_the_path_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyP
     """Nothing is built where helm is installed."""
     monkeypatch.setenv("PATH", str(_programs(tmp_path / "bin", "helm")))
     assert helm_binary.__wrapped__() == tmp_path / "bin" / "helm"
+    assert found_helm() == tmp_path / "bin" / "helm"
+
+
+def test_looking_for_helm_builds_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`make manifests` renders the chart only where there is a helm already."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(
+        "shutil.which", lambda name, which=shutil.which: name != "helm" and which(name)
+    )
+    assert found_helm() is None
+    assert list(tmp_path.iterdir()) == []
 
 
 @needs_go

@@ -1,12 +1,12 @@
 """One audit after the other on the in-process API server: what it reads, reports and leaves alone."""
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 import yaml
 from prometheus_client import CollectorRegistry
 
-from config import report_crds
 from controller.audit.audit import REQUEST, Audit
 from controller.audit.listing import Lister, RateLimit
 from controller.audit.reports import KINDS
@@ -25,6 +25,7 @@ CRD = Resource(
     "CustomResourceDefinition",
     namespaced=False,
 )
+REPORT_CRDS = Path(__file__).parents[3] / "config/crd/reports"
 NAMESPACE = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 DEPLOYMENT = Resource("apps", "v1", "deployments", "Deployment")
 REPLICA_SET = Resource("apps", "v1", "replicasets", "ReplicaSet")
@@ -71,8 +72,8 @@ def deployment(name, replicas, **metadata):
 async def server():
     """An API server with the CRDs of reports, and a namespace that the policy matches."""
     async with FakeApiServer() as fake:
-        for text in report_crds.render().values():
-            for each in yaml.safe_load_all(text):
+        for path in REPORT_CRDS.glob("*.yaml"):
+            for each in yaml.safe_load_all(path.read_text()):
                 fake.define(each)
         fake.create(NAMESPACE, {"metadata": {"name": "shop", "labels": {"tier": "web"}}})
         yield fake
