@@ -10,7 +10,7 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from gatewright.processes.plain_http import Address, Later, Page, PageResponse, Pages, served
+from gatewright.processes.page_server import Address, Later, Page, PageResponse, Pages, served
 
 Check = Callable[[], str | None]  # what is wrong, or None
 

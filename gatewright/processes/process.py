@@ -13,7 +13,7 @@ from prometheus_client import disable_created_metrics
 
 from gatewright.processes import memory
 from gatewright.processes.listeners import ProcessHealth, listening
-from gatewright.processes.plain_http import Address
+from gatewright.processes.page_server import Address
 
 Part = Callable[
     [asyncio.Event], Coroutine[Any, Any, None]

@@ -70,7 +70,7 @@ one as far as kube/test_conformance*.py goes: each of its statements is asked of
     controller/properties/test_memory.py::test_nothing_is_remembered_of_what_is_gone
 15 The event loop turns
     controller/properties/test_memory.py::test_others_have_their_turn_while_much_is_read
-    gatewright/processes/test_plain_http.py::test_a_page_may_finish_in_a_thread
+    gatewright/processes/test_page_server.py::test_a_page_may_finish_in_a_thread
 16 A right that is lost
     controller/properties/test_outages.py::test_a_right_that_is_lost_concerns_one_resource
     controller/runtime/test_health.py::test_a_resource_that_cannot_be_read_is_named_with_the_reason

@@ -7,7 +7,7 @@ import pytest
 from prometheus_client import Counter
 
 from gatewright.processes.listeners import ProcessHealth, listening
-from gatewright.processes.plain_http import ListenError
+from gatewright.processes.page_server import ListenError
 
 
 @pytest.fixture

@@ -1,8 +1,10 @@
-"""The plain HTTP server: its answers, slow clients and busy event loops."""
+"""The server of metrics and probes: its answers, slow clients and busy event loops."""
 
 import asyncio
 import logging
 import socket
+import subprocess
+import sys
 import threading
 import urllib.error
 import urllib.request
@@ -11,10 +13,42 @@ from http import HTTPStatus
 
 import pytest
 
-from gatewright.processes import plain_http
-from gatewright.processes.plain_http import PageResponse, served
+from gatewright.processes import page_server
+from gatewright.processes.page_server import PageResponse, served
 
 LOOPBACK = ("127.0.0.1", 0)
+WITHOUT_DESCRIPTORS = """
+import asyncio, logging, os, resource, socket, urllib.request
+from gatewright.processes.page_server import PageResponse, served
+
+class Noted(logging.StreamHandler):
+    def emit(self, record):
+        super().emit(record)
+        loop.call_soon_threadsafe(logged.set)
+
+async def main():
+    global loop, logged
+    loop, logged = asyncio.get_running_loop(), asyncio.Event()
+    async with served([(("127.0.0.1", 0), {"/": lambda _: PageResponse(b"ok")})]) as (address,):
+        clients = [socket.socket() for _ in range(20)]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+        taken = []
+        try:
+            while True:
+                taken.append(os.open("/dev/null", os.O_RDONLY))
+        except OSError:
+            pass
+        for client in clients:
+            client.connect(address)
+        await logged.wait()
+        for each in [*taken, *(client.detach() for client in clients)]:
+            os.close(each)
+        page = f"http://127.0.0.1:{address[1]}/"
+        print(await asyncio.to_thread(lambda: urllib.request.urlopen(page).read().decode()))
+
+logging.basicConfig(format="%(levelname)s %(message)s", handlers=[Noted()])
+asyncio.run(main())
+"""
 
 
 def here(accept: str) -> PageResponse:
@@ -31,34 +65,47 @@ async def exchanged(address, request: bytes) -> list[str]:
     return answer.decode().split("\r\n")
 
 
+def get(path: str) -> bytes:
+    """Return a request for a page."""
+    return f"GET {path} HTTP/1.1\r\nHost: here\r\n\r\n".encode()
+
+
 @pytest.mark.parametrize(
     ("request_line", "status", "body"),
     [
-        ("GET /here HTTP/1.1", "200 OK", "accept: text/*\n"),
-        ("GET /here?verbose HTTP/1.0", "200 OK", "accept: text/*\n"),
-        ("HEAD /here HTTP/1.1", "200 OK", ""),
-        ("GET / HTTP/1.1", "404 Not Found", "not found; pages: /here\n"),
-        ("DELETE /here HTTP/1.1", "405 Method Not Allowed", "GET only\n"),
-        ("GET /here", "400 Bad Request", "not HTTP/1.1\n"),
-        ("\x16\x03\x01", "400 Bad Request", "not HTTP/1.1\n"),
-        ("", "400 Bad Request", "not HTTP/1.1\n"),
+        ("GET /here HTTP/1.1", "HTTP/1.1 200 OK", "accept: text/*\n"),
+        ("GET /here?verbose HTTP/1.0", "HTTP/1.0 200 OK", "accept: text/*\n"),
+        ("HEAD /here HTTP/1.1", "HTTP/1.1 200 OK", ""),
+        ("GET / HTTP/1.1", "HTTP/1.1 404 Not Found", "not found; pages: /here\n"),
+        ("DELETE /here HTTP/1.1", "HTTP/1.1 405 Method Not Allowed", "GET only\n"),
     ],
 )
 async def test_each_request_has_one_answer(request_line, status, body):
     """Pages answer GET and HEAD; other requests get an error with a reason."""
     async with served([(LOOPBACK, {"/here": here})]) as (address,):
-        answer = await exchanged(
+        first, *lines = await exchanged(
             address, f"{request_line}\r\nHost: here\r\naccept: text/*\r\n\r\n".encode()
         )
-    length = len(body) or (15 if status == "200 OK" else 0)
-    allow = ["Allow: GET, HEAD"] if status.startswith("405") else []
-    head = [
-        f"HTTP/1.1 {status}",
-        "Content-Type: text/plain; charset=utf-8",
-        f"Content-Length: {length}",
-        *allow,
-    ]
-    assert answer == [*head, "Connection: close", "", body]
+    headers = dict(line.split(": ") for line in lines[:-2])
+    del headers["Date"]
+    expected = {
+        "Content-Type": "text/plain; charset=utf-8",
+        "Content-Length": str(len(body) or len("accept: text/*\n")),
+        "Server": "gatewright",
+    }
+    if "HTTP/1.1" in status:
+        expected["Connection"] = "close"
+    if "405" in status:
+        expected["Allow"] = "GET, HEAD"
+    assert (first, headers, lines[-1]) == (status, expected, body)
+
+
+@pytest.mark.parametrize("sent", ["GET /here HTTP/1.1", "GET /here SMTP", "\x16\x03\x01", ""])
+async def test_what_is_not_http_is_a_bad_request_and_no_log_line(caplog, sent):
+    """A client of another protocol, or one without a Host, gets 400."""
+    async with served([(LOOPBACK, {"/here": here})]) as (address,):
+        answer = await exchanged(address, f"{sent}\r\nno header\r\n\r\n".encode())
+    assert (answer[0], caplog.messages) == ("HTTP/1.0 400 Bad Request", [])
 
 
 async def test_a_page_may_finish_in_a_thread(caplog):
@@ -71,12 +118,10 @@ async def test_a_page_may_finish_in_a_thread(caplog):
 
     pages = {"/long": lambda accept: finished, "/wrong": lambda accept: lambda: 1 / 0}
     async with served([(LOOPBACK, pages)]) as (address,):
-        assert (await exchanged(address, b"GET /long HTTP/1.1\r\n\r\n"))[-1] == "done\n"
-        assert (await exchanged(address, b"GET /wrong HTTP/1.1\r\n\r\n"))[
-            0
-        ] == "HTTP/1.1 500 Internal Server Error"
+        assert (await exchanged(address, get("/long")))[-1] == "done\n"
+        assert (await exchanged(address, get("/wrong")))[0] == "HTTP/1.1 500 Internal Server Error"
     assert threading.current_thread() not in threads
-    assert [each.message for each in caplog.records] == ["page failed: division by zero"]
+    assert [type(each.exc_info[1]) for each in caplog.records] == [ZeroDivisionError]
 
 
 async def test_a_blocked_loop_is_reported():
@@ -134,43 +179,66 @@ async def test_a_failing_page_is_an_internal_error(caplog):
         raise LookupError("nothing is known")
 
     async with served([(LOOPBACK, {"/": failing})]) as (address,):
-        answer = await exchanged(address, b"GET / HTTP/1.1\r\n\r\n")
-    assert (answer[0], answer[-1]) == (
-        "HTTP/1.1 500 Internal Server Error",
-        "internal error; the log has the traceback\n",
-    )
+        answer = await exchanged(address, get("/"))
+    assert answer[0] == "HTTP/1.1 500 Internal Server Error"
     (record,) = caplog.records
-    assert (record.name, record.levelno) == ("gatewright.processes.listeners", logging.ERROR)
-    assert record.message == "page failed: nothing is known"
+    assert (record.name, record.levelno) == ("gatewright.listeners", logging.ERROR)
+    assert record.message == "Error handling request from 127.0.0.1"
     assert record.exc_info[0] is LookupError
 
 
 async def test_a_slow_client_is_disconnected(monkeypatch):
     """A request must be complete within a time limit; an incomplete one gets no answer."""
-    monkeypatch.setattr(plain_http, "WHOLE_REQUEST", 0.05)
+    monkeypatch.setattr(page_server, "WHOLE_REQUEST", 0.05)
     async with served([(LOOPBACK, {"/here": here})]) as (address,):
         assert await exchanged(address, b"GET /here HTT") == [""]
+
+
+async def test_a_client_that_does_not_read_is_disconnected(monkeypatch):
+    """An answer is kept for a limited time."""
+    monkeypatch.setattr(page_server, "WHOLE_REQUEST", 0.2)
+    large = PageResponse(b"." * 16_000_000)
+    async with served([(LOOPBACK, {"/large": lambda _: large})]) as (address,):
+        reader, writer = await asyncio.open_connection(*address)
+        writer.write(get("/large"))
+        writer.transport.pause_reading()
+        await asyncio.sleep(0.5)
+        writer.transport.resume_reading()
+        with suppress(ConnectionResetError):
+            assert len(await reader.read()) < len(large.body)
+        writer.close()
 
 
 async def test_an_endless_head_is_rejected():
     """The server stores no more than the limit."""
     async with served([(LOOPBACK, {"/here": here})]) as (address,):
         reader, writer = await asyncio.open_connection(*address)
-        writer.write(b"GET /here HTTP/1.1\r\n" + b"a: b\r\n" * plain_http.MAX_HEAD)
+        writer.write(b"GET /here HTTP/1.1\r\n" + b"a: b\r\n" * 100_000)
         with suppress(ConnectionResetError):  # the kernel decides which of the two comes first
-            assert await reader.read() == b""
+            assert (await reader.readline()) == b"HTTP/1.0 400 Bad Request\r\n"
         writer.close()
 
 
 async def test_open_connections_do_not_block_new_ones(monkeypatch):
     """Beyond the limit the oldest connection is closed, so that a probe always gets one."""
-    monkeypatch.setattr(plain_http, "MAX_CONNECTIONS", 3)
+    monkeypatch.setattr(page_server, "MAX_CONNECTIONS", 3)
     async with served([(LOOPBACK, {"/here": here})]) as (address,):
         held = [await asyncio.open_connection(*address) for _ in range(3)]
-        assert (await exchanged(address, b"GET /here HTTP/1.1\r\n\r\n"))[0] == "HTTP/1.1 200 OK"
+        assert (await exchanged(address, get("/here")))[0] == "HTTP/1.1 200 OK"
         assert await held[0][0].read() == b""
         for _, writer in held:
             writer.close()
+
+
+def test_without_file_descriptors_there_is_one_log_line():
+    """Probes are answered again as soon as there are some; meanwhile the log stays short."""
+    ended = subprocess.run(
+        [sys.executable, "-c", WITHOUT_DESCRIPTORS], capture_output=True, text=True, timeout=60
+    )
+    assert (ended.returncode, ended.stdout) == (0, "ok\n")
+    assert ended.stderr == (
+        "WARNING cannot accept connections for metrics and probes: Too many open files\n"
+    )
 
 
 async def test_without_a_host_every_interface_is_listened_on(unused_tcp_port):
@@ -185,16 +253,14 @@ async def test_without_a_host_every_interface_is_listened_on(unused_tcp_port):
     async with served([((None, unused_tcp_port), {"/here": here})]) as (address,):
         assert address == (None, unused_tcp_port)
         for host, _ in families:
-            assert (await exchanged((host, unused_tcp_port), b"GET /here HTTP/1.1\r\n\r\n"))[
-                0
-            ] == "HTTP/1.1 200 OK"
+            assert (await exchanged((host, unused_tcp_port), get("/here")))[0] == "HTTP/1.1 200 OK"
 
 
 async def test_connections_are_closed_at_the_end():
     """The thread has ended too."""
     async with served([(LOOPBACK, {"/here": here})]) as (address,):
         reader, writer = await asyncio.open_connection(*address)
-        assert (await exchanged(address, b"GET /here HTTP/1.1\r\n\r\n"))[0] == "HTTP/1.1 200 OK"
+        assert (await exchanged(address, get("/here")))[0] == "HTTP/1.1 200 OK"
         assert "listeners" in {thread.name for thread in threading.enumerate()}
     assert await reader.read() == b""
     writer.close()

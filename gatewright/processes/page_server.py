@@ -1,0 +1,217 @@
+"""Serves a few small pages over HTTP, on aiohttp's server in a thread with its own event loop.
+
+A page is computed on the event loop of the process, so that nothing changes while it is read. While
+that loop is busy, the server repeats the page's last answer, so that one client's request does not
+make the kubelet restart every replica.
+"""
+
+import asyncio
+import errno
+import logging
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from http import HTTPStatus
+from threading import Thread
+from typing import Any, NamedTuple, TypeVar
+
+# Not from aiohttp.web, which imports applications and routers.
+from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.web_protocol import RequestHandler
+from aiohttp.web_request import BaseRequest
+from aiohttp.web_response import Response
+from aiohttp.web_server import Server
+
+Address = tuple[str | None, int]  # host None: every interface
+T = TypeVar("T")
+
+# Seconds to wait for the event loop of the process; probes wait 4.
+PAGE_TIMEOUT = 1.0
+# Seconds for which the last answer is repeated: probes come every 20 s, and three failures restart
+# a process.
+MAX_AGE = 60.0
+# Seconds from opening a connection to the last byte of its answer.
+WHOLE_REQUEST = 10.0
+# Beyond it the oldest connection is closed, so that a new request is always answered.
+MAX_CONNECTIONS = 64
+# Seconds between two log lines while no connection can be accepted.
+REPORT_INTERVAL = 60.0
+OUT_OF_RESOURCES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+
+log = logging.getLogger("gatewright.listeners")
+# A client that sends no HTTP is answered with 400, and is no line in the log.
+log.addFilter(
+    lambda record: not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
+)
+
+
+class ListenError(OSError):
+    """The server cannot listen on an address."""
+
+
+class PageResponse(NamedTuple):
+    """The response of a page."""
+
+    body: bytes
+    status: HTTPStatus = HTTPStatus.OK
+    content_type: str = "text/plain; charset=utf-8"
+
+    @classmethod
+    def line(cls, status: HTTPStatus, text: str) -> "PageResponse":
+        """Return a response with one line of text."""
+        return cls(f"{text}\n".encode(), status)
+
+
+# The part of the work that reads nothing mutable; it runs in a thread.
+Later = Callable[[], PageResponse]
+# Takes the Accept header, and runs on the event loop of the process.
+Page = Callable[[str], PageResponse | Later]
+Pages = Mapping[str, Page]  # by path
+
+
+@asynccontextmanager
+async def served(
+    sites: Sequence[tuple[Address, Pages]], *, page_timeout: float = PAGE_TIMEOUT
+) -> AsyncIterator[Sequence[Address]]:
+    """Serve pages at addresses until the context exits.
+
+    Yields the addresses in use, which differ from the requested ones where the requested port is 0.
+    Raises ListenError where an address is not available.
+    """
+    home = asyncio.get_running_loop()
+    servers: list[_PageServer] = []
+    with _second_loop() as second:
+        try:
+            for address, pages in sites:
+                servers.append(_PageServer(pages, home, second, page_timeout))
+                await _on(second, servers[-1].listen(address))
+            yield [
+                (host, server.port) for ((host, _), _), server in zip(sites, servers, strict=True)
+            ]
+        finally:
+            for server in servers:
+                await _on(second, server.close())
+
+
+@contextmanager
+def _second_loop() -> Iterator[asyncio.AbstractEventLoop]:
+    """Run an event loop in its own thread; cancel its remaining tasks at the end."""
+    loop = asyncio.new_event_loop()
+    loop.set_exception_handler(_Reports())
+
+    def run() -> None:
+        with asyncio.Runner(loop_factory=lambda: loop) as runner:
+            runner.get_loop().run_forever()
+
+    thread = Thread(target=run, name="listeners", daemon=True)
+    thread.start()
+    try:
+        yield loop
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+
+
+async def _on(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine on another loop and return its result."""
+    return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, loop))
+
+
+class _Reports:
+    """Logs what an event loop reports: without file descriptors, it reports each failed accept."""
+
+    def __init__(self) -> None:
+        self._next = 0.0
+
+    def __call__(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        error = context.get("exception")
+        if not isinstance(error, OSError) or error.errno not in OUT_OF_RESOURCES:
+            loop.default_exception_handler(context)
+        elif loop.time() >= self._next:
+            self._next = loop.time() + REPORT_INTERVAL
+            log.warning("cannot accept connections for metrics and probes: %s", error.strerror)
+
+
+class _PageServer(Server):
+    """aiohttp's server with a bound on its connections, in number and in time."""
+
+    def __init__(
+        self,
+        pages: Pages,
+        home: asyncio.AbstractEventLoop,
+        second: asyncio.AbstractEventLoop,
+        page_timeout: float,
+    ) -> None:
+        super().__init__(self._handle, loop=second, logger=log, access_log=None)
+        self._pages = pages
+        self._home = home
+        self._timeout = page_timeout
+        self._last: dict[str, tuple[PageResponse, float]] = {}  # with the time of the answer
+        self._listener: asyncio.Server | None = None
+
+    async def listen(self, address: Address) -> None:
+        host, port = address
+        try:
+            self._listener = await self._loop.create_server(self, host, port)
+        except OSError as error:
+            reason = str(error.strerror or error).rpartition(": ")[2]
+            raise ListenError(
+                f"cannot listen on {host or '*'}:{port}: {reason}; "
+                "choose another address with --metrics-listen or --health-listen"
+            ) from error
+
+    @property
+    def port(self) -> int:
+        assert self._listener is not None
+        port: int = self._listener.sockets[0].getsockname()[1]
+        return port
+
+    async def close(self) -> None:
+        if self._listener is not None:
+            self._listener.close()
+        self.pre_shutdown()
+        await self.shutdown(self._timeout)
+
+    def connection_made(self, handler: RequestHandler, transport: asyncio.Transport) -> None:
+        """Close the connection in time, and the oldest one where there are too many."""
+        super().connection_made(handler, transport)
+        self._loop.call_later(WHOLE_REQUEST, transport.abort)
+        if len(self._connections) > MAX_CONNECTIONS:
+            next(iter(self._connections.values())).abort()
+
+    async def _handle(self, request: BaseRequest) -> Response:
+        page = self._pages.get(request.path)
+        allow = {}
+        if page is None:
+            answer = PageResponse.line(
+                HTTPStatus.NOT_FOUND, "not found; pages: " + ", ".join(self._pages)
+            )
+        elif request.method not in ("GET", "HEAD"):
+            answer = PageResponse.line(HTTPStatus.METHOD_NOT_ALLOWED, "GET only")
+            allow = {"Allow": "GET, HEAD"}
+        else:
+            answer = await self._answer(request.path, page, request.headers.get("Accept", ""))
+        headers = {"Content-Type": answer.content_type, "Server": "gatewright", **allow}
+        response = Response(body=answer.body, status=answer.status, headers=headers)
+        response.force_close()
+        return response
+
+    async def _answer(self, path: str, page: Page, accept: str) -> PageResponse:
+        """Return a page's answer; if the loop of the process is busy, its last answer or 503."""
+
+        async def call() -> PageResponse | Later:
+            return page(accept)
+
+        try:
+            async with asyncio.timeout(self._timeout):
+                answer = await _on(self._home, call())
+        except TimeoutError:
+            last, at = self._last.get(path, (None, 0.0))
+            if last is not None and time.monotonic() - at < MAX_AGE:
+                return last
+            waited = f"the event loop has not answered for {self._timeout:g} s"
+            return PageResponse.line(HTTPStatus.SERVICE_UNAVAILABLE, waited)
+        if not isinstance(answer, PageResponse):
+            return await asyncio.to_thread(answer)
+        self._last[path] = answer, time.monotonic()
+        return answer
