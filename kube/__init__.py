@@ -1,0 +1,8 @@
+"""Access to the API server: verbs and paths, no kinds.
+
+`resource` says what a resource is, and is pure. `credentials` finds the API server: by a
+`kubeconfig`, by `plugins` of one, or by the pod's service account; the result is an `endpoint`.
+`session` and `transport` send requests to it, `client` has the verbs of the API, and `errors` the
+typed failures. `watch` keeps a `store` equal to the API server, with `backoff` after failures;
+`page` is one decoded List.
+"""

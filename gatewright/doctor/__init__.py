@@ -1,9 +1,10 @@
 """Finds what will hurt in a cluster's admission, whoever installed it. Pure, except `loading`.
 
 `models` has the objects as they are read, `state` finds them by name. `calls` decides whether a
-webhook is called for a request. Each of `deadlocks`, `backends`, `bundles`, `webhooks` and
-`policies` yields findings of one sort; `diagnosis` runs them all. `loading` reads a cluster, and
-`reporting` turns findings into the report of all output formats.
+webhook is called for a request, `needs` has the requests that a cluster must get. Each of
+`deadlocks`, `backends`, `bundles`, `webhooks` and `policies` yields `hazards` of one sort;
+`diagnosis` runs them all. `loading` reads a cluster, and `reporting` turns them into the report of
+all output formats.
 """
 
 from gatewright.doctor.diagnosis import diagnose

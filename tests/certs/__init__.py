@@ -1,0 +1,1 @@
+"""Certificates: contents, validation, bundles. The Secrets are in tests/controller/registration."""

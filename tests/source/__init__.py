@@ -1,6 +1,4 @@
-"""The source as a whole.
+"""The source as a text.
 
-| module | covers |
-|---|---|
-| test_names | a name of a class or an alias is defined once |
+test_names: a class or an alias is defined once. test_rooms: packages say what is in them.
 """

@@ -1,8 +1,11 @@
-"""The Common Expression Language on decoded JSON: a parser, a checker and a compiler to Python closures.
+"""The Common Expression Language on decoded JSON: parser, checker, and compiler to closures.
 
-Pure: no network, no clock, no generated source. Values are the decoded objects themselves (see
-`values`); functions are those of cel-go and Kubernetes (see `library`). An evaluation has a budget,
-and raises nothing but `CelError`.
+Pure: no network, no clock, no generated source. `lexer` and `parser` make the nodes of `syntax`;
+`compiler` checks them by the static `types` and makes Python `closures`. `functions` is the table
+of what expressions may call, filled by `library`; `macros` has a table of its own. `values` are
+decoded objects, and what JSON lacks. `program` evaluates, within the budget of `cost`, and raises
+nothing but the `errors`. `reads` lists the fields that an expression reads, `admission` what one
+about admission can name.
 """
 
 from webhook.cel.cost import BUDGET, Meter

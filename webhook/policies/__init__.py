@@ -1,1 +1,4 @@
-"""The built-in policies, one a module. Modules whose names begin with `_` are shared by them."""
+"""The built-in policies, one a module: parameters, a pure function, and POLICY.
+
+A module's docstring is its page in docs/policies. Modules whose names begin with `_` are shared.
+"""

@@ -1,0 +1,1 @@
+"""The types of each kind: defaults, bounds, and what people write carelessly."""

@@ -1,0 +1,1 @@
+"""Conversion between versions of a kind, there and back. Over HTTP: tests/webhook/server."""

@@ -1,0 +1,1 @@
+"""Manifests and case files: judged as applied, and no suite passes without testing."""

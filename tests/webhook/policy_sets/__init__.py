@@ -1,0 +1,1 @@
+"""Policy objects, CEL rules, Kubernetes' own policies and the catalogue, from text to verdict."""

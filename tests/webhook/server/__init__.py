@@ -1,0 +1,4 @@
+"""The server over HTTP: answers, limits, connections, certificates, policies and look-ups.
+
+test_protocol fails when aiohttp changes what the server replaces; test_hostile_clients attacks it.
+"""

@@ -1,0 +1,1 @@
+"""A corpus of expressions, with the same verdicts and messages as on a real API server."""
