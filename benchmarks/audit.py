@@ -1,4 +1,4 @@
-"""`python -m benchmarks.audit`: the cost of one audit of many objects, on a real API server with etcd.
+"""`python -m benchmarks.audit`: the cost of one audit of many objects, on a real API server.
 
 Deployments are created, a tenth of them against the production set; then the audit runs twice in
 this process, and once more after one object is mended. Nothing else of the controller runs, so that
@@ -125,7 +125,8 @@ async def measure(plane: ControlPlane, objects: int, qps: float) -> None:
     async with Client(endpoint, on_response=lambda method, _: requests.update([method])) as client:
         audit = audit_of(client, qps, lambda: now)
         print(
-            f"{'audit':<22}{'CPU s':>8}{'wall s':>8}{'RSS +MB':>9}{'GET':>7}{'PATCH':>7}{'DELETE':>8}{'objects':>9}"
+            f"{'audit':<22}{'CPU s':>8}{'wall s':>8}{'RSS +MB':>9}"
+            f"{'GET':>7}{'PATCH':>7}{'DELETE':>8}{'objects':>9}"
         )
         before = getrusage(RUSAGE_SELF).ru_maxrss
         for title in ("first", "second, unchanged", "one mended"):
@@ -138,14 +139,15 @@ async def measure(plane: ControlPlane, objects: int, qps: float) -> None:
             assert audit.totals is not None
             judged = next(iter(audit.totals.values()))["auditedObjects"]
             print(
-                f"{title:<22}{time.process_time() - cpu:>8.2f}{time.monotonic() - wall:>8.1f}{grown:>9.1f}"
+                f"{title:<22}{time.process_time() - cpu:>8.2f}"
+                f"{time.monotonic() - wall:>8.1f}{grown:>9.1f}"
                 f"{requests['GET']:>7}{requests['PATCH']:>7}{requests['DELETE']:>8}{judged:>9}",
                 flush=True,
             )
 
 
 async def measure_etcd(plane: ControlPlane, objects: int, qps: float) -> None:
-    """Run one audit of objects with ten violations each, and print the size of its reports in etcd."""
+    """Run one audit of objects with ten violations each, and print the size of its reports."""
     async with Client(await load(plane.kubeconfig)) as client:
         await prepare(client, objects, worst)
         before = database_size(plane)

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.controller`: the cost of WebApps in the real controller, compared with baselines.
+"""`python -m benchmarks.controller`: the cost of WebApps in the real controller.
 
 The controller is `gatewright controller` as it is installed: all kinds, a Lease, log lines. Its
 processor time is the kernel's; requests and latencies are from the API server's audit log. The rows
@@ -44,7 +44,7 @@ ALONE = ("etcd", "kube-apiserver")
 
 @dataclass(frozen=True)
 class Passes:
-    """How many reconciles a second find nothing to do: by themselves, and with queue, metrics and log lines."""
+    """Reconciles a second that find nothing to do: alone, and with queue, metrics and logs."""
 
     reconciles: int
     passes: int

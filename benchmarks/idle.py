@@ -23,7 +23,8 @@ POLICIES = ROOT / "charts/gatewright/files/policies/production.yaml"
 READY_WITHIN = 60.0
 IMPORTS = {
     "alone": "planned_kinds()",
-    "as the chart runs it": "planned_kinds(); import gatewright.processes.registration as r; r.catalogue()",
+    "as the chart runs it": "planned_kinds(); import gatewright.processes.registration as r; "
+    "r.catalogue()",
 }
 PROGRAM = """\
 from gatewright.processes.memory import collect_rarely

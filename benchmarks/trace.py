@@ -1,4 +1,4 @@
-"""`python -m benchmarks.trace`: trace the calls of one reconcile of a new WebApp, from the watch event to its status.
+"""`python -m benchmarks.trace`: trace the calls of one reconcile, from event to status.
 
 The WebApp is the second one, so that no watch is being opened. It runs on the in-process API
 server, whose own calls do not count, and prints for `kube` and `controller`: modules, functions,

@@ -1,4 +1,4 @@
-"""WebApps on a real API server: the cost for the real controller process, from the API server's audit log."""
+"""WebApps on a real API server: the controller's cost, from the API server's audit log."""
 
 import statistics
 from collections import Counter

@@ -1,4 +1,4 @@
-"""The least that a controller on this project's own client could spend: requests made ready, sent, and answers decoded.
+"""The least that a controller on this client could spend: send requests, decode answers.
 
 `python -m benchmarks.writes webapps URL CA TOKEN NAMESPACE COUNT PACE` creates WebApps, and
 `children` what a controller makes of them: a Deployment, a Service and a status for each, by

@@ -12,7 +12,7 @@ RENEWED_AFTER = 2 / 3  # of a certificate's life
 
 
 def check(pair: KeyPair, ca_bundle: bytes | None, dns_name: str | None, now: datetime) -> None:
-    """Raise CertificateError if a client that trusts `ca_bundle` and connects to `dns_name` would reject `pair`.
+    """Raise CertificateError if a client of `dns_name` that trusts `ca_bundle` rejects `pair`.
 
     Without a bundle the issuer is not checked; without a name the subject is not. `dns_name` may be
     an IP address.

@@ -23,7 +23,7 @@ MAX_COMMON_NAME = 64
 
 
 def issue_ca(name: str, now: datetime, lifetime: timedelta = CA_LIFETIME) -> KeyPair:
-    """Issue a self-signed authority that may sign serving certificates but no further authorities."""
+    """Issue a self-signed authority that signs serving certificates but no authorities."""
     key = generate_private_key(SECP256R1())
     subject = _name(name)
     builder = (

@@ -14,7 +14,7 @@ class CertificateError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class KeyPair:
-    """A certificate, followed by any intermediates, and its private key: the contents of `tls.crt` and `tls.key`."""
+    """A certificate with its intermediates, and its private key: `tls.crt` and `tls.key`."""
 
     certificate: bytes
     key: bytes = field(repr=False)

@@ -1,4 +1,4 @@
-"""Render the ConfigMap data of AppConfig and VoteConfig, and validate it against a ConfigMap's limits.
+"""Render the ConfigMaps of AppConfig and VoteConfig, within a ConfigMap's limits.
 
 Pure functions. The planners build the ConfigMap with them, and admission reports the same errors.
 """

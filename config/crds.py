@@ -23,7 +23,7 @@ NOISE = ("title", "additionalProperties", "$defs", "discriminator")
 
 
 def kinds() -> list[type[CustomResource]]:
-    """Return every kind declared in a module of config.api, in each version, sorted by the name of its definition."""
+    """Return every kind of config.api in each version, sorted by its definition's name."""
     for module in pkgutil.iter_modules(api.__path__, f"{api.__name__}."):
         importlib.import_module(module.name)
     declared = [
@@ -164,7 +164,7 @@ def schema(kind: type[CustomResource]) -> JsonObject:
 
 
 def explained(schema: JsonObject) -> JsonObject:
-    """Repeat each default in the description, because `kubectl explain` does not show defaults otherwise."""
+    """Repeat each default in the description: `kubectl explain` shows no defaults otherwise."""
     within: JsonObject = {
         key: explained(schema[key])
         for key in ("items", "additionalProperties")

@@ -54,7 +54,7 @@ def _is_later(version: str, data: str) -> bool:
 
 
 def _of_mysql(version: str, data: str) -> IncompatibleVersion | None:
-    """Return why a MySQL server cannot open data: it upgrades one series at a time and never downgrades."""
+    """Return why a MySQL server cannot open data: it upgrades one series at a time."""
     if not (MYSQL.fullmatch(version) and MYSQL.fullmatch(data)):
         return None  # unknown
     rule = f"MySQL {version} cannot open the data of {data}"

@@ -43,7 +43,7 @@ def _schema(kind: type[CustomResource]) -> JsonObject:
 
 
 def _filled(value: Any, schema: JsonObject) -> Any:
-    """Return `value` with defaults for absent and null fields, as in the API server's structural defaulting."""
+    """Return `value` with the schema's defaults for absent and null fields."""
     if isinstance(value, list) and "items" in schema:
         return [_filled(item, schema["items"]) for item in value]
     if not isinstance(value, dict):

@@ -64,7 +64,7 @@ class Document:
 
     @property
     def has_lines(self) -> bool:
-        """Whether it is from a file: an object of a cluster has no lines, and its kind and name for a source."""
+        """Whether it is from a file: an object of a cluster has no lines."""
         return self.node.start_mark is not None
 
     def _found(self, path: str) -> tuple[yaml.Mark, yaml.Node]:
@@ -165,7 +165,7 @@ def read_stdin() -> Iterator[Document]:
 
 
 def yaml_files(path: Path) -> list[Path]:
-    """Return `path` itself or, for a directory, its YAML and JSON files, sorted, without hidden ones.
+    """Return `path`, or the YAML and JSON files of a directory, sorted, without hidden ones.
 
     Raises DocumentError if there is none.
     """
@@ -178,7 +178,10 @@ def yaml_files(path: Path) -> list[Path]:
 
 
 def yaml_files_in(directory: Path) -> list[Path]:
-    """Return the YAML and JSON files of a directory, sorted, without hidden ones; there may be none."""
+    """Return the YAML and JSON files of a directory, sorted, without hidden ones.
+
+    There may be none.
+    """
     return sorted(
         file
         for file in directory.rglob("*")
@@ -202,7 +205,7 @@ def _item(node: yaml.SequenceNode, key: str) -> yaml.Node | None:
 
 
 def _items(document: Document) -> Iterator[Document]:
-    """Yield a document, or what is in it where it is a list: of other lists too, as kubectl takes them.
+    """Yield a document, or the items of a list and of lists in it, as kubectl takes them.
 
     An item of a `DeploymentList` need not say what it is.
     """

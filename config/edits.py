@@ -1,4 +1,4 @@
-"""Change one field in YAML or JSON text, and keep the comments, order and style of everything else."""
+"""Changes one field in YAML or JSON text, and keeps comments, order and style."""
 
 import json
 import re
@@ -56,7 +56,7 @@ class EditableText:
         self._newline = "\r\n" if "\r\n" in text else "\n"
 
     def edit(self, node: yaml.Node, path: Sequence[PathElement], new: Any) -> TextEdit:
-        """Return the edit that sets the field at `path` below `node` to `new`, or removes it if `new` is None."""
+        """Return the edit that sets the field at `path` to `new`, or removes it (None)."""
         above: list[tuple[yaml.MappingNode, int]] = []
         for depth, step in enumerate(path):
             if (
@@ -127,7 +127,7 @@ class EditableText:
         return self._starts[mark.line] + mark.column
 
     def _end(self, node: yaml.Node) -> int:
-        """Return the end of a node's text: for a block, the end of its last item, without what follows."""
+        """Return the end of a node's text: for a block, the end of its last item."""
         while isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
             last = node.value[-1]
             node = last[1] if isinstance(last, tuple) else last

@@ -25,7 +25,7 @@ class FaultsError(ValueError):
 
 
 def did_you_mean(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:
-    """Return `; did you mean "…"?`, or the list of choices if none is similar, or "" if there are none.
+    """Return `; did you mean "…"?`, or the choices if none is similar, or "" without any.
 
     `cutoff` is the minimum similarity, from 0 to 1.
     """
@@ -58,7 +58,7 @@ def parse(model: type[Model], data: Any, *, noun: str = "field", at: str = "") -
 def faults(
     model: type[BaseModel], error: ValidationError, *, noun: str = "field"
 ) -> list[tuple[str, str]]:
-    """Return the errors that a validation of `model` found, as pairs of a dotted path and a message.
+    """Return the errors of a validation of `model`, as pairs of dotted path and message.
 
     For a union, only the errors of the variant that matches the value are reported.
     """
@@ -124,7 +124,7 @@ def _shown(value: Any) -> str:
 def _followed(
     model: type[BaseModel], location: tuple[str | int, ...]
 ) -> tuple[list[str | int], type[BaseModel] | None]:
-    """Return `location` without pydantic's names for union branches, and the model that contains its last step."""
+    """Return `location` without pydantic's names of unions, and the model of its last step."""
     steps: list[str | int] = []
     within: type[BaseModel] | None = model
     here: Any = model

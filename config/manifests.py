@@ -1,4 +1,4 @@
-"""The generated files by path: the chart's files, and plain manifests for installation without Helm."""
+"""The generated files by path: the chart's files, and manifests without Helm."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -48,7 +48,7 @@ def generated(
 
 
 def plain(rendered: str) -> dict[str, str]:
-    """Split the output of `helm template gatewright charts/gatewright -n gatewright-system` into RBAC and the rest."""
+    """Split the output of `helm template` into RBAC and the rest."""
     values = [each.value for each in parse_documents(rendered.encode(), "helm template")]
     objects = [each for each in values if each["kind"] != "CustomResourceDefinition"]
     rights = [each for each in objects if each["kind"] in RIGHTS]

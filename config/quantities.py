@@ -1,4 +1,4 @@
-"""Parse Kubernetes quantities (resource.Quantity) into exact numbers: `500m`, `.5`, `2Gi`, `1e3`."""
+"""Kubernetes quantities (resource.Quantity) as exact numbers: `500m`, `.5`, `2Gi`, `1e3`."""
 
 import re
 from dataclasses import dataclass, field
@@ -47,7 +47,7 @@ class Quantity(NamedTuple):
 
 @dataclass(frozen=True, slots=True, order=True)
 class ExactQuantity:
-    """An amount to the billionth; `is_integer` where it was written as a whole number of 64 bits."""
+    """An amount to the billionth; `is_integer` if written as a whole number of 64 bits."""
 
     value: Fraction
     is_integer: bool = field(compare=False)

@@ -1,4 +1,4 @@
-"""RBAC rules for Gatewright's processes and users, derived from the resources that kinds own and read.
+"""RBAC rules for processes and users, derived from what kinds own and read.
 
 Pure functions. `render` returns the file from which the chart builds its roles.
 """
@@ -31,7 +31,7 @@ _LIMIT_RANGES = Resource("", "v1", "limitranges", "LimitRange")
 
 
 class KindRights(Protocol):
-    """The parts of a PlannedKind that RBAC depends on: children, other objects it reads, and finalizer."""
+    """The parts of a PlannedKind that RBAC depends on."""
 
     @property
     def type(self) -> type[CustomResource]:
@@ -111,7 +111,7 @@ def of_kind(kind: KindRights) -> list[PolicyRule]:
 
 
 def webhook(looked_up: Iterable[Resource] = ()) -> list[PolicyRule]:
-    """Return the webhook's rules: read policies, exceptions, namespaces and the resources that policies look up."""
+    """Return the webhook's rules: it reads policies, namespaces and what policies look up."""
     return [
         rule("", ["namespaces"], READ),
         rule(GROUP, [about.plural for about in POLICIES], READ),
@@ -123,7 +123,7 @@ def webhook(looked_up: Iterable[Resource] = ()) -> list[PolicyRule]:
 
 
 def audit(audited: Iterable[Resource]) -> list[PolicyRule]:
-    """Return the audit's rules: list what policies judge, read Kubernetes' own policies, and write reports."""
+    """Return the audit's rules: list what policies judge, and write reports."""
     listed: Rights = {}
     for each in audited:
         _grant(listed, each, ["list"])
@@ -190,7 +190,7 @@ def render(
 
 
 def roles(kind: KindRights, namespace: str, controller: str, webhook: str) -> list[dict[str, Any]]:
-    """Return a kind's roles and bindings for the processes and for users, as the chart has for its own kinds.
+    """Return a kind's roles and bindings for the processes and for users.
 
     For a kind with /scale, the webhook reads the objects that are scaled.
     """

@@ -1,4 +1,4 @@
-"""Regular expressions in RE2's syntax: matching takes time linear in the text, with bounded memory."""
+"""Regular expressions by RE2: linear time, bounded memory."""
 
 from typing import Any
 

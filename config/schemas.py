@@ -1,4 +1,4 @@
-"""The fields of objects: for built-in kinds from the API server's OpenAPI, for custom kinds from their types.
+"""The fields of objects: by the API server's OpenAPI, and by the types of custom kinds.
 
 `openapi.json` is generated from the OpenAPI (v3) of a real API server by `python -m
 tests.config.openapi`. A field's value there is the name of its type: `T` is an object, `[T` a list,

@@ -1,4 +1,4 @@
-"""Settings of the processes: one model for flags, environment (GATEWRIGHT_…) and a settings file."""
+"""Settings of the processes: one model for flags, GATEWRIGHT_… and a settings file."""
 
 import os
 import re
@@ -86,7 +86,8 @@ class Settings(BaseModel):
     policies_dir: Paths = Field([], description="directories with your own policy modules")
     pod_kinds: NameList = Field(
         [],
-        description="custom kinds with pods: rollouts.argoproj.io/v1alpha1/Rollout=spec.template.spec",
+        description="custom kinds with pods: "
+        "rollouts.argoproj.io/v1alpha1/Rollout=spec.template.spec",
     )
     listen: ListenAddress = Field(
         (None, 9443), description="address the webhook listens on, with TLS"
@@ -196,7 +197,7 @@ def planner_settings(settings: Settings) -> dict[str, Any]:
 def load_settings(
     flags: Mapping[str, Any], file: Path | None = None, environment: Mapping[str, str] = os.environ
 ) -> Settings:
-    """Return the settings: flags override the environment, which overrides the file, which overrides the defaults.
+    """Return the settings: flags before the environment, a file, and the defaults.
 
     Raises DocumentError, with the line, for an error in the file; FaultsError for an error in a
     flag or variable.

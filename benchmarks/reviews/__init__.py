@@ -1,1 +1,1 @@
-"""The cost of a review in Gatewright, compared with the same decisions in Go (`python -m benchmarks.reviews`)."""
+"""The cost of a review, compared with the same decisions in Go (`python -m benchmarks.reviews`)."""

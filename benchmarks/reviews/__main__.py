@@ -1,4 +1,4 @@
-"""`python -m benchmarks.reviews`: the cost of a review in Gatewright, compared with two webhooks in Go and a baseline.
+"""`python -m benchmarks.reviews`: the cost of a review, compared with two webhooks in Go.
 
 Four servers answer the same reviews over TLS 1.3 in interleaved rounds, each on one core (so Go has
 GOMAXPROCS=1, and is built with -trimpath -ldflags "-s -w" and no GOFLAGS), with the client on

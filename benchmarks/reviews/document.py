@@ -1,4 +1,4 @@
-"""`python -m benchmarks.reviews.document RUN.json`: write the tables of a run into docs/performance.md."""
+"""`python -m benchmarks.reviews.document RUN.json`: write a run into docs/performance.md."""
 
 import json
 import sys

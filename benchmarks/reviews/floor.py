@@ -14,7 +14,10 @@ from aiohttp import web
 
 from webhook import review
 
-ANSWER = b'{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":"1","allowed":true}}'
+ANSWER = (
+    b'{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview",'
+    b'"response":{"uid":"1","allowed":true}}'
+)
 HEADERS = {"Content-Type": "application/json"}
 LAYERS = {
     "tls": "uvloop receives and decrypts",

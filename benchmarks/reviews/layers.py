@@ -1,4 +1,4 @@
-"""`python -m benchmarks.reviews.layers [BODY]`: what receiving a review costs before anything is judged, by layer.
+"""`python -m benchmarks.reviews.layers [BODY]`: the cost of receiving a review, by layer.
 
 The body is by default the ConfigMap of 1 MB that no policy judges.
 """

@@ -12,7 +12,7 @@ from benchmarks.reviews.servers import Server, go_program, on_core
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """One round: microseconds of the server's processor time a request, milliseconds of latency, requests a second."""
+    """One round: CPU time of a request in the server (us), latency (ms), requests a second."""
 
     cpu: float
     p50: float

@@ -1,4 +1,4 @@
-"""The policy sets that Gatewright runs with: production and security-defaults, plus additional policies."""
+"""The policy sets that Gatewright runs with: production, security-defaults, and more."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,7 +36,7 @@ MATCHING = 4
 
 
 def write(directory: Path, *, matching: bool = False, loaded: int = 0) -> Path:
-    """Write the set into `directory`: with all of MORE, or with policies of other namespaces that make it `loaded`."""
+    """Write the set into `directory`, with all of MORE, or `loaded` by other namespaces."""
     directory.mkdir()
     (directory / "production.yaml").write_text(
         (ROOT / "config/policies/production.yaml").read_text()

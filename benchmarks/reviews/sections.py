@@ -64,7 +64,7 @@ class Sections:
             )
 
     def policies(self) -> Found:
-        """Return the cost of additional policies: some that match the Deployment, and many that do not."""
+        """Return the cost of additional policies: some that match, and many that do not."""
         progress("starting servers with more policies")
         with ExitStack() as stack:
             sets = {
@@ -110,7 +110,7 @@ class Sections:
         return self._interleaved(servers, "allow", f"{CROWD} connections:", CROWD)
 
     def neighbour(self) -> Found:
-        """Return the latencies of one client while another sends thousands of containers, mutated and validated."""
+        """Return the latencies of one client while another sends thousands of containers."""
         found = {}
         for server in self.servers:
             if server.name == FLOOR:
@@ -158,7 +158,7 @@ class Sections:
         return found
 
     def _compare(self, servers: Sequence[Server], body: Body) -> None:
-        """Abort the benchmark if a server's verdict differs from the expected one or from the others."""
+        """Abort the benchmark if a server's verdict differs from the expected one."""
         objects = []
         for server in servers:
             if server.name != FLOOR:

@@ -162,7 +162,7 @@ class Bench:
 
 
 def on_core(number: int, command: Sequence[str]) -> list[str]:
-    """Return a command that runs on one core: servers on the first, clients on the second, where there is one."""
+    """Return a command that runs on one core: servers on the first, clients on the second."""
     cores = sorted(os.sched_getaffinity(0))
     if len(cores) == 1 or not shutil.which("taskset"):
         return list(command)

@@ -55,7 +55,7 @@ def fault(response: dict[str, Any], body: Body) -> str:
 
 
 def patched(response: dict[str, Any], body: Body) -> Any:
-    """Return the object as the answer's patch leaves it, without the empty fields that Go's structs add to it."""
+    """Return the patched object, without the empty fields that Go's structs add to it."""
     operations = base64.b64decode(response["patch"]) if "patch" in response else b"[]"
     return _without_empty(jsonpatch.apply_patch(body.object, json.loads(operations)))
 

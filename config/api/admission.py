@@ -1,4 +1,4 @@
-"""Kubernetes' own admission policies (admissionregistration.k8s.io/v1), limited to the fields that are evaluated."""
+"""Kubernetes' own admission policies, limited to the fields that are evaluated."""
 
 from typing import Literal
 

@@ -20,7 +20,8 @@ class AppConfigSpec(ApiModel):
     )
     config: dict[str, str] = Field(
         {},
-        description="Data of the ConfigMap. Values are Jinja2 templates over environment, application and "
+        description="Data of the ConfigMap. Values are Jinja2 templates over environment, "
+        "application and "
         "namespace, with the filters capitalize, lower, replace, title, trim and upper.",
     )
 
@@ -40,7 +41,7 @@ class ConfigMapStatus(Status):
 
 
 class AppConfig(CustomResource):
-    """Settings of an application: the controller creates a ConfigMap and restarts its users after a change."""
+    """Settings of an application: the controller creates a ConfigMap and restarts its users."""
 
     definition = Definition(
         group="config.example.com",

@@ -27,7 +27,7 @@ class AppStackSpec(ApiModel):
 
 
 class AppStack(CustomResource):
-    """An application with its dependencies: each component is created once the one before it is ready."""
+    """An application with its dependencies: each component is created after the previous one."""
 
     definition = Definition(
         group="app.example.com",

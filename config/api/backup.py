@@ -40,7 +40,8 @@ Login = Annotated[
     WithJsonSchema(
         {
             **OPEN,
-            "description": "Secret in the same namespace with the login: name, usernameKey (username) and "
+            "description": "Secret in the same namespace with the login: name, usernameKey "
+            "(username) and "
             "passwordKey (password); or only its name.",
         }
     ),
@@ -100,11 +101,13 @@ class BackupSpec(ApiModel):
     )
     service_account_name: str | None = Field(
         None,
-        description="ServiceAccount of the pods, for stores that authenticate by it; default: the namespace's default.",
+        description="ServiceAccount of the pods, for stores that authenticate by it; default: the "
+        "namespace's default.",
     )
     resources: ResourceRequirements = Field(
         DEFAULT_RESOURCES,
-        description="Compute resources of the container; by default, amount by amount, requests of 100m cpu and 256Mi "
+        description="Compute resources of the container; by default, amount by amount, requests "
+        "of 100m cpu and 256Mi "
         "memory and limits of 1 cpu and 1Gi memory.",
     )
 

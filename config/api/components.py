@@ -53,11 +53,13 @@ class DatabaseBackup(Dumps):
 
     enabled: bool | None = Field(
         None,
-        description="Whether the database is backed up; by default in staging and production, not in development.",
+        description="Whether the database is backed up; by default in staging and production, not "
+        "in development.",
     )
     storage: QuantityText | None = Field(
         None,
-        description="Size of the volume claim for dumps, used without a destination; default: the database's size.",
+        description="Size of the volume claim for dumps, used without a destination; default: the "
+        "database's size.",
     )
 
 
@@ -69,12 +71,15 @@ class Database(ApiModel):
     )
     version: ComponentVersion | None = Field(
         None,
-        description="Its version: of postgresql a major one, 12 to 18 (17 by default), which cannot be changed later; "
-        'of mysql such as "8.4" (the default), in quotes, which may go up one series at a time: 5.7, 8.0, 8.4, 9.',
+        description="Its version: of postgresql a major one, 12 to 18 (17 by default), which "
+        "cannot be changed later; "
+        'of mysql such as "8.4" (the default), in quotes, which may go up one series at a time: '
+        "5.7, 8.0, 8.4, 9.",
     )
     storage: QuantityText | None = Field(
         None,
-        description="Size of each volume, such as 500Gi or 1Ti, rounded up to whole Gi; by default 10Gi in "
+        description="Size of each volume, such as 500Gi or 1Ti, rounded up to whole Gi; by "
+        "default 10Gi in "
         "development, 50Gi in staging, 100Gi in production.",
     )
     storage_class_name: str | None = Field(
@@ -84,7 +89,8 @@ class Database(ApiModel):
         None,
         ge=1,
         le=5,
-        description="Number of postgresql instances, the primary included; by default 1 in development, 2 in staging, "
+        description="Number of postgresql instances, the primary included; by default 1 in "
+        "development, 2 in staging, "
         "3 in production. mysql has one.",
     )
     backup: DatabaseBackup = Field(
@@ -92,11 +98,13 @@ class Database(ApiModel):
     )
     resources: ResourceRequirements | None = Field(
         None,
-        description="Compute resources of each instance; each amount by default that of the environment.",
+        description="Compute resources of each instance; each amount by default that of the "
+        "environment.",
     )
     deletion_policy: Literal["Retain", "Delete"] = Field(
         "Retain",
-        description="What happens to the volumes when the database is deleted: Retain keeps the data.",
+        description="What happens to the volumes when the database is deleted: Retain keeps the "
+        "data.",
     )
 
 
@@ -106,7 +114,8 @@ class CacheComponent(ApiModel):
     enabled: bool = Field(True, description="Whether to create a cache.")
     resources: ResourceRequirements | None = Field(
         None,
-        description="Compute resources of its container; each amount by default that of the environment.",
+        description="Compute resources of its container; each amount by default that of the "
+        "environment.",
     )
 
 
@@ -125,20 +134,24 @@ class Workload(ApiModel):
     readiness_path: str | None = Field(
         None,
         pattern=r"^/",
-        description="HTTP path of the readiness probe; without it, a pod is ready as soon as it runs.",
+        description="HTTP path of the readiness probe; without it, a pod is ready as soon as it "
+        "runs.",
     )
     env: list[EnvVar] = Field(
         [],
-        description="Environment variables, in addition to those with the addresses of the other components.",
+        description="Environment variables, in addition to those with the addresses of the other "
+        "components.",
         json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
     )
     resources: ResourceRequirements | None = Field(
         None,
-        description="Compute resources of the container; replaces the environment's defaults as a whole.",
+        description="Compute resources of the container; replaces the environment's defaults as a "
+        "whole.",
     )
     security_context: SecurityContext | None = Field(
         None,
-        description="Security settings of the container; each field overrides the restricted default.",
+        description="Security settings of the container; each field overrides the restricted "
+        "default.",
     )
 
 
@@ -147,7 +160,8 @@ class ComponentsStatus(Status):
 
     phase: Literal["Deploying", "Running", "Degraded", "Failed"] | None = Field(
         None,
-        description="Deploying until every component is ready, then Running; Degraded when one is no longer ready; "
+        description="Deploying until every component is ready, then Running; Degraded when one is "
+        "no longer ready; "
         "Failed when the spec cannot be applied.",
     )
     endpoints: dict[str, str] | None = Field(None, description="URL of each component, by name.")

@@ -1,4 +1,4 @@
-"""EcommercePlatform: a shop's database, cache, backend, frontend, monitoring and Ingress, sized by environment."""
+"""EcommercePlatform: a shop with its components, sized by environment."""
 
 from pydantic import Field
 
@@ -46,19 +46,21 @@ class EcommercePlatformSpec(ApiModel):
     monitoring: Monitoring = Field(Monitoring.model_construct(), description="Metrics and alerts.")
     host: str | None = Field(
         None,
-        description="DNS name of the Ingress, such as shop.example.com; without it, no Ingress is created.",
+        description="DNS name of the Ingress, such as shop.example.com; without it, no Ingress is "
+        "created.",
     )
     ingress_class_name: str | None = Field(
         None, description="Class of the Ingress; the cluster's default if unset."
     )
     tls_secret_name: str | None = Field(
         None,
-        description="Secret with the certificate for the host; without it, the Ingress serves plain HTTP.",
+        description="Secret with the certificate for the host; without it, the Ingress serves "
+        "plain HTTP.",
     )
 
 
 class EcommercePlatform(CustomResource):
-    """A shop: the controller creates its database, cache, backend, frontend, monitoring and Ingress."""
+    """A shop: the controller creates database, cache, backend, frontend, monitoring and Ingress."""
 
     definition = Definition(
         group="platform.example.com",

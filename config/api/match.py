@@ -21,7 +21,7 @@ NAMESPACE = re.compile(r"(?=.*[*?])[-a-z0-9*?]{1,63}|[a-z0-9]([-a-z0-9]{0,61}[a-
 
 
 def _like(pattern: re.Pattern[str], expected: str) -> AfterValidator:
-    """Return a check for text that could never match: a policy with it would silently not be in force."""
+    """Return a check for text that could never match: its policy would silently do nothing."""
 
     def check(text: str) -> str:
         if not pattern.fullmatch(text):

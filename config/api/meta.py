@@ -1,4 +1,4 @@
-"""Fields common to all custom resources: metadata and conditions, with parsing and serialization."""
+"""Fields common to all custom resources: metadata, conditions, parsing, serialization."""
 
 from datetime import UTC, datetime
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -46,7 +46,7 @@ class ApiModel(BaseModel):
         return value
 
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
-        """Return the value itself, which is immutable, so that defaults are not copied for each object."""
+        """Return the value itself: it is immutable, so defaults need no copies."""
         return self
 
     def to_api(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Policies and exceptions (gatewright.io/v1alpha1): the policies in force, their scope, actions and exemptions."""
+"""Policies and exceptions (gatewright.io/v1alpha1): scope, actions and exemptions."""
 
 from typing import Annotated, Any, Literal
 
@@ -32,7 +32,8 @@ class AdmissionPolicySpec(ApiModel):
     )
     params: dict[str, Any] = Field(
         {},
-        description="parameters that differ from the policy's defaults; for rules in CEL the value of `params`",
+        description="parameters that differ from the policy's defaults; for rules in CEL the "
+        "value of `params`",
         json_schema_extra=OPEN,
     )
     validations: list[Validation] = Field(
@@ -161,12 +162,14 @@ class ExceptionEntry(ApiModel):
     images: list[GlobPattern] | None = Field(
         None,
         min_length=1,
-        description="images whose containers alone are exempt, by the parts of a reference: `redis:*` is "
+        description="images whose containers alone are exempt, by the parts of a reference: "
+        "`redis:*` is "
         "docker.io/library/redis with any tag; a last `/*` covers everything below",
     )
     params: dict[str, Any] | None = Field(
         None,
-        description="judge with these parameters, merged over the policy's own, instead of exempting",
+        description="judge with these parameters, merged over the policy's own, instead of "
+        "exempting",
         json_schema_extra=OPEN,
     )
 
@@ -177,7 +180,8 @@ class PolicyExceptionSpec(ApiModel):
     reason: str = Field(min_length=1, description="why")
     ticket: str | None = Field(None, description="ticket in which it was approved")
     expires: Annotated[AwareDatetime, Field(strict=False)] = Field(
-        description="expiry time, such as 2027-01-31T00:00:00Z; afterwards the exception has no effect"
+        description="expiry time, such as 2027-01-31T00:00:00Z; afterwards the exception has no "
+        "effect"
     )
     exceptions: list[ExceptionEntry] = Field(min_length=1, description="exemptions from policies")
 

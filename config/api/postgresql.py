@@ -1,4 +1,4 @@
-"""PostgreSQL: a database of one primary and streaming standbys, with its users, databases and backups."""
+"""PostgreSQL: one primary and streaming standbys, with users, databases and backups."""
 
 from typing import Annotated, Literal
 
@@ -22,12 +22,13 @@ class PostgreSQLBackup(Dumps):
     enabled: bool = Field(False, description="Whether the databases are backed up.")
     storage: StorageSize | None = Field(
         None,
-        description="Size of the volume claim for dumps, used without a destination; default: the database's size.",
+        description="Size of the volume claim for dumps, used without a destination; default: the "
+        "database's size.",
     )
 
 
 class PostgreSQLUser(ApiModel):
-    """A role that may log in; its password is in the Secret <name>-user-<user>, with _ replaced by -."""
+    """A role that may log in. Secret <name>-user-<user> has its password (- instead of _)."""
 
     name: str = Field("", description="Name of the role: lower case letters, digits and _.")
 
@@ -44,7 +45,8 @@ class PostgreSQLMonitoring(ApiModel):
 
     enabled: bool = Field(
         False,
-        description="Whether to run an exporter beside each instance, and annotate the pods for scraping.",
+        description="Whether to run an exporter beside each instance, and annotate the pods for "
+        "scraping.",
     )
 
 
@@ -54,7 +56,8 @@ class PostgreSQLSpec(ApiModel):
     version: PostgresqlVersion = Field("17", description="Major version. Immutable.")
     storage: StorageSize = Field(
         "10Gi",
-        description="Size of each instance's volume; it can grow if the storage class allows expansion.",
+        description="Size of each instance's volume; it can grow if the storage class allows "
+        "expansion.",
     )
     storage_class_name: str | None = Field(
         None, description="Storage class of the volumes; the cluster's default if unset. Immutable."
@@ -63,11 +66,13 @@ class PostgreSQLSpec(ApiModel):
         1,
         ge=1,
         le=5,
-        description="Number of instances: the first is the primary, the others are streaming standbys.",
+        description="Number of instances: the first is the primary, the others are streaming "
+        "standbys.",
     )
     resources: ResourceRequirements = Field(
         DEFAULT_RESOURCES,
-        description="Compute resources of each instance; by default, amount by amount, requests of 250m cpu and 512Mi "
+        description="Compute resources of each instance; by default, amount by amount, requests "
+        "of 250m cpu and 512Mi "
         "memory and limits of 1 cpu and 1Gi memory.",
     )
     backup: PostgreSQLBackup = Field(
@@ -84,7 +89,8 @@ class PostgreSQLSpec(ApiModel):
     )
     deletion_policy: Literal["Retain", "Delete"] = Field(
         "Retain",
-        description="What happens to the volume claims when this object is deleted: Retain keeps the data.",
+        description="What happens to the volume claims when this object is deleted: Retain keeps "
+        "the data.",
     )
 
 
@@ -93,7 +99,8 @@ class PostgreSQLStatus(Status):
 
     phase: Literal["Pending", "Deploying", "Running", "Degraded", "Failed"] | None = Field(
         None,
-        description="Pending until the StatefulSet exists, Deploying until all instances are ready, then Running; "
+        description="Pending until the StatefulSet exists, Deploying until all instances are "
+        "ready, then Running; "
         "Degraded when instances are lost later; Failed when the spec cannot be applied.",
     )
     replicas: Int32 | None = Field(None, description="Number of instances that exist.")
@@ -111,7 +118,7 @@ class PostgreSQLStatus(Status):
 
 
 class PostgreSQL(CustomResource):
-    """A PostgreSQL database: the controller creates its instances, Services, credentials and backups."""
+    """PostgreSQL: the controller creates the instances, Services, credentials and backups."""
 
     definition = Definition(
         group="database.example.com",

@@ -1,4 +1,4 @@
-"""CEL rules of policy objects: the fields of ValidatingAdmissionPolicy and MutatingAdmissionPolicy."""
+"""CEL rules of policy objects: the fields of Kubernetes' own admission policies."""
 
 from typing import Annotated, Literal
 
@@ -28,7 +28,8 @@ class Validation(ApiModel):
     )
     path: Annotated[str, AfterValidator(_path)] | None = Field(
         None,
-        description="field that the rule tests, such as `spec.replicas`; the message shows its value",
+        description="field that the rule tests, such as `spec.replicas`; the message shows its "
+        "value",
     )
     reason: Literal["Unauthorized", "Forbidden", "Invalid", "RequestEntityTooLarge"] | None = Field(
         None, description="accepted for compatibility with ValidatingAdmissionPolicy, and ignored"
@@ -36,7 +37,7 @@ class Validation(ApiModel):
 
 
 class Variable(ApiModel):
-    """A named CEL expression, evaluated at most once per request, when a rule reads `variables.NAME`."""
+    """A named CEL expression, evaluated once a request if a rule reads `variables.NAME`."""
 
     name: str = Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="name after `variables.`")
     expression: str = Field(min_length=1, description="CEL expression of any type")

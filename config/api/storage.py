@@ -46,7 +46,8 @@ class BackupDestination(ApiModel):
     )
     secret_ref: SecretReference | None = Field(
         None,
-        description="Secret with the store's credentials; without one, the pod's own identity is used.",
+        description="Secret with the store's credentials; without one, the pod's own identity is "
+        "used.",
     )
 
 

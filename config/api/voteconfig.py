@@ -50,7 +50,8 @@ class VoteConfigSpec(ApiModel):
     options: list[Option] = Field([], description="Answer options. At least one is required.")
     question: str | None = Field(
         None,
-        description="The question at its v1alpha1 path. Used if spec.poll.question is absent: in objects "
+        description="The question at its v1alpha1 path. Used if spec.poll.question is absent: in "
+        "objects "
         "that were written in v1alpha1 while no webhook converted. Write spec.poll.question.",
     )
 
@@ -61,7 +62,7 @@ class VoteConfigSpec(ApiModel):
 
 
 class VoteConfig(CustomResource):
-    """A question and its answer options: the controller creates the ConfigMap that a vote app reads."""
+    """A question and its options: the controller creates the ConfigMap that a vote app reads."""
 
     definition = Definition(
         group=GROUP,
@@ -85,7 +86,7 @@ class VoteConfig(CustomResource):
     @model_validator(mode="before")
     @classmethod
     def _goes_in_any_case(cls, value: Any) -> Any:
-        """Skip the spec of an object that is being deleted: an invalid spec must not block its deletion."""
+        """Skip the spec of an object that is being deleted: it must not block its deletion."""
         deleting = isinstance(value, dict) and "deletionTimestamp" in value.get("metadata", {})
         return {key: item for key, item in value.items() if key != "spec"} if deleting else value
 
@@ -113,7 +114,7 @@ class VoteConfigSpecV1Alpha1(ApiModel):
 
 
 class VoteConfigV1Alpha1(CustomResource):
-    """A question and its answer options: the controller creates the ConfigMap that a vote app reads."""
+    """A question and its options: the controller creates the ConfigMap that a vote app reads."""
 
     definition = Definition(
         group=GROUP,

@@ -26,7 +26,8 @@ class WebAppSpec(ApiModel):
     )
     resources: ResourceRequirements = Field(
         DEFAULT_RESOURCES,
-        description="Compute resources of the container; if unset as a whole, requests of 100m cpu and 128Mi "
+        description="Compute resources of the container; if unset as a whole, requests of 100m "
+        "cpu and 128Mi "
         "memory and limits of 500m cpu and 512Mi memory.",
     )
     security_context: SecurityContext | None = Field(
@@ -39,7 +40,8 @@ class WebAppStatus(Status):
 
     phase: Literal["Pending", "Deploying", "Running", "Failed"] | None = Field(
         None,
-        description="Pending until the Deployment exists, Deploying until the desired number of pods is ready, "
+        description="Pending until the Deployment exists, Deploying until the desired number of "
+        "pods is ready, "
         "then Running; Failed when the spec cannot be applied.",
     )
     replicas: Int32 | None = Field(None, description="Number of pods in the Deployment's spec.")

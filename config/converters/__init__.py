@@ -78,7 +78,7 @@ def stored(object: JsonObject) -> JsonObject:
 
 
 def as_written(text: str, group: str, version: str, kind: str) -> str:
-    """Return a message about a stored object with the field names of the version that it was written in."""
+    """Return a message with the field names of the version that its object was written in."""
     known = KINDS.get((group, kind))
     for stored_name, name in known.names.get(version, {}).items() if known else ():
         text = re.sub(rf"(?<![\w.]){re.escape(stored_name)}(?!\w)", name, text)

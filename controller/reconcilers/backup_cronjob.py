@@ -52,7 +52,8 @@ def desired(backup: Backup, settings: Mapping[str, Any]) -> JsonObject:
         environment(backup),
         completed(backup.spec.resources, DEFAULT_RESOURCES.to_api()),
     )
-    # always a value: left out, the earlier one would come back from its deprecated mirror, serviceAccount
+    # Always a value: without one, the earlier value would come back from its deprecated mirror,
+    # serviceAccount.
     pod["serviceAccountName"] = backup.spec.service_account_name or "default"
     return {
         "apiVersion": "batch/v1",
