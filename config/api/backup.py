@@ -7,6 +7,7 @@ from pydantic.config import JsonDict
 
 from config.api.core import ResourceRequirements
 from config.api.definition import AGE, MESSAGE, Column, Definition
+from config.api.formats import DataKey, ObjectName
 from config.api.meta import ApiModel, CustomResource, Int64, Rfc3339Time, Status
 from config.api.storage import BackupDestination, Retention, Schedule
 
@@ -20,9 +21,9 @@ DEFAULT_RESOURCES = ResourceRequirements.model_construct(
 class LoginReference(ApiModel):
     """A Secret with a login, in the same namespace."""
 
-    name: str = Field("", description="Name of the Secret.")
-    username_key: str = Field("username", description="Key of the user's name.")
-    password_key: str = Field("password", description="Key of the password.")
+    name: ObjectName = Field("", description="Name of the Secret.")
+    username_key: DataKey = Field("username", description="Key of the user's name.")
+    password_key: DataKey = Field("password", description="Key of the password.")
 
 
 def _named(value: Any) -> Any:
@@ -99,7 +100,7 @@ class BackupSpec(ApiModel):
         ge=60,
         description="Time limit of one backup in seconds, retries included; 6 hours by default.",
     )
-    service_account_name: str | None = Field(
+    service_account_name: ObjectName | None = Field(
         None,
         description="ServiceAccount of the pods, for stores that authenticate by it; default: the "
         "namespace's default.",

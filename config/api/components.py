@@ -6,6 +6,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from config.api.core import QuantityText, ResourceRequirements, SecurityContext
 from config.api.definition import Column
+from config.api.formats import DataKey, ImageName, ObjectName
 from config.api.meta import ApiModel, Int32, Status
 from config.api.storage import Dumps
 
@@ -22,8 +23,8 @@ ComponentVersion = Annotated[  # users write 14 without quotes
 class KeyReference(ApiModel):
     """One key of a Secret or a ConfigMap in the same namespace."""
 
-    name: str = Field("", description="Name of the object.")
-    key: str = Field("", description="Key in it.")
+    name: ObjectName = Field("", description="Name of the object.")
+    key: DataKey = Field("", description="Key in it.")
     optional: bool | None = Field(
         None, description="Whether the variable is omitted if the key is missing."
     )
@@ -82,7 +83,7 @@ class Database(ApiModel):
         "default 10Gi in "
         "development, 50Gi in staging, 100Gi in production.",
     )
-    storage_class_name: str | None = Field(
+    storage_class_name: ObjectName | None = Field(
         None, description="Storage class of the volumes; the cluster's default if unset. Immutable."
     )
     replicas: Int32 | None = Field(
@@ -127,7 +128,7 @@ class Workload(ApiModel):
         ge=1,
         description="Number of pods; by default 1 in development, 2 in staging, 3 in production.",
     )
-    image: str | None = Field(
+    image: ImageName | None = Field(
         None, min_length=1, description="Image of the container, used as written."
     )
     port: Int32 = Field(8080, ge=1, le=65535, description="Port of the container and the Service.")

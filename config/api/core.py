@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, SerializeAsAny, StringConstraints, WithJsonSchema
 
+from config.api.formats import ObjectName, ProcMount, WindowsUser
 from config.api.meta import ApiModel, Int64
 
 _NUMBER = r"(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))"
@@ -96,13 +97,15 @@ class WindowsOptions(ApiModel):
     gmsa_credential_spec: str | None = Field(
         None, description="Contents of the GMSA credential spec."
     )
-    gmsa_credential_spec_name: str | None = Field(
+    gmsa_credential_spec_name: ObjectName | None = Field(
         None, description="Name of the GMSA credential spec."
     )
     host_process: bool | None = Field(
         None, description="Whether it runs as a host process container."
     )
-    run_as_user_name: str | None = Field(None, description="User that the entrypoint runs as.")
+    run_as_user_name: WindowsUser | None = Field(
+        None, description="User that the entrypoint runs as."
+    )
 
 
 class SecurityContext(ApiModel):
@@ -120,7 +123,9 @@ class SecurityContext(ApiModel):
     privileged: bool | None = Field(
         None, description="Whether it runs privileged: as root on the node."
     )
-    proc_mount: str | None = Field(None, description="How /proc is mounted: Default or Unmasked.")
+    proc_mount: ProcMount | None = Field(
+        None, description="How /proc is mounted: Default or Unmasked."
+    )
     read_only_root_filesystem: bool | None = Field(
         None, description="Whether its root filesystem is read-only."
     )

@@ -11,6 +11,7 @@ from config.api.components import (
     ready_column,
 )
 from config.api.definition import AGE, MESSAGE, Column, Definition
+from config.api.formats import ObjectName
 from config.api.meta import ApiModel, CustomResource
 
 
@@ -49,10 +50,10 @@ class EcommercePlatformSpec(ApiModel):
         description="DNS name of the Ingress, such as shop.example.com; without it, no Ingress is "
         "created.",
     )
-    ingress_class_name: str | None = Field(
+    ingress_class_name: ObjectName | None = Field(
         None, description="Class of the Ingress; the cluster's default if unset."
     )
-    tls_secret_name: str | None = Field(
+    tls_secret_name: ObjectName | None = Field(
         None,
         description="Secret with the certificate for the host; without it, the Ingress serves "
         "plain HTTP.",

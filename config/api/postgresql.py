@@ -6,6 +6,7 @@ from pydantic import Field, StringConstraints
 
 from config.api.core import ResourceRequirements
 from config.api.definition import AGE, MESSAGE, Column, Definition, Scale
+from config.api.formats import ObjectName
 from config.api.meta import ApiModel, CustomResource, Int32, Rfc3339Time, Status
 from config.api.storage import Dumps
 
@@ -59,7 +60,7 @@ class PostgreSQLSpec(ApiModel):
         description="Size of each instance's volume; it can grow if the storage class allows "
         "expansion.",
     )
-    storage_class_name: str | None = Field(
+    storage_class_name: ObjectName | None = Field(
         None, description="Storage class of the volumes; the cluster's default if unset. Immutable."
     )
     replicas: Int32 = Field(

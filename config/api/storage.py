@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from config.api.formats import DataKey, ObjectName
 from config.api.meta import ApiModel
 
 Schedule = Annotated[
@@ -26,8 +27,8 @@ Retention = Annotated[
 class SecretReference(ApiModel):
     """A Secret in the same namespace."""
 
-    name: str = Field("", description="Name of the Secret.")
-    key: str | None = Field(None, description="Key in the Secret, if one value is meant.")
+    name: ObjectName = Field("", description="Name of the Secret.")
+    key: DataKey | None = Field(None, description="Key in the Secret, if one value is meant.")
 
 
 class BackupDestination(ApiModel):

@@ -6,6 +6,7 @@ from pydantic import Field, SkipValidation
 
 from config.api.core import ResourceRequirements, SecurityContext
 from config.api.definition import AGE, MESSAGE, Column, Definition, Scale
+from config.api.formats import ImageName
 from config.api.meta import ApiModel, CustomResource, Int32, Status
 
 DEFAULT_RESOURCES = ResourceRequirements.model_construct(
@@ -17,7 +18,9 @@ class WebAppSpec(ApiModel):
     """The application to run."""
 
     replicas: Int32 = Field(ge=1, le=10, description="Number of pods, 1 to 10.")
-    image: str = Field(min_length=1, description="Image of the container, such as nginx:1.21.")
+    image: ImageName = Field(
+        min_length=1, description="Image of the container, such as nginx:1.21."
+    )
     port: Int32 = Field(
         8080,
         ge=1,

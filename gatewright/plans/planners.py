@@ -109,7 +109,9 @@ def _violation(path: str, text: str) -> Violation:
     for divides in (": ", "; "):
         found, is_divided, rule = text.rpartition(divides)
         if is_divided:
-            return Violation(path, found, rule, "add it" if found == "missing" else "correct it")
+            rule, _, fix = rule.partition("; ")
+            fix = fix or ("add it" if found == "missing" else "correct it")
+            return Violation(path, found, rule, fix)
     found, is_choice, known = text.partition(" is not one of ")
     return Violation(
         path, found, f"must be one of {known}" if is_choice else "its type rejects it", "correct it"

@@ -1,9 +1,12 @@
 """Containers of Gatewright's own kinds are denied as the API server denies them in a Deployment."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
+from config.settings import Settings
+from gatewright.plans.planners import planners_of
 from tests.controlplane.api import Api
 from tests.controlplane.plane import ControlPlane
 from webhook.engine import NAMESPACE_LABELS, Engine
@@ -100,8 +103,10 @@ def test_the_api_server_agrees(control_plane: ControlPlane, namespace: str) -> N
     api = Api(control_plane.url, control_plane.ca_file, control_plane.token)
     path, engine = (
         f"/apis/apps/v1/namespaces/{namespace}/deployments?dryRun=All",
-        Engine(load([], catalogue())),
+        Engine(load([], catalogue()), planners_of(Settings(), namespace)),
     )
+
+    looked_up = {NAMESPACE_LABELS: {}, "now": datetime.now(UTC), "served_apis": ()}
 
     def is_taken(container: dict[str, Any]) -> bool:
         deployment = smallest("Deployment")
@@ -114,9 +119,7 @@ def test_the_api_server_agrees(control_plane: ControlPlane, namespace: str) -> N
     def is_allowed(container: dict[str, Any]) -> bool:
         webapp = smallest("WebApp")
         webapp["spec"] |= container
-        return ask(
-            engine, Admission(object=webapp, namespace=namespace), {NAMESPACE_LABELS: {}}
-        ).allowed
+        return ask(engine, Admission(object=webapp, namespace=namespace), looked_up).allowed
 
     everything = [*BOTH, *STRICTER, *LOOSER]
     assert [each for each in everything if is_taken(each) and not is_allowed(each)] == STRICTER

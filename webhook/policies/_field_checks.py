@@ -13,21 +13,6 @@ from webhook.engine import Fields, Request, Violations
 from webhook.engine.record import entry
 from webhook.engine.violation import shown
 
-OBJECT_NAME = (
-    re.compile(r"(?!.{254})[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"),
-    "not a valid object name",
-    "use lower-case letters, digits, '-' and '.'",
-)
-TEXTS = {  # by field: the pattern, the rule and the fix
-    "image": (
-        re.compile(r"(?!\s).*(?<!\s)", re.DOTALL),
-        "must not begin or end with whitespace",
-        "remove it",
-    ),
-    "ingressClassName": OBJECT_NAME,
-    "storageClassName": OBJECT_NAME,
-    "tlsSecretName": OBJECT_NAME,
-}
 DNS_LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 SYS_ADMIN = "CAP_SYS_ADMIN"  # the only spelling that the API server rejects
 RESOURCES = frozenset(
@@ -62,10 +47,6 @@ def judge_fields(record: Fields, *, may_escalate: bool = True) -> Violations:
 
     For `may_escalate` see _of_security_context.
     """
-    for field, (pattern, rule, fix) in TEXTS.items():
-        text = record.string(field) if field in record.value else None
-        if text and not pattern.fullmatch(text):
-            yield record.violation(field, text, rule, fix)
     storage = record.quantity("storage")
     if storage is not None and storage.millis <= 0:
         rule = "the size of a volume must be positive"

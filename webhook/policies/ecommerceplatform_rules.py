@@ -7,7 +7,7 @@ in force, as part of the kind.
 
 Allowed: `database: {type: postgresql, version: "14", storage: 1Ti}`, `host: shop.example.com`.
 Denied:  what `appstack-rules` denies of the components, all of which a platform has;
-         `host: https://shop.example.com`; `tlsSecretName: Shop TLS`.
+         `host: https://shop.example.com`.
 Fix: the message names the field, its value and the allowed values.
 """
 

@@ -1,15 +1,15 @@
 """A WebApp's pods are valid.
 
-Why: the API server rejects pods with contradictory resources or security contexts, or with
-whitespace around the image. It validates a WebApp against its schema only, so such a WebApp would
-be admitted and never run. Always in force, as part of the kind.
+Why: the API server rejects pods with contradictory resources or security contexts. It validates a
+WebApp against its schema only, so such a WebApp would be admitted and never run. Always in force,
+as part of the kind.
 
 Allowed: `resources: {requests: {cpu: 100m}, limits: {cpu: "1"}}`; `securityContext: {privileged:
          true}` without `allowPrivilegeEscalation: false`.
 Denied:  a request above its limit, or below 0; `requests: {example.com/gpu: 1}` without the same
          limit; `privileged: true` or the capability `CAP_SYS_ADMIN` beside
          `allowPrivilegeEscalation: false`; `runAsUser: -1`; a profile of type Localhost without its
-         file; `image: " nginx"`.
+         file.
 Fix: the message names the field, its value and the allowed values.
 """
 

@@ -164,6 +164,25 @@ def test_a_type_error_is_a_violation_of_its_field():
     ]
 
 
+def test_text_that_no_child_can_have_is_a_violation_of_its_field():
+    """What the API server would reject in the CronJob, or in its pods, is denied in the Backup."""
+    backup = {
+        "metadata": {"name": "shop"},
+        "spec": {
+            "serviceAccountName": "Bad Name!",
+            "destination": {"secretRef": {"name": "Shop", "key": "a/b"}},
+        },
+    }
+    planned = PLANNERS.of(KINDS["backup.example.com", "Backup"]).plan(backup, TODAY, ())
+    name = "not a valid object name. Use lower-case letters, digits, '-' and '.'."
+    key = "not a valid key of a Secret or a ConfigMap. Use letters, digits, '-', '_' and '.'."
+    assert [each.message for each in planned.refused] == [
+        f'spec.destination.secretRef.name: "Shop"; {name}',
+        f'spec.destination.secretRef.key: "a/b"; {key}',
+        f'spec.serviceAccountName: "Bad Name!"; {name}',
+    ]
+
+
 def polite(request: Request, params: Params) -> Iterator[Violation]:
     """Report an upper-case question."""
     if (question := request.string("data.question")) and question.isupper():

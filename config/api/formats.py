@@ -1,0 +1,50 @@
+"""Formats of text fields that a child gets unchanged: what the API server rejects there, the parent's type rejects.
+
+The CustomResourceDefinition does not have them, since its messages would not say what to do.
+"""
+
+import re
+from typing import Annotated
+
+from pydantic import AfterValidator
+
+
+def text_format(pattern: str, rule: str, fix: str) -> AfterValidator:
+    """Return the validator of a text; an empty one counts as unset."""
+    whole = re.compile(pattern, re.DOTALL)
+
+    def check(text: str) -> str:
+        if text and not whole.fullmatch(text):
+            raise ValueError(f"{rule}; {fix}")
+        return text
+
+    return AfterValidator(check)
+
+
+DNS_NAME = r"(?!.{254})[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
+ObjectName = Annotated[
+    str,
+    text_format(DNS_NAME, "not a valid object name", "use lower-case letters, digits, '-' and '.'"),
+]
+DataKey = Annotated[
+    str,
+    text_format(
+        r"(?!\.\.)(?!.{254})(?!\.$)[-._a-zA-Z0-9]+",
+        "not a valid key of a Secret or a ConfigMap",
+        "use letters, digits, '-', '_' and '.'",
+    ),
+]
+ProcMount = Annotated[
+    str, text_format("Default|Unmasked", "must be Default or Unmasked", "choose one of them")
+]
+WindowsUser = Annotated[
+    str,
+    text_format(
+        r'([^\\]{1,255}\\)?(?![. ]*$)[^"/\\:;|=,+*?<>@\[\]]{1,104}',
+        "not a valid user of Windows",
+        r"write DOMAIN\User or User",
+    ),
+]
+ImageName = Annotated[
+    str, text_format(r"(?!\s).*(?<!\s)", "must not begin or end with whitespace", "remove it")
+]
