@@ -3,6 +3,7 @@
 | replaced                       | because aiohttp                                                  |
 |--------------------------------|------------------------------------------------------------------|
 | `Server.connection_lost`       | tells nobody; the number of connections is bounded               |
+| `RequestHandler.connection_made` | lets a paused connection keep 256 KiB                         |
 | `RequestHandler.data_received` | has no deadline for a request, no cost for tiny pieces, and reads |
 |                                | a body before anybody has judged the head                        |
 | `RequestHandler.resume_reading`| reads on after each piece, also during a pause                   |
@@ -21,6 +22,7 @@ from aiohttp import web
 
 from webhook.server.activity import ENDED, Activity, ConnectionEvent
 from webhook.server.answers import Refusal
+from webhook.server.records import CountedRecords
 
 # The API server closes an idle connection after 90 s; the server must not be first.
 KEEP_ALIVE_SECONDS = 120.0
@@ -32,6 +34,8 @@ FIRST_READ = 16 * 1024
 SMALL_READ = 4 * 1024
 FREE_SMALL_READS = 8  # of one request
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.01, 1.0  # seconds
+# Encrypted bytes of a paused connection; the lower one is more than a TLS record.
+MAX_WAITING, FEW_WAITING = 64 * 1024, 32 * 1024
 # Bytes in one write, as in a TLS record: the TLS buffer of a connection stays as large as the
 # largest write.
 PIECE = 16 * 1024
@@ -58,7 +62,7 @@ class HttpServer(web.Server):
 class HttpConnection(web.RequestHandler):
     """One client's connection: it holds nobody up by being slow, and ends without losing a request."""
 
-    __slots__ = ("activity", "address", "is_pausing", "server", "small_reads", "unread")
+    __slots__ = ("activity", "address", "is_pausing", "records", "server", "small_reads", "unread")
 
     def __init__(self, server: HttpServer, address: str) -> None:
         loop = asyncio.get_running_loop()
@@ -77,18 +81,31 @@ class HttpConnection(web.RequestHandler):
         self.is_pausing = False
         self.unread: bytes | None = b""  # None once the head of a request was accepted
 
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Take the TLS connection when its handshake is complete."""
+        super().connection_made(transport)
+        self.records: CountedRecords = transport.get_extra_info("ssl_object")
+        limits = {"high": MAX_WAITING, "low": FEW_WAITING}
+        transport.set_read_buffer_limits(**limits)  # type: ignore[attr-defined]  # of TLS only
+
     def data_received(self, data: bytes) -> None:
         """Start the clock of a request at its first byte, and keep a body until its head is accepted.
 
-        A client that sends tiny pieces is read ever less often. What has come meanwhile is read at
-        once, so a client that has more to send is not slowed down.
+        A client that sends tiny pieces is read ever less often, and one that sends more tiny TLS
+        records than are read at once all the more.
         """
         if self.activity.actor == ENDED:
             return
-        if self.activity.on(ConnectionEvent.REQUEST):
+        if not data:  # aiohttp parses on what it has
+            super().data_received(data)
+            return
+        is_begun = not self.activity.on(ConnectionEvent.REQUEST)
+        if self.records.count_again():
+            self._pause(max(self.small_reads, FREE_SMALL_READS) + 1)
+        elif not is_begun:
             self.small_reads = 0
-        elif 0 < len(data) < SMALL_READ:  # aiohttp reads on with no data
-            self._pause_after_small_read()
+        elif len(data) < SMALL_READ:
+            self._pause(self.small_reads + 1)
         if self.unread is not None and len(self.unread) + len(data) > FIRST_READ:
             first = b"" if self.unread else data[:FIRST_READ]
             self.unread += data[len(first) :]
@@ -97,8 +114,9 @@ class HttpConnection(web.RequestHandler):
             data = first
         super().data_received(data)
 
-    def _pause_after_small_read(self) -> None:
-        self.small_reads += 1
+    def _pause(self, small_reads: int) -> None:
+        """Read on after a while, if these are more small reads than are free."""
+        self.small_reads = small_reads
         if self.small_reads > FREE_SMALL_READS and self.transport is not None:
             self.transport.pause_reading()
             self.is_pausing = True

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from kube.endpoint import load_pair
 from webhook.server.metrics import WebhookMetrics
 from webhook.server.pairs import PairFiles, PairSecret
+from webhook.server.records import CountedRecords
 
 NO_CHECK_TIME = (
     0x200000  # X509_V_FLAG_NO_CHECK_TIME of OpenSSL, which the ssl module has no name for
@@ -103,6 +104,7 @@ class ServingCertificate:
         context.minimum_version = self._minimum_version
         context.num_tickets = 0  # the API server resumes no session
         context.set_alpn_protocols(["http/1.1"])
+        context.sslobject_class = CountedRecords
         return context
 
     def _choose(

@@ -145,6 +145,51 @@ class Wire:
         return True
 
 
+class TlsRecords:
+    """A connection on which a test decides what is in each TLS record."""
+
+    def __init__(self, reader, writer, trusts):
+        self._reader, self._writer = reader, writer
+        self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._tls = trusts.wrap_bio(self._incoming, self._outgoing, server_hostname=NAME)
+
+    @classmethod
+    @asynccontextmanager
+    async def connected(cls, webhook):
+        """Connect, and complete the handshake."""
+        reader, writer = await asyncio.open_connection("127.0.0.1", webhook.port)
+        wire = cls(reader, writer, webhook.trusts)
+        await wire._until_done(wire._tls.do_handshake)
+        yield wire
+        writer.transport.abort()
+
+    async def _until_done(self, act):
+        while True:
+            try:
+                return act()
+            except ssl.SSLWantReadError:
+                self._writer.write(self._outgoing.read())
+                data = await self._reader.read(65536)
+                if not data:
+                    raise ConnectionError("closed by the server") from None
+                self._incoming.write(data)
+
+    async def send(self, data):
+        """Send one record."""
+        self._tls.write(data)
+        self._writer.write(self._outgoing.read())
+
+    async def send_one_by_one(self, data):
+        """Send a record for each byte, all of them in one write."""
+        for index in range(len(data)):
+            self._tls.write(data[index : index + 1])
+        self._writer.write(self._outgoing.read())
+
+    async def receive(self):
+        """Return what the next record holds."""
+        return await self._until_done(lambda: self._tls.read(65536))
+
+
 async def answered(found: Any) -> Any:
     """Return the result of a look-up, cached or from the API server."""
     return await found if asyncio.iscoroutine(found) else found

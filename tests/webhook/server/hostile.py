@@ -3,11 +3,13 @@
 import asyncio
 import json
 import os
+import select
 import socket
 import ssl
 import sys
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any
 
 HEAD = b"POST /validate?timeout=3s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
@@ -356,34 +358,57 @@ class Attacker:
 
         await self.each(number, attack)
 
-    def records(self, number: int) -> None:
-        """Send bodies in TLS records of one byte over many connections."""
-        open_: list[tuple[socket.socket, bytes]] = []
+    def records(self, number: int, data: bytes = b"") -> None:
+        """Send bytes in TLS records of one byte over many connections, as fast as they are read.
+
+        `data` is a whole request, sent again and again; without it, a body that never ends.
+        """
+        begun = b"" if data else LONG
+        piece = data or b" " * 1000
+        connections: list[RecordsOfOneByte] = []
         while time.monotonic() < self._end:
-            if len(open_) < number:
-                incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
-                tls = self._trusts.wrap_bio(incoming, outgoing, server_hostname="127.0.0.1")
-                connection = socket.create_connection(("127.0.0.1", self._port))
+            while len(connections) < number:
+                with suppress(OSError, ssl.SSLError):
+                    connections.append(RecordsOfOneByte(self._port, self._trusts, begun))
+            ready = [each for each in connections if each.is_writable()]
+            if not ready:
+                time.sleep(0.0005)
+            for each in ready:
                 try:
-                    shake_hands(connection, tls, incoming, outgoing)
-                except (OSError, ssl.SSLError):
-                    continue
-                tls.write(HEAD + b"Content-Length: 8000000\r\n\r\n")
-                for _ in range(200_000):
-                    tls.write(b" ")
-                connection.setblocking(False)
-                open_.append((connection, outgoing.read()))
-            for entry in list(open_):
-                connection, data = entry
-                open_.remove(entry)
-                try:
-                    data = data[connection.send(data) :]
-                except BlockingIOError:
-                    pass
+                    each.send(piece)
                 except OSError:
-                    continue
-                if data:
-                    open_.append((connection, data))
+                    connections.remove(each)
+
+
+class RecordsOfOneByte:
+    """One connection whose every TLS record holds one byte."""
+
+    def __init__(self, port: int, trusts: ssl.SSLContext, begun: bytes) -> None:
+        """Connect, and send the beginning in one record."""
+        incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._tls = trusts.wrap_bio(incoming, self._outgoing, server_hostname="127.0.0.1")
+        self._socket = socket.create_connection(("127.0.0.1", port))
+        shake_hands(self._socket, self._tls, incoming, self._outgoing)
+        if begun:
+            self._tls.write(begun)
+        self._unsent = self._outgoing.read()
+        self._socket.setblocking(False)
+
+    def is_writable(self) -> bool:
+        """Return whether the server reads on."""
+        return bool(select.select([], [self._socket], [], 0)[1])
+
+    def send(self, piece: bytes) -> None:
+        """Send what is left, and then each byte of a piece; read and drop the answers."""
+        with suppress(BlockingIOError):
+            while self._socket.recv(1 << 16):
+                pass
+        if not self._unsent:
+            for byte in range(len(piece)):
+                self._tls.write(piece[byte : byte + 1])
+            self._unsent = self._outgoing.read()
+        with suppress(BlockingIOError):
+            self._unsent = self._unsent[self._socket.send(self._unsent) :]
 
 
 def shake_hands(
@@ -415,6 +440,9 @@ SLOW: dict[str, Callable[[Attacker], Awaitable[None]]] = {
     "long chunk extensions": lambda a: a.flood(20, CHUNKED, b"1;" + b"x" * 4000 + b"\r\nx\r\n"),
     "bytes one by one": lambda a: a.flood(50, LONG, b"x"),
     "TLS records of one byte": lambda a: asyncio.to_thread(a.records, 50),
+    "reviews in TLS records of one byte": lambda a: asyncio.to_thread(
+        a.records, 50, request(pod())
+    ),
     "Expect": lambda a: a.hold(500, HEAD + b"Content-Length: 100\r\nExpect: 100-continue\r\n\r\n"),
     "handshakes": lambda a: a.handshakes(20),
     "no TLS": lambda a: a.garbage(20, b"\x16\x03\x01" + os.urandom(4000)),

@@ -12,10 +12,11 @@ from contextlib import AsyncExitStack
 import pytest
 from aiohttp import web
 
-from tests.webhook.server.conftest import Wire, bind, review
+from tests.webhook.server.conftest import TlsRecords, Wire, bind, review
 from webhook.engine import NAMESPACE_LABELS, Engine, Policy, Violation
 from webhook.server import connections
 from webhook.server.protocol import HttpConnection
+from webhook.server.records import MAX_SHORT_RECORDS
 
 WAITING = Engine(
     [bind(Policy("waiting", validate=lambda request, _: iter(()), needs=(NAMESPACE_LABELS,)))]
@@ -249,6 +250,44 @@ async def test_a_request_in_tiny_pieces_is_read_slowly_and_cut_off(start, monkey
         await dripping
         assert webhook.counted("gatewright_webhook_connections_cut_total", reason="too-slow") == 1
         assert len(reads) < 20 < sent
+
+
+async def test_few_tls_records_of_one_byte_are_read_at_once(start, monkeypatch):
+    """Each costs as much as a large one: the rest waits while others are served, and is read later."""
+    reads = []
+    parse = web.RequestHandler.data_received
+
+    def read(connection, data):
+        reads.append(len(data))
+        parse(connection, data)
+
+    monkeypatch.setattr(web.RequestHandler, "data_received", read)
+    body = json.dumps(review()).encode()
+    async with start() as webhook, TlsRecords.connected(webhook) as wire, asyncio.timeout(20):
+        head = HEAD + b"Content-Length: %d\r\n\r\n" % len(body)
+        await wire.send(head + body[:-100])
+        await wire.send_one_by_one(body[-100:])
+        assert b"200 OK" in await wire.receive()
+        assert max(each for each in reads if each < len(head)) == MAX_SHORT_RECORDS
+
+
+async def test_a_client_of_tiny_tls_records_is_read_ever_less_often(start, monkeypatch):
+    """Also when each holds a part of a whole request: it never gets more than its share."""
+    pauses = []
+    pause = HttpConnection._pause
+
+    def pausing(connection, small_reads):
+        pauses.append(small_reads)
+        pause(connection, small_reads)
+
+    monkeypatch.setattr(HttpConnection, "_pause", pausing)
+    request = HEAD + b"Content-Length: 2\r\n\r\n{}"
+    async with start() as webhook, TlsRecords.connected(webhook) as wire, asyncio.timeout(20):
+        await wire.send_one_by_one(request * 2)
+        for _ in range(2):
+            assert b"400 Bad Request" in await wire.receive()
+    assert pauses == list(range(pauses[0], pauses[0] + len(pauses)))
+    assert len(pauses) >= 2 * len(request) // MAX_SHORT_RECORDS
 
 
 async def test_a_client_that_disconnects_leaves_nothing_behind(webhook, caplog):

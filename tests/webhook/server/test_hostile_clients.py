@@ -20,9 +20,19 @@ from certs import issue_ca, issue_serving
 from config.api.policy import AdmissionPolicy, ClusterAdmissionPolicy, PolicyException
 from config.crds import definition
 from controller.fake_apiserver import FakeApiServer
+from tests.controlplane.gobuild import build
 from tests.gatewright.processes.test_webhook_process import kubeconfig
 from tests.webhook.server.conftest import Wire, review, write_pair
-from tests.webhook.server.hostile import BODIES, COSTLY, CROWDS, OBJECTS, SLOW, deployment, pod
+from tests.webhook.server.hostile import (
+    BODIES,
+    COSTLY,
+    CROWDS,
+    OBJECTS,
+    SLOW,
+    deployment,
+    pod,
+    request,
+)
 from webhook.policy_sets.catalogue import catalogue
 from webhook.server.look_ups import NAMESPACES
 from webhook.server.policy_objects import RESOURCES
@@ -152,12 +162,15 @@ class Server:
     async def attack(self, name: str) -> None:
         """Let a hostile client run for a while."""
         arguments = (name, str(self.port), str(self.directory / "ca.crt"), str(SECONDS))
-        attacker = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "tests.webhook.server.hostile", *arguments
-        )
+        await self.attacked_by(sys.executable, "-m", "tests.webhook.server.hostile", *arguments)
+
+    async def attacked_by(self, *command: str, sent: bytes = b"") -> None:
+        """Let a hostile program run for a while."""
+        attacker = await asyncio.create_subprocess_exec(*command, stdin=asyncio.subprocess.PIPE)
         try:
             async with asyncio.timeout(SECONDS + 20):
-                assert await attacker.wait() == 0
+                await attacker.communicate(sent)
+            assert attacker.returncode == 0
         finally:
             if attacker.returncode is None:
                 attacker.kill()
@@ -217,6 +230,15 @@ async def test_no_client_harms_another(server: Server, attack: str) -> None:
     """Expensive bodies, sent five times a second, and clients that send slowly or nothing."""
     async with server.asked():
         await server.attack(attack)
+
+
+@pytest.mark.parametrize("sent", [b"", request(pod())], ids=["a body", "reviews"])
+async def test_tls_records_of_one_byte_harm_nobody(server: Server, sent: bytes) -> None:
+    """A program in Go sends several times as many as one in Python."""
+    program = build(Path(__file__).parent / "records", ".", "records")
+    where = ("-address", f"127.0.0.1:{server.port}", "-ca", str(server.directory / "ca.crt"))
+    async with server.asked():
+        await server.attacked_by("nice", str(program), *where, "-seconds", str(SECONDS), sent=sent)
 
 
 @pytest.mark.parametrize("attack", CROWDS)

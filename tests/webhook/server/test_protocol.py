@@ -1,18 +1,17 @@
 """What the webhook replaces of aiohttp: each test fails when aiohttp stops calling it as expected."""
 
-import asyncio
 import inspect
 import json
-import ssl
 
 import pytest
 from aiohttp import web
 
-from tests.webhook.server.conftest import NAME, review
+from tests.webhook.server.conftest import TlsRecords, review
 from webhook.server.protocol import FIRST_READ, HttpAnswer, HttpConnection, HttpServer
 
 REPLACED = [
     (web.Server, HttpServer, "connection_lost"),
+    (web.RequestHandler, HttpConnection, "connection_made"),
     (web.RequestHandler, HttpConnection, "data_received"),
     (web.RequestHandler, HttpConnection, "resume_reading"),
     (web.RequestHandler, HttpConnection, "handle_error"),
@@ -61,28 +60,13 @@ async def test_aiohttp_uses_nothing_else_of_an_answer(start, monkeypatch):
 
 async def test_the_head_and_the_body_of_an_answer_are_one_tls_record(webhook):
     """Two writes would be two packets, and two reads for the client."""
-    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
-    tls = webhook.trusts.wrap_bio(incoming, outgoing, server_hostname=NAME)
-    reader, writer = await asyncio.open_connection("127.0.0.1", webhook.port)
-
-    async def exchange(act):
-        while True:
-            try:
-                return act()
-            except ssl.SSLWantReadError:
-                writer.write(outgoing.read())
-                incoming.write(await reader.read(65536))
-
-    await exchange(tls.do_handshake)
     body = json.dumps(review()).encode()
     head = b"POST /validate HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
-    tls.write(head + b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
-    writer.write(outgoing.read())
-    # one record at a time is read
-    answer = await exchange(lambda: tls.read(65536))
+    async with TlsRecords.connected(webhook) as wire:
+        await wire.send(head + b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
+        answer = await wire.receive()
     assert answer.startswith(b"HTTP/1.1 200 OK\r\n")
     assert json.loads(answer.partition(b"\r\n\r\n")[2])["response"]["allowed"] is True
-    writer.transport.abort()
 
 
 async def test_a_body_waits_until_its_head_is_accepted(start, monkeypatch):

@@ -1,0 +1,3 @@
+module gatewright/records
+
+go 1.21
