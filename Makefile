@@ -10,8 +10,9 @@ export PYTHONUNBUFFERED := 1
 unexport PYTHONDONTWRITEBYTECODE  # the tests start many processes: modules are compiled for all of them once
 
 .DEFAULT_GOAL := help
-.PHONY: help demo cluster node run lint format test test-unit test-integration databases bench bench-reviews \
-	bench-controller bench-audit manifests helm install docker-build wheel package-chart backup-images deploy undeploy clean
+.PHONY: help demo cluster node run lint format test test-unit test-integration test-node databases node-packages \
+	bench bench-reviews bench-controller bench-audit manifests helm install docker-build wheel package-chart backup-images \
+	deploy undeploy clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,8 +29,7 @@ demo: .venv/ready ## show denials and defaults of the real webhook, without a cl
 cluster: .venv/ready ## a real control plane with webhook, policies and controller, until Ctrl-C
 	@$(BIN)/python -m tests.controlplane.cluster .cluster/kubeconfig
 
-node: .venv/ready ## a real node whose pods are the chart, until Ctrl-C (Debian, as root; docs/running.md)
-	@tests/node/install.sh
+node: .venv/ready node-packages ## a real node whose pods are the chart, until Ctrl-C (Debian, as root; docs/running.md)
 	@$(BIN)/python -m tests.node.cluster .cluster/kubeconfig
 
 run: .venv/ready ## webhook and controller in one process, against the cluster of your kubeconfig
@@ -45,14 +45,20 @@ format: .venv/ready ## let ruff format and sort
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-test: test-unit test-integration ## every test
+test: test-unit test-integration test-node ## every test
 
 test-unit: .venv/ready ## the fast tests: no control plane, no databases
-	$(BIN)/pytest -m "not controlplane and not databases and not long" --numprocesses auto
+	$(BIN)/pytest -m "not controlplane and not databases and not long and not node" --numprocesses auto
 
 # In the order of the files: those of a package share a cluster.
 test-integration: .venv/ready ## the tests on a real control plane (built once by Go: 5 to 10 minutes) and databases
-	$(BIN)/pytest -m "controlplane or databases or long" --numprocesses 2 --dist loadfile --no-loadscope-reorder
+	$(BIN)/pytest -m "(controlplane or databases or long) and not node" --numprocesses 2 --dist loadfile --no-loadscope-reorder
+
+test-node: .venv/ready ## the tests on a real node, where root can make one (its programs are built once: 5 minutes)
+	$(BIN)/pytest -m node
+
+node-packages: ## install what a real node is made of (apt-get, as root)
+	@tests/node/install.sh
 
 databases: ## install the database servers that tests start (apt-get, as root)
 	@tests/databases/install.sh

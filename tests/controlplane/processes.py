@@ -101,10 +101,10 @@ class Process:
         self._process = None
 
     def end(self, within: float) -> int:
-        """Ask it to end with SIGTERM, wait, and return its exit code; TimeoutExpired where it takes longer."""
+        """End it, and what it started, with SIGTERM, and return its exit code; TimeoutExpired where it takes longer."""
         if not self._process:
             raise ValueError(f"{self.name} does not run")
-        self._process.terminate()
+        self.signal(signal.SIGTERM)
         code = self._process.wait(within)
         self._reaper.forget(self._process.pid)
         self._process = None

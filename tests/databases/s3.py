@@ -17,15 +17,16 @@ class ObjectStore(Server):
 
     name = "s3"
     unprivileged = False  # our own interpreter need not be anybody's to run
+    address = "127.0.0.1"
 
     @property
     def url(self) -> str:
         """Where it is."""
-        return f"http://127.0.0.1:{self.port}"
+        return f"http://{self.address}:{self.port}"
 
     def prepare(self) -> None:
         """Start it with its bucket; versioned, for moto cannot be asked for a version that rclone saw in another."""
-        place = ["-H", "127.0.0.1", "-p", str(self.port)]
+        place = ["-H", self.address, "-p", str(self.port)]
         self.start(sys.executable, "-m", "moto.server", *place)
         self.request("PUT", BUCKET)
         self.request("PUT", f"{BUCKET}?versioning", VERSIONED)

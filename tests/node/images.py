@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from controller.reconcilers.backup_cronjob import TAG
 from gatewright import __version__
 from tests.node import buildah
 from tests.node.bases import provide
@@ -15,6 +16,7 @@ from tests.node.parts import PAUSE
 from tests.node.programs import built
 
 ROOT = Path(__file__).parents[2]
+DOCKERFILES = Path(__file__).parent / "dockerfiles"
 Say = Callable[[str], None]
 
 
@@ -77,6 +79,17 @@ def pause() -> Image:
         'FROM scratch\nCOPY pause /pause\nUSER 65535:65535\nENTRYPOINT ["/pause"]\n'
     )
     return image(PAUSE, context)
+
+
+def workloads() -> list[Image]:
+    """Return what kinds run, made from Debian's packages under the names that pods give them."""
+    scripts = ROOT / "images/backup"
+    backup = f"docker.io/library/gatewright-backup-postgresql:{TAG}"
+    return [
+        image("docker.io/nginxinc/nginx-unprivileged:1.29", DOCKERFILES / "web"),
+        image("docker.io/library/postgres:17", DOCKERFILES / "postgres"),
+        image(backup, scripts, DOCKERFILES / "backup/Dockerfile"),
+    ]
 
 
 def build(images: Iterable[Image], say: Say) -> None:

@@ -14,6 +14,7 @@ need nft nftables
 need nsenter util-linux
 need runc runc
 need sysctl procps
+need unshare util-linux
 [ -e /usr/lib/cni/ptp ] || packages="$packages containernetworking-plugins"
 [ -n "$packages" ] || exit 0
 if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then

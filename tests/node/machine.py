@@ -80,12 +80,13 @@ class Machine:
             "outside": slot.outside,
         }
         self.run("sh", "-c", SETUP.format(**about))
-        for cgroup in slot.cgroups:
-            cgroup.mkdir(exist_ok=True)
+        slot.make_cgroups()
 
     def off(self) -> None:
         """End every process in the machine at once, as a power cut does."""
         self._process.kill()
+        # the kernel removes it a moment after the namespace
+        subprocess.run(["ip", "link", "delete", self.slot.interface], capture_output=True)
 
     def _inside(self) -> tuple[str, ...]:
         return (*self._enter("--net", "--mount", "--pid", "--ipc"), "env", f"PATH={PATH}")

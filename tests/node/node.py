@@ -69,7 +69,7 @@ class Node:
 
     def close(self) -> None:
         """End everything. What is left are files, which whoever holds the slot removes."""
-        self.machine.off()
+        self.cut_power()
         self.plane.close()
         self._reaper.close()
 

@@ -1,5 +1,6 @@
 """The chart on a node, installed by Helm as its users do."""
 
+import json
 import subprocess
 from pathlib import Path
 
@@ -42,6 +43,11 @@ class Release:
         values = [f"--set={each}" for each in sets]
         waiting = ("--create-namespace", "--wait", "--timeout=4m")
         return self.helm("upgrade", "--install", NAME, self.chart, *waiting, *values)
+
+    def status(self) -> str | None:
+        """Return the release's status, or None where there is none."""
+        listed = json.loads(self.helm("list", "--output", "json"))
+        return next((str(each["status"]) for each in listed if each["name"] == NAME), None)
 
     def uninstall(self) -> None:
         """Uninstall the chart."""

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,6 +61,15 @@ class Slot:
         # cpu and cpuacct may be two links to one hierarchy
         hierarchies = {each.resolve() for each in CGROUPS.iterdir() if each.is_dir()}
         return [each / self.name for each in sorted(hierarchies)]
+
+    def make_cgroups(self) -> None:
+        """Make them, with every controller that the kernel has."""
+        controllers = CGROUPS / "cgroup.controllers"
+        for name in controllers.read_text().split() if controllers.exists() else ():
+            with suppress(OSError):
+                (CGROUPS / "cgroup.subtree_control").write_text(f"+{name}")
+        for cgroup in self.cgroups:
+            cgroup.mkdir(exist_ok=True)
 
 
 @contextmanager

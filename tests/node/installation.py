@@ -1,0 +1,140 @@
+"""Gatewright in pods on the node, as tests see it: what it denies, its pods, and what each of them answers."""
+
+import json
+import re
+import time
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+from tests.controlplane.plane import ControlPlane
+from tests.e2e import manifests
+from tests.e2e.conftest import Cluster
+from tests.node.node import Node
+from tests.node.release import NAME, NAMESPACE, Release
+
+PRODUCTION = "policies.preset=production"
+WEBHOOK = "app.kubernetes.io/component=webhook"
+CONTROLLER = "app.kubernetes.io/component=controller-manager"
+# A busy machine takes several times what an idle one does.
+PATIENCE = 120.0
+BAD = manifests.deployment("bad", replicas=11)
+GOOD = manifests.deployment("good")
+TOO_MANY = "spec.replicas: 11; production workloads cannot exceed 10 replicas."
+
+
+class Installation:
+    """The release of the chart, and the namespace `production` under its policies."""
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+        self.release = Release(node)
+
+    @property
+    def plane(self) -> ControlPlane:
+        """The control plane."""
+        return self.node.plane
+
+    @cached_property
+    def cluster(self) -> Cluster:
+        """The cluster, for kubectl."""
+        return Cluster(self.plane)
+
+    def have(self) -> None:
+        """Have production in force, installed unless it is."""
+        self.namespace("production")
+        if self.release.status() != "deployed":
+            self.release.install(PRODUCTION)
+        self.until("a bad object is denied", self.denies)
+
+    def remove(self) -> None:
+        """Have nothing of Gatewright but its CustomResourceDefinitions."""
+        if self.release.status() is not None:
+            self.release.uninstall()
+
+    def namespace(self, name: str, **labels: str) -> None:
+        """Have a namespace."""
+        if not self.cluster.api.found(f"/api/v1/namespaces/{name}"):
+            self.plane.create_namespace(name)
+            if labels:
+                pairs = [f"{key}={value}" for key, value in labels.items()]
+                self.cluster.kubectl("label", "namespace", name, *pairs)
+
+    def denies(self) -> bool:
+        """Whether a Deployment that breaks a rule of production is denied."""
+        code, answer = self.create(BAD)
+        return code == 403 and TOO_MANY in answer
+
+    def create(self, deployment: dict[str, Any]) -> tuple[int, str]:
+        """Create a Deployment in production as a dry run, and return status and answer."""
+        path = "/apis/apps/v1/namespaces/production/deployments?dryRun=All"
+        code, answer = self.cluster.api.request("POST", path, deployment)
+        return code, answer.decode()
+
+    def pods(self, selector: str) -> list[dict[str, Any]]:
+        """Return the pods of a component that are not being deleted."""
+        found = self.cluster.kubectl("get", "pods", "-n", NAMESPACE, "-l", selector, "-o", "json")
+        return [
+            each
+            for each in json.loads(found)["items"]
+            if "deletionTimestamp" not in each["metadata"]
+        ]
+
+    def verdicts(self) -> list[bool]:
+        """Ask every webhook pod itself about the bad Deployment, and return which allow it."""
+        return [self._allows(pod["metadata"]["name"]) for pod in self.pods(WEBHOOK)]
+
+    def metrics(self, pod: str) -> str:
+        """Return a pod's metrics."""
+        path = f"/api/v1/namespaces/{NAMESPACE}/pods/http:{pod}:8080/proxy/metrics"
+        return self.cluster.api.request("GET", path)[1].decode()
+
+    def logged(self, selector: str, level: str) -> list[dict[str, Any]]:
+        """Return what the pods of a component have logged at a level."""
+        logs = self.cluster.kubectl("logs", "-n", NAMESPACE, "-l", selector, "--tail=-1")
+        lines = [json.loads(line) for line in logs.splitlines() if line.startswith("{")]
+        return [line for line in lines if line["level"] == level]
+
+    def kill(self, pod: dict[str, Any]) -> None:
+        """End a pod's process with SIGKILL."""
+        container = pod["status"]["containerStatuses"][0]["containerID"].removeprefix(
+            "containerd://"
+        )
+        tasks = self.node.machine.run("ctr", "--namespace", "k8s.io", "tasks", "list")
+        pid = re.search(rf"^{container}\s+(\d+)", tasks, re.MULTILINE)[1]
+        self.node.machine.run("kill", "-9", pid)
+
+    def leader(self) -> str:
+        """Return the name of the controller's pod that leads."""
+        lease = self.cluster.get(f"lease/{NAME}-controller-lock", NAMESPACE)
+        return str(lease["spec"].get("holderIdentity") or "")
+
+    def until(self, what: str, sign: Callable[[], bool], within: float = PATIENCE) -> float:
+        """Wait for a sign, and return how many seconds that took."""
+        began = time.monotonic()
+        while not sign():
+            assert time.monotonic() - began < within, f"not so after {within:.0f} s: {what}"
+            time.sleep(0.1)
+        return time.monotonic() - began
+
+    def _allows(self, pod: str) -> bool:
+        request = {
+            "uid": "1",
+            "kind": {"group": "apps", "version": "v1", "kind": "Deployment"},
+            "resource": {"group": "apps", "version": "v1", "resource": "deployments"},
+            "namespace": "production",
+            "name": "bad",
+            "operation": "CREATE",
+            "userInfo": {"username": "somebody"},
+            "object": BAD,
+            "dryRun": True,
+        }
+        review = {
+            "apiVersion": "admission.k8s.io/v1",
+            "kind": "AdmissionReview",
+            "request": request,
+        }
+        path = f"/api/v1/namespaces/{NAMESPACE}/pods/https:{pod}:9443/proxy/validate"
+        code, answer = self.cluster.api.request("POST", path, review)
+        assert code == 200, answer
+        return bool(json.loads(answer)["response"]["allowed"])

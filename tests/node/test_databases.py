@@ -1,0 +1,157 @@
+"""PostgreSQL and Backup as pods: replication, log-in, a lost primary, a dump in an object store and its restore."""
+
+import base64
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from tests.databases.s3 import BUCKET
+from tests.node.conftest import Figures
+from tests.node.installation import Installation
+from tests.node.store import NodeStore
+
+pytestmark = [pytest.mark.node, pytest.mark.long]
+
+NAMESPACE = "orders"
+SMALL = {"requests": {"cpu": "50m", "memory": "128Mi"}, "limits": {"cpu": "1", "memory": "512Mi"}}
+POSTGRESQL = {
+    "apiVersion": "database.example.com/v1",
+    "kind": "PostgreSQL",
+    "metadata": {"name": "db", "namespace": NAMESPACE},
+    "spec": {
+        "version": "17",
+        "storage": "1Gi",
+        "replicas": 2,
+        "resources": SMALL,
+        "users": [{"name": "app"}],
+        "databases": [{"name": "shop", "owner": "app"}],
+    },
+}
+TABLE = "CREATE TABLE orders (id int); INSERT INTO orders VALUES (1), (2)"
+CLIENT = "SELECT pg_is_in_recovery(), current_user"
+
+
+@pytest.fixture(scope="module")
+def database(node) -> Iterator[Installation]:
+    """A PostgreSQL of two instances with a table of two rows."""
+    installation = Installation(node)
+    installation.have()
+    installation.namespace(NAMESPACE)
+    node.apply([POSTGRESQL])
+    wait_ready(installation, "postgresql/db")
+    sql(installation, "db-0", f"SET ROLE app; {TABLE}")
+    yield installation
+    installation.cluster.kubectl("delete", "namespace", NAMESPACE, "--wait=false")
+
+
+def test_the_standby_streams(database: Installation) -> None:
+    """What the primary stores can be read from the standby."""
+    assert sql(database, "db-0", "SELECT state FROM pg_stat_replication") == "streaming"
+    rows = lambda: sql(database, "db-1", "SELECT count(*) FROM orders")  # noqa: E731
+    database.until("the standby has the rows", lambda: rows() == "2")
+    assert sql(database, "db-1", "SELECT pg_is_in_recovery()") == "t"
+
+
+def test_the_user_logs_in_through_the_service(database: Installation) -> None:
+    """The Secret's password opens the database over the network, and another one does not."""
+    assert over_network(database, password(database)) == "f|app"
+    assert "password authentication failed" in over_network(database, "wrong")
+
+
+def test_a_deleted_primary_comes_back_with_its_data(
+    database: Installation, figure: Figures
+) -> None:
+    """Its volume is found again, and the Service leads to it."""
+    uid = lambda: database.cluster.get("pod/db-0", NAMESPACE)["metadata"]["uid"]  # noqa: E731
+    before = uid()
+    database.cluster.kubectl("delete", "pod", "db-0", "-n", NAMESPACE)
+    back = database.until("it answers again", lambda: over_network_rows(database) == "2")
+    figure(f"back {back:.1f} s after its deletion returned")
+    assert uid() != before
+
+
+def test_a_backup_is_stored_and_restored(database: Installation) -> None:
+    """The CronJob's Job dumps to an object store; a restore makes another database of it."""
+    kubectl = database.cluster.kubectl
+    with NodeStore(database.node.machine) as store:
+        database.node.apply([*backup(store.url)])
+        wait_ready(database, "backup/nightly")
+        kubectl("create", "job", "now", "--from=cronjob/nightly-cronjob", "-n", NAMESPACE)
+        wait_complete(database, "job/now")
+        names = [name.rsplit("/", 1)[-1] for name in store.names(f"{NAMESPACE}/nightly/")]
+        assert sorted(names) == ["SHA256SUMS", "shop.dump"]
+        reported = lambda: database.cluster.get("backup/nightly", NAMESPACE)["status"]  # noqa: E731
+        database.until("its status tells", lambda: "lastSuccessfulTime" in reported())
+
+        restore = ("create", "job", "restore", "--from=cronjob/nightly-cronjob", "-n", NAMESPACE)
+        job = json.loads(kubectl(*restore, "--dry-run=client", "-o", "json"))
+        command = ["/restore.sh", "latest", "shop", "shop_restored"]
+        job["spec"]["template"]["spec"]["containers"][0]["command"] = command
+        kubectl("create", "-f", "-", input=job)
+        wait_complete(database, "job/restore")
+    assert sql(database, "db-0", "SELECT count(*) FROM orders", "shop_restored") == "2"
+
+
+def backup(endpoint: str) -> Iterator[dict]:
+    """Yield a Backup of the database, and the Secret of its store."""
+    metadata = {"name": "store", "namespace": NAMESPACE}
+    keys = {"AWS_ACCESS_KEY_ID": "somebody", "AWS_SECRET_ACCESS_KEY": "whoever"}
+    yield {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": keys}
+    login = {"name": "db-credentials"}
+    connection = {"host": "db", "database": "shop", "secretRef": login}
+    destination = {
+        "type": "s3",
+        "bucket": BUCKET,
+        "endpoint": endpoint,
+        "secretRef": {"name": "store"},
+    }
+    yield {
+        "apiVersion": "backup.example.com/v1",
+        "kind": "Backup",
+        "metadata": {"name": "nightly", "namespace": NAMESPACE},
+        "spec": {
+            "source": {"type": "postgresql", "connection": connection},
+            "destination": destination,
+        },
+    }
+
+
+def sql(installation: Installation, pod: str, statement: str, database: str = "shop") -> str:
+    """Run SQL inside a pod as the superuser, and return the values."""
+    psql = ("psql", "-U", "postgres", "-d", database, "-A", "-t", "-q", "-c", statement)
+    inside = ("exec", "-n", NAMESPACE, pod, "-c", "postgres", "--")
+    return installation.cluster.kubectl(*inside, *psql).strip()
+
+
+def over_network(installation: Installation, word: str, statement: str = CLIENT) -> str:
+    """Run SQL through the Service with a password, and return the values, or the error."""
+    url = f"postgresql://app:{word}@db:5432/shop"
+    inside = ("exec", "-n", NAMESPACE, "db-1", "-c", "postgres", "--")
+    psql = ("psql", url, "-A", "-t", "-q", "-c", statement)
+    done = installation.plane.kubectl(*inside, *psql, check=False)
+    return (done.stdout or done.stderr).strip()
+
+
+def over_network_rows(installation: Installation) -> str:
+    """Return how many rows the primary has for the application."""
+    return over_network(installation, password(installation), "SELECT count(*) FROM orders")
+
+
+def password(installation: Installation) -> str:
+    """Return the application's password."""
+    secret = installation.cluster.get("secret/db-user-app", NAMESPACE)
+    return base64.b64decode(secret["data"]["password"]).decode()
+
+
+def wait_ready(installation: Installation, what: str) -> None:
+    """Wait until an object is ready."""
+    wait = ("wait", what, "--for=condition=Ready", "-n", NAMESPACE, "--timeout=150s")
+    installation.plane.kubectl(*wait, timeout=160)
+
+
+def wait_complete(installation: Installation, job: str) -> None:
+    """Wait until a Job is complete; if it is not, its log is the error."""
+    wait = ("wait", job, "--for=condition=Complete", "-n", NAMESPACE, "--timeout=100s")
+    done = installation.plane.kubectl(*wait, check=False, timeout=110)
+    assert done.returncode == 0, installation.cluster.kubectl("logs", job, "-n", NAMESPACE)
