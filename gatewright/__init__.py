@@ -1,3 +1,3 @@
-"""Gatewright: controls what enters a Kubernetes cluster, and runs the custom resources it admits."""
+"""Gatewright: controls what enters a Kubernetes cluster, and runs what it admits."""
 
 __version__ = "0.1.0"

@@ -1,4 +1,4 @@
-"""The public API for kinds: `from gatewright.kind import CustomResource, PlannedKind, Plan, Step, Apply`."""
+"""The public API for kinds: `from gatewright.kind import CustomResource, PlannedKind, Plan`."""
 
 from config.api.core import QuantityText as Quantity
 from config.api.core import ResourceRequirements, SecurityContext

@@ -1,4 +1,4 @@
-"""The public API for hand-written controllers, after controller-runtime: `from gatewright.runtime import For, run`."""
+"""The public API for hand-written controllers: `from gatewright.runtime import For, run`."""
 
 import asyncio
 import logging
@@ -59,7 +59,7 @@ log = logging.getLogger("gatewright.process")
 def run(
     setup: Callable[[Manager], object], *, leader_election_id: str | None = None, **settings: Any
 ) -> NoReturn:
-    """Run the controllers that `setup` adds until SIGTERM or Ctrl-C, with logs, metrics, health and readiness; exit.
+    """Run the controllers that `setup` adds until SIGTERM, with logs, metrics and probes.
 
     The cluster is that of your kubeconfig, or the one that the pod is in. Where there is a
     `leader_election_id`, one process works and the others stand by, by a Lease of that name.

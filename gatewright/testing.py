@@ -8,7 +8,7 @@ async with ApiServer(WIDGET) as server:
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, Self
 
@@ -30,7 +30,7 @@ ANYTHING = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 
 
 class ApiServer(FakeApiServer):
-    """An API server in the test's own process: versions, conflicts, field ownership, finalizers, garbage collection.
+    """An API server in the test's own process, with versions, conflicts and field ownership.
 
     It serves the usual built-in kinds, the given kinds by their schemas, and what planned kinds own
     and read. It has no defaults and no validation of built-in kinds, and no controllers. `create`,
@@ -53,7 +53,7 @@ class ApiServer(FakeApiServer):
 
     @property
     def writes(self) -> list[str]:
-        """The writes that were requested, without events: such as `apply deployments default/test-webapp`."""
+        """The requested writes without events: such as `apply deployments default/test-webapp`."""
         requests = ((each, each.path.split("/")) for each in self.requests.writes)
         return [
             (
@@ -66,15 +66,11 @@ class ApiServer(FakeApiServer):
 
     @property
     def events(self) -> list[str]:
-        """The events that were recorded, such as `Warning NameTaken WebApp default/shop: Service shop exists …`."""
-        return [
-            f"{each['type']} {each['reason']} {each['regarding']['kind']} "
-            f"{'/'.join(filter(None, (each['regarding'].get('namespace'), each['regarding']['name'])))}: {each['note']}"
-            for each in self.list(EVENT)
-        ]
+        """The events: such as `Warning NameTaken WebApp default/shop: Service shop exists …`."""
+        return [_event_text(each) for each in self.list(EVENT)]
 
     def serve(self, resource: Resource) -> None:
-        """Serve a resource whose objects may have any fields, as an older schema may have admitted them."""
+        """Serve a resource whose objects may have any fields, as under an older schema."""
         self.define(_definition(resource))
 
     def serves(self, resource: Resource) -> bool:
@@ -122,7 +118,7 @@ def _schema_of(type: Any) -> dict[str, Any]:
 
 
 def _shown(path: list[str], body: Any) -> str:
-    """Return resource, namespace and name of a path: `/apis/GROUP/VERSION[/namespaces/NAMESPACE]/PLURAL[/NAME[/…]]`."""
+    """Return resource, namespace and name of a path of the API."""
     below = path[3 if path[1] == "api" else 4 :]
     namespace = below[1] if below[0] == "namespaces" and len(below) > 2 else ""
     plural, *rest = below[2:] if namespace else below
@@ -149,3 +145,9 @@ def _definition(resource: Resource) -> dict[str, Any]:
             "versions": [version],
         },
     }
+
+
+def _event_text(event: Mapping[str, Any]) -> str:
+    regarding = event["regarding"]
+    name = "/".join(filter(None, (regarding.get("namespace"), regarding["name"])))
+    return f"{event['type']} {event['reason']} {regarding['kind']} {name}: {event['note']}"

@@ -10,7 +10,7 @@ SECONDS = 0.3  # between two checks of the files
 
 
 def run(paths: Sequence[Path]) -> int:
-    """Run this command line without --watch after each change of a file below `paths`, until Ctrl-C; return 0.
+    """Run this command line without --watch after each change below `paths`, until Ctrl-C.
 
     Each run is a separate process, so that changed policy modules are reloaded.
     """

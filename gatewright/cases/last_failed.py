@@ -1,4 +1,4 @@
-"""The cases that failed in the last run of `gatewright test`, for --last-failed: `.gatewright/last-failed`."""
+"""The cases that failed in the last run of `gatewright test`, for --last-failed."""
 
 from collections.abc import Iterable
 from pathlib import Path

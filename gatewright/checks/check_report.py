@@ -114,7 +114,7 @@ def without_effect(
     home: str,
     now: datetime,
 ) -> list[str]:
-    """Return a line for each exception without effect: expired, wrong namespace, or kinds no policy judges."""
+    """Return a line for each exception without effect, and why it has none."""
     policies, lines = tuple(policies), list[str]()
     for document, exception in exceptions:
         if now >= exception.spec.expires:

@@ -1,4 +1,4 @@
-"""One run of `check`: judge objects of files or a cluster by policies of files or a cluster, and report."""
+"""One run of `check`: judge objects of files or a cluster, and report."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -68,7 +68,7 @@ class Checker:
         )
 
     async def run(self, subjects: Subjects) -> None:
-        """Judge the subjects, with a cluster's policies and look-ups if the settings name a cluster.
+        """Judge the subjects, with a cluster's policies and look-ups if the settings name one.
 
         Raises DocumentError or PolicySetError without any policy.
         """
@@ -89,7 +89,7 @@ class Checker:
         )
 
     async def _policies_of(self, live: Live) -> None:
-        """Put the cluster's policies in force but those that cannot be used or conflict, as the webhook does."""
+        """Put the cluster's policies in force, except unusable and conflicting ones."""
         policies, exceptions = dict[tuple[str | None, str], BoundPolicy](), list[BoundException]()
         for document in await live.policies():
             where, whole = place(document), not document.has_lines

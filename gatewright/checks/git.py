@@ -9,7 +9,7 @@ class GitError(ValueError):
 
 
 def changed_files(revision: str) -> frozenset[Path]:
-    """Return the resolved paths of files changed since HEAD left `revision`, uncommitted and untracked ones included.
+    """Return the resolved paths of files changed since `revision`, also uncommitted ones.
 
     Deleted files are left out. Raises GitError where Git fails.
     """

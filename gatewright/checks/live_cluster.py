@@ -1,4 +1,4 @@
-"""Read from a cluster for `check` and `impact`: policies, their look-ups, and verdicts on its objects. No writes."""
+"""Reads a cluster for `check` and `impact`: policies, look-ups, and verdicts. No writes."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -87,7 +87,7 @@ class Live:
     async def judged(
         self, engines: Sequence[tuple[Engine, datetime]], known: Known
     ) -> AsyncIterator[list[JudgedManifest]]:
-        """Yield the verdicts on each object that an audit by these engines, each as of its time, judges."""
+        """Yield the verdicts on each object that an audit by these engines would judge."""
         judges = [ObjectJudge(engine, known, now) for engine, now in engines]
         async for object, found in verdicts(self.lister, judges, [*SYSTEM_NAMESPACES, self._home]):
             document, namespace = (

@@ -1,4 +1,4 @@
-"""Read the manifests that a command line names: files, directories, globs, Helm charts and kustomizations."""
+"""Reads the manifests that a command line names: files, globs, charts, kustomizations."""
 
 import glob
 import os
@@ -99,7 +99,7 @@ def _files(path: Path, found: Sources, unrendered: Path | None = None) -> Iterat
 
 
 class _Ignored:
-    """Tests whether an ignore file, of the given directory or of the working directory, lists a path."""
+    """Tests whether an ignore file, of a directory or the working directory, lists a path."""
 
     def __init__(self, path: Path) -> None:
         roots = dict.fromkeys((path.resolve(), Path.cwd()))

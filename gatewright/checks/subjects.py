@@ -21,7 +21,7 @@ Verdicts = list[JudgedManifest] | DocumentError
 
 @dataclass(frozen=True, slots=True)
 class Subjects:
-    """Manifests with the namespace of those that name none, labels of namespaces, and recorded reviews.
+    """Manifests with their default namespace, labels of namespaces, and recorded reviews.
 
     Without `sources`, the objects of a cluster are meant.
     """

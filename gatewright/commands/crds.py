@@ -1,4 +1,4 @@
-"""`gatewright crds`: print the CustomResourceDefinitions of Gatewright's kinds and of installed packages."""
+"""`gatewright crds`: print the CustomResourceDefinitions of all kinds."""
 
 import click
 
@@ -10,7 +10,7 @@ from controller.reconcilers import planned_kinds
 @click.command
 @click.argument("kinds", nargs=-1, metavar="[KIND…]")
 def command(kinds: tuple[str, ...]) -> None:
-    """Print all CustomResourceDefinitions, or those of each KIND, as YAML for `kubectl apply -f -`."""
+    """Print the CustomResourceDefinitions of all kinds, or of each KIND, for `kubectl apply`."""
     types = dict.fromkeys([*crds.kinds(), *(kind.type for kind in planned_kinds())])
     known = {each.definition.kind for each in types}
     for kind in kinds:

@@ -1,4 +1,4 @@
-"""`gatewright demo`: run the real webhook over TLS and send it requests as the API server would, without a cluster."""
+"""`gatewright demo`: send requests to the real webhook over TLS, without a cluster."""
 
 import asyncio
 import base64
@@ -60,7 +60,7 @@ class Reply:
 
 @click.command
 def command() -> None:
-    """Serve the production policies over TLS with a new certificate, and print the verdicts on some manifests."""
+    """Serve the production policies over TLS, and print the verdicts on some manifests."""
     config = files("config")
     with (
         as_file(config / "policies" / "production.yaml") as policies,

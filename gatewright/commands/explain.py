@@ -23,7 +23,7 @@ CONTINUED = re.compile(r"\n(?!(?:Why|Judged|Allowed|Denied|Sets|Warns|Fix|See):)
 @settings_options(*POLICIES)
 @click.argument("policy", required=False)
 def command(settings: Settings, policy: str | None) -> None:
-    """List the policies, or print the page of one POLICY: its rule, the reason, the fix, and its parameters.
+    """List the policies, or print the page of one POLICY: rule, reason, fix and parameters.
 
     With a file or directory of policy objects as POLICY, list the rules in it and the kinds they
     apply to.
@@ -57,7 +57,7 @@ def command(settings: Settings, policy: str | None) -> None:
 
 
 def _explain_objects(documents: list[Document]) -> None:
-    """Print the rules of policy objects, and which of Kubernetes' own policies no binding puts in force."""
+    """Print the rules of policy objects, and Kubernetes' own policies without a binding."""
     for bound in read(documents, catalogue()).policies:
         echo(bound.title, "bold")
         say(f"\n{bound.policy.documentation}\n\nApplies to: {', '.join(targets(bound.policy))}\n")
@@ -69,5 +69,5 @@ def _explain_objects(documents: list[Document]) -> None:
 
 
 def _flowed(documentation: str) -> str:
-    """Return a docstring with each paragraph and each label on one line, to be wrapped at the terminal's width."""
+    """Return a docstring with each paragraph on one line, to be wrapped by the terminal."""
     return "\n\n".join(CONTINUED.sub(" ", paragraph) for paragraph in documentation.split("\n\n"))

@@ -153,7 +153,7 @@ class Comparison:
                 self._results.append(compare(old, new))
 
     def _join(self, policies: Sequence[BoundPolicy]) -> None:
-        """Let both sets have the cluster's policies of Kubernetes' kinds, but for those that a set has itself."""
+        """Give both sets the cluster's policies of Kubernetes' kinds, except those they replace."""
         own = [
             {each.name for each in engine.policies if each.policy.judges_owned}
             for engine in self._engines

@@ -1,4 +1,4 @@
-"""`gatewright plan`: print the objects that the controller would create, or a diff against a cluster."""
+"""`gatewright plan`: print what the controller would create, or a diff against a cluster."""
 
 import asyncio
 from collections.abc import Mapping
@@ -39,7 +39,7 @@ STYLES = {"+": "green", "-": "red", "@": "cyan", "#": "yellow"}
 def command(
     settings: Settings, files: tuple[str, ...], diff: bool, namespace: str, home: str | None
 ) -> int:
-    """Print, as YAML, the objects that the controller would create for custom resources, step by step.
+    """Print, as YAML, the objects that the controller would create for custom resources.
 
     FILE is YAML or JSON, a directory of such files, or - for standard input.
 
@@ -72,7 +72,7 @@ def command(
 
 
 def _print_all(settings: Settings, parents: list[Parent], now: datetime, *, diff: bool) -> bool:
-    """Print the plans, then raise DocumentError with the errors of those objects that cannot be planned.
+    """Print the plans, then raise DocumentError for the objects that cannot be planned.
 
     Return whether the API server and the policies accept everything, as far as they were consulted.
     """

@@ -47,7 +47,7 @@ CHECKOUT = (
 def command(
     what: str, name: str | None, group: str, version: str, plural: str | None, package: Path | None
 ) -> None:
-    """Write a new KIND (its type, plan, tests and a sample) or a new policy NAME (its module and cases).
+    """Write a new KIND (type, plan, tests and a sample) or a new policy NAME (module, cases).
 
     The files work as written and are meant to be changed. A policy goes to policies/NAME.py and
     cases/NAME.yaml, with the JSON Schema by which editors check the cases.

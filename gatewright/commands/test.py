@@ -77,7 +77,7 @@ def command(
     covers: bool,
     mutate: bool,
 ) -> int:
-    """Run the case files at PATH (files, or directories of them) through the same code as the webhook.
+    """Run the case files at PATH (files or directories) through the webhook's own code.
 
     A case passes when the whole answer is the expected one. A case that no policy applies to never
     passes as allowed.
@@ -131,7 +131,7 @@ def _load(paths: tuple[Path, ...], home: str) -> tuple[list[Trial], list[InputPr
 
 
 def _has_only_objects(file: Path) -> bool:
-    """Whether a file of a directory is a policy set or manifests, as they may stand beside case files."""
+    """Whether a file of a directory is a policy set or manifests, beside case files."""
     try:
         documents = list(read_documents(file))
     except DocumentError:

@@ -17,7 +17,7 @@ Command = Callable[..., Any]
 
 
 class NamedPath(click.Path):
-    """A path that is not empty: "" means the working directory, and often comes from an unset variable in a script."""
+    """A path that is not empty: "" often comes from an unset variable in a script."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the path; an empty one is a usage error."""
@@ -35,13 +35,14 @@ INSTALLED_IN = click.option(  # for commands whose --namespace means something e
     "--installed-in",
     "home",
     metavar="NAMESPACE",
-    help="namespace that Gatewright is installed in, with its exceptions and its controller's account "
+    help="namespace that Gatewright is installed in, with its exceptions and its controller's "
+    "account "
     "[gatewright-system]",
 )
 
 
 class _LabelsOfNamespaces(click.ParamType[tuple[str, dict[str, str]]]):
-    """Labels of a namespace, as NAMESPACE=KEY=VALUE,KEY=VALUE; NAMESPACE= for one without labels."""
+    """Labels of a namespace: NAMESPACE=KEY=VALUE,KEY=VALUE, or NAMESPACE= for none."""
 
     name = "NS=KEY=VALUE,…"
 
@@ -63,7 +64,7 @@ NAMESPACE_LABELS = click.option(
 
 
 def settings_options(*names: str) -> Callable[[Command], Command]:
-    """Add options for these settings, and `--config`, to a command; its first argument is the loaded Settings."""
+    """Add options for these settings and `--config` to a command, which takes Settings."""
 
     def decorate(command: Command) -> Command:
         def loaded(*args: Any, config: Path | None, **options: Any) -> Any:

@@ -140,7 +140,7 @@ def _events(each: Registered, state: ClusterState) -> Iterator[Hazard]:
 
 
 def _cycles(closed: Sequence[Registered], state: ClusterState) -> Iterator[Hazard]:
-    """Yield a finding for each two services of which each needs the other's webhook to come back."""
+    """Yield a finding for two services that need each other's webhook to come back."""
     served: dict[str, tuple[ServiceReference, list[Registered]]] = {}
     for each in closed:
         if each.service is not None:

@@ -12,7 +12,7 @@ KYVERNO_EXCEPTION = "PolicyException"
 
 
 def check(state: ClusterState, now: datetime) -> Iterator[Hazard]:
-    """Yield a finding for each policy, binding and exception without the effect that it seems to have."""
+    """Yield a finding for each policy, binding and exception without its apparent effect."""
     for sort in ("ValidatingAdmissionPolicy", "MutatingAdmissionPolicy"):
         yield from _bound(sort, state, now)
     yield from _foreign(state, now)
@@ -31,7 +31,8 @@ def _bound(sort: str, state: ClusterState, now: datetime) -> Iterator[Hazard]:
                     subject=binding,
                     level=WARNING,
                     path="spec.policyName",
-                    message=f"the policy {binding.spec.policy_name} does not exist, so this binding "
+                    message=f"the policy {binding.spec.policy_name} does not exist, so this "
+                    f"binding "
                     "enforces nothing",
                     fix="create the policy, or delete the binding",
                 )

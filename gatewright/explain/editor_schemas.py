@@ -1,4 +1,4 @@
-"""JSON Schemas with which editors complete and check policy sets and case files (docs/reference/*.schema.json)."""
+"""JSON Schemas for editors: of policy sets and case files."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -29,7 +29,7 @@ def cases() -> JsonObject:
 
 
 def policy_set(policies: Iterable[Policy]) -> JsonObject:
-    """Return the schema of one document of a policy set, with the parameters of the policy that it names."""
+    """Return the schema of one document of a policy set, with its policy's parameters."""
     definitions: JsonObject = {}
     spec = _spec(AdmissionPolicySpec, definitions)
     rules = [

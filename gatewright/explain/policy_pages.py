@@ -1,4 +1,4 @@
-"""Policy pages: the parts that `gatewright explain` prints, and whole Markdown pages for docs/policies."""
+"""Policy pages: what `gatewright explain` prints, and Markdown for docs/policies."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,15 +18,15 @@ HEAD = f"""\
 
 # Policies
 
-Each page says what a policy requires, why, and how to fix a violation. `gatewright explain POLICY` prints the same in a
-terminal. A [policy object](../policy-sets.md) puts a policy in force. [This table](../policies-from-elsewhere.md) names
-the counterparts of Gatekeeper's and Kyverno's policies.
+Each page says what a policy requires, why, and how to fix a violation. `gatewright explain POLICY`
+prints the same in a terminal. A [policy object](../policy-sets.md) puts a policy in force. [This
+table](../policies-from-elsewhere.md) names the counterparts of Gatekeeper's and Kyverno's policies.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter, or one field of a parameter that is an object: its dotted path, type, default and meaning."""
+    """One parameter, or a field of one: its dotted path, type, default and meaning."""
 
     name: str
     type: str
@@ -84,7 +84,7 @@ def _parameters(
 
 
 def object_in(field: Mapping[str, Any]) -> tuple[str | None, str]:
-    """Return the name of the object that a field or a list item holds, and the suffix of the path to it."""
+    """Return the name of the object in a field or list item, and the path's suffix."""
     for each in (field, *field.get("anyOf", ())):
         if "$ref" in each:
             return each["$ref"].rpartition("/")[2], ""

@@ -12,7 +12,7 @@ COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
 
 
 def render(report: Report) -> str:
-    """Return the annotations, the worst first, at most ten of each level, and the counts as a plain line."""
+    """Return the annotations, the worst first and at most ten of each level, and the counts."""
     found = [
         ("error", each.place.file, each.place.line, PROBLEM, each.message)
         for each in report.problems

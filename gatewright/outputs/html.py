@@ -18,7 +18,7 @@ MAX_OPEN = 200  # violations; with more, groups start closed so that the page op
 
 
 def render(report: Report) -> str:
-    """Return the page: summary, violations by policy, object or namespace, and the pages of their policies."""
+    """Return the page: summary, violations in three groupings, and policy pages."""
     violations = worst_first(report)
     policies = list(dict.fromkeys(each.policy for _, each in violations))
     by_policy = sorted(violations, key=lambda each: policies.index(each[1].policy))

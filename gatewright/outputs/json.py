@@ -19,7 +19,7 @@ class PlaceRecord(TypedDict):
 
 
 class ViolationRecord(PlaceRecord):
-    """One violation: the policy object, its action (Deny, Warn, Audit, or Error if undecided), field and message.
+    """One violation: the policy object, its action (Error if undecided), field and message.
 
     `level` is error, warning or note; `patch` is the JSON Patch (RFC 6902) that fixes it, or empty.
     """
@@ -38,7 +38,7 @@ class ViolationRecord(PlaceRecord):
 
 
 class ResultRecord(PlaceRecord):
-    """One judged object or one case: its names, the verdict, and the JSON Patch of the fields that policies set."""
+    """One judged object or case: its names, the verdict, and the JSON Patch of policies."""
 
     kind: str
     namespace: str
@@ -55,7 +55,7 @@ class ProblemRecord(PlaceRecord):
 
 
 class ReportRecord(TypedDict):
-    """The report of one command: results, problems, notes for people, and the number of results by verdict."""
+    """The report of one command: results, problems, notes, and counts by verdict."""
 
     command: str
     summary: dict[str, int]

@@ -1,4 +1,4 @@
-"""JUnit XML for Jenkins, GitLab and others: a test suite for each file, a test case for each result."""
+"""JUnit XML for Jenkins, GitLab and others: a suite a file, a test case a result."""
 
 from collections.abc import Iterable
 from itertools import groupby

@@ -1,4 +1,4 @@
-"""Markdown for a comment on a pull request or a job summary, within GitHub's limit of 65,536 characters."""
+"""Markdown for a pull request or a job summary, within GitHub's limit of characters."""
 
 import re
 
@@ -12,7 +12,7 @@ SPECIAL = re.compile(r"([\\`*_\[\]<>|#&~])")
 
 
 def render(report: Report) -> str:
-    """Return the counts, a table of violations with the worst first, problems, and exceptions that expire soon."""
+    """Return counts, violations with the worst first, problems, and expiring exceptions."""
     head = [f"### Gatewright {report.command}: {_verdict(report)}", "", summary(report)]
     tail = [f"- {_text(str(each))}" for each in report.problems]
     tail = ["", "**Not judged**", "", *tail] if tail else []

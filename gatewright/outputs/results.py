@@ -1,4 +1,4 @@
-"""The report model of all formats: results with their violations, and files that could not be judged."""
+"""The report model of all formats: results with violations, and unjudged files."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -109,7 +109,7 @@ class PolicyInfo:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """An exception that expires soon: the policies it exempts from, the RFC 3339 time it expires, and its reason."""
+    """An exception that expires soon: its policies, the RFC 3339 time, and its reason."""
 
     policies: tuple[str, ...]
     expires: str
@@ -150,7 +150,7 @@ class Report:
         return [(result, each) for result in self.results for each in result.violations]
 
     def exit_code(self, fail_on: str = "deny") -> int:
-        """Return 3 if an object could not be judged, 1 if a violation has a level that fails, else 0."""
+        """Return 3 if an object was not judged, 1 if a violation has a level that fails, else 0."""
         if self.problems or any(each.verdict == "error" for each in self.results):
             return 3
         levels = FAIL_AT[fail_on]

@@ -71,7 +71,7 @@ class Cluster:
         self._served: frozenset[Resource] | None = None
 
     async def differences(self, parent: Parent) -> AsyncIterator[Difference]:
-        """Yield the difference for each planned child of `parent`, and for the planned children of those."""
+        """Yield the difference for each planned child of `parent`, and for their children."""
         there: dict[str, JsonObject | None] = {}
         read: dict[str, Found] = {}
         children: dict[Id, JsonObject] = {}
@@ -205,7 +205,7 @@ def _is_known(child: Planned, object: JsonObject) -> bool:
 
 
 def _shown(object: JsonObject | None, before: JsonObject | None) -> list[str]:
-    """Return an object as lines of YAML, without fields that the server sets and without secret values."""
+    """Return an object as lines of YAML, without server-set fields and secret values."""
     if object is None:
         return []
     metadata = {key: value for key, value in object["metadata"].items() if key not in SERVERS_OWN}

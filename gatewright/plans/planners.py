@@ -1,4 +1,4 @@
-"""The planners of all kinds as plain functions for the engine, which judges children with their parent."""
+"""The planners of all kinds as plain functions, by which the engine judges children."""
 
 from collections.abc import Mapping
 from datetime import datetime

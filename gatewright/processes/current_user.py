@@ -1,4 +1,4 @@
-"""The user that the API server authenticates: `gatewright run` judges children as this user's requests."""
+"""The authenticated user: `gatewright run` judges children as this user's requests."""
 
 import logging
 

@@ -30,7 +30,7 @@ class ProcessHealth:
 async def listening(
     observed: ProcessHealth, metrics: Address, health: Address
 ) -> AsyncIterator[tuple[Address, Address]]:
-    """Serve metrics and health while the context lasts, on one listener if the addresses are the same.
+    """Serve metrics and health until the context exits, on one listener if addresses match.
 
     Yields the addresses in use, which differ from the wanted ones where the wanted port is 0.
     """
@@ -72,7 +72,7 @@ class Collected(Collector):
 
 
 def _exposed(registry: CollectorRegistry) -> Page:
-    """Collect on the loop, and write the text beside it: that takes seconds where there are thousands of objects."""
+    """Collect on the loop and write the text beside it, which may take seconds."""
 
     def page(accept: str) -> Later:
         encode, content_type = choose_encoder(accept)

@@ -16,7 +16,7 @@ class JsonLines(logging.StreamHandler[TextIO]):
     """One JSON object a line: time, level, logger, message, then the fields of the record."""
 
     def handle(self, record: logging.LogRecord) -> bool:
-        """Write a line without logging's lock: one write call per line needs none, and there are no filters."""
+        """Write a line without logging's lock: there is one write call a line, and no filter."""
         self.emit(record)
         return True
 

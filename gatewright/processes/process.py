@@ -1,4 +1,4 @@
-"""Run the parts of a process: start them, stop them together on a signal, fail when one of them fails."""
+"""Runs the parts of a process: starts them, and stops them together."""
 
 import asyncio
 import logging

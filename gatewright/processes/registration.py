@@ -38,7 +38,7 @@ CONFIGURATION = "gatewright"  # name of both webhook configurations, where nothi
 def add_registration(
     settings: Settings, endpoint: Endpoint, manager: Manager
 ) -> dict[str, Background]:
-    """Add what the leader does for policies: their statuses, the webhook's registration, and the audit.
+    """Add what the leader does for policies: statuses, registration and audit.
 
     Returns the task that follows the policies.
     """
@@ -149,7 +149,7 @@ def policies_seen_by(settings: Settings, manager: Manager, home: str) -> Policie
 def add_policy_statuses(
     manager: Manager, policies: Policies, home: str, audit: Audit | None = None
 ) -> Callable[[], None]:
-    """Let the leader write into the status of each policy object whether it is in force, and what the audit found.
+    """Let the leader write the status of each policy object, with the audit's figures.
 
     The function that is returned must be called when other policies are in force.
     """
@@ -190,7 +190,7 @@ def add_policy_statuses(
 def _audited(
     audit: Audit | None, resource: Resource, key: str, status: Mapping[str, Any]
 ) -> Mapping[str, Any]:
-    """Return the figures of the last audit for the status of a policy object: those it has, before the first one."""
+    """Return the last audit's figures for a policy object's status, or those it has."""
     if audit is None or resource == EXCEPTION:
         return {}
     if audit.totals is None:
@@ -199,7 +199,7 @@ def _audited(
 
 
 def excluded_namespaces(settings: Settings, endpoint: Endpoint) -> list[str]:
-    """Return the namespaces that are never sent to the webhook: ours, where we are installed in one, and those set."""
+    """Return the namespaces never sent to the webhook: Gatewright's own, and those set."""
     if settings.namespace is not None:
         return [settings.namespace, *settings.excluded_namespaces]
     return [*([] if settings.webhook_url else [endpoint.namespace]), *settings.excluded_namespaces]

@@ -1,4 +1,4 @@
-"""Unregistration: the API server no longer calls Gatewright's webhooks, for admission or conversion."""
+"""Unregistration: the API server no longer calls Gatewright's webhooks."""
 
 import logging
 from collections.abc import Awaitable, Iterable

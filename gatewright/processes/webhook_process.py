@@ -48,7 +48,7 @@ UNREGISTERED = ServerConfig(
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """The webhook of a process: what serves until told to stop, what runs for ever beside it, and its policies."""
+    """The webhook of a process: what serves until it is stopped, and its background tasks."""
 
     serve: Part
     background: dict[str, Background]

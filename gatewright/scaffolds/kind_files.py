@@ -1,4 +1,4 @@
-"""The files of a new kind, as texts by path: in Gatewright itself, or in a package that adds the kind."""
+"""The files of a new kind, as texts by path: in Gatewright, or in a package."""
 
 import keyword
 import re
@@ -76,7 +76,7 @@ class NewKind:
     plural: str
 
     def __post_init__(self) -> None:
-        """Reject names that the API server would reject, and names that Python or the templates already use."""
+        """Reject names that the API server rejects, or that Python or the templates use."""
         for value, pattern, wanted in (
             (
                 self.kind,

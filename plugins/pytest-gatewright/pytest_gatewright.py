@@ -1,4 +1,4 @@
-"""Collect Gatewright's case files as pytest tests: `gatewright test -o json` runs once, each case is an item."""
+"""Collects case files as pytest tests: `gatewright test -o json` runs once, a case is an item."""
 
 import json
 import shlex

@@ -1,9 +1,10 @@
 """The webhook's HTTPS server: aiohttp's low-level server, with limits for every client.
 
-`serve` listens, with certificates of `tls` from `pairs`. A `protocol` is one client's connection
-and its `activity`, one of the `connections` that have `shares` of the server. `admission` answers a
-request in steps: `requests` reads it, `exchange` counts it, `needs` looks up by `look_ups`, `turns`
-gives it time, `decisions` logs it, `answers` writes it; `convert` answers for CRDs. `policies` is
-the engine in force, of `policy_files` and `policy_objects`; `content` notices changed files.
-`metrics` counts, `recording` keeps a sample of reviews.
+`serve` listens, with certificates of `tls` from `pairs`; `records` reads the TLS records. A
+`protocol` is one client's connection and its `activity`, one of the `connections` that have
+`shares` of the server. `admission` answers a request in steps: `requests` reads it, `exchange`
+counts it, `needs` looks up by `look_ups`, `turns` gives it time, `decisions` logs it, `answers`
+writes it; `convert` answers for CRDs. `policies` is the engine in force, of `policy_files` and
+`policy_objects`; `content` notices changed files. `metrics` counts, `recording` keeps a sample of
+reviews.
 """
