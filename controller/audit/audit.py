@@ -69,11 +69,13 @@ class Audit:
         namespaces: Collection[str] = (),
         excluded_namespaces: Collection[str] = (),
         kubernetes: bool = False,
+        on_judged: Callable[[], None] = lambda: None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         """Take the engine in force (None until it is known), and the audit's settings.
 
-        `kubernetes`: judge by the ValidatingAdmissionPolicies in the cluster too.
+        `kubernetes`: judge by the ValidatingAdmissionPolicies in the cluster too. `on_judged` is
+        called when a pass has new totals.
         """
         self._client, self._engine, self._now = client, engine, now
         self._interval, self._limit, self._format = interval, RateLimit(qps), format
@@ -81,7 +83,7 @@ class Audit:
         self._kubernetes = kubernetes
         self._metrics = AuditMetrics(registry, interval)
         self._started: datetime | None = None
-        self.on_finished: Callable[[], None] = lambda: None
+        self._on_judged = on_judged
         self.totals: dict[str, dict[str, int]] | None = None
         """FIGURES of the last finished pass by policy object: its name, or `namespace/name`."""
 
@@ -117,7 +119,7 @@ class Audit:
             log.warning("%s cannot be audited: %s", resource.plural, error)
         self.totals = totals(judge.engine, found, number)
         self._metrics.judged(found, number)
-        self.on_finished()
+        self._on_judged()
         written = await self._report(found, lister, now)
         seconds = time.monotonic() - began
         self._metrics.finished(seconds, None if lister.unread or written is None else self._now())

@@ -67,9 +67,9 @@ async def _run(settings: Settings) -> None:
     manager = manager_of_kinds(settings, endpoint, observed, elects=settings.leader_elect)
     background: dict[str, Background] = {}
     if settings.webhook_configuration or settings.webhook_url or settings.audit:
-        from gatewright.processes.registration import add_registration
+        from gatewright.processes.registration import leader_tasks
 
-        background = add_registration(settings, endpoint, manager)
+        background["policies"] = leader_tasks(settings, endpoint, manager).run
     await process.run(
         {"controller": partial(run_leading, manager)},
         background=background,

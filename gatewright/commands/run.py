@@ -5,24 +5,21 @@ import ipaddress
 import tempfile
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import click
 
 from certs import issue_ca, issue_serving
-from config.crds import of_several_versions
 from config.settings import Settings
-from controller.registration.conversion import Conversion
-from controller.registration.registrar import Registrar
 from gatewright.commands.certs import write_pairs
 from gatewright.console.options import CLUSTER, POLICIES, settings_options
 from gatewright.processes import logs, process
 from gatewright.processes.controller_process import manager_of_kinds
 from gatewright.processes.current_user import whoami
 from gatewright.processes.listeners import ProcessHealth
-from gatewright.processes.registration import CONFIGURATION, add_audit, excluded_namespaces
+from gatewright.processes.policy_tasks import PolicyTasks
+from gatewright.processes.registration import CONFIGURATION, excluded_namespaces, register
 from gatewright.processes.unregistration import unregister
 from gatewright.processes.webhook_process import UNREGISTERED, webhook_of
 from gatewright.runtime import run_leading
@@ -89,28 +86,9 @@ async def _run(settings: Settings) -> None:
         manager = manager_of_kinds(settings, endpoint, observed, elects=False)
         name = settings.webhook_configuration or CONFIGURATION
         excluded = excluded_namespaces(settings, endpoint)
-        registrar = Registrar(
-            manager.client,
-            manager.caches,
-            name,
-            url,
-            lambda: webhook.policies.engine,
-            ca_bundle=lambda: ca,
-            excluded_namespaces=excluded,
-            creates=True,
-        )
-        registration = registrar.controller(manager.metrics)
-        manager.add(registration)
-        conversion = Conversion(
-            manager.client, manager.caches, of_several_versions(), name, url, ca_bundle=lambda: ca
-        )
-        manager.add(conversion.controller(manager.metrics))
         home = settings.namespace or endpoint.namespace
-        look_again = add_audit(settings, manager, webhook.policies, home, excluded)
-
-        def on_new_policies() -> None:
-            registration.add(registrar.request)
-            look_again()
+        tasks = PolicyTasks(settings, manager, webhook.policies, home, excluded)
+        register(settings, manager, tasks, home, excluded, ca_bundle=lambda: ca, creates=True)
 
         async def both(stop: asyncio.Event) -> None:
             """Serve until the controller has ended and unregistered.
@@ -127,10 +105,7 @@ async def _run(settings: Settings) -> None:
 
         await process.run(
             {"gatewright": both},
-            background={
-                **webhook.background,
-                "policies": partial(webhook.policies.follow, on_new_policies),
-            },
+            background={**webhook.background, "policies": tasks.run},
             observed=observed,
             metrics=settings.metrics_listen,
             health=settings.health_listen,

@@ -6,14 +6,11 @@ make the kubelet restart every replica.
 """
 
 import asyncio
-import errno
-import logging
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from http import HTTPStatus
-from threading import Thread
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple
 
 # Not from aiohttp.web, which imports applications and routers.
 from aiohttp.http_exceptions import HttpProcessingError
@@ -22,8 +19,9 @@ from aiohttp.web_request import BaseRequest
 from aiohttp.web_response import Response
 from aiohttp.web_server import Server
 
+from gatewright.processes.second_loop import log, run_on, second_loop
+
 Address = tuple[str | None, int]  # host None: every interface
-T = TypeVar("T")
 
 # Seconds to wait for the event loop of the process; probes wait 4.
 PAGE_TIMEOUT = 1.0
@@ -34,11 +32,7 @@ MAX_AGE = 60.0
 WHOLE_REQUEST = 10.0
 # Beyond it the oldest connection is closed, so that a new request is always answered.
 MAX_CONNECTIONS = 64
-# Seconds between two log lines while no connection can be accepted.
-REPORT_INTERVAL = 60.0
-OUT_OF_RESOURCES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
-log = logging.getLogger("gatewright.listeners")
 # A client that sends no HTTP is answered with 400, and is no line in the log.
 log.addFilter(
     lambda record: not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
@@ -80,56 +74,17 @@ async def served(
     """
     home = asyncio.get_running_loop()
     servers: list[_PageServer] = []
-    with _second_loop() as second:
+    with second_loop() as second:
         try:
             for address, pages in sites:
                 servers.append(_PageServer(pages, home, second, page_timeout))
-                await _on(second, servers[-1].listen(address))
+                await run_on(second, servers[-1].listen(address))
             yield [
                 (host, server.port) for ((host, _), _), server in zip(sites, servers, strict=True)
             ]
         finally:
             for server in servers:
-                await _on(second, server.close())
-
-
-@contextmanager
-def _second_loop() -> Iterator[asyncio.AbstractEventLoop]:
-    """Run an event loop in its own thread; cancel its remaining tasks at the end."""
-    loop = asyncio.new_event_loop()
-    loop.set_exception_handler(_Reports())
-
-    def run() -> None:
-        with asyncio.Runner(loop_factory=lambda: loop) as runner:
-            runner.get_loop().run_forever()
-
-    thread = Thread(target=run, name="listeners", daemon=True)
-    thread.start()
-    try:
-        yield loop
-    finally:
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-
-
-async def _on(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine on another loop and return its result."""
-    return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, loop))
-
-
-class _Reports:
-    """Logs what an event loop reports: without file descriptors, it reports each failed accept."""
-
-    def __init__(self) -> None:
-        self._next = 0.0
-
-    def __call__(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        error = context.get("exception")
-        if not isinstance(error, OSError) or error.errno not in OUT_OF_RESOURCES:
-            loop.default_exception_handler(context)
-        elif loop.time() >= self._next:
-            self._next = loop.time() + REPORT_INTERVAL
-            log.warning("cannot accept connections for metrics and probes: %s", error.strerror)
+                await run_on(second, server.close())
 
 
 class _PageServer(Server):
@@ -204,7 +159,7 @@ class _PageServer(Server):
 
         try:
             async with asyncio.timeout(self._timeout):
-                answer = await _on(self._home, call())
+                answer = await run_on(self._home, call())
         except TimeoutError:
             last, at = self._last.get(path, (None, 0.0))
             if last is not None and time.monotonic() - at < MAX_AGE:

@@ -1,0 +1,116 @@
+"""The leader's tasks that depend on the policies in force: statuses, registration and audit."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, Never
+
+from config.settings import Settings
+from controller.audit.audit import FIGURES, REQUEST, Audit
+from controller.registration.configurations import SYSTEM_NAMESPACES
+from controller.registration.policies import PolicyStatuses
+from controller.runtime.controller import Controller
+from controller.runtime.manager import Manager
+from controller.runtime.types import ReconcileRequest
+from kube.resource import Resource
+from webhook.policy_sets.catalogue import catalogue
+from webhook.server.policies import Policies
+from webhook.server.policy_objects import EXCEPTION, RESOURCES, ObjectId
+
+
+class PolicyTasks:
+    """Enqueues in the leader's controllers what an event changes.
+
+    | event                       | enqueued                                                  |
+    |-----------------------------|-----------------------------------------------------------|
+    | other policies are in force | the registration, the audit, all exceptions, and policy   |
+    |                             | objects that cannot be in force any more, or can again    |
+    | an audit has judged         | all policy objects: their statuses have its figures       |
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        manager: Manager,
+        policies: Policies,
+        home: str,
+        excluded_namespaces: Sequence[str],
+    ) -> None:
+        """Add controllers for the statuses of policy objects to `manager`, and for the audit if it is on.
+
+        Exceptions from cluster policies are in the namespace `home`.
+        """
+        self.policies = policies
+        self._caches = {each: manager.caches.of(each, optional=True) for each in RESOURCES}
+        self._problems = set[ObjectId]()
+        self._statuses = {each: self._status_controller(each, manager, home) for each in RESOURCES}
+        self._audit: Audit | None = None
+        self._after_policies: list[tuple[Controller, ReconcileRequest]] = []
+        if settings.audit:
+            self._audit = Audit(
+                manager.client,
+                lambda: policies.engine,
+                manager.metrics.registry,
+                interval=settings.audit_interval,
+                qps=settings.audit_qps,
+                format=settings.audit_reports,
+                namespaces=settings.namespaces,
+                excluded_namespaces=[*SYSTEM_NAMESPACES, *excluded_namespaces],
+                kubernetes=settings.kubernetes_policies,
+                on_judged=self._on_audit_judged,
+            )
+            audit_controller = self._audit.controller(manager.metrics, manager.caches)
+            manager.add(audit_controller)
+            self.add(audit_controller, REQUEST)
+
+    def add(self, controller: Controller, request: ReconcileRequest) -> None:
+        """Enqueue a request whenever other policies are in force."""
+        self._after_policies.append((controller, request))
+
+    async def run(self) -> Never:
+        """Keep the policies in force up to date, for ever."""
+        await self.policies.follow(self._on_new_policies)
+
+    def _status_controller(self, resource: Resource, manager: Manager, home: str) -> Controller:
+        statuses = PolicyStatuses(
+            manager.client,
+            self._caches[resource],
+            catalogue(),
+            lambda: self.policies.engine.policies if self.policies.engine else None,
+            home,
+            conflict=partial(self.policies.objects.conflict, resource),
+            audited=self._figures if resource != EXCEPTION else lambda key, status: {},
+        )
+        controller = statuses.controller(manager.metrics)
+        manager.add(controller)
+        return controller
+
+    def _on_new_policies(self) -> None:
+        problems = set(self.policies.objects.problems)
+        exceptions = {(EXCEPTION, key) for key in self._caches[EXCEPTION]}
+        self._enqueue_statuses(exceptions | (self._problems ^ problems))
+        self._problems = problems
+        for controller, request in self._after_policies:
+            controller.add(request)
+
+    def _on_audit_judged(self) -> None:
+        self._enqueue_statuses(
+            (resource, key)
+            for resource, cache in self._caches.items()
+            for key in cache
+            if resource != EXCEPTION
+        )
+
+    def _enqueue_statuses(self, objects: Iterable[ObjectId]) -> None:
+        for resource, key in objects:
+            self._statuses[resource].add(ReconcileRequest.of(key))
+
+    def _figures(self, key: str, status: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the figures of the last audit for the status of a policy object.
+
+        Before the first audit of this process, they are those that the object has.
+        """
+        if self._audit is None:
+            return {}
+        if self._audit.totals is None:
+            return {field: status[field] for field in FIGURES if field in status}
+        return self._audit.totals.get(key, {})
