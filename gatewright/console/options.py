@@ -10,7 +10,7 @@ import click
 from pydantic.fields import FieldInfo
 
 from config.faults import FaultsError
-from config.settings import PREFIX, Settings, load_settings
+from config.settings import Settings, load_settings
 from controller.reconcilers import added_kinds
 
 Command = Callable[..., Any]
@@ -151,6 +151,3 @@ def shown_default(default: Any) -> str:
     if isinstance(default, tuple):
         return f"{default[0] or ''}:{default[1]}"
     return "" if default in (None, "", []) or isinstance(default, bool) else str(default)
-
-
-ENVIRONMENT = f"Every option can also be set in the environment: --tls-cert as {PREFIX}TLS_CERT."
