@@ -87,7 +87,7 @@ def test_a_controller_that_cannot_run_prints_one_line(tmp_path: Path) -> None:
     script.write_text(blocks()["Logs"])
     for variable, message in (
         ("GATEWRIGHT_WORKERS=none", '$GATEWRIGHT_WORKERS: "none": should be a valid integer'),
-        ("GATEWRIGHT_KUBECONFIG=/nowhere", "/nowhere: no such file or directory"),
+        (f"GATEWRIGHT_KUBECONFIG={tmp_path}/none", f"{tmp_path}/none: no such file or directory"),
     ):
         done = subprocess.run(
             ["/usr/bin/env", "-i", variable, sys.executable, str(script)],
