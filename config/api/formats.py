@@ -1,6 +1,7 @@
-"""Formats of text fields that a child gets unchanged: what the API server rejects there, the parent's type rejects.
+"""Formats of text fields that a child gets unchanged.
 
-The CustomResourceDefinition does not have them, since its messages would not say what to do.
+What the API server rejects there, the parent's type rejects. The CustomResourceDefinition does not
+have them, since its messages would not say what to do.
 """
 
 import re
