@@ -81,7 +81,8 @@ def test_an_edited_policy_file_is_in_force_without_a_restart(
     file = edited(policy.replace("maximum", "maximun"))
     line = file.read_text().splitlines().index("    maximun: 3") + 1
     fault = (
-        f"the policies cannot be used: {file}:{line}: ClusterAdmissionPolicy strict-replicas: spec.params.maximun: "
+        f"the policies cannot be used, those before stay in force: {file}:{line}: "
+        "ClusterAdmissionPolicy strict-replicas: spec.params.maximun: "
         'unknown parameter; did you mean "maximum"?'
     )
     laptop.gatewright.until(
