@@ -1,15 +1,14 @@
 """The fields of objects: by the API server's OpenAPI, and by the types of custom kinds.
 
-`openapi.json` is generated from the OpenAPI (v3) of a real API server by `python -m
-tests.config.openapi`. A field's value there is the name of its type: `T` is an object, `[T` a list,
-`[T key,key` a list whose items have these keys (`x-kubernetes-list-map-keys`), `{T` an object with
-values of type T; "" is a scalar or any value.
+`openapi.json` is generated from what a real API server publishes by `python -m
+tests.config.openapi`: its resources, the types of their kinds, and the values that it fills in. A
+field's value there is the code of its type, see `parse_type`.
 """
 
 from collections.abc import Iterator, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -28,6 +27,33 @@ SESSIONS = (
 SESSION = dict.fromkeys(
     ("apiVersion", "kind", "command", "container", "stderr", "stdin", "stdout", "tty"), ""
 )
+SCALARS = ("string", "integer", "number", "boolean")
+SET = ("=",)  # the keys of a list whose items are their own keys
+
+
+class FieldType(NamedTuple):
+    """The type of a field: a struct, a list, a map, a scalar, or any value."""
+
+    shape: str
+    inner: str  # the name of a struct or a scalar, the code of items or values
+    keys: tuple[str, ...] = ()  # that identify the items of a list
+    is_atomic: bool = False  # replaced as a whole by server-side apply
+
+
+@lru_cache(maxsize=4096)
+def parse_type(code: str) -> FieldType:
+    """Return the type that a code stands for.
+
+    `T` is a struct, `[T` a list, `[T key,key` a list whose items have these keys, `[T =` a set, `{T`
+    a map, `:T` a scalar, and "" any value; `!` before it says that it is atomic.
+    """
+    is_atomic, code = code.startswith("!"), code.removeprefix("!")
+    if code.startswith("["):
+        inner, _, keys = code[1:].rpartition(" ") if " " in code else (code[1:], "", "")
+        return FieldType("list", inner, tuple(filter(None, keys.split(","))), not keys)
+    shapes = {"{": "map", ":": "scalar", "": "any"}
+    shape = shapes.get(code[:1], "struct")
+    return FieldType(shape, code if shape == "struct" else code[1:], (), is_atomic)
 
 
 @cache
@@ -60,16 +86,19 @@ def collect(schema: Mapping[str, Any], name: str, types: dict[str, SchemaFields]
     """
     if schema.get("x-kubernetes-preserve-unknown-fields"):
         return ""
+    atomic = "!" if schema.get("x-kubernetes-map-type") == "atomic" else ""
     if properties := schema.get("properties"):
         types[name] = {
             field: collect(each, f"{name}.{field}", types) for field, each in properties.items()
         }
-        return name
-    for prefix, below in (("[", schema.get("items")), ("{", schema.get("additionalProperties"))):
-        if isinstance(below, Mapping):
-            inner = collect(below, name, types)
-            return f"{prefix}{inner}" if inner else ""
-    return ""
+        return f"{atomic}{name}"
+    if isinstance(items := schema.get("items"), Mapping):
+        keys = {"map": schema.get("x-kubernetes-list-map-keys", ()), "set": SET}
+        named = ",".join(keys.get(schema.get("x-kubernetes-list-type", ""), ()))
+        return f"[{collect(items, name, types)}{' ' if named else ''}{named}"
+    if isinstance(values := schema.get("additionalProperties"), Mapping):
+        return f"{atomic}{{{collect(values, name, types)}"
+    return f":{schema['type']}" if schema.get("type") in SCALARS else ""
 
 
 def root_type(api_version: str, kind: str) -> str | None:
@@ -88,6 +117,19 @@ def fields_of(type: str) -> SchemaFields:
     return types[type] if type in types else _custom()[1][type]
 
 
+def defaults_of(type: str) -> Mapping[str, Any]:
+    """Return the values that the API server fills in where an object of a built-in type has none."""
+    return _built_in()["defaults"].get(type, {})  # type: ignore[no-any-return]
+
+
+@cache
+def resources() -> Mapping[str, tuple[str, bool]]:
+    """Return plural and scope of each built-in kind, by `apiVersion/kind`."""
+    return {
+        kind: (name, namespaced) for kind, (name, namespaced) in _built_in()["resources"].items()
+    }
+
+
 def unknown_fields(object: Mapping[str, Any], *, types: bool = False) -> Iterator[tuple[str, str]]:
     """Yield path and message for each field that the object's kind does not have.
 
@@ -102,22 +144,21 @@ def unknown_fields(object: Mapping[str, Any], *, types: bool = False) -> Iterato
         yield from _unknown(object.get("metadata"), METADATA, "metadata", types)
 
 
-def _unknown(value: Any, type: str, path: str, types: bool) -> Iterator[tuple[str, str]]:
-    is_list = type.startswith("[")
-    if not type or value is None:
+def _unknown(value: Any, code: str, path: str, types: bool) -> Iterator[tuple[str, str]]:
+    shape, inner, _, _ = parse_type(code)
+    if value is None or shape in ("any", "scalar"):
         return
-    if is_list and isinstance(value, list):
-        inner = type[1:].partition(" ")[0]
+    if shape == "list" and isinstance(value, list):
         for index, item in enumerate(value):
             yield from _unknown(item, inner, f"{path}[{index}]", types)
-    elif is_list or not isinstance(value, dict):
+    elif shape == "list" or not isinstance(value, dict):
         if types:
-            yield path, f"must be {'a list' if is_list else 'an object'}"
-    elif type.startswith("{"):
+            yield path, f"must be {'a list' if shape == 'list' else 'an object'}"
+    elif shape == "map":
         for key, item in value.items():
-            yield from _unknown(item, type[1:], f"{path}[{key}]", types)
+            yield from _unknown(item, inner, f"{path}[{key}]", types)
     else:
-        known = fields_of(type)
+        known = fields_of(inner)
         for field, item in value.items():
             below = f"{path}.{field}" if path else field
             if field in known:

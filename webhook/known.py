@@ -82,8 +82,11 @@ class Known:
             case {
                 "spec": {"group": str(group), "names": {"kind": str(of), "plural": str(plural)}},
             } if kind == ("apiextensions.k8s.io", "CustomResourceDefinition"):
+                versions = object["spec"].get("versions") or ()
+                served = [str(each["name"]) for each in versions if each.get("served", True)]
+                namespaced = object["spec"].get("scope") != "Cluster"
                 self.kinds[group, of] = Kind(
-                    group, of, plural, namespaced=object["spec"].get("scope") != "Cluster"
+                    group, of, plural, tuple(served) or ("v1",), namespaced=namespaced
                 )
         self._about.clear()
 

@@ -72,9 +72,17 @@ def resource_named(group: str, kind: str) -> Resource:
 
 
 def kinds_of(resources: Iterable[Resource]) -> list[Kind]:
-    """Return the kinds of a cluster's resources that the table of kinds does not have."""
-    return [
-        Kind(each.group, each.kind, each.plural, (each.version,), namespaced=each.namespaced)
-        for each in resources
-        if (each.group, each.kind) not in KINDS
-    ]
+    """Return the kinds of a cluster's resources that the table of kinds does not have, with all served versions.
+
+    The first of these in `resources` is the preferred one, and the last of the kind.
+    """
+    found: dict[tuple[str, str], Kind] = {}
+    for each in resources:
+        key = each.group, each.kind
+        if key not in KINDS:
+            later = found[key].versions if key in found else ()
+            versions = (
+                (each.version, *later) if not later else (*later[:-1], each.version, later[-1])
+            )
+            found[key] = Kind(*key, each.plural, versions, namespaced=each.namespaced)
+    return [*found.values()]

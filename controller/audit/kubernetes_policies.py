@@ -50,13 +50,14 @@ async def kubernetes_policies(lister: Lister, *, mutating: bool = False) -> list
     if not found:
         return []
     served: dict[tuple[str, str], Resource] = {}
-    for each in await lister.client.resources():
+    resources = await lister.client.resources()
+    for each in resources:
         served.setdefault((each.group, each.kind), each)  # the preferred version comes first
     documents = [Document.of_object(document_of(each), title) for title, each in found.items()]
     params = {kind: served[kind] for kind in map(_param_kind, documents) if kind in served}
     for resource in params.values():
         documents += [Document.of_object(each) async for each in lister.objects(resource)]
-    natives, _ = native_policies(documents, kinds_of(served.values()))
+    natives, _ = native_policies(documents, kinds_of(resources))
     bound = (each for each in natives if not any(path == LOST for path, _ in each.faults))
     return [_without_params(each, lister, params.get(_param_kind(each.document))) for each in bound]
 

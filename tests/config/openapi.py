@@ -1,50 +1,106 @@
-"""`python -m tests.config.openapi` writes config/openapi.json from the OpenAPI that a real API server publishes."""
+"""`python -m tests.config.openapi` writes config/openapi.json from what a real API server publishes and fills in."""
 
 import json
-import subprocess
+import re
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from config.schemas import FILE
-from tests.controlplane.binaries import find_binaries
+from tests.config.filled_in import Asked, asked_before_admission
+from tests.controlplane.api import Api
 from tests.controlplane.plane import ControlPlane
-from webhook.engine.kinds import KINDS
 
-SHORTENED = ("io.k8s.api.", "io.k8s.apimachinery.pkg.apis.", "io.k8s.apimachinery.pkg.")
-SCALARS = ("Quantity", "IntOrString", "Time", "MicroTime", "RawExtension", "FieldsV1", "JSON")
+SHORTENED = (
+    "io.k8s.api.",
+    "io.k8s.apimachinery.pkg.apis.",
+    "io.k8s.apimachinery.pkg.",
+    "io.k8s.",
+)
+OF_PODS = "v1/Pod"  # admission plugins change one, and a PodTemplate has the same spec
+NOW = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T")
+METADATA = "meta.v1.ObjectMeta"
 
 
-def published(plane: ControlPlane) -> dict[str, Any]:
-    """The fields of each kind that policies know or look up and the API server serves, with the types below them."""
-    index = _get(plane, "/openapi/v3")["paths"]
-    schemas: dict[str, Any] = {}
-    kinds: dict[str, str] = {}
-    wanted = {kind for _, kind in KINDS} | {"Scale", "LimitRange"}
-    for group_version in sorted(
-        {each for kind in KINDS.values() for each in _served(kind.group, index)}
-    ):
-        found = _get(plane, index[group_version]["serverRelativeURL"])["components"]["schemas"]
-        schemas |= found
-        for name, schema in found.items():
+class Published:
+    """The resources, the types of their kinds, and the values that the API server fills in."""
+
+    def __init__(self, plane: ControlPlane) -> None:
+        """Read discovery and OpenAPI."""
+        self._api = Api(plane.url, plane.ca_file, plane.token)
+        self.version = self.get("/version")["gitVersion"]
+        self._schemas: dict[str, Any] = {}
+        self.resources: dict[str, list[Any]] = {}
+        self.kinds: dict[str, str] = {}
+        self.types: dict[str, dict[str, str]] = {}
+        parts = set()
+        for path in sorted(self.get("/openapi/v3")["paths"]):
+            if path.count("/") != (2 if path.startswith("apis/") else 1):
+                continue
+            url = self.get("/openapi/v3")["paths"][path]["serverRelativeURL"]
+            self._schemas |= self.get(url).get("components", {}).get("schemas", {})
+            group_version = path.partition("/")[2]
+            for each in self.get(f"/{path}").get("resources", ()):
+                own = "/".join(filter(None, (each.get("group"), each.get("version"))))
+                kind = f"{own or group_version}/{each['kind']}"
+                parts.add(kind)
+                if "/" not in each["name"] and "list" in each["verbs"]:
+                    self.resources[kind] = [each["name"], each["namespaced"]]
+        for name, schema in self._schemas.items():
             for each in schema.get("x-kubernetes-group-version-kind", ()):
-                path = "/".join(filter(None, (each["group"], each["version"])))
-                if each["kind"] in wanted and name.startswith("io.k8s.api."):
-                    kinds[f"{path}/{each['kind']}"] = name
-    types: dict[str, dict[str, str]] = {}
-    for name in kinds.values():
-        _add(name, schemas, types)
-    return {
-        "kubernetes": _get(plane, "/version")["gitVersion"],
-        "kinds": {kind: short(name) for kind, name in sorted(kinds.items())},
-        "types": dict(sorted(types.items())),
-    }
+                kind = "/".join(filter(None, (each["group"], each["version"], each["kind"])))
+                if kind in parts and "DeleteOptions" not in name:
+                    self.kinds[kind] = short(name)
+                    self._add(name)
+
+    def get(self, path: str) -> Any:
+        """Read one page."""
+        return json.loads(self._api.request("GET", path)[1])
+
+    def _add(self, name: str) -> None:
+        if short(name) in self.types:
+            return
+        self.types[short(name)] = fields = {}
+        for field, schema in self._schemas[name].get("properties", {}).items():
+            fields[field] = self._type(schema)
+
+    def _type(self, schema: dict[str, Any]) -> str:
+        for reference in (schema, *schema.get("allOf", ())):
+            if "$ref" in reference:
+                return self._named(reference["$ref"].rpartition("/")[2], schema)
+        match schema.get("type"):
+            case "array":
+                return f"[{self._type(schema['items'])}{_keys(schema)}"
+            case "object" if isinstance(schema.get("additionalProperties"), dict):
+                return f"{_atomic(schema)}{{{self._type(schema['additionalProperties'])}"
+            case "integer" | "number" | "boolean" as type:
+                return f":{type}"
+            case "string":
+                return ":string" if schema.get("format", "byte") == "byte" else ":scalar"
+        return ""
+
+    def _named(self, name: str, by: dict[str, Any]) -> str:
+        schema = self._schemas[name]
+        if "properties" not in schema:
+            return self._type(schema)
+        self._add(name)
+        return f"{_atomic(schema, by)}{short(name)}"
 
 
-def _served(group: str, index: dict[str, Any]) -> Iterator[str]:
-    prefix = f"apis/{group}/" if group else "api/"
-    return (path for path in index if path.startswith(prefix))
+def _atomic(*schemas: dict[str, Any]) -> str:
+    return "!" if any(each.get("x-kubernetes-map-type") == "atomic" for each in schemas) else ""
+
+
+def _keys(schema: dict[str, Any]) -> str:
+    match schema.get("x-kubernetes-list-type"), schema.get("x-kubernetes-patch-strategy", ""):
+        case "map", _:
+            return f" {','.join(schema['x-kubernetes-list-map-keys'])}"
+        case "set", _:
+            return " ="
+        case None, strategy if strategy.startswith("merge"):
+            return f" {schema.get('x-kubernetes-patch-merge-key', '=')}"
+    return ""
 
 
 def short(name: str) -> str:
@@ -54,52 +110,83 @@ def short(name: str) -> str:
     return name
 
 
-def _add(name: str, schemas: dict[str, Any], types: dict[str, dict[str, str]]) -> None:
-    if short(name) in types:
-        return
-    types[short(name)] = fields = {}
-    for field, schema in schemas[name].get("properties", {}).items():
-        fields[field] = _type(schema, schemas, types)
+def samples(found: Published) -> Iterator[tuple[str, Asked, tuple[str | int, ...]]]:
+    """Yield each type with an object that has an empty value of it, and where."""
+    seen: set[str] = {METADATA}
+    waiting: list[tuple[str, str, tuple[str | int, ...]]] = [
+        (kind, found.kinds[kind], ()) for kind in found.resources if kind != OF_PODS
+    ]
+    while waiting:
+        kind, type, path = waiting.pop(0)
+        if type in seen:
+            continue
+        seen.add(type)
+        plural, namespaced = found.resources[kind]
+        yield type, Asked(kind, plural, namespaced, _at(path)), path
+        for field, below in found.types[type].items():
+            inner, more = below.lstrip("!"), [*path, field]
+            while inner[:1] in ("[", "{"):
+                more.append(0 if inner[0] == "[" else "key")
+                inner = inner[1:].partition(" ")[0].lstrip("!")
+            if inner in found.types:
+                waiting.append((kind, inner, tuple(more)))
 
 
-def _type(schema: dict[str, Any], schemas: dict[str, Any], types: dict[str, dict[str, str]]) -> str:
-    for reference in (schema, *schema.get("allOf", ())):
-        if "$ref" in reference:
-            name = reference["$ref"].rpartition("/")[2]
-            if name.rpartition(".")[2] in SCALARS or "properties" not in schemas[name]:
-                return ""
-            _add(name, schemas, types)
-            return short(name)
-    for prefix, part in (("[", "items"), ("{", "additionalProperties")):
-        inner = _type(schema[part], schemas, types) if isinstance(schema.get(part), dict) else ""
-        if inner:
-            keys = ",".join(schema.get("x-kubernetes-list-map-keys", ()))
-            return f"{prefix}{inner} {keys}" if keys else f"{prefix}{inner}"
-    return ""
+def _at(path: tuple[str | int, ...]) -> Any:
+    value: Any = {}
+    for step in reversed(path):
+        value = [value] if step == 0 else {step: value}
+    return value
 
 
-def _get(plane: ControlPlane, path: str) -> Any:
-    command = [find_binaries()["kubectl"], "--kubeconfig", plane.kubeconfig, "get", "--raw", path]
-    return json.loads(
-        subprocess.run(command, stdout=subprocess.PIPE, check=True, timeout=60).stdout
-    )
+def _value_at(value: Any, path: tuple[str | int, ...]) -> Any:
+    try:
+        for step in path:
+            value = value[step]
+    except (KeyError, IndexError, TypeError):  # refused, or removed as without effect
+        return None
+    return value
+
+
+def defaults(found: Published, plane: ControlPlane) -> dict[str, dict[str, Any]]:
+    """What the API server fills in before admission where an object of a type has no fields."""
+    filled: dict[str, dict[str, Any]] = {}
+    with asked_before_admission(plane) as ask:
+        for type, asked, path in samples(found):
+            value = _value_at(ask(asked), path)
+            own = {"apiVersion", "kind", "metadata"} if not path else set()
+            fields = found.types[type]
+            kept = {
+                field: {} if isinstance(each, dict) and fields[field] in found.types else each
+                for field, each in (value or {}).items()
+                if field not in own and not (isinstance(each, str) and NOW.match(each))
+            }
+            if kept:
+                filled[type] = dict(sorted(kept.items()))
+    return dict(sorted(filled.items()))
 
 
 def text(plane: ControlPlane) -> str:
     """The file as it is committed: a type a line."""
-    found = published(plane)
-    types = ",\n".join(
-        f"  {json.dumps(name)}: {json.dumps(fields)}" for name, fields in found["types"].items()
-    )
-    kinds = json.dumps(found["kinds"], indent=1)
-    return (
-        f'{{"kubernetes": "{found["kubernetes"]}",\n"kinds": {kinds},\n"types": {{\n{types}\n}}}}\n'
-    )
+    found = Published(plane)
+    parts = {
+        "resources": dict(sorted(found.resources.items())),
+        "kinds": dict(sorted(found.kinds.items())),
+        "types": dict(sorted(found.types.items())),
+        "defaults": defaults(found, plane),
+    }
+    sections = [f'"kubernetes": "{found.version}"']
+    for name, part in parts.items():
+        lines = [f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in part.items()]
+        sections.append(f'"{name}": {{\n' + ",\n".join(lines) + "\n}")
+    return "{" + ",\n".join(sections) + "}\n"
 
 
 if __name__ == "__main__":
     with (
         tempfile.TemporaryDirectory() as directory,
-        ControlPlane.start(Path(directory) / "plane", parts=("etcd", "kube-apiserver")) as started,
+        ControlPlane.start(
+            Path(directory) / "plane", parts=("etcd", "kube-apiserver"), audit=False
+        ) as started,
     ):
         FILE.write_text(text(started))

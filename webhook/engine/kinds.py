@@ -14,6 +14,7 @@ CREATE_AND_UPDATE = ("CREATE", "UPDATE")
 CONNECTED = frozenset(
     {"exec", "attach", "portforward", "proxy"}
 )  # subresources one connects to; others are updated
+ANY_VERSION = "*"  # first of the versions of a kind where others may be served
 OF_A_PARENT = CONNECTED | {
     "scale",
     "eviction",

@@ -4,14 +4,14 @@ What the API server would never send, or a typo, is an error.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from config.faults import FaultsError, did_you_mean
 from config.schemas import root_type, unknown_fields
 from kube.resource import JsonObject
 from webhook.engine import BoundPolicy, Policy
-from webhook.engine.kinds import KINDS, Kind
+from webhook.engine.kinds import KINDS, Kind, plural
 from webhook.engine.origins import value_at
 from webhook.harness.bases import at, has_smallest, merge, namespace_of, pod_path, smallest
 from webhook.harness.case_file import Case, ExpectedAnswer
@@ -123,7 +123,7 @@ def _policies_naming(
     if kind in has_smallest() and ("apiVersion" not in case.object or (group, kind) in KINDS):
         return []
     targets = [(target.kind, bound.policy) for bound in policies for target in bound.policy.targets]
-    named = [each for each in targets if each[0].kind == kind]
+    named = [(named, policy) for each, policy in targets if (named := _named(each, group, kind))]
     if found := [each for each in named if each[0].group == group]:
         return found
     if kind in has_smallest():
@@ -136,6 +136,14 @@ def _policies_naming(
         raise FaultsError([("object.apiVersion", f"missing; a policy names {expected} {kind}")])
     where, choices = "each" if case.each else "object.kind", [*has_smallest(), *VARIANTS]
     raise FaultsError([(where, f'unknown kind "{kind}"{did_you_mean(kind, choices)}')])
+
+
+def _named(kind: Kind, group: str, name: str) -> Kind | None:
+    """Return a kind if it has this name, or may have: of a resource that only a policy names, no name is known."""
+    if kind.kind != kind.plural:
+        return kind if kind.kind == name else None
+    is_it = kind.group == group and kind.plural == plural(name)
+    return replace(kind, kind=name) if is_it else None
 
 
 def _operation(case: Case, each: str, variant: Variant | None) -> str:

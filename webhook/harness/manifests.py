@@ -13,7 +13,7 @@ from config.defaulting import defaulted
 from config.documents import Document, DocumentError
 from webhook.engine import NAMESPACE_LABELS, NOW, BoundPolicy, Engine, NotLookedUpError, Outcome
 from webhook.engine.conflicts import ConflictingPoliciesError
-from webhook.engine.kinds import KINDS, Kind, plural
+from webhook.engine.kinds import ANY_VERSION, Kind, plural
 from webhook.engine.look_ups import LOOK_UPS
 from webhook.engine.request import NAME_LABEL
 from webhook.findings import Finding, findings
@@ -22,6 +22,7 @@ from webhook.harness.objects import as_served, is_whole, namespace_of, require_o
 from webhook.harness.reviews import Admission, ReviewAnswer, ask, group_version_kind
 from webhook.known import Known
 from webhook.messages import failure
+from webhook.policy_sets.kind_names import known_kinds
 from webhook.review import MalformedRequestError, NotAReviewError, read
 
 NOTHING: dict[str, Any] = {}
@@ -204,10 +205,11 @@ def kinds_in(documents: Iterable[Document], known: Mapping[tuple[str, str], Kind
     add_manifests(defined, documents, "")
     found = (group_version_kind(each.value) for each in documents)
     regular = {
-        (group, kind): Kind(group, kind, plural(kind), (version,)) for group, version, kind in found
+        (group, kind): Kind(group, kind, plural(kind), (ANY_VERSION, version))
+        for group, version, kind in found
     }
     kinds = regular | defined.kinds | dict(known)
-    return [kind for key, kind in kinds.items() if key not in KINDS]
+    return [kind for key, kind in kinds.items() if key not in known_kinds()]
 
 
 def judged(

@@ -7,6 +7,7 @@ from webhook.engine.kinds import KINDS
 from webhook.engine.violation import JSON_TYPES
 from webhook.harness.bases import kinds_by_name
 from webhook.harness.reviews import group_version_kind
+from webhook.policy_sets.kind_names import known_kinds
 
 METADATA = {
     "name": str,
@@ -17,28 +18,6 @@ METADATA = {
 CLIENT_SIDE = frozenset(
     {"kustomize.config.k8s.io"}
 )  # configuration of client-side tools, not API groups of the API server
-CLUSTER_SCOPED = frozenset(  # built-in kinds that no policy applies to
-    {
-        "APIService",
-        "CSIDriver",
-        "CertificateSigningRequest",
-        "CustomResourceDefinition",
-        "FlowSchema",
-        "IngressClass",
-        "MutatingAdmissionPolicy",
-        "MutatingAdmissionPolicyBinding",
-        "MutatingWebhookConfiguration",
-        "Node",
-        "PersistentVolume",
-        "PriorityClass",
-        "PriorityLevelConfiguration",
-        "RuntimeClass",
-        "ValidatingAdmissionPolicy",
-        "ValidatingAdmissionPolicyBinding",
-        "ValidatingWebhookConfiguration",
-        "VolumeAttributesClass",
-    }
-)
 MOVED = {"extensions": ("apps/v1", "networking.k8s.io/v1")}  # the current group of kinds that moved
 
 
@@ -84,7 +63,7 @@ def require_object(document: Document) -> None:
 def _require_known_kind(document: Document) -> None:
     """Raise DocumentError for an unknown kind that resembles one of its built-in group."""
     api_version, (group, _, kind) = document.value["apiVersion"], group_version_kind(document.value)
-    names = {name for of, name in KINDS if of == group}
+    names = {name for of, name in known_kinds() if of == group}
     meant = did_you_mean(kind, names, cutoff=0.8)
     if kind not in names and meant.startswith("; did"):
         raise DocumentError(
@@ -98,9 +77,8 @@ def namespace_of(object: JsonObject, namespace: str) -> str:
     "" for a cluster-scoped kind.
     """
     group, _, kind = group_version_kind(object)
-    known = KINDS.get((group, kind))
-    is_built_in = "." not in group or group.endswith(".k8s.io")
-    if (is_built_in and kind in CLUSTER_SCOPED) or (known is not None and not known.namespaced):
+    known = known_kinds().get((group, kind))
+    if known is not None and not known.namespaced:
         return ""
     return object["metadata"].get("namespace") or namespace
 

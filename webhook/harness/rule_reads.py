@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from config.faults import did_you_mean
-from config.schemas import SchemaFields, fields_of, root_type
+from config.schemas import SchemaFields, fields_of, parse_type, root_type
 from webhook.cel import Steps, fields_read
 from webhook.policy_sets.rules import RulePolicy
 
@@ -90,11 +90,12 @@ def _missing(type: str, steps: Steps) -> tuple[str, SchemaFields] | None:
     None if it has all that is known.
     """
     for step in steps:
-        if type.startswith("{"):
-            type = type[1:]
-        elif not type or type.startswith("["):
+        shape, inner, _, _ = parse_type(type)
+        if shape == "map":
+            type = inner
+        elif shape != "struct":
             return None
-        elif step not in (fields := fields_of(type)):
+        elif step not in (fields := fields_of(inner)):
             return step, fields
         else:
             type = fields[step]

@@ -1,43 +1,55 @@
 """matchConstraints and matchResources of Kubernetes' own admission policies."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from config.api.admission import MatchResources, ResourceRule
+from config.api.admission import GROUP, MatchResources, ResourceRule
 from config.api.match import LabelSelector
 from webhook.engine.fields import Fields
-from webhook.engine.kinds import CONNECTED, KINDS, NAMESPACES, Kind, Target
+from webhook.engine.kinds import ANY_VERSION, CONNECTED, NAMESPACES, Kind, Target
 from webhook.engine.match import Labels, compile_selector
 from webhook.engine.policy import RequestPredicate
 from webhook.engine.request import Request
+from webhook.policy_sets.kind_names import known_kinds
 from webhook.policy_sets.rule_resources import SUBRESOURCES, merged_targets
 
 OPERATIONS = ("CREATE", "UPDATE", "DELETE")
+# which no admission policy judges
+NEVER_JUDGED = frozenset(
+    (GROUP, f"{sort}admissionpolic{ending}")
+    for sort in ("validating", "mutating")
+    for ending in ("ies", "ybindings")
+)
 
 
-def condition_of(*specs: MatchResources) -> RequestPredicate:
+def condition_of(*specs: MatchResources, kinds: Sequence[Kind] = ()) -> RequestPredicate:
     """Return whether all of `specs` match a request.
 
-    NotLookedUpError where labels are not known.
+    `kinds` are as for `targets_of`. NotLookedUpError where labels are not known.
     """
-    conditions = list(map(_condition, specs))
+    served = {
+        (kind.group, kind.plural): kind.versions for kind in (*kinds, *known_kinds().values())
+    }
+    conditions = [_condition(each, served) for each in specs]
     return lambda request: all(holds(request) for holds in conditions)
 
 
-def _condition(spec: MatchResources) -> RequestPredicate:
+def _condition(
+    spec: MatchResources, served: Mapping[tuple[str, str], Sequence[str]]
+) -> RequestPredicate:
     exact = spec.match_policy == "Exact"
     in_namespace, of_object = _selector(spec.namespace_selector), _selector(spec.object_selector)
 
     def holds(request: Request) -> bool:
+        attributes = request.attributes
+        resource = attributes.resource_group, attributes.resource
+        versions = () if exact else served.get(resource, (ANY_VERSION,))
         if spec.resource_rules and not any(
-            _matches(each, request, exact) for each in spec.resource_rules
+            _matches(each, request, versions) for each in spec.resource_rules
         ):
             return False
-        if any(_matches(each, request, exact) for each in spec.exclude_resource_rules):
+        if any(_matches(each, request, versions) for each in spec.exclude_resource_rules):
             return False
-        attributes = request.attributes
-        has_labels = (
-            attributes.namespace or (attributes.resource_group, attributes.resource) == NAMESPACES
-        )
+        has_labels = attributes.namespace or resource == NAMESPACES
         if in_namespace is not None and has_labels and not in_namespace(request.namespace_labels()):
             return False
         return of_object is None or any(map(of_object, _labels(request)))
@@ -71,54 +83,55 @@ def selects_namespaces(*specs: MatchResources) -> bool:
 
 
 def targets_of(spec: MatchResources, kinds: Sequence[Kind] = ()) -> tuple[Target, ...]:
-    """Return the resources that rules name.
+    """Return the resources that rules name, of Kubernetes' own kinds and of `kinds`.
 
-    `*` stands for the kinds that the table of kinds has; a rule that names a group, or a resource,
-    finds `kinds` too. `deployments/*` is the resource itself and all its subresources, as in the
-    API server.
+    `deployments/*` is the resource itself and all its subresources, as in the API server.
     """
+    known = [
+        kind
+        for kind in (*known_kinds().values(), *kinds)
+        if (kind.group, kind.plural) not in NEVER_JUDGED
+    ]
     return merged_targets(
-        named for rule in spec.resource_rules for named in _resources(rule, kinds)
+        named for rule in spec.resource_rules for named in _resources(rule, known)
     )
 
 
 def _resources(
-    rule: ResourceRule, kinds: Sequence[Kind]
+    rule: ResourceRule, known: Sequence[Kind]
 ) -> Iterator[tuple[Kind, str, Sequence[str]]]:
-    groups = [group for group in rule.api_groups if group != "*"]
     versions = tuple(each for each in rule.api_versions if each != "*") or ("v1",)
     for resource in rule.resources:
         plural, _, subresource = resource.partition("/")
-        known = [
+        kinds = [
             kind
-            for kind in KINDS.values()
+            for kind in known
             if _has(rule.api_groups, kind.group) and plural in ("*", kind.plural)
         ]
-        custom = [
-            kind
-            for kind in kinds
-            if _has(rule.api_groups, kind.group) and plural in ("*", kind.plural)
-        ]
-        known += [kind for kind in custom if kind.group in groups or plural != "*"]
-        if not known and plural != "*":
-            known = [Kind(group, plural.capitalize(), plural, versions) for group in groups]
+        if not kinds and plural != "*":
+            groups = (group for group in rule.api_groups if group != "*")
+            kinds = [Kind(group, plural, plural, versions) for group in groups]  # no name is known
         for each in SUBRESOURCES if subresource == "*" else (subresource,):
             everything = ("CONNECT",) if each in CONNECTED else OPERATIONS
             operations = everything if "*" in rule.operations else rule.operations
-            yield from ((kind, each, operations) for kind in known)
+            yield from ((kind, each, operations) for kind in kinds)
 
 
-def _matches(rule: ResourceRule, request: Request, exact: bool) -> bool:
+def _matches(rule: ResourceRule, request: Request, served: Sequence[str]) -> bool:
+    """Return whether a rule names a request, in its version or in one of those that it can be converted to."""
     attributes = request.attributes
-    is_namespaced = (
-        attributes.namespace and (attributes.resource_group, attributes.resource) != NAMESPACES
-    )
+    group, resource = attributes.resource_group, attributes.resource
+    is_namespaced = attributes.namespace and (group, resource) != NAMESPACES
     named = (each.partition("/") for each in rule.resources)
     return (
-        _has(rule.api_groups, attributes.resource_group)
-        and (not exact or _has(rule.api_versions, attributes.version))
+        _has(rule.api_groups, group)
+        and (
+            _has(rule.api_versions, attributes.version)
+            or ANY_VERSION in served
+            or any(each in rule.api_versions for each in served)
+        )
         and any(
-            plural in ("*", attributes.resource) and sub in ("*", attributes.subresource)
+            plural in ("*", resource) and sub in ("*", attributes.subresource)
             for plural, _, sub in named
         )
         and _has(rule.operations, attributes.operation)

@@ -139,7 +139,7 @@ def _in_force(
             tolerates_existing=False,
             severity="medium",
             category=CATEGORY,
-            condition=condition_of(*matches),
+            condition=condition_of(*matches, kinds=kinds),
             condition_needs=frozenset({NAMESPACE_LABELS} if selects_namespaces(*matches) else ()),
         )
 

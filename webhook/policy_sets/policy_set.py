@@ -23,6 +23,7 @@ from webhook.engine.look_ups import LOOK_UPS
 from webhook.engine.match import Match, can_match, compile_match
 from webhook.engine.policy import Params, Policy
 from webhook.policy_sets.admission_policies import native_policies
+from webhook.policy_sets.kind_names import with_plain_kinds
 
 Catalogue = Mapping[str, Policy]
 OF_ALL_NAMESPACES = frozenset(name for name, look_up in LOOK_UPS.items() if look_up.everywhere)
@@ -162,7 +163,7 @@ def bind(value: Any, catalogue: Catalogue) -> BoundPolicy | BoundException:
     if rules is not None and rules.policy is not None:
         policy, params, match = rules.policy, rules.params, rules.match
     else:
-        policy, match = _policy(spec, catalogue, in_a_namespace=in_a_namespace), spec.match
+        policy, match = _policy(spec, catalogue, in_a_namespace=in_a_namespace)
         params = parse(policy.params, spec.params, noun="parameter", at="spec.params")
     if in_a_namespace:
         _check_tenant(policy, params, document.metadata)
@@ -220,10 +221,12 @@ def document_of(stored: Mapping[str, Any]) -> dict[str, Any]:
     return {**kept, "metadata": named}
 
 
-def _policy(spec: AdmissionPolicySpec, catalogue: Catalogue, *, in_a_namespace: bool) -> Policy:
-    """Return the policy that is named, if it looks at what `match` names.
+def _policy(
+    spec: AdmissionPolicySpec, catalogue: Catalogue, *, in_a_namespace: bool
+) -> tuple[Policy, MatchSpec]:
+    """Return the policy that is named, if it looks at what `match` names, and the match with plain names of kinds.
 
-    A tenant's at nothing without a namespace.
+    A tenant's looks at nothing without a namespace.
     """
     assert spec.policy is not None
     policy = catalogue.get(spec.policy)
@@ -232,6 +235,7 @@ def _policy(spec: AdmissionPolicySpec, catalogue: Catalogue, *, in_a_namespace: 
             [("spec.policy", f'no policy "{spec.policy}"{did_you_mean(spec.policy, catalogue)}')]
         )
     targets = [target for target in policy.targets if target.kind.namespaced or not in_a_namespace]
+    match = with_plain_kinds(spec.match, [target.kind for target in targets])
     judged = {
         "kinds": {target.kind.kind for target in targets},
         "operations": {operation for target in targets for operation in target.operations},
@@ -242,14 +246,14 @@ def _policy(spec: AdmissionPolicySpec, catalogue: Catalogue, *, in_a_namespace: 
             f"spec.match.any[{index}].{field}",
             f'{policy.name} does not look at "{word}"{did_you_mean(word, _quoted(known))}',
         )
-        for index, clause in enumerate(spec.match.any)
+        for index, clause in enumerate(match.any)
         for field, known in judged.items()
         for word in getattr(clause, field) or ()
         if word not in known
     ]
     if faults:
         raise FaultsError(faults)
-    return policy
+    return policy, match
 
 
 def _check_match(match: MatchSpec, policy: Policy, namespace: str | None) -> None:

@@ -1,21 +1,18 @@
 """The resources that `match` selects for a policy object with CEL rules."""
 
-import re
 from collections.abc import Iterable
 
 from config.api.match import MatchSpec
 from config.api.policy import AdmissionPolicySpec
 from config.faults import did_you_mean
 from webhook.engine.kinds import CONNECTED, CREATE_AND_UPDATE, KINDS, Kind, Target
+from webhook.policy_sets.kind_names import kinds_named, known_kinds
 
 # Of the kinds that the table of kinds has.
 SUBRESOURCES = CONNECTED | {
     "", "approval", "binding", "ephemeralcontainers", "eviction", "finalize", "log", "resize",
     "scale", "status", "token",
 }  # fmt: skip
-_KIND = re.compile(
-    r"(?P<plural>[a-z0-9-]+)\.(?P<group>[a-z0-9.-]+)/(?P<version>v[a-z0-9]+)/(?P<kind>[A-Za-z0-9]+)"
-)
 
 
 def resources_of(
@@ -23,15 +20,15 @@ def resources_of(
 ) -> tuple[tuple[Target, ...], MatchSpec]:
     """Return the resources that `match` names (all known ones by default), and the match."""
     known = [kind for kind in KINDS.values() if kind.namespaced or not in_a_namespace]
+    anywhere = known_kinds().values()
     named: list[tuple[Kind, str, Iterable[str]]] = []
     clauses = []
     for index, clause in enumerate(spec.match.any):
-        found = [
-            _kind(faults, f"spec.match.any[{index}].kinds", word) for word in clause.kinds or ()
-        ]
-        kinds = [each for each in found if each is not None] if clause.kinds else known
+        at = f"spec.match.any[{index}].kinds"
+        found = [kind for word in clause.kinds or () for kind in _kinds(faults, at, word)]
+        kinds = found if clause.kinds else known
         for subresource in clause.subresources or ("",):
-            if subresource not in SUBRESOURCES and all(kind in known for kind in kinds):
+            if subresource not in SUBRESOURCES and all(each in anywhere for each in kinds):
                 text = (
                     f'unknown subresource "{subresource}"{did_you_mean(subresource, SUBRESOURCES)}'
                 )
@@ -61,15 +58,9 @@ def merged_targets(named: Iterable[tuple[Kind, str, Iterable[str]]]) -> tuple[Ta
     )
 
 
-def _kind(faults: list[tuple[str, str]], path: str, word: str) -> Kind | None:
-    if match := _KIND.fullmatch(word):
-        return Kind(match["group"], match["kind"], match["plural"], versions=(match["version"],))
-    known = {
-        kind.kind: kind for kind in reversed(KINDS.values())
-    }  # of two groups' kinds, the first one
-    if word in known:
-        return known[word]
-    meant = did_you_mean(word, set(known))
-    hint = meant if "mean" in meant else "; name it as PLURAL.GROUP/VERSION/KIND"
-    faults.append((path, f'unknown kind "{word}"{hint}'))
-    return None
+def _kinds(faults: list[tuple[str, str]], path: str, word: str) -> tuple[Kind, ...]:
+    try:
+        return kinds_named(word)
+    except LookupError as error:
+        faults.append((path, str(error)))
+        return ()

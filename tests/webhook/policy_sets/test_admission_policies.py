@@ -146,7 +146,7 @@ def test_empty_selectors_select_everything():
         (rules(resources=["deployments/*"]), True),
         (rules(resources=["*/*"]), True),
         (rules(resources=["pods/*"]), False),
-        (rules(apiVersions=["v1beta1"]), True),
+        (rules(apiVersions=["v1beta1"]), False),
         (rules(apiVersions=["v1beta1"]) | {"matchPolicy": "Exact"}, False),
         (rules(resourceNames=["other"]), False),
         (rules(scope="Cluster"), False),

@@ -1,0 +1,80 @@
+"""Policies of Kubernetes' own in force on a real API server, and what it says about objects."""
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any
+
+from kube.resource import JsonObject
+from tests.policies.on_a_cluster.apiserver import ApiServer
+from tests.policies.on_a_cluster.requests import Ask
+
+GROUP = "admissionregistration.k8s.io/v1"
+ROOT = f"/apis/{GROUP}"
+NAMESPACE = "shop"
+PATHS = {
+    "ValidatingAdmissionPolicy": "validatingadmissionpolicies",
+    "ValidatingAdmissionPolicyBinding": "validatingadmissionpolicybindings",
+    "MutatingAdmissionPolicy": "mutatingadmissionpolicies",
+    "MutatingAdmissionPolicyBinding": "mutatingadmissionpolicybindings",
+}
+
+
+def crd(kind: str, plural: str, scope: str, spec: JsonObject) -> JsonObject:
+    """Return the definition of a custom kind whose spec has this schema."""
+    schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.example.com"},
+        "spec": {
+            "group": "example.com",
+            "scope": scope,
+            "names": {"kind": kind, "plural": plural},
+            "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
+        },
+    }
+
+
+def policy(sort: str, name: str, spec: JsonObject) -> JsonObject:
+    """Return a policy, Validating or Mutating."""
+    metadata = {"name": name}
+    return {
+        "apiVersion": GROUP,
+        "kind": f"{sort}AdmissionPolicy",
+        "metadata": metadata,
+        "spec": spec,
+    }
+
+
+def binding(sort: str, name: str) -> JsonObject:
+    """Return its binding; a validating one warns."""
+    actions = {"validationActions": ["Warn"]} if sort == "Validating" else {}
+    made = policy(sort, name, {"policyName": name, **actions})
+    return made | {"kind": f"{sort}AdmissionPolicyBinding"}
+
+
+def rules(**rule: Any) -> JsonObject:
+    """Return matchConstraints of one rule for every resource, changed by the arguments."""
+    everything = {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*"]}
+    return {"resourceRules": [everything | rule]}
+
+
+async def create(api: ApiServer, objects: Iterable[JsonObject]) -> None:
+    """Create policies and bindings, and wait until the last one counts: they are read in order."""
+    canary = policy(
+        "Validating",
+        "canary",
+        {
+            "matchConstraints": rules(resources=["configmaps"]),
+            "validations": [{"expression": "object.metadata.name != 'canary'"}],
+        },
+    )
+    for each in (*objects, canary, binding("Validating", "canary")):
+        await api.make(Ask("POST", f"{ROOT}/{PATHS[each['kind']]}", each))
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "canary"}}
+    path = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
+    while True:
+        if (await api(Ask("POST", path, body), dry_run=True)).warnings:
+            break
+        await asyncio.sleep(0.1)
+    await asyncio.sleep(1)  # the other sort of policies is read by another watch

@@ -1,0 +1,112 @@
+"""The kinds that a policy can name: `Node`, `v1/Node`, `cert-manager.io/v1/Certificate`, or in full with the plural."""
+
+import re
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from functools import cache
+
+from config.api.match import MatchSpec
+from config.faults import did_you_mean
+from config.schemas import resources
+from kube.resource import GroupKind
+from webhook.engine.kinds import KINDS, Kind, plural
+
+_SPELLED = re.compile(
+    r"(?:(?P<group>[a-z0-9.-]+)/)?(?P<version>v[0-9][a-z0-9]*)/(?P<kind>[A-Z][A-Za-z0-9]*)"
+)
+IN_FULL = "write it as apiVersion/kind, such as cert-manager.io/v1/Certificate"
+
+
+@cache
+def _built_in() -> Mapping[GroupKind, Kind]:
+    """Return the kinds that Kubernetes has itself, by group and name."""
+    found: dict[GroupKind, Kind] = {}
+    # core kinds first: Event is v1's, not events.k8s.io's
+    for name, (resource, namespaced) in sorted(
+        resources().items(), key=lambda each: each[0].count("/")
+    ):
+        api_version, _, kind = name.rpartition("/")
+        group, _, version = api_version.rpartition("/")
+        before = found[group, kind].versions if (group, kind) in found else ()
+        versions = (*before, version)
+        found[group, kind] = Kind(group, kind, resource, versions, namespaced=namespaced)
+    return found
+
+
+def known_kinds() -> Mapping[GroupKind, Kind]:
+    """Return all kinds that are known without a cluster: the table's, then Kubernetes' other ones."""
+    return {**KINDS, **{key: kind for key, kind in _built_in().items() if key not in KINDS}}
+
+
+def kinds_named(word: str) -> tuple[Kind, ...]:
+    """Return the kinds that a word of `kinds` can mean. LookupError says what is wrong with it, and what is meant.
+
+    Of two groups' kinds with the same name, the first is meant. A word of three parts can be an
+    apiVersion and a kind, or have the plural before the group; where both may be, both are meant.
+    """
+    known = known_kinds()
+    by_name = {kind.kind: kind for kind in reversed([*known.values()])}
+    if word in by_name:
+        return (by_name[word],)
+    spelled = _SPELLED.fullmatch(word)
+    if spelled is None:
+        plurals = {kind.plural: kind.kind for kind in by_name.values()}
+        if word.lower() in plurals:
+            raise LookupError(f'unknown kind "{word}"; did you mean "{plurals[word.lower()]}"?')
+        meant = did_you_mean(word, set(by_name), cutoff=0.8)
+        hint = meant if "mean" in meant else f"; {IN_FULL}"
+        raise LookupError(f'unknown kind "{word}"{hint}')
+    group, version, name = spelled["group"] or "", spelled["version"], spelled["kind"]
+    if (group, name) in known:
+        return (_served(word, known[group, name], version),)
+    first, _, rest = group.partition(".")
+    if (rest, name) in known and known[rest, name].plural == first:
+        return (_served(word, known[rest, name], version),)
+    groups = {kind.group for kind in _built_in().values()}
+    if group in groups or (rest in groups and rest):
+        raise LookupError(f'unknown kind "{word}"{_meant(name, group, known)}')
+    of_group = Kind(group, name, plural(name), (version,))
+    in_full = Kind(rest, name, first, (version,))
+    if "." not in rest or first[:3] != name.lower()[:3]:
+        return (of_group,)
+    return (in_full,) if first == of_group.plural else (in_full, of_group)
+
+
+def with_plain_kinds(match: MatchSpec, judged: Iterable[Kind]) -> MatchSpec:
+    """Return a match where a word with an apiVersion is the name of the kind that it means, if that is judged."""
+    judged = tuple(judged)
+
+    def plain(word: str) -> str:
+        if "/" in word:
+            with suppress(LookupError):
+                for named in kinds_named(word):
+                    if any((named.group, named.kind) == (each.group, each.kind) for each in judged):
+                        return named.kind
+        return word
+
+    clauses = [
+        clause.model_copy(update={"kinds": [*map(plain, clause.kinds)]}) if clause.kinds else clause
+        for clause in match.any
+    ]
+    return match.model_copy(update={"any": clauses})
+
+
+def _served(word: str, kind: Kind, version: str) -> Kind:
+    """Return a kind. LookupError where no API server has it in this version."""
+    built_in = _built_in().get((kind.group, kind.kind))
+    if built_in is not None and version not in built_in.versions:
+        api_version = f"{kind.group}/{built_in.versions[-1]}".lstrip("/")
+        raise LookupError(f'unknown version in "{word}"; did you mean "{api_version}/{kind.kind}"?')
+    return kind
+
+
+def _meant(name: str, group: str, known: Mapping[GroupKind, Kind]) -> str:
+    """Return a hint: the same kind of another group, or a similar one of this group."""
+    elsewhere = [
+        f"{of}/{kind.versions[-1]}".lstrip("/")
+        for (of, _), kind in known.items()
+        if kind.kind == name
+    ]
+    if elsewhere:
+        return f'; did you mean "{elsewhere[0]}/{name}"?'
+    return did_you_mean(name, {kind for of, kind in known if of == group})
