@@ -1,4 +1,4 @@
-"""What expressions about admission can name, as in ValidatingAdmissionPolicy and MutatingAdmissionPolicy.
+"""What expressions about admission can name, as in Kubernetes' own admission policies.
 
 Source:
 https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/#cel-variables

@@ -1,4 +1,4 @@
-"""The closures of selections, lists and maps, and of the operators that decide what is evaluated."""
+"""The closures of selections, lists and maps, and of operators that skip operands."""
 
 from collections.abc import Iterable
 from typing import Any

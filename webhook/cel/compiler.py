@@ -1,4 +1,4 @@
-"""Compile an expression to a Python closure, and check it: names, functions, numbers of arguments, types."""
+"""Compiles an expression to a Python closure, and checks names, functions and types."""
 
 from difflib import get_close_matches
 from typing import NoReturn
@@ -37,7 +37,7 @@ _TRIED |= dict.fromkeys(
 
 
 class Compiler:
-    """Compiles one expression; `size` is how long its frames are, and `nodes` what it costs at least."""
+    """Compiles one expression; `size` is its frames' length, `nodes` the least it costs."""
 
     def __init__(self, source: str, declared: Declarations) -> None:
         self.source = source

@@ -1,4 +1,4 @@
-"""What an evaluation may cost: a budget of units, which everything that takes time is charged against."""
+"""What an evaluation may cost: a budget of units, charged for all that takes time."""
 
 from collections.abc import Callable
 from enum import Enum
@@ -31,7 +31,7 @@ class Meter:
 
 
 class Walked(Enum):
-    """The cost of a function that takes the meter before its arguments, and charges while it walks."""
+    """The cost of a function that takes the meter first, and charges while it walks."""
 
     WALKED = "walked"
 
@@ -49,7 +49,7 @@ def parsing(text: object, *_: object) -> int:
 
 
 def of_list(shift: int) -> Callable[..., int]:
-    """Return the cost of handling every item of the first argument, `2 ** shift` of them for a unit."""
+    """Return the cost of handling each item of the first argument, `2 ** shift` a unit."""
     return lambda items, *_: len(items) >> shift
 
 
@@ -61,5 +61,5 @@ def comparing(one: object, two: object) -> int:
 
 
 def searching(text: str, part: str) -> int:
-    """Cost of searching a text for another one forwards, which is linear for a part of 100 characters or more."""
+    """Cost of searching a text forwards: linear for a part of 100 characters or more."""
     return (len(text) >> COPIED) + (len(text) * min(len(part), 100) >> 9)

@@ -1,4 +1,4 @@
-"""The errors of CEL: one for text that is no valid expression, one for an evaluation, one for its cost."""
+"""The errors of CEL: of compilation, of an evaluation, and of its cost."""
 
 
 class CelError(Exception):
@@ -6,7 +6,7 @@ class CelError(Exception):
 
 
 class CompileError(CelError):
-    """An expression that cannot be compiled: line and column (both from 1) and what is wrong there."""
+    """An expression that cannot be compiled: line and column from 1, and what is wrong."""
 
     def __init__(self, source: str, at: int, text: str) -> None:
         """Translate the offset `at` in `source` into line and column."""

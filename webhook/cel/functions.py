@@ -1,4 +1,4 @@
-"""The table of functions: what an expression may call, with which types, what it costs, and how it is evaluated."""
+"""The table of functions: types, cost and implementation of what expressions may call."""
 
 import operator
 from collections.abc import Callable

@@ -33,7 +33,7 @@ _PLAIN = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v":
 
 
 class Token(NamedTuple):
-    """A token: its sort ("name", "escaped", "literal", "end", or the mark itself), where it begins, text and value."""
+    """A token: its sort ("name", "literal", … or the mark itself), position, text, value."""
 
     sort: str
     at: int

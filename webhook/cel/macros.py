@@ -1,4 +1,4 @@
-"""The macros: `all`, `exists`, `map`, `filter` and their kin over lists and maps, `optMap` over optionals."""
+"""The macros over lists and maps (`all`, `exists`, `map`, `filter` …) and optionals."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple

@@ -39,7 +39,7 @@ class Environment(Declarations):
     """What expressions can name; compiles them."""
 
     def compile(self, source: str, *results: str) -> Program:
-        """Return the program of an expression whose result is of one of `results` (any, if none is given).
+        """Return the program of an expression whose result is of one of `results` (or any).
 
         CompileError names line and column.
         """

@@ -9,7 +9,7 @@ Steps = tuple[str, ...]
 
 
 def fields_read(source: str) -> frozenset[Steps]:
-    """Return the fields that an expression, which compiles, reads: a variable, and the constant names below it.
+    """Return the fields that an expression reads: a variable, and constant names below it.
 
     `object.spec.containers.all(c, c.name != '')` reads `object.spec.containers`, and `c.name`.
     """

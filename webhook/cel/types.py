@@ -1,4 +1,4 @@
-"""Static types such as `list(string)`, and signatures of functions such as `(string).charAt(int) -> string`."""
+"""Static types such as `list(string)`, and signatures: `(string).charAt(int) -> string`."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""CEL's values in Python: decoded JSON as it is, and types of their own where JSON or Python has none.
+"""CEL's values in Python: decoded JSON as it is, and types that JSON lacks.
 
 null, bool, int, double, string, bytes, list and map are None, bool, int, float, str, bytes, list
 and dict. `Uint`, `Timestamp` and `Duration` (both in nanoseconds) are subclasses of int, told apart
@@ -125,7 +125,7 @@ def equal(meter: Meter, left: Any, right: Any) -> bool:
 
 
 def compare(left: Any, right: Any) -> int:
-    """Return -1, 0 or 1 for two values of one ordered type, or two numbers; `comparing` says what it costs."""
+    """Return -1, 0 or 1 for two values of one ordered type; `comparing` is the cost."""
     kinds = {type(left), type(right)}
     if not kinds <= ORDERED or (len(kinds) > 1 and not kinds <= NUMBERS):
         raise no_overload()
@@ -153,7 +153,7 @@ def sorted_by(meter: Meter, pairs: list[tuple[Any, Any]]) -> list[Any]:
 
 
 def brief(value: Any) -> str:
-    """Return a text for an error, without copying one that is long; of a container its type alone."""
+    """Return a text for an error, without a copy of a long one; of a container its type."""
     if isinstance(value, str):
         return value[:1000]
     return type_name(value) if isinstance(value, dict | list | bytes | Optional) else str(value)

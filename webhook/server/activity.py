@@ -1,4 +1,4 @@
-"""Activity: who acts on a connection, and since when; it decides who is too slow, and who makes room."""
+"""Activity: who acts on a connection, and since when. It decides who makes room."""
 
 from collections.abc import Callable, Mapping
 from enum import Enum, auto
@@ -33,18 +33,18 @@ AFTER: Mapping[ConnectionEvent, Mapping[int, int]] = {
 class Activity:
     """Who acts on one connection: `actor`, and `since` when.
 
-    | event   | what happened                                        | who acts then                  |
-    |---------|------------------------------------------------------|--------------------------------|
-    | REQUEST | the first byte of a request, or one sent ahead       | UNUSED, IDLE -> CLIENT         |
-    | NO_ROOM | a large body has to wait until others are answered   | CLIENT -> SERVER               |
-    | ROOM    | the body is read                                     | SERVER -> CLIENT               |
-    | BODY    | all of the body is here                              | CLIENT -> SERVER               |
-    | ANSWER  | the answer is sent; the client reads it              | IDLE, CLIENT, SERVER -> CLIENT |
-    | NEXT    | the answer is sent whole; another request may follow | CLIENT -> IDLE                 |
-    | END     | the last answer is sent whole                        | CLIENT -> ENDED                |
+    | event   | what happened                                  | who acts then                  |
+    | ------- | ---------------------------------------------- | ------------------------------ |
+    | REQUEST | the first byte of a request, or one sent ahead | UNUSED, IDLE -> CLIENT         |
+    | NO_ROOM | a large body waits until others are answered   | CLIENT -> SERVER               |
+    | ROOM    | the body is read                               | SERVER -> CLIENT               |
+    | BODY    | all of the body is here                        | CLIENT -> SERVER               |
+    | ANSWER  | the answer is sent; the client reads it        | IDLE, CLIENT, SERVER -> CLIENT |
+    | NEXT    | the answer is sent whole; a request may follow | CLIENT -> IDLE                 |
+    | END     | the last answer is sent whole                  | CLIENT -> ENDED                |
 
-    An event that a row does not name for the present actor changes nothing, the clock included. Only
-    a CLIENT can be too slow. A connection on which the SERVER acts is never closed for another.
+    An event that a row does not name for the present actor changes nothing, the clock included.
+    Only a CLIENT can be too slow. No connection is closed for another while the SERVER acts on it.
     """
 
     __slots__ = ("_clock", "actor", "since")

@@ -9,7 +9,7 @@ TEXT = "text/plain; charset=utf-8"
 
 
 class Refusal(Exception):  # noqa: N818
-    """A request that gets no review: the HTTP status and the reason, which is answered in one line."""
+    """A request that gets no review: the HTTP status, and the reason in one line."""
 
     def __init__(self, status: int, text: str, headers: Mapping[str, str] = NO_HEADERS) -> None:
         super().__init__(text)

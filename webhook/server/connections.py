@@ -41,7 +41,7 @@ class ServerConfig:
     most_connections: int = 1000
     """About 45 kB each. An API server keeps 25, and opens one more for each call beyond."""
     idle_seconds: float = 5.0
-    """Beyond the share of its address, a connection that was idle for longer makes room for a new one."""
+    """Beyond its address's share, an idle connection makes room for a new one."""
 
 
 class Connections(HttpServer):
@@ -67,7 +67,7 @@ class Connections(HttpServer):
         metrics.connections.set_function(self._shares.taken)
 
     async def accept(self) -> Never:
-        """Accept connections, for ever: one at a time, so that many new ones leave time for the others."""
+        """Accept connections for ever, one at a time, so that others have their turn."""
         loop = asyncio.get_running_loop()
         told = -FULL_SECONDS
         async with asyncio.TaskGroup() as handshakes:

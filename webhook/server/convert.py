@@ -1,4 +1,4 @@
-"""ConversionReview (apiextensions.k8s.io/v1): objects of one version in, the same objects of another out.
+"""ConversionReview: objects of one version in, the same objects of another out.
 
 Pure, and without policies: it answers before they are loaded. One object that cannot be converted
 fails the review, as the API server asks for all or nothing, and the message names it.

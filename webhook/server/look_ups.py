@@ -1,4 +1,4 @@
-"""What policies look up: from watches, which begin with the first need, or from the API server until these know it."""
+"""What policies look up: from watches, or from the API server until these are synced."""
 
 import asyncio
 import time
@@ -56,7 +56,7 @@ class LookUps:
     def __init__(
         self, client: Client, scaled: Iterable[Resource] = (), optional: Iterable[Resource] = ()
     ) -> None:
-        """Know what else than built-in kinds and ours has a /scale, and what the API server may be without."""
+        """Take which other kinds have a /scale, and which the API server may be without."""
         self._client = client
         self._optional = tuple(optional)
         self._served: Served = frozenset[ResourceKey]()
@@ -123,7 +123,7 @@ class LookUps:
             return {}  # the API server will say so itself
 
     async def served(self, _: Attributes) -> Served:
-        """Return which of the optional resources the API server has, as it answered in the last moments."""
+        """Return which of the optional resources the API server has, by a recent answer."""
         if time.monotonic() >= self._ask_again:
             answers = await asyncio.gather(*map(self._client.serves, self._optional))
             found = (
@@ -134,7 +134,7 @@ class LookUps:
         return self._served
 
     async def objects(self, name: str, about: Attributes) -> list[JsonObject]:
-        """Return the objects of a look-up of LOOK_UPS: from their watches, or listed while one has not begun."""
+        """Return the objects of a look-up: from watches, or listed while one has not begun."""
         look_up = LOOK_UPS[name]
         namespace = None if look_up.everywhere else about.namespace
         stores = [self._store(each) for each in LISTED if (each.group, each.kind) in look_up.kinds]

@@ -16,7 +16,7 @@ CERTIFICATE, KEY = "tls.crt", "tls.key"
 
 
 class PairFiles(NamedTuple):
-    """A certificate and its key in files, for a laptop, CI or a volume that something else keeps."""
+    """A certificate and its key in files, which something else keeps."""
 
     certificate: Path
     key: Path

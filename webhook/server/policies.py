@@ -19,7 +19,7 @@ log = logging.getLogger("gatewright.webhook.policies")
 
 
 class Policies:
-    """Policies from files, and from objects of the cluster, of which one replaces one of the same name in files.
+    """Policies from files, and from objects of the cluster, which replace those by name.
 
     `engine` is None until the objects are known, and never None again.
     """
@@ -79,7 +79,7 @@ class Policies:
     async def follow(
         self, on_change: Callable[[], None] = lambda: None, seconds: float = POLL_SECONDS
     ) -> Never:
-        """Refresh beside the event loop: at once when an object changes, and now and then for the files.
+        """Refresh beside the event loop: at once for objects, now and then for files.
 
         `on_change` is called after each new engine.
         """

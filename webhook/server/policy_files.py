@@ -1,4 +1,4 @@
-"""The policy set of files that change while a process runs: what holds nothing is a mistake, not an order."""
+"""The policy set of files that change while a process runs: an empty one is an error."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -10,9 +10,9 @@ from webhook.policy_sets.policy_set import Catalogue, PolicySet, read
 def policy_set_of(paths: Sequence[Path], catalogue: Catalogue) -> PolicySet:
     """Return the policies and exceptions of the files at `paths`, or in those directories.
 
-    DocumentError where a file cannot be read, or holds nothing: it may be half-written. The policies
-    of a file in a directory go with the file; a directory may be empty. PolicySetError where an
-    object is invalid.
+    DocumentError where a file cannot be read, or holds nothing: it may be half-written. When a file
+    of a directory is deleted, so are its policies; a directory may be empty. PolicySetError where
+    an object is invalid.
     """
     return read(_documents(paths), catalogue)
 

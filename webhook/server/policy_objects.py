@@ -136,7 +136,7 @@ class PolicyObjects:
         self._metrics.policy_generation.labels(resource.kind, key).set(entry.generation)
 
     def _check_room(self, id: ObjectId, document: Mapping[str, Any]) -> None:
-        """Refuse a tenant's policy for which the others of its namespace leave no room, before it is compiled."""
+        """Refuse a tenant's policy for which its namespace has no room, before compilation."""
         if id[0] != TENANTS:
             return
         namespace, old = document["metadata"]["namespace"], self._good.get(id)

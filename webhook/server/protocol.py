@@ -1,15 +1,15 @@
 """What the webhook replaces of aiohttp's server: all of it is in this module, with the reason.
 
-| replaced                       | because aiohttp                                                  |
-|--------------------------------|------------------------------------------------------------------|
-| `Server.connection_lost`       | tells nobody; the number of connections is bounded               |
-| `RequestHandler.connection_made` | lets a paused connection keep 256 KiB                         |
-| `RequestHandler.data_received` | has no deadline for a request, no cost for tiny pieces, and reads |
-|                                | a body before anybody has judged the head                        |
-| `RequestHandler.resume_reading`| reads on after each piece, also during a pause                   |
-| `RequestHandler.handle_error`  | answers with HTML, and names itself                              |
-| `StreamResponse.prepare` and   | builds headers in a dictionary, which costs as much as a review, |
-| `write_eof`                    | and sends head and body in two writes                            |
+| replaced                         | because aiohttp                                        |
+| -------------------------------- | ------------------------------------------------------ |
+| `Server.connection_lost`         | tells nobody; the number of connections is bounded     |
+| `RequestHandler.connection_made` | lets a paused connection keep 256 KiB                  |
+| `RequestHandler.data_received`   | has no deadline, no cost for tiny pieces, and reads    |
+|                                  | a body before anybody has judged the head              |
+| `RequestHandler.resume_reading`  | reads on after each piece, also during a pause         |
+| `RequestHandler.handle_error`    | answers with HTML, and names itself                    |
+| `StreamResponse.prepare` and     | builds headers in a dictionary (the cost of a review), |
+| `write_eof`                      | and sends head and body in two writes                  |
 
 `tests/webhook/server/test_protocol.py` fails when aiohttp no longer calls these as expected.
 """
@@ -44,7 +44,7 @@ log = logging.getLogger("gatewright.webhook")
 
 
 class HttpServer(web.Server):
-    """aiohttp's server, told when a connection is lost; while it drains, each answer is the last one."""
+    """aiohttp's server with lost connections; while it drains, each answer is the last."""
 
     is_draining = False
 
@@ -60,7 +60,7 @@ class HttpServer(web.Server):
 
 
 class HttpConnection(web.RequestHandler):
-    """One client's connection: it holds nobody up by being slow, and ends without losing a request."""
+    """One client's connection: slow ones hold up nobody, and no request is lost at its end."""
 
     __slots__ = ("activity", "address", "is_pausing", "records", "server", "small_reads", "unread")
 
@@ -89,7 +89,7 @@ class HttpConnection(web.RequestHandler):
         transport.set_read_buffer_limits(**limits)  # type: ignore[attr-defined]  # of TLS only
 
     def data_received(self, data: bytes) -> None:
-        """Start the clock of a request at its first byte, and keep a body until its head is accepted.
+        """Start a request's clock at its first byte; keep a body until its head is accepted.
 
         A client that sends tiny pieces is read ever less often, and one that sends more tiny TLS
         records than are read at once all the more.

@@ -1,7 +1,7 @@
 """Records a sample of reviews, one JSON object a line: what `gatewright impact --reviews` reads.
 
-The file is for its owner alone: values of Secrets, ConfigMaps and environment variables are redacted,
-annotations, commands, arguments and everything else that a policy may judge are not.
+The file is for its owner alone: values of Secrets, ConfigMaps and environment variables are
+redacted; annotations, commands, arguments and everything else that a policy may judge are not.
 """
 
 import logging

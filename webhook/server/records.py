@@ -1,4 +1,4 @@
-"""TLS records of a few bytes: decrypting one costs as much as a large one, so few are read at once."""
+"""TLS records of a few bytes cost as much as large ones, so few are read at once."""
 
 import ssl
 from typing import Any
@@ -8,7 +8,7 @@ MAX_SHORT_RECORDS = 32  # that are read in one pass of the event loop: 0.1 ms
 
 
 class CountedRecords(ssl.SSLObject):
-    """A TLS connection that seems to have no more data after so many short records, until `count_again`.
+    """A TLS connection without more data after many short records, until `count_again`.
 
     As `sslobject_class` of a context. What has come stays encrypted until reading is resumed.
     """

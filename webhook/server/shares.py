@@ -1,4 +1,4 @@
-"""Shares: an amount divided among addresses, so that one with many connections leaves room for the others."""
+"""Shares: an amount divided among addresses, so that each leaves room for the others."""
 
 import asyncio
 from collections import Counter

@@ -1,4 +1,4 @@
-"""The serving certificate as TLS contexts: a new one for each new pair, swapped in once it is known to be good."""
+"""The serving certificate as TLS contexts: a new one replaces it once it is verified."""
 
 import logging
 import ssl
@@ -121,7 +121,7 @@ class ServingCertificate:
 
 
 def validity(context: ssl.SSLContext, certificate: bytes) -> tuple[datetime, datetime]:
-    """Return from when until when a server's certificate is valid, as a client learns it: by a handshake in memory.
+    """Return when a served certificate begins and ends, by a handshake in memory.
 
     SSLError or ValueError where the server has another one, or a client that trusts this one cannot
     connect.

@@ -1,4 +1,4 @@
-"""Turns: long work is done in turns by address, so that one with many connections leaves time for the others."""
+"""Turns: long work is done in turns by address, so that each leaves time for others."""
 
 import asyncio
 import time
@@ -29,7 +29,7 @@ class Turns:
         self._of_address: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def wait(self, address: str, deadline: float) -> None:
-        """Wait until the others had their turn on the event loop, if an address has just had long work done."""
+        """Wait for the others' turn, if the address has just had long work done."""
         while (turn := self._others_turn.get(address)) is not None:
             await turn.wait()
             if time.perf_counter() > deadline:
@@ -38,7 +38,7 @@ class Turns:
     async def run(
         self, address: str, deadline: float, work: Callable[..., T], *arguments: Any, is_short: bool
     ) -> T:
-        """Run `work`: if it is short at once, and otherwise in the thread, where one of each address waits."""
+        """Run `work`: at once if it is short, else in the thread, one of each address."""
         if not is_short:
             own = self._of_address.setdefault(address, asyncio.Lock())
             async with asyncio.timeout(deadline - time.perf_counter()), own, self._next:

@@ -99,7 +99,7 @@ OPEN = (NAME, "NotIn", EXCLUDED)
                 (
                     [OPEN],
                     [
-                        '!has(request.namespace) || (request.namespace in ["production"] || request.namespace.matches("^(shop-.*)$"))'  # noqa: E501
+                        '!has(request.namespace) || (request.namespace in ["production"] || request.namespace.matches("^(shop-.*)$"))'
                     ],
                     ["deployments"],
                 )
@@ -151,8 +151,8 @@ OPEN = (NAME, "NotIn", EXCLUDED)
                 (
                     [OPEN],
                     [
-                        '!(request.userInfo.username in ["admin"] || request.userInfo.username.matches("^(system:serviceaccount:ci:.*)$"))',  # noqa: E501
-                        '!(has(request.userInfo.groups) && request.userInfo.groups.exists(group, group.matches("^(ops-.*)$")))',  # noqa: E501
+                        '!(request.userInfo.username in ["admin"] || request.userInfo.username.matches("^(system:serviceaccount:ci:.*)$"))',
+                        '!(has(request.userInfo.groups) && request.userInfo.groups.exists(group, group.matches("^(ops-.*)$")))',
                     ],
                     ["deployments"],
                 )

@@ -537,7 +537,7 @@ def test_a_chart_is_skipped_without_helm(check, monkeypatch):
 
 def test_a_chart_is_rendered_by_helm(check, run, tmp_path, monkeypatch):
     """A violation has the template's name; a chart that helm rejects is a problem."""
-    text = f"---\n# Source: chart/templates/a.yaml\n{named('a', BAD)}---\n# Source: chart/templates/b.yaml\n{named('b')}"  # noqa: E501
+    text = f"---\n# Source: chart/templates/a.yaml\n{named('a', BAD)}---\n# Source: chart/templates/b.yaml\n{named('b')}"
     write("rendered", text)
     helm = tmp_path / "bin" / "helm"
     refuses = '[ "$5" = shop ] || { echo "Error: no values" >&2; exit 1; }'
@@ -635,7 +635,7 @@ def test_json_has_the_fixes(run):
 def test_fix_skips_text_that_cannot_be_changed_safely(run):
     """Merged YAML is left alone and reported; other documents are fixed."""
     write("p.yaml", STRICT)
-    shared = "apiVersion: v1\nkind: Pod\nx: &x {hostNetwork: true}\nmetadata: {name: a}\nspec: {<<: *x, containers: []}\n"  # noqa: E501
+    shared = "apiVersion: v1\nkind: Pod\nx: &x {hostNetwork: true}\nmetadata: {name: a}\nspec: {<<: *x, containers: []}\n"
     write("a.yaml", f"{shared}---\n{FIXABLE}")
     code, _, err = run("check", "--policies", "p.yaml", "--fix", "a.yaml")
     assert (code, Path("a.yaml").read_text(), err) == (

@@ -83,7 +83,7 @@ def test_the_namespace_object_is_not_the_tenants():
 
 def test_it_reports_nothing_about_other_namespaces():
     """Otherwise a tenant could find out the hosts of others; a cluster policy reports them deliberately."""
-    told = r"^spec\.policy: unique-ingress-hosts looks at objects of all namespaces; an AdmissionPolicy knows those of its"  # noqa: E501
+    told = r"^spec\.policy: unique-ingress-hosts looks at objects of all namespaces; an AdmissionPolicy knows those of its"
     with pytest.raises(ValueError, match=told):
         bind(written("unique-ingress-hosts"), catalogue())
     cluster = {"kind": "ClusterAdmissionPolicy", "metadata": {"name": "own"}}

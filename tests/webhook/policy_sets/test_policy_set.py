@@ -12,7 +12,7 @@ from webhook.policy_sets.policy_set import PolicySetError, load
 
 PRODUCTION = Path(__file__).parents[3] / "config" / "policies" / "production.yaml"
 SCALABLE = sorted({target.kind.kind for target in catalogue()["replica-limits"].targets})
-HOLDS = "a policy set contains gatewright.io/v1alpha1 ClusterAdmissionPolicy, AdmissionPolicy and PolicyException objects, "  # noqa: E501
+HOLDS = "a policy set contains gatewright.io/v1alpha1 ClusterAdmissionPolicy, AdmissionPolicy and PolicyException objects, "
 HEAD = """\
 apiVersion: gatewright.io/v1alpha1
 kind: ClusterAdmissionPolicy

@@ -129,7 +129,7 @@ def _value(optional: Optional) -> Any:
 
 
 def _or_value(optional: Any, value: Any) -> Any:
-    """Return the value of an optional, or `value`; what is no optional is returned as it is, as cel-go does."""
+    """Return the value of an optional, or `value`; anything else is returned as it is."""
     if type(optional) is not Optional:
         return optional
     return value if optional is NONE else optional.value

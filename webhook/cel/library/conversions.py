@@ -1,4 +1,4 @@
-"""Conversions between types: `int()`, `uint()`, `double()`, `string()`, `bytes()`, `bool()`, `dyn()`, `type()`."""
+"""Conversions between types: `int()`, `uint()`, `double()`, `string()` and others."""
 
 import math
 import re

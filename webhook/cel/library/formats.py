@@ -1,4 +1,4 @@
-"""Kubernetes' named formats: `format.dns1123Label().validate(text)` is an optional list of what is wrong."""
+"""Kubernetes' named formats: `format.dns1123Label().validate(text)` is an optional list."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from webhook.cel.values import NAMES, NONE, Optional
 
 @dataclass(frozen=True, slots=True)
 class FormatRule:
-    """A pattern, the maximum length in bytes, and the API server's description of a valid text with examples."""
+    """A pattern, the maximum length in bytes, and the API server's words for valid text."""
 
     pattern: str
     longest: int

@@ -1,4 +1,4 @@
-"""`string.format(list)`: %s %d %f %e %b %x %X %o (cel-go's strings extension), and the check of a constant text."""
+"""`string.format(list)` of cel-go's strings extension, and the check of constant texts."""
 
 import math
 import re

@@ -1,4 +1,4 @@
-"""Arithmetic, comparison, `in` and sizes (cel-spec, "Standard definitions"), and cel-go's math extension."""
+"""Arithmetic, comparison, `in` and sizes of cel-spec, and cel-go's math extension."""
 
 import math
 import operator
@@ -36,7 +36,7 @@ from webhook.cel.values import (
 def _exact(
     calculate: Callable[[int, int], int], kind: type[int] | None = None
 ) -> Callable[[int, int], int]:
-    """Return a calculation whose result must be in the range of `kind`, by default the type of the first operand."""
+    """Return a calculation whose result must be in range, by default of the first operand."""
     return lambda one, two: checked(kind or type(one), calculate(int(one), int(two)))
 
 

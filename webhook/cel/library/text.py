@@ -1,4 +1,4 @@
-"""Text: cel-go's strings extension, base64, and regular expressions, which are RE2's and take linear time."""
+"""Text: cel-go's strings extension, base64, and regular expressions of RE2."""
 
 import base64
 import binascii
@@ -105,7 +105,7 @@ def _decode(text: str) -> bytes:
 def compiled(meter: Meter, pattern: str) -> tuple[Any, int]:
     """Return a compiled regular expression and its number of instructions.
 
-    EvaluationError where it is none, or too large. One that is not known yet costs what compiling takes.
+    EvaluationError where it is none, or too large. A new one costs what compiling takes.
     """
     found = _COMPILED.get(pattern)
     if found is not None:
