@@ -44,8 +44,8 @@ class FieldType(NamedTuple):
 def parse_type(code: str) -> FieldType:
     """Return the type that a code stands for.
 
-    `T` is a struct, `[T` a list, `[T key,key` a list whose items have these keys, `[T =` a set, `{T`
-    a map, `:T` a scalar, and "" any value; `!` before it says that it is atomic.
+    `T` is a struct, `[T` a list, `[T key,key` a list whose items have these keys, `[T =` a set,
+    `{T` a map, `:T` a scalar, and "" any value; `!` before it says that it is atomic.
     """
     is_atomic, code = code.startswith("!"), code.removeprefix("!")
     if code.startswith("["):
@@ -118,7 +118,7 @@ def fields_of(type: str) -> SchemaFields:
 
 
 def defaults_of(type: str) -> Mapping[str, Any]:
-    """Return the values that the API server fills in where an object of a built-in type has none."""
+    """Return the values that the API server fills in for an object of a built-in type."""
     return _built_in()["defaults"].get(type, {})  # type: ignore[no-any-return]
 
 

@@ -72,7 +72,7 @@ def resource_named(group: str, kind: str) -> Resource:
 
 
 def kinds_of(resources: Iterable[Resource]) -> list[Kind]:
-    """Return the kinds of a cluster's resources that the table of kinds does not have, with all served versions.
+    """Return the kinds of a cluster that the table of kinds lacks, with all served versions.
 
     The first of these in `resources` is the preferred one, and the last of the kind.
     """

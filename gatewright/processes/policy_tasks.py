@@ -35,7 +35,7 @@ class PolicyTasks:
         home: str,
         excluded_namespaces: Sequence[str],
     ) -> None:
-        """Add controllers for the statuses of policy objects to `manager`, and for the audit if it is on.
+        """Add controllers of policy objects' statuses to `manager`, and the audit if it is on.
 
         Exceptions from cluster policies are in the namespace `home`.
         """

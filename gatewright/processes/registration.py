@@ -127,7 +127,7 @@ def _name(settings: Settings) -> str:
 
 
 def excluded_namespaces(settings: Settings, endpoint: Endpoint) -> list[str]:
-    """Return the namespaces that are never sent to the webhook: its own in a cluster, and those set."""
+    """Return the namespaces never sent to the webhook: its own in a cluster, and those set."""
     if settings.namespace is not None:
         return [settings.namespace, *settings.excluded_namespaces]
     own = [] if settings.webhook_url else [endpoint.namespace]

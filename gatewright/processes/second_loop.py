@@ -1,4 +1,4 @@
-"""A second event loop, in a thread: what runs on it answers while the loop of the process is busy."""
+"""A second event loop, in a thread: it answers while the loop of the process is busy."""
 
 import asyncio
 import errno
@@ -42,7 +42,7 @@ async def run_on(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T]) 
 
 
 class _ExceptionHandler:
-    """Logs what asyncio reports; it reports a hundred times a second that there is no descriptor."""
+    """Logs what asyncio reports, which may be a hundred times a second."""
 
     def __init__(self) -> None:
         self._next = 0.0

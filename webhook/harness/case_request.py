@@ -139,7 +139,10 @@ def _policies_naming(
 
 
 def _named(kind: Kind, group: str, name: str) -> Kind | None:
-    """Return a kind if it has this name, or may have: of a resource that only a policy names, no name is known."""
+    """Return a kind if it has this name, or if its name is unknown.
+
+    The name of a resource that only a policy names is unknown.
+    """
     if kind.kind != kind.plural:
         return kind if kind.kind == name else None
     is_it = kind.group == group and kind.plural == plural(name)

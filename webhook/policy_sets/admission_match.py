@@ -118,7 +118,7 @@ def _resources(
 
 
 def _matches(rule: ResourceRule, request: Request, served: Sequence[str]) -> bool:
-    """Return whether a rule names a request, in its version or in one of those that it can be converted to."""
+    """Return whether a rule names a request, in its version or a convertible one."""
     attributes = request.attributes
     group, resource = attributes.resource_group, attributes.resource
     is_namespaced = attributes.namespace and (group, resource) != NAMESPACES

@@ -1,4 +1,4 @@
-"""The kinds that a policy can name: `Node`, `v1/Node`, `cert-manager.io/v1/Certificate`, or in full with the plural."""
+"""The kinds that a policy can name: `Node`, `v1/Node`, or in full with the plural."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -34,12 +34,12 @@ def _built_in() -> Mapping[GroupKind, Kind]:
 
 
 def known_kinds() -> Mapping[GroupKind, Kind]:
-    """Return all kinds that are known without a cluster: the table's, then Kubernetes' other ones."""
+    """Return all kinds known without a cluster: the table's, then Kubernetes' other ones."""
     return {**KINDS, **{key: kind for key, kind in _built_in().items() if key not in KINDS}}
 
 
 def kinds_named(word: str) -> tuple[Kind, ...]:
-    """Return the kinds that a word of `kinds` can mean. LookupError says what is wrong with it, and what is meant.
+    """Return the kinds that a word of `kinds` can mean; LookupError says what is wrong.
 
     Of two groups' kinds with the same name, the first is meant. A word of three parts can be an
     apiVersion and a kind, or have the plural before the group; where both may be, both are meant.
@@ -73,7 +73,7 @@ def kinds_named(word: str) -> tuple[Kind, ...]:
 
 
 def with_plain_kinds(match: MatchSpec, judged: Iterable[Kind]) -> MatchSpec:
-    """Return a match where a word with an apiVersion is the name of the kind that it means, if that is judged."""
+    """Return a match in which a word with an apiVersion becomes the name of its kind."""
     judged = tuple(judged)
 
     def plain(word: str) -> str:

@@ -224,7 +224,7 @@ def document_of(stored: Mapping[str, Any]) -> dict[str, Any]:
 def _policy(
     spec: AdmissionPolicySpec, catalogue: Catalogue, *, in_a_namespace: bool
 ) -> tuple[Policy, MatchSpec]:
-    """Return the policy that is named, if it looks at what `match` names, and the match with plain names of kinds.
+    """Return the policy that is named, and the match with plain names of kinds.
 
     A tenant's looks at nothing without a namespace.
     """
