@@ -16,6 +16,9 @@ from webhook.engine.request import Request
 from webhook.engine.verdict import MAX_VIOLATIONS, Outcome
 from webhook.engine.violation import Before, Violation
 
+RULE_BYTES = 20  # of the smallest rule in parameters, such as a regular expression
+RULES_OF_A_BUDGET = 500  # 50 ms, which the expressions of one policy may take together
+
 
 @dataclass(frozen=True)
 class BoundPolicy:
@@ -38,7 +41,8 @@ class BoundPolicy:
     category: str = ""
     condition: RequestPredicate | None = None  # what `matchConditions` say
     condition_needs: frozenset[str] = frozenset()
-    size: int = 0  # bytes of its object as JSON, which bound what judging by it costs
+    size: int = 0  # bytes of its object as JSON
+    evaluates: bool = False  # whether it has expressions, which may use up their budget
 
     @cached_property
     def title(self) -> str:
@@ -49,6 +53,12 @@ class BoundPolicy:
     def passed(self) -> Outcome:
         """The outcome where it applies and has nothing to say."""
         return Outcome(self.title, self.actions)
+
+    @cached_property
+    def rules(self) -> int:
+        """How many rules of 0.1 ms judging by it may evaluate."""
+        patterns = sum(each.patterns for each in self.exempt)
+        return self.size // RULE_BYTES + patterns + (RULES_OF_A_BUDGET if self.evaluates else 0)
 
     @cached_property
     def needs(self) -> frozenset[str]:

@@ -18,9 +18,7 @@ from webhook.engine.request import PARENT, Attributes, Request
 from webhook.engine.verdict import Outcome, Verdict, as_sent, without_repeats
 from webhook.engine.violation import Violation
 
-MAX_LIGHT_POLICIES = (
-    4 * 1024
-)  # bytes of a tenant's policy objects: 10 policies, or 200 regular expressions
+MAX_LIGHT_RULES = 200  # of tenants: about 20 ms of judging
 
 
 class Engine:
@@ -47,14 +45,10 @@ class Engine:
             for key, planner in planners.by_target.items()
         }
         refuse_conflicts(self._mutating)
-        sizes = Counter[str]()
+        self._tenants_rules = Counter[str]()  # by namespace
         for each in self.policies:
             if each.namespace is not None:
-                sizes[each.namespace] += each.size
-        self.slow_namespaces = frozenset(
-            name for name, size in sizes.items() if size > MAX_LIGHT_POLICIES
-        )
-        """Namespaces whose tenants have many policies: even a small object takes long to judge."""
+                self._tenants_rules[each.namespace] += each.rules
 
     def with_policies(self, policies: Iterable[BoundPolicy]) -> "Engine":
         """Return an engine of other policies and the same planners.
@@ -78,10 +72,19 @@ class Engine:
 
         Children are looked at only where the request is judged.
         """
-        _, _, planner, needs = (self._mutating if mutating else self._validating).policies_for(
-            attributes
-        )
+        index = self._mutating if mutating else self._validating
+        _, _, planner, needs, _ = index.policies_for(attributes)
         return needs if planner is None else needs | self._needed_by[attributes.target]
+
+    def takes_long(self, attributes: Attributes, *, mutating: bool = False) -> bool:
+        """Return whether judging may take long, however small the object is.
+
+        The rules of tenants decide that will run; where children are judged, all of the namespace.
+        """
+        found = (self._mutating if mutating else self._validating).policies_for(attributes)
+        is_alone = found.planner is None
+        rules = found.rules if is_alone else self._tenants_rules[attributes.namespace]
+        return rules > MAX_LIGHT_RULES
 
     def validate(self, request: Request) -> Verdict:
         """Ask every validating policy that applies; all violations are in the verdict.
@@ -94,7 +97,7 @@ class Engine:
             return Verdict()
         attributes = request.attributes
         outcomes: Iterable[Outcome] = ()
-        policies, kind, planner, _ = self._validating.policies_for(attributes)
+        policies, kind, planner, *_ = self._validating.policies_for(attributes)
         if kind is not None:
             request = request.of_kind(kind)
             outcomes = outcomes_of(policies, methodcaller("validate", request))
@@ -117,7 +120,7 @@ class Engine:
         already, is never patched.
         """
         attributes = request.attributes
-        policies, kind, _, _ = self._mutating.policies_for(attributes)
+        policies, kind, *_ = self._mutating.policies_for(attributes)
         if kind is None or request.object is None or request.is_being_deleted:
             return Verdict()
         request = request.of_kind(kind)

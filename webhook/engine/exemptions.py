@@ -33,6 +33,12 @@ class Exempt:
     params: Params | None = None
     title: str = "PolicyException"
 
+    @property
+    def patterns(self) -> int:
+        """How many patterns it may compare with an object."""
+        compared = (self.names, self.namespaces, self.containers, self.images)
+        return sum(len(each or ()) for each in compared)
+
     def is_about(self, request: Request) -> bool:
         """Return whether it is about this request's object.
 

@@ -16,13 +16,14 @@ class TargetPolicies(NamedTuple):
     """The policies of one target in one namespace, and what they must look up before.
 
     `policies` are those that may apply, `kind` is what they judge, `planner` plans the children of
-    the object.
+    the object, `rules` is how many those of tenants have.
     """
 
     policies: tuple[BoundPolicy, ...]
     kind: Kind | None
     planner: Planner | None
     needs: frozenset[str]
+    rules: int
 
 
 class Index:
@@ -73,6 +74,6 @@ class Index:
         if key[:2] == NAMESPACES:
             needs -= {NAMESPACE_LABELS, NAMESPACE}
         kind = self.targets[key].kind if policies else None
-        return TargetPolicies(
-            tuple(policies), kind, self._planners.of_request(attributes), frozenset(needs)
-        )
+        rules = sum(bound.rules for bound in policies if bound.namespace is not None)
+        planner = self._planners.of_request(attributes)
+        return TargetPolicies(tuple(policies), kind, planner, frozenset(needs), rules)

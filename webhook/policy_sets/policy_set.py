@@ -183,6 +183,7 @@ def bind(value: Any, catalogue: Catalogue) -> BoundPolicy | BoundException:
         condition=None if rules is None else rules.condition,
         condition_needs=frozenset() if rules is None else rules.needs,
         size=size,
+        evaluates=rules is not None,
     )
 
 

@@ -73,8 +73,8 @@ class AdmissionHandler:
 
     async def _convert(self, exchange: Exchange, body: bytes) -> bytes:
         is_short = len(body) <= MAX_LIGHT_CONVERSION
-        address, deadline = exchange.address, exchange.deadline
-        return await self._turns.run(address, deadline, _converted, body, is_short=is_short)
+        place = exchange.address, ""
+        return await self._turns.run(place, exchange.deadline, _converted, body, is_short=is_short)
 
     async def _review(self, exchange: Exchange, body: bytes) -> bytes:
         """Answer a review, with a denial where its request is malformed."""
@@ -109,20 +109,20 @@ class AdmissionHandler:
             seconds = min(LOOK_UP_SECONDS, route.seconds / 2)
             known = await looked_up(self._look_ups, about, needs, seconds)
         return await self._turns.run(
-            exchange.address,
+            (exchange.address, about.namespace),
             exchange.deadline,
             _judged,
             engine.mutate if is_mutating else engine.validate,
             about,
             known,
-            is_short=_is_short(engine, about, body),
+            is_short=_is_short(engine, about, body, is_mutating=is_mutating),
         )
 
 
-def _is_short(engine: Engine, about: Attributes, body: bytes) -> bool:
+def _is_short(engine: Engine, about: Attributes, body: bytes, *, is_mutating: bool) -> bool:
     """Return whether a review is judged on the event loop; compiling a policy never is."""
     is_policy = about.group == POLICY_GROUP
-    return is_light(body) and not is_policy and about.namespace not in engine.slow_namespaces
+    return is_light(body) and not is_policy and not engine.takes_long(about, mutating=is_mutating)
 
 
 def _converted(body: bytes) -> bytes:

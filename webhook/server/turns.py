@@ -1,4 +1,4 @@
-"""Turns: long work is done in turns by address, so that each leaves time for others."""
+"""Turns: long work is done in turns by address and by namespace, so each leaves time for others."""
 
 import asyncio
 import time
@@ -21,12 +21,11 @@ class Turns:
     """
 
     def __init__(self) -> None:
-        self._others_turn: dict[
-            str, asyncio.Event
-        ] = {}  # by an address that has just had long work done
+        # by an address that has just had long work done
+        self._others_turn: dict[str, asyncio.Event] = {}
         self._thread = ThreadPoolExecutor(1, "large reviews")
         self._next = asyncio.Lock()
-        self._of_address: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._waiting: WeakValueDictionary[tuple[str, ...], asyncio.Lock] = WeakValueDictionary()
 
     async def wait(self, address: str, deadline: float) -> None:
         """Wait for the others' turn, if the address has just had long work done."""
@@ -36,18 +35,28 @@ class Turns:
                 raise TimeoutError
 
     async def run(
-        self, address: str, deadline: float, work: Callable[..., T], *arguments: Any, is_short: bool
+        self,
+        place: tuple[str, str],
+        deadline: float,
+        work: Callable[..., T],
+        *arguments: Any,
+        is_short: bool,
     ) -> T:
-        """Run `work`: at once if it is short, else in the thread, one of each address."""
+        """Run `work` for an address and a namespace: at once if it is short, else in the thread.
+
+        One of each address waits for the thread, and one of each namespace for its address: an API
+        server sends the reviews of all namespaces.
+        """
+        address, _ = place
         if not is_short:
-            own = self._of_address.setdefault(address, asyncio.Lock())
-            async with asyncio.timeout(deadline - time.perf_counter()), own, self._next:
-                result = await asyncio.get_running_loop().run_in_executor(
-                    self._thread, work, *arguments
-                )
-                for _ in range(
-                    PASSES
-                ):  # the others' turn: the thread may hold the interpreter for milliseconds
+            own = self._waiting.setdefault(place, asyncio.Lock())
+            of_address = self._waiting.setdefault((address,), asyncio.Lock())
+            seconds = deadline - time.perf_counter()
+            async with asyncio.timeout(seconds), own, of_address, self._next:
+                loop = asyncio.get_running_loop()
+                result = await loop.run_in_executor(self._thread, work, *arguments)
+                # the others' turn: the thread may hold the interpreter for milliseconds
+                for _ in range(PASSES):
                     await asyncio.sleep(0)
                 return result
         started = time.perf_counter()

@@ -32,7 +32,7 @@ class Work:
 async def long(turns, work, address):
     """Do long work on the event loop when it is the turn of an address."""
     await turns.wait(address, NEVER)
-    await turns.run(address, NEVER, work.long, address, is_short=True)
+    await turns.run((address, "shop"), NEVER, work.long, address, is_short=True)
 
 
 async def test_long_work_of_an_address_does_not_delay_another_on_the_loop():
@@ -59,7 +59,9 @@ async def test_addresses_take_turns_in_the_thread():
     """An address waits there with one piece of work at a time: another one's first is done before its third."""
     turns, work = Turns(), Work()
     waiting = [
-        asyncio.create_task(turns.run(address, NEVER, work.large, address, is_short=False))
+        asyncio.create_task(
+            turns.run((address, "shop"), NEVER, work.large, address, is_short=False)
+        )
         for address in "aaaabb"
     ]
     await asyncio.sleep(0)
@@ -68,17 +70,34 @@ async def test_addresses_take_turns_in_the_thread():
     assert work.done == ["a", "b", "a", "b", "a", "a"]
 
 
+async def test_namespaces_take_turns_in_the_thread():
+    """One API server sends all reviews: a namespace with many leaves the thread to another's first."""
+    turns, work = Turns(), Work()
+    waiting = [
+        asyncio.create_task(turns.run(("a", each), NEVER, work.large, each, is_short=False))
+        for each in ("shop", "shop", "shop", "lab", "lab")
+    ]
+    await asyncio.sleep(0)
+    work.released.set()
+    await asyncio.gather(*waiting)
+    assert work.done == ["shop", "lab", "shop", "lab", "shop"]
+
+
 async def test_work_whose_turn_comes_too_late_is_not_done():
     """The caller gets a TimeoutError instead, on the event loop too."""
     turns, work = Turns(), Work()
-    first = asyncio.create_task(turns.run("a", NEVER, work.large, "first", is_short=False))
+    first = asyncio.create_task(
+        turns.run(("a", "shop"), NEVER, work.large, "first", is_short=False)
+    )
     await asyncio.sleep(0)
     with pytest.raises(TimeoutError):
-        await turns.run("a", time.perf_counter() + 0.01, work.large, "late", is_short=False)
-    await turns.run("a", NEVER, work.long, "long", is_short=True)
+        await turns.run(
+            ("a", "shop"), time.perf_counter() + 0.01, work.large, "late", is_short=False
+        )
+    await turns.run(("a", "shop"), NEVER, work.long, "long", is_short=True)
     with pytest.raises(TimeoutError):
         await turns.wait("a", time.perf_counter() - 0.01)
     work.released.set()
     await first
-    await turns.run("a", NEVER, work.large, "next", is_short=False)
+    await turns.run(("a", "shop"), NEVER, work.large, "next", is_short=False)
     assert work.done == ["long", "first", "next"]
