@@ -1,6 +1,7 @@
 """The last known state of all objects of one resource, as JSON that each read decodes."""
 
 import asyncio
+import logging
 import sys
 from collections.abc import Callable, Iterable
 from typing import Literal, NamedTuple
@@ -8,6 +9,8 @@ from typing import Literal, NamedTuple
 import orjson
 
 from kube.resource import JsonObject, Resource
+
+LOG = logging.getLogger("gatewright.kube.store")
 
 IndexFunction = Callable[[JsonObject], Iterable[str]]
 
@@ -195,7 +198,7 @@ class _Index:
     def put(self, key: str, object: JsonObject) -> None:
         """Let an object be found under the values that it has now."""
         self.remove(key)
-        if values := frozenset(self._function(object)):
+        if values := values_of(self._function, object):
             self._values[key] = values
         for value in values:
             self.found.setdefault(value, set()).add(key)
@@ -206,6 +209,24 @@ class _Index:
             self.found[value].discard(key)
             if not self.found[value]:
                 del self.found[value]
+
+
+def values_of(function: IndexFunction, object: JsonObject) -> frozenset[str]:
+    """Return the values that an object is found under.
+
+    None where the function raises: whoever reads a malformed object reports it, the others go on.
+    """
+    try:
+        return frozenset(function(object))
+    except Exception as error:  # whatever an index function raises is about this object
+        metadata = object["metadata"]
+        fields = {"name": metadata["name"], "namespace": metadata.get("namespace")}
+        LOG.warning(
+            "malformed %s: not found by an index",
+            object.get("kind"),
+            extra={"fields": {**fields, "error": str(error)}},
+        )
+        return frozenset()
 
 
 def entry_of(object: JsonObject) -> Entry:

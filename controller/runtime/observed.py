@@ -6,22 +6,23 @@ from typing import Any
 from controller.runtime.cache import Cache, is_secret
 from controller.runtime.kind import PlannedKind
 from controller.runtime.plan import Observed
+from controller.runtime.status import readable
 from controller.runtime.types import ReconcileRequest
 from kube.resource import JsonObject, Resource
-from kube.store import controller_of
+from kube.store import controller_of, values_of
 
 
 class Owner:
     """The object that is reconciled, as it was read at the start of its reconcile."""
 
     def __init__(self, request: ReconcileRequest, resource: Resource, object: JsonObject) -> None:
-        metadata, status = object["metadata"], object.get("status")
+        metadata = object["metadata"]
         self.request = request
         self.resource = resource
         self.object = object
         self.uid: str = metadata["uid"]
         self.generation: int = metadata.get("generation", 0)
-        self.status: JsonObject = status if isinstance(status, dict) else {}
+        self.status = readable(object.get("status"))
         self.finalizers: list[str] = metadata.get("finalizers") or []
         self.is_deleting = "deletionTimestamp" in metadata
         self.reference = controller_reference(resource, object)
@@ -67,7 +68,7 @@ class Snapshot(Observed):
         keys = set(self._caches[resource].index(self._kind.index_name(index), value))
         for key in self._answered.get(resource, ()):
             answer = self._objects[resource, key]
-            is_found = answer is not None and value in indexes[index](answer)
+            is_found = answer is not None and value in values_of(indexes[index], answer)
             (keys.add if is_found else keys.discard)(key)
         near = {None, self._request.namespace}
         found = (

@@ -66,7 +66,7 @@ class Reconciler:
     async def _reconcile(self, owner: Owner, observed: Snapshot) -> Result:
         """Plan, apply, write the status: one pass over one object."""
         try:
-            parsed = self.kind.type.model_validate(owner.object)
+            parsed = self._parsed(owner.object)
         except ValidationError as error:
             problem = statuses.unreadable(error)
             await self._write_unplanned(owner, problem)
@@ -105,6 +105,14 @@ class Reconciler:
             await self._write_status(owner, status)
         self._record_events(plan, failed, owner)
         return self._result(plan, failed, owner)
+
+    def _parsed(self, object: JsonObject) -> Any:
+        """Return the typed object; without its status where that is malformed, as it is written again."""
+        try:
+            return self.kind.type.model_validate(object)
+        except ValidationError:
+            without_status = {key: value for key, value in object.items() if key != "status"}
+            return self.kind.type.model_validate(without_status)
 
     async def _observe(self, request: ReconcileRequest) -> Snapshot:
         """Take a snapshot.

@@ -7,7 +7,7 @@ from controller.runtime.cache import Cache
 from controller.runtime.kind import PlannedKind, T
 from controller.runtime.types import ReconcileRequest
 from kube.resource import JsonObject, Resource
-from kube.store import Change, IndexFunction
+from kube.store import Change, IndexFunction, values_of
 
 Predicate = Callable[[Change], bool]
 Mapper = Callable[[Change], Iterable[ReconcileRequest]]
@@ -115,7 +115,7 @@ def readers_of(
             (name, value)
             for name, index in common.items()
             for each in objects
-            for value in index(each)
+            for value in values_of(index, each)
         }
         return {
             key for name, value in values for key in primaries.index(kind.index_name(name), value)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
@@ -97,6 +97,19 @@ def status_of_unplanned(
         "observedGeneration": generation,
         "conditions": [*others, *dated([ready], old, generation=generation, now=now)],
     }
+
+
+def readable(status: Any) -> JsonObject:
+    """Return a stored status without what no status has, whoever wrote it: it is written again."""
+    if not isinstance(status, dict):
+        return {}
+    conditions = status.get("conditions")
+    kept = [
+        each
+        for each in (conditions if isinstance(conditions, list) else ())
+        if isinstance(each, dict) and isinstance(each.get("type"), str)
+    ]
+    return {**status, "conditions": kept} if "conditions" in status else status
 
 
 def is_same(stored: JsonObject, status: JsonObject) -> bool:
