@@ -224,7 +224,8 @@ def values_of(function: IndexFunction, object: JsonObject) -> frozenset[str]:
         LOG.warning(
             "malformed %s: not found by an index",
             object.get("kind"),
-            extra={"fields": {**fields, "error": str(error)}},
+            extra={"fields": fields},
+            exc_info=error,
         )
         return frozenset()
 

@@ -11,7 +11,7 @@ import orjson
 
 from kube.backoff import Backoff
 from kube.client import METADATA, Client, Selection, selected
-from kube.errors import ApiError, Gone, NotFound, ServerError, Unreachable, error_for
+from kube.errors import ApiError, Gone, NotFound, ServerError, error_for
 from kube.resource import JsonObject, Resource, target
 from kube.store import Store
 from kube.transport import JSON, Lines
@@ -23,9 +23,9 @@ UNMARKED_SECONDS = (
     65,
     75,
 )  # the same without bookmarks, where the proper end is the only sign of life
-BOOKMARK_LIMIT = (
-    80.0  # the API server sends a bookmark each minute: a connection silent for longer is dead
-)
+# The API server sends a bookmark each minute, but for a kind that had an event since its start only
+# (or when etcd reports progress): a connection that is silent for longer may be dead.
+BOOKMARK_LIMIT = 80.0
 SHORT_WATCH = 1.0  # a watch that ends sooner without an event is a failure
 SILENT_WATCH = (
     60.0  # a watch that ends after so long without even a bookmark proves nothing: list again,
@@ -67,6 +67,7 @@ class Watch:
         self._must_list = True  # or else watch from the store's version on
         self._listed_at = 0.0
         self._bookmarks = True  # not after a silence, until one comes
+        self._silent = False  # whether the last watch was, and no list has said what it missed
 
     async def run(self) -> Never:
         """List everything, and follow the server until cancelled; retry failures with back-off."""
@@ -75,7 +76,7 @@ class Watch:
         while True:
             try:
                 try:
-                    await (self._list() if self._must_list else self._watch())
+                    await self._follow()
                 except NotFound:
                     await self._confirm_absence()
                     raise
@@ -85,6 +86,30 @@ class Watch:
                 delay = backoff.after(error)
                 self._fail(error, delay)
                 await self._sleep(delay)
+
+    async def _follow(self) -> None:
+        if self._silent:
+            await self._list_after_silence()
+        elif self._must_list:
+            await self._list()
+        else:
+            await self._watch()
+
+    async def _list_after_silence(self) -> None:
+        """List everything: it shows whether the watch was dead, or there was nothing to say."""
+        before = self._versions()
+        await self._list()
+        self._silent = False
+        if self._versions() != before:
+            fields = {"resource": self.resource.plural, "silent_seconds": BOOKMARK_LIMIT}
+            LOG.warning(
+                "%s changed while the watch was silent; the connection was dead",
+                self.resource.plural,
+                extra={"fields": fields},
+            )
+
+    def _versions(self) -> dict[str, int]:
+        return {key: each.resource_version for key, each in self.store.entries().items()}
 
     async def _confirm_absence(self) -> None:
         """Empty the store if discovery says that the resource is gone.
@@ -141,9 +166,7 @@ class Watch:
             self._must_list = True
 
     async def _next(self, stream: AsyncIterator[Lines]) -> Lines | None:
-        """Return the next lines of a stream, or None at its end.
-
-        Unreachable if it is silent for too long.
+        """Return the next lines of a stream; None at its end, or if it is silent for too long.
 
         After a silence the state comes from a list, which is answered or known not to be, however
         many connections are dead. Without bookmarks that happens once.
@@ -152,8 +175,8 @@ class Watch:
             async with asyncio.timeout(BOOKMARK_LIMIT):
                 return await anext(stream, None)
         except TimeoutError:
-            self._must_list, self._bookmarks = True, False
-            raise Unreachable(f"the watch was silent for {BOOKMARK_LIMIT:g} s") from None
+            self._must_list, self._bookmarks, self._silent = True, False, True
+            return None
 
     def _take(self, kind: str, object: JsonObject) -> bool:
         """Take one event; return whether an object changed."""
