@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from copy import deepcopy
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -19,6 +20,7 @@ from kube.credentials import load
 from kube.resource import Resource
 from kube.store import Change, Store
 from kube.watch import Watch
+from tests.fakes.proxy import Proxy
 from tests.kube.conftest import CONFIG_MAP, CRD, GIZMO, GIZMO_CRD, NAMESPACE
 
 
@@ -442,3 +444,37 @@ async def test_a_killed_api_server_is_found_again(own_control_plane: Any) -> Non
             assert time.monotonic() - ready < 10
             assert {"default/kept", "default/new"} <= set(follower.store.keys())
             assert follower.store.entry("default/deleted") is None
+
+
+@pytest.mark.controlplane("etcd", "kube-apiserver")
+async def test_an_idle_kind_is_no_warning_and_a_dead_connection_is(
+    own_control_plane: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The API server sends no bookmarks for a kind that had no event yet: silence alone proves nothing."""
+    monkeypatch.setattr(kube.watch, "BOOKMARK_LIMIT", 2.0)
+    monkeypatch.setattr(kube.watch, "UNMARKED_SECONDS", (2, 2))
+    plane = await asyncio.to_thread(own_control_plane, parts=("etcd", "kube-apiserver"))
+    endpoint, target = await load(plane.kubeconfig), urlsplit(plane.url)
+    told = "configmaps changed while the watch was silent; the connection was dead"
+
+    def made(name: str) -> dict[str, Any]:
+        return {"metadata": {"name": name, "namespace": "default"}}
+
+    async with Proxy(target.hostname or "", target.port or 0) as proxy:
+        through = endpoint._replace(url=f"https://{target.hostname}:{proxy.port}")
+        async with (
+            Client(through) as client,
+            Client(endpoint) as user,
+            following(client, namespace="default") as follower,
+        ):
+            await follower.synced()
+            await asyncio.sleep(10)
+            await user.create(CONFIG_MAP, made("one"))
+            assert await follower.next() == ("added", "default/one")
+            assert caplog.messages == []
+            proxy.silence()
+            await user.create(CONFIG_MAP, made("two"))
+            assert await follower.next() == ("added", "default/two")
+            await user.create(CONFIG_MAP, made("three"))
+            assert await follower.next() == ("added", "default/three")
+    assert caplog.messages == [told]
