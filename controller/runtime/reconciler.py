@@ -107,7 +107,7 @@ class Reconciler:
         return self._result(plan, failed, owner)
 
     def _parsed(self, object: JsonObject) -> Any:
-        """Return the typed object; without its status where that is malformed, as it is written again."""
+        """Return the typed object; without its status where that is malformed."""
         try:
             return self.kind.type.model_validate(object)
         except ValidationError:
