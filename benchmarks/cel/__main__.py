@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from tests.controlplane.gobuild import MissingToolError, build
-from webhook.cel.admission import ADMISSION
+from webhook.cel.admission_environment import ADMISSION
 
 ROUNDS, EVALUATIONS = 7, 5000
 EXPRESSION = """

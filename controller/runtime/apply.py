@@ -9,7 +9,7 @@ from typing import Any
 
 from controller.runtime.applied import APPLIED, REPLACED, annotation_of, applied_to, is_replaced
 from controller.runtime.cache import Cache
-from controller.runtime.conflicts import Conflicts, ContestedError, WrittenObject
+from controller.runtime.conflict_backoff import Conflicts, ContestedError, WrittenObject
 from controller.runtime.diff import cut, difference, digest
 from controller.runtime.expectations import Expectations
 from controller.runtime.kind import PlannedKind

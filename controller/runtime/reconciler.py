@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from controller.runtime import status as statuses
 from controller.runtime.apply import FIELD_MANAGER, Applier, NameTakenError, StillThereError, live
 from controller.runtime.cache import Cache
-from controller.runtime.conflicts import Conflicts, ContestedError
+from controller.runtime.conflict_backoff import Conflicts, ContestedError
 from controller.runtime.diff import digest
 from controller.runtime.events import EventRecorder
 from controller.runtime.expectations import Expectations

@@ -21,7 +21,7 @@ from webhook.engine.kinds import Kind
 from webhook.harness.manifests import JudgedManifest, judged
 from webhook.known import Known
 from webhook.policy_sets.policy_set import document_of
-from webhook.server import policy_objects
+from webhook.server import cluster_policies
 
 CONFIG_MAP = Resource("", "v1", "configmaps", "ConfigMap")
 OF_THE_CHART, NAMED = (
@@ -58,7 +58,7 @@ class Live:
                 for key, text in sorted((each.get("data") or {}).items()):
                     source = f"ConfigMap {self._home}/{each['metadata']['name']} {key}"
                     found += parse_documents(text.encode(), source)
-        for resource in policy_objects.RESOURCES:
+        for resource in cluster_policies.RESOURCES:
             found += [
                 Document.of_object(document_of(each), _title(each))
                 async for each in self.lister.objects(resource)

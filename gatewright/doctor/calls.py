@@ -11,7 +11,7 @@ from config.api.admission import ResourceRule
 from config.api.match import LabelSelector
 from gatewright.doctor.models import AdmissionWebhook
 from gatewright.doctor.state import ClusterState
-from webhook.cel.admission import ADMISSION as NAMES
+from webhook.cel.admission_environment import ADMISSION as NAMES
 from webhook.cel.errors import CelError
 from webhook.cel.program import Program
 from webhook.engine.match import Labels, compile_selector

@@ -10,10 +10,10 @@ from webhook.engine import ControllerUser, Engine
 from webhook.engine.exceptions import HOME
 from webhook.policy_sets.catalogue import catalogue
 from webhook.policy_sets.policy_set import PolicySet, in_force
+from webhook.server.cluster_policies import PolicyObjects
+from webhook.server.engine_in_force import Policies
 from webhook.server.metrics import WebhookMetrics
-from webhook.server.policies import Policies
 from webhook.server.policy_files import policy_set_of
-from webhook.server.policy_objects import PolicyObjects
 
 
 def policies_of(

@@ -7,14 +7,14 @@ from typing import Any, Never
 from config.settings import Settings
 from controller.audit.audit import FIGURES, REQUEST, Audit
 from controller.registration.configurations import SYSTEM_NAMESPACES
-from controller.registration.policies import PolicyStatuses
+from controller.registration.policy_statuses import PolicyStatuses
 from controller.runtime.controller import Controller
 from controller.runtime.manager import Manager
 from controller.runtime.types import ReconcileRequest
 from kube.resource import Resource
 from webhook.policy_sets.catalogue import catalogue
-from webhook.server.policies import Policies
-from webhook.server.policy_objects import EXCEPTION, RESOURCES, ObjectId
+from webhook.server.cluster_policies import EXCEPTION, RESOURCES, ObjectId
+from webhook.server.engine_in_force import Policies
 
 
 class PolicyTasks:

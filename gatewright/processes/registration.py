@@ -20,9 +20,9 @@ from controller.runtime.manager import Manager
 from gatewright.processes.policies_in_force import policies_of
 from gatewright.processes.policy_tasks import PolicyTasks
 from kube.endpoint import Endpoint
+from webhook.server.cluster_policies import RESOURCES
+from webhook.server.engine_in_force import Policies
 from webhook.server.metrics import WebhookMetrics
-from webhook.server.policies import Policies
-from webhook.server.policy_objects import RESOURCES
 
 CONFIGURATION = "gatewright"  # name of both webhook configurations, where nothing else is said
 

@@ -18,13 +18,13 @@ from kube.store import Store
 from kube.watch import Watch
 from webhook.engine import NOW, SERVED, ControllerUser
 from webhook.server.admission import AdmissionHandler
+from webhook.server.cluster_data import LookUps
+from webhook.server.cluster_policies import RESOURCES
 from webhook.server.connections import ServerConfig
-from webhook.server.look_ups import LookUps
+from webhook.server.engine_in_force import Policies
 from webhook.server.metrics import WebhookMetrics
 from webhook.server.needs import LookUpFunction
 from webhook.server.pairs import PairFiles, PairSecret
-from webhook.server.policies import Policies
-from webhook.server.policy_objects import RESOURCES
 from webhook.server.recording import Recorder
 from webhook.server.serve import listening
 from webhook.server.tls import ServingCertificate

@@ -32,7 +32,7 @@ from webhook.harness.case_file import ExpectedAnswer
 from webhook.harness.cases import Trial, load_trials
 from webhook.harness.reviews import ask
 from webhook.policy_sets.catalogue import catalogue
-from webhook.server.look_ups import RESOURCES
+from webhook.server.cluster_data import RESOURCES
 from webhook.server.metrics import WebhookMetrics
 
 ROOT = Path(__file__).parents[2]

@@ -11,7 +11,7 @@ from controller.reconcilers.resources import DEPLOYMENT, SERVICE
 from controller.reconcilers.webapp import WEBAPP, application_of
 from controller.runtime.apply import FIELD_MANAGER, Applier, NameTakenError
 from controller.runtime.cache import Caches
-from controller.runtime.conflicts import Conflicts
+from controller.runtime.conflict_backoff import Conflicts
 from controller.runtime.events import EVENT
 from controller.runtime.expectations import Expectations
 from controller.runtime.observed import Owner, Snapshot

@@ -19,7 +19,7 @@ from webhook.cel import (
     Variables,
     fields_read,
 )
-from webhook.cel.admission import ADMISSION, AUTHORIZER, with_variable, without_params
+from webhook.cel.admission_environment import ADMISSION, AUTHORIZER, with_variable, without_params
 from webhook.engine import Patch, Request, Violation
 from webhook.engine.origins import value_at
 from webhook.engine.policy import RuleError

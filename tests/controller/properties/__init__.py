@@ -17,8 +17,8 @@ one as far as kube/test_conformance*.py goes: each of its statements is asked of
     controller/properties/test_writes.py::test_a_status_that_is_never_the_same_is_no_loop
     controller/runtime/test_planner_errors.py::test_it_shows_until_it_is_mended
     controller/properties/test_writes.py::test_what_the_server_fills_in_is_no_loop
-    controller/runtime/test_conflicts.py::test_a_field_that_is_rewritten_again_and_again
-    controller/runtime/test_conflicts.py::test_who_is_overruled_on_the_way_in_does_not_insist
+    controller/runtime/test_conflict_backoff.py::test_a_field_that_is_rewritten_again_and_again
+    controller/runtime/test_conflict_backoff.py::test_who_is_overruled_on_the_way_in_does_not_insist
 4 One reconcile of a key at a time, and one after its last change
     controller/properties/test_keys.py::test_keys_are_reconciled_one_at_a_time_and_after_their_last_change
     controller/runtime/test_workqueue.py::TestQueueMachine

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-import controller.runtime.conflicts
+import controller.runtime.conflict_backoff
 from controller.fake_apiserver.storage import StorageEvent
 from controller.runtime.plan import Apply, Observed, Plan, Step
 from kube.resource import JsonObject
@@ -155,7 +155,7 @@ async def test_nobodys_fields_are_lost(
 ) -> None:
     """At no moment is a field of somebody else reverted, and in the end all is as the specs say."""
     monkeypatch.setattr(
-        controller.runtime.conflicts, "REPAIRS_WINDOW", 0.0
+        controller.runtime.conflict_backoff, "REPAIRS_WINDOW", 0.0
     )  # what vandals are answered with has tests of its own
     async with running(plan) as things:
         for name in NAMES:

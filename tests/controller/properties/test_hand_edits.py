@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-import controller.runtime.conflicts
+import controller.runtime.conflict_backoff
 import controller.runtime.workqueue
 from controller.reconcilers.resources import DEPLOYMENT, SERVICE
 from controller.reconcilers.webapp import WEBAPP
@@ -160,7 +160,7 @@ async def test_hand_edits_end_as_a_fresh_apply(
     plane: ControlPlane, place: str, user: Client, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     """With the controller running and without it, in turns: in the end nothing of what was replaced is left."""
-    monkeypatch.setattr(controller.runtime.conflicts, "REPAIRS_WINDOW", 0.0)
+    monkeypatch.setattr(controller.runtime.conflict_backoff, "REPAIRS_WINDOW", 0.0)
     monkeypatch.setattr(controller.runtime.workqueue, "FIRST_DELAY", 0.05)
     hands = Hands(user, place, random.Random(seed))
     async with observing(user, place, CHILDREN) as observer:

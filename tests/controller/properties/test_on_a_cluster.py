@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-import controller.runtime.conflicts
+import controller.runtime.conflict_backoff
 import kube.backoff
 from controller.reconcilers.resources import DEPLOYMENT, SERVICE
 from controller.reconcilers.webapp import WEBAPP
@@ -142,7 +142,7 @@ async def test_nobodys_fields_are_lost(
     plane: ControlPlane, place: str, user: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Sixteen editors at once and the controller: in the end each field is as its owner wrote it last."""
-    monkeypatch.setattr(controller.runtime.conflicts, "REPAIRS_WINDOW", 0.0)
+    monkeypatch.setattr(controller.runtime.conflict_backoff, "REPAIRS_WINDOW", 0.0)
     async with (
         controlling(plane, place, WEBAPP),
         observing(user, place, [WEBAPPS, DEPLOYMENT, SERVICE]) as observer,

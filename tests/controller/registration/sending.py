@@ -7,7 +7,7 @@ from functools import cache
 from config.api.match import LabelSelector
 from kube.resource import JsonObject
 from webhook.cel import Program
-from webhook.cel.admission import ADMISSION
+from webhook.cel.admission_environment import ADMISSION
 from webhook.engine.kinds import Kind
 from webhook.engine.match import compile_selector
 from webhook.engine.request import NAME_LABEL

@@ -12,7 +12,7 @@ from config.crds import definition
 from controller.fake_apiserver import FakeApiServer
 from gatewright.cli import main
 from kube.resource import Resource
-from webhook.server.policy_objects import RESOURCES
+from webhook.server.cluster_policies import RESOURCES
 
 NAMESPACE = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 DEPLOYMENT = Resource("apps", "v1", "deployments", "Deployment")

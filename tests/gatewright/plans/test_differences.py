@@ -19,7 +19,7 @@ from kube.client import Client
 from kube.errors import Unreachable
 from kube.resource import Resource
 from tests.controller.runtime.conftest import ANYTHING
-from webhook.server.look_ups import NAMESPACES
+from webhook.server.cluster_data import NAMESPACES
 
 DEPLOYMENT = Resource("apps", "v1", "deployments", "Deployment")
 SERVICE = Resource("", "v1", "services", "Service")

@@ -11,8 +11,8 @@ from config.settings import Settings
 from controller.fake_apiserver import FakeApiServer
 from gatewright.processes.listeners import ProcessHealth
 from gatewright.processes.webhook_process import webhook_of
+from webhook.server.cluster_policies import RESOURCES
 from webhook.server.pairs import PairFiles
-from webhook.server.policy_objects import RESOURCES
 
 LIMITS = {"metadata": {"name": "limits"}, "spec": {"policy": "replica-limits"}}
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.webhook.cel.lenient import compiled
 from webhook.cel import CelError, Environment
-from webhook.cel.admission import ADMISSION
+from webhook.cel.admission_environment import ADMISSION
 from webhook.cel.functions import FUNCTIONS
 from webhook.cel.types import parse_type
 

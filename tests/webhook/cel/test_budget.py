@@ -3,7 +3,7 @@
 import pytest
 
 from webhook.cel import BudgetError, CompileError, EvaluationError, Variables
-from webhook.cel.admission import ADMISSION, with_variable
+from webhook.cel.admission_environment import ADMISSION, with_variable
 from webhook.cel.types import STRING
 
 NUMBERS = list(range(200_000))  # about 1 MB of JSON

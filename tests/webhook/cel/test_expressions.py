@@ -3,7 +3,7 @@
 import pytest
 
 from webhook.cel import CompileError, EvaluationError, Variables
-from webhook.cel.admission import ADMISSION, AUTHORIZER, with_variable, without_params
+from webhook.cel.admission_environment import ADMISSION, AUTHORIZER, with_variable, without_params
 from webhook.cel.types import INT
 
 OBJECT = {

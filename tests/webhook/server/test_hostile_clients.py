@@ -34,8 +34,8 @@ from tests.webhook.server.hostile import (
     request,
 )
 from webhook.policy_sets.catalogue import catalogue
-from webhook.server.look_ups import NAMESPACES
-from webhook.server.policy_objects import RESOURCES
+from webhook.server.cluster_data import NAMESPACES
+from webhook.server.cluster_policies import RESOURCES
 
 pytestmark = pytest.mark.long
 

@@ -9,7 +9,7 @@ from kube.client import Client
 from kube.errors import ApiError, NotFound
 from tests.webhook.server.conftest import answered
 from webhook.engine import Attributes
-from webhook.server.look_ups import NAMESPACES, LookUps
+from webhook.server.cluster_data import NAMESPACES, LookUps
 
 LABELS = {"kubernetes.io/metadata.name": "shop", "environment": "production"}
 

@@ -11,7 +11,7 @@ from certs import KeyPair, issue_serving
 from controller.fake_apiserver import FakeApiServer
 from kube.client import Client
 from tests.webhook.server.conftest import NAME, Webhook, review
-from webhook.server.look_ups import NAMESPACES
+from webhook.server.cluster_data import NAMESPACES
 from webhook.server.pairs import SECRET, PairSecret
 
 NAMESPACE, TLS = "gatewright-system", "gatewright-webhook-tls"

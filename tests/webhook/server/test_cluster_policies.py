@@ -23,10 +23,10 @@ from tests.webhook.server.conftest import review
 from webhook.engine import NOW, Engine
 from webhook.policy_sets.catalogue import catalogue
 from webhook.policy_sets.policy_set import PolicySet, in_force, read
-from webhook.server.look_ups import NAMESPACES
+from webhook.server.cluster_data import NAMESPACES
+from webhook.server.cluster_policies import RESOURCES, PolicyObjects
+from webhook.server.engine_in_force import Policies
 from webhook.server.metrics import WebhookMetrics
-from webhook.server.policies import Policies
-from webhook.server.policy_objects import RESOURCES, PolicyObjects
 
 BASES = Path(__file__).parents[3] / "config/crd/bases"
 DEFINITIONS = [

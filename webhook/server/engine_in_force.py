@@ -9,9 +9,9 @@ from typing import Never
 
 from webhook.engine import Engine
 from webhook.policy_sets.policy_set import PolicySet
+from webhook.server.cluster_policies import PolicyObjects
 from webhook.server.content import POLL_SECONDS, Content
 from webhook.server.metrics import WebhookMetrics
-from webhook.server.policy_objects import PolicyObjects
 
 START_SECONDS = 0.1  # between looks whether the policy objects of the cluster are known
 

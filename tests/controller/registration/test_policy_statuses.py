@@ -11,7 +11,7 @@ import pytest
 
 from config.documents import read_documents
 from controller.fake_apiserver import FakeApiServer
-from controller.registration.policies import PolicyStatuses
+from controller.registration.policy_statuses import PolicyStatuses
 from controller.runtime.cache import Cache
 from controller.runtime.types import ReconcileRequest
 from kube.client import Client

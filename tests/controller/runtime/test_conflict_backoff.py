@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from controller.runtime import conflicts
-from controller.runtime.conflicts import Conflicts, ContestedError
+from controller.runtime import conflict_backoff
+from controller.runtime.conflict_backoff import Conflicts, ContestedError
 from controller.runtime.events import EVENT
 from controller.runtime.kind import Reads
 from controller.runtime.plan import ApplyFields, Observed, Plan, Reference, Step
@@ -80,7 +80,7 @@ def test_what_stays_right_is_looked_at_twice_until_it_is_over() -> None:
     """Once when it could be repaired again, and once when it was not changed any more; not every second in between."""
     clock = Clock()
     of = Conflicts(clock)
-    for _ in range(conflicts.MAX_REPAIRS):
+    for _ in range(conflict_backoff.MAX_REPAIRS):
         repair(of)
 
     def waits() -> Iterator[float]:
@@ -113,8 +113,8 @@ async def test_a_field_that_is_rewritten_again_and_again(
     running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Few writes, a condition that names field and rival, one Warning; other objects go on, and it ends by itself."""
-    monkeypatch.setattr(conflicts, "REPAIR_INTERVAL", 0.2)
-    monkeypatch.setattr(conflicts, "CONTEST_END", 0.4)
+    monkeypatch.setattr(conflict_backoff, "REPAIR_INTERVAL", 0.2)
+    monkeypatch.setattr(conflict_backoff, "CONTEST_END", 0.4)
     async with running(single) as things, asyncio.TaskGroup() as group:
         things.create()
         await things.until_ready()
@@ -137,7 +137,7 @@ async def test_a_field_that_is_rewritten_again_and_again(
     )
     assert (
         written.count("PATCH configmaps/thing")
-        <= conflicts.MAX_REPAIRS + lasted / conflicts.REPAIR_INTERVAL
+        <= conflict_backoff.MAX_REPAIRS + lasted / conflict_backoff.REPAIR_INTERVAL
     )
     assert written.count("PATCH things/thing/status") == 1
     assert child["data"] == {"size": "1"}
@@ -178,8 +178,8 @@ async def test_a_field_of_others_is_not_fought_for(
     running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Who sets it back again and again is answered now and then, as with what is ours."""
-    monkeypatch.setattr(conflicts, "REPAIR_INTERVAL", 0.1)
-    monkeypatch.setattr(conflicts, "CONTEST_END", 0.2)
+    monkeypatch.setattr(conflict_backoff, "REPAIR_INTERVAL", 0.1)
+    monkeypatch.setattr(conflict_backoff, "CONTEST_END", 0.2)
     async with running(patching, **READS) as things, asyncio.TaskGroup() as group:
         things.server.create(CONFIGMAP, THEIRS)
         things.create()
@@ -198,7 +198,7 @@ async def test_a_field_of_others_is_not_fought_for(
     )
     assert (
         written.count("PATCH configmaps/theirs")
-        <= conflicts.MAX_REPAIRS + lasted / conflicts.REPAIR_INTERVAL
+        <= conflict_backoff.MAX_REPAIRS + lasted / conflict_backoff.REPAIR_INTERVAL
     )
     assert theirs["data"] == {"size": "1"}
 

@@ -12,10 +12,10 @@ from tests.webhook.server.conftest import NAMES, bind
 from webhook.engine import Engine
 from webhook.policy_sets.catalogue import catalogue
 from webhook.policy_sets.policy_set import PolicySet
+from webhook.server.cluster_policies import RESOURCES, PolicyObjects
+from webhook.server.engine_in_force import Policies
 from webhook.server.metrics import WebhookMetrics
-from webhook.server.policies import Policies
 from webhook.server.policy_files import policy_set_of
-from webhook.server.policy_objects import RESOURCES, PolicyObjects
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from kube.errors import ApiError, ServerError, Unreachable
 from kube.resource import Resource
 from tests.kube.servers import answering
 from webhook.engine import Attributes
-from webhook.server.look_ups import BUDGET, INGRESS, LIMIT_RANGE, NAMESPACES, WORKLOADS, LookUps
+from webhook.server.cluster_data import BUDGET, INGRESS, LIMIT_RANGE, NAMESPACES, WORKLOADS, LookUps
 
 _, DEPLOYMENT, REPLICA_SET, STATEFUL_SET = WORKLOADS
 LIMITS = {"limits": [{"type": "Container", "max": {"cpu": "1"}}]}
