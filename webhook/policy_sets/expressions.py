@@ -9,6 +9,7 @@ from config.api.admission import KubernetesPolicySpec
 from config.api.policy import AdmissionPolicySpec
 from config.api.rules import Mutation, Validation
 from config.faults import FaultsError
+from config.schemas import root_type
 from webhook.cel import (
     CelError,
     CompileError,
@@ -269,12 +270,13 @@ class Expressions:
 
     def patches(self, request: Request, params: Any) -> Iterator[Patch]:
         """Yield what the mutations change, each of which sees the result of the one before."""
-        object = request.value
+        attributes, object = request.attributes, request.value
+        api_version = f"{attributes.group}/{attributes.version}".lstrip("/")
+        type = root_type(api_version, attributes.kind) or ""
         for sort, program in self.mutations:
             try:
-                object = changed(
-                    object, program.evaluate(self.values(request, params, object)), sort
-                )
+                value = program.evaluate(self.values(request, params, object))
+                object = changed(object, value, sort, type)
             except CelError as error:
                 raise RuleError(f"mutation '{program.source}' failed: {error}") from None
         yield from differences(request.value, object)

@@ -1,50 +1,27 @@
-"""What CEL mutations do to an object: ApplyConfiguration and JSONPatch.
-
-An apply configuration is merged as server-side apply does: maps by their keys, lists whose items
-have a key by that key, sets by their items; every other list is replaced. The keys are those of the
-built-in kinds (`x-kubernetes-list-map-keys` of the API server's OpenAPI document); the lists of
-custom resources are replaced.
-"""
+"""What CEL mutations do to an object: ApplyConfiguration and JSONPatch."""
 
 import copy
 from collections.abc import Iterator
 from typing import Any
 
-from kube.resource import FieldPath
+from kube.resource import FieldPath, JsonObject
 from webhook.engine import Patch
+from webhook.engine.jsonpatch import same
 from webhook.engine.policy import RuleError
 from webhook.engine.violation import UNSET
+from webhook.policy_sets.apply import applied, type_faults
 
-LIST_KEYS: dict[str, tuple[str, ...]] = {
-    "conditions": ("type",),
-    "containers": ("name",),
-    "env": ("name",),
-    "ephemeralContainers": ("name",),
-    "hostAliases": ("ip",),
-    "imagePullSecrets": ("name",),
-    "initContainers": ("name",),
-    "ownerReferences": ("uid",),
-    "ports": ("containerPort", "protocol"),
-    "resourceClaims": ("name",),
-    "schedulingGates": ("name",),
-    "topologySpreadConstraints": ("topologyKey", "whenUnsatisfiable"),
-    "volumeDevices": ("devicePath",),
-    "volumeMounts": ("mountPath",),
-    "volumes": ("name",),
-}
-SERVICE_PORT = ("port", "protocol")
-SETS = frozenset({"finalizers"})
-DEFAULTS = {"protocol": "TCP"}  # of fields that are part of a key
+MAX_INTEGER = 1e21  # from which Go writes a double with an exponent
 
 
-def changed(object: dict[str, Any], value: Any, patch_type: str) -> dict[str, Any]:
+def changed(object: JsonObject, value: Any, patch_type: str, type: str) -> JsonObject:
     """Return the object with what a mutation's expression returned.
 
-    RuleError where it cannot be applied.
+    `type` is the code of the object's type. RuleError where it cannot be applied.
     """
+    value = _as_json(value)
     if patch_type != "JSONPatch":
-        found: dict[str, Any] = merged(object, value)
-        return found
+        return applied(object, value, type)
     if not all(isinstance(each, dict) and {"op", "path"} <= each.keys() for each in value):
         raise RuleError("a JSONPatch needs op and path")
     import jsonpatch  # read only where an object is patched
@@ -52,7 +29,12 @@ def changed(object: dict[str, Any], value: Any, patch_type: str) -> dict[str, An
     patched: Any = copy.deepcopy(object)
     for index, operation in enumerate(value):
         try:
-            patched = jsonpatch.apply_patch(patched, [operation], in_place=True)
+            if operation["op"] == "test":  # in something that is there
+                jsonpatch.JsonPointer(operation["path"].rpartition("/")[0]).resolve(patched)
+            step = {"value": None, **operation}  # a null where none is given
+            patched = jsonpatch.apply_patch(patched, [step], in_place=True)
+        except jsonpatch.JsonPatchTestFailed:
+            return object  # a test that fails is a condition that does not hold
         except (
             jsonpatch.JsonPatchException,
             jsonpatch.JsonPointerException,
@@ -63,43 +45,34 @@ def changed(object: dict[str, Any], value: Any, patch_type: str) -> dict[str, An
             ) from None
     if not isinstance(patched, dict):
         raise RuleError("the JSONPatch replaces the whole object by something else")
+    before = {*type_faults(object, type)}
+    for path, text in type_faults(patched, type):
+        if (path, text) not in before:
+            raise RuleError(f"the JSONPatch makes an invalid object: {path}: {text}")
     return patched
 
 
-def differences(old: dict[str, Any], new: dict[str, Any], at: FieldPath = ()) -> Iterator[Patch]:
-    """Yield the patches from one object to another: maps by keys, anything else whole."""
-    for key, value in new.items():
-        found = old.get(key, UNSET)
-        if isinstance(value, dict) and isinstance(found, dict):
-            yield from differences(found, value, (*at, key))
-        elif value != found or type(value) is not type(found):
-            yield Patch((*at, key), value, overwrite=True)
-    for key in old:
-        if key not in new:
-            yield Patch((*at, key), UNSET, overwrite=True)
+def _as_json(value: Any) -> Any:
+    """Return a value as the API server writes it: a double without a fraction is an integer."""
+    if isinstance(value, dict):
+        return {key: _as_json(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_as_json(each) for each in value]
+    if isinstance(value, float) and value.is_integer() and abs(value) < MAX_INTEGER:
+        return int(value)
+    return value
 
 
-def merged(old: Any, new: Any, field: str = "") -> Any:
-    """Return `old` with the fields of `new` in it; neither is changed."""
+def differences(old: Any, new: Any, at: FieldPath = ()) -> Iterator[Patch]:
+    """Yield the patches from one value to another: maps by key, lists of one length by index."""
     if isinstance(old, dict) and isinstance(new, dict):
-        return {**old, **{key: merged(old.get(key), value, key) for key, value in new.items()}}
-    if not (isinstance(old, list) and isinstance(new, list)):
-        return new
-    if field in SETS:
-        return [*old, *(each for each in new if each not in old)]
-    keys = LIST_KEYS.get(field)
-    if keys == LIST_KEYS["ports"] and any(
-        isinstance(each, dict) and "port" in each for each in new
-    ):
-        keys = SERVICE_PORT
-    if keys is None or not all(isinstance(each, dict) and keys[0] in each for each in (*old, *new)):
-        return new
-    items = {_key(each, keys): each for each in old}
-    for each in new:
-        key = _key(each, keys)
-        items[key] = merged(items[key], each) if key in items else each
-    return list(items.values())
-
-
-def _key(item: dict[str, Any], keys: tuple[str, ...]) -> tuple[Any, ...]:
-    return tuple(item.get(key, DEFAULTS.get(key)) for key in keys)
+        for key, value in new.items():
+            yield from differences(old.get(key, UNSET), value, (*at, key))
+        for key in old:
+            if key not in new:
+                yield Patch((*at, key), UNSET, overwrite=True)
+    elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        for index, (before, value) in enumerate(zip(old, new, strict=True)):
+            yield from differences(before, value, (*at, index))
+    elif not same(old, new):
+        yield Patch(at, new, overwrite=True)

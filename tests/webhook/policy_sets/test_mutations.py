@@ -4,49 +4,58 @@ import pytest
 
 from webhook.engine import Patch
 from webhook.engine.violation import UNSET
-from webhook.policy_sets.mutations import differences, merged
+from webhook.policy_sets.apply import applied
+from webhook.policy_sets.mutations import differences
+
+
+def env(*pairs):
+    """Return the environment variables of a container."""
+    return [{"name": name, "value": value} for name, value in pairs]
 
 
 @pytest.mark.parametrize(
-    ("field", "old", "new", "expected"),
+    ("old", "new", "expected"),
     [
-        ("", {"a": {"b": 1, "c": 2}}, {"a": {"b": 3}}, {"a": {"b": 3, "c": 2}}),
-        ("", {"a": {"b": 1}}, {"a": "x"}, {"a": "x"}),
-        ("", {"a": "x"}, {"a": {"b": 1}}, {"a": {"b": 1}}),
-        ("args", ["a"], ["b"], ["b"]),
-        ("args", ["a"], "b", "b"),
-        ("finalizers", ["a", "b"], ["c", "a"], ["a", "b", "c"]),
+        ({}, {"tty": True}, {"tty": True}),
+        ({"tty": True}, {"stdin": True}, {"tty": True, "stdin": True}),
+        ({"env": env("Ab")}, {"env": env("Ac")}, {"env": env("Ac")}),
+        ({"env": env("Aa", "Bb", "Ac")}, {"env": env("Dd")}, {"env": env("Aa", "Bb", "Ac", "Dd")}),
+        ({"env": env("Aa", "Bb", "Ac")}, {"env": env("Bx")}, {"env": env("Aa", "Bx", "Ac")}),
+        ({"env": env("Aa", "Bb", "Ac")}, {"env": env("Ax")}, {"env": env("Ax", "Bb")}),
+        ({"env": env("Aa", "Bb")}, {"env": env("Bx", "Ay")}, {"env": env("Bx", "Ay")}),
+        ({"env": env("Aa")}, {"env": []}, {"env": env("Aa")}),
+        ({}, {"env": []}, {"env": []}),
         (
-            "env",
-            [{"name": "A", "value": "1"}],
-            [{"name": "A", "value": "2"}],
-            [{"name": "A", "value": "2"}],
-        ),
-        ("env", [{"name": "A"}], [{"value": "2"}], [{"value": "2"}]),
-        ("env", [{"value": "1"}], [{"name": "A"}], [{"name": "A"}]),
-        ("env", ["A"], [{"name": "A"}], [{"name": "A"}]),
-        ("env", [{"name": "A"}], ["A"], ["A"]),
-        (
-            "ports",
-            [{"containerPort": 80, "name": "a"}, {"containerPort": 80, "protocol": "UDP"}],
-            [{"containerPort": 80, "protocol": "TCP", "hostPort": 1}],
-            [
-                {"containerPort": 80, "protocol": "TCP", "hostPort": 1, "name": "a"},
-                {"containerPort": 80, "protocol": "UDP"},
-            ],
+            {"ports": [{"containerPort": 53, "hostIP": "a"}, {"containerPort": 53, "hostIP": "b"}]},
+            {"ports": [{"containerPort": 9090}]},
+            {
+                "ports": [
+                    {"containerPort": 53, "hostIP": "a"},
+                    {"containerPort": 53, "hostIP": "b"},
+                    {"containerPort": 9090},
+                ]
+            },
         ),
         (
-            "ports",
-            [{"port": 80, "name": "a"}],
-            [{"port": 80, "nodePort": 1}, {"port": 81}],
-            [{"port": 80, "name": "a", "nodePort": 1}, {"port": 81}],
+            {
+                "ports": [
+                    {"containerPort": 80, "name": "a"},
+                    {"containerPort": 80, "protocol": "UDP"},
+                ]
+            },
+            {"ports": [{"containerPort": 80, "protocol": "TCP", "hostPort": 1}]},
+            {
+                "ports": [
+                    {"containerPort": 80, "protocol": "TCP", "hostPort": 1, "name": "a"},
+                    {"containerPort": 80, "protocol": "UDP"},
+                ]
+            },
         ),
-        ("ports", [{"port": 80}], [{"port": 81}, {"name": "x"}], [{"port": 81}, {"name": "x"}]),
     ],
 )
-def test_an_apply_configuration_is_merged(field, old, new, expected):
-    """Items of lists by their keys, which have defaults; where an item has none, the list is replaced."""
-    assert merged(old, new, field) == expected
+def test_an_apply_configuration_is_merged_into_a_container(old, new, expected):
+    """Items of lists by their keys, which have defaults; those of the user that share a key stay."""
+    assert applied(old, new, "core.v1.Container") == expected
 
 
 @pytest.mark.parametrize(
@@ -62,10 +71,11 @@ def test_an_apply_configuration_is_merged(field, old, new, expected):
         ({"a": [1]}, {"a": {"b": 1}}, [("a", {"b": 1})]),
         ({"a": {"b": 1, "c": 2}}, {"a": {"b": 1}}, [(("a", "c"), UNSET)]),
         ({"a": [1, 2]}, {"a": [1]}, [("a", [1])]),
+        ({"a": [{"b": 1}, {"b": 2}]}, {"a": [{"b": 1}, {"b": 3}]}, [(("a", 1, "b"), 3)]),
     ],
 )
 def test_objects_are_compared_field_by_field(old, new, patches):
-    """Maps by their keys, anything else as a whole; what is there is overwritten."""
+    """Maps by their keys, lists of the same length by their indexes; what is there is overwritten."""
     wanted = [
         Patch(path if isinstance(path, tuple) else (path,), value, overwrite=True)
         for path, value in patches

@@ -6,7 +6,7 @@ import pytest
 
 from config.faults import FaultsError
 from tests.webhook.asking import ask
-from webhook.engine import NAMESPACE, NAMESPACE_LABELS, Engine
+from webhook.engine import NAMESPACE, NAMESPACE_LABELS, Engine, Request
 from webhook.messages import status
 from webhook.policy_sets.catalogue import catalogue
 from webhook.policy_sets.policy_set import bind
@@ -724,7 +724,7 @@ def test_the_policies_of_a_tenant_share_a_budget(kind, namespace, failed):
 
 
 def test_an_apply_configuration_merges_by_list_keys():
-    """As in server-side apply: containers, env and ports by their keys; other lists are replaced."""
+    """As in server-side apply: containers, env and ports by their keys."""
     expression = """Object{
         metadata: Object.metadata{labels: Object.metadata.labels{tier: 'web'}},
         spec: Object.spec{template: Object.spec.template{spec: Object.spec.template.spec{
@@ -732,7 +732,7 @@ def test_an_apply_configuration_merges_by_list_keys():
                 name: c.name,
                 env: [Object.spec.template.spec.containers.env{name: 'B', value: request.operation}]
             }),
-            nodeSelector: {'disk': 'ssd'}
+            hostNetwork: false
         }}}
     }"""
     operations, object = changed(mutations=[applied(expression)])
@@ -742,13 +742,14 @@ def test_an_apply_configuration_merges_by_list_keys():
             CONTAINERS[0] | {"env": [added]},
             CONTAINERS[1] | {"env": [{"name": "A", "value": "1"}, added]},
         ],
-        "nodeSelector": {"disk": "ssd"},
+        "hostNetwork": False,
     }
     assert object["metadata"]["labels"] == {"team": "core", "tier": "web"}
     assert [each["path"] for each in operations] == [
         "/metadata/labels/tier",
-        "/spec/template/spec/containers",
-        "/spec/template/spec/nodeSelector",
+        "/spec/template/spec/containers/0/env",
+        "/spec/template/spec/containers/1/env",
+        "/spec/template/spec/hostNetwork",
     ]
 
 
@@ -776,23 +777,101 @@ SERVICE = {
             [{"port": 80}, {"port": 53, "protocol": "UDP"}, {"port": 53, "name": "dns"}],
         ),
         (
-            "spec: Object.spec{ports: [Object.spec.ports{name: 'x'}]}",
-            ("spec", "ports"),
-            [{"name": "x"}],
-        ),
-        ("spec: Object.spec{externalIPs: ['192.0.2.2']}", ("spec", "externalIPs"), ["192.0.2.2"]),
-        (
             "metadata: Object.metadata{finalizers: ['b', 'a']}",
             ("metadata", "finalizers"),
-            ["a", "b"],
+            ["b", "a"],
         ),
     ],
 )
 def test_lists_of_a_service_are_merged_as_server_side_apply_does(expression, path, value):
-    """Its ports have the keys port and protocol (TCP by default); finalizers are a set; a list of texts is replaced."""
+    """Its ports have the keys port and protocol (TCP by default); finalizers are a set."""
     engine = Engine([bound(mutations=[applied(f"Object{{{expression}}}")])])
     verdict = engine.mutate(ask(SERVICE, "Service"))
     assert verdict.object[path[0]][path[1]] == value
+
+
+@pytest.mark.parametrize(
+    ("fields", "failure"),
+    [
+        ("externalIPs: ['192.0.2.2']", "atomic lists, maps or structs: spec.externalIPs; use a JSONPatch"),
+        ("selector: {'a': 'b'}", "atomic lists, maps or structs: spec.selector; use a JSONPatch"),
+        ("prots: []", "invalid: spec.prots: unknown field"),
+        ("type: 1", "invalid: spec.type: must be a string"),
+        ("healthCheckNodePort: 1.5", "invalid: spec.healthCheckNodePort: must be an integer"),
+        (
+            "ports: [Object.spec.ports{port: 1}, Object.spec.ports{port: 1, protocol: 'TCP'}]",
+            "invalid: spec.ports: two items have the same key port=1, protocol=TCP",
+        ),
+    ],
+)  # fmt: skip
+def test_an_apply_configuration_that_the_api_server_refuses_is_an_error(fields, failure):
+    """What the user set and the configuration does not name would be lost, or the object be invalid."""
+    engine = Engine([bound(mutations=[applied(f"Object{{spec: Object.spec{{{fields}}}}}")])])
+    (outcome,) = engine.mutate(ask(SERVICE, "Service")).outcomes
+    assert str(outcome.error).endswith(failure)
+
+
+def test_a_mutation_of_a_custom_resource_replaces_lists_whatever_their_names():
+    """Which lists have keys only its definition says; its metadata is that of every kind."""
+    match = {"any": [{"kinds": ["example.org/v1/Gadget"]}]}
+    fields = "spec: Object.spec{containers: [Object.spec.containers{name: 'b'}], m: {'b': 2.0}}"
+    engine = Engine(
+        [
+            bound(
+                match=match,
+                mutations=[
+                    applied(f"Object{{{fields}, metadata: Object.metadata{{finalizers: ['b']}}}}")
+                ],
+            )
+        ]
+    )
+    spec = {"containers": [{"name": "a"}], "m": {"a": 1}}
+    object = {"metadata": {"finalizers": ["a"]}, "spec": spec}
+    request = ask(
+        object,
+        group="example.org",
+        kind="Pod",
+        resource_group="example.org",
+        resource="gadgets",
+    )
+    request = Request(request.attributes._replace(kind="Gadget"), object)
+    assert engine.mutate(request).object == {
+        "metadata": {"finalizers": ["a", "b"]},
+        "spec": {"containers": [{"name": "b"}], "m": {"a": 1, "b": 2}},
+    }
+
+
+@pytest.mark.parametrize(
+    ("patch", "replicas"),
+    [
+        ([("replace", "replicas", "double(object.spec.replicas) * 2.0")], 10),
+        ([("replace", "replicas", "7"), ("test", "replicas", "8")], 5),
+        ([("replace", "replicas", "7"), ("test", "replicas", "7")], 7),
+        ([("test", "paused", "true"), ("remove", "replicas", "null")], 5),
+    ],
+)
+def test_a_json_patch_is_applied_as_by_the_api_server(patch, replicas):
+    """A double without a fraction is an integer; where a test fails, nothing of the patch is applied."""
+    steps = [
+        f"JSONPatch{{op: '{op}', path: '/spec/{field}', value: {value}}}"
+        for op, field, value in patch
+    ]
+    _, object = changed(mutations=[patched(f"[{', '.join(steps)}]")])
+    assert (object["spec"]["replicas"], type(object["spec"]["replicas"])) == (replicas, int)
+
+
+@pytest.mark.parametrize(
+    ("patch", "failure"),
+    [
+        ("path: '/spec/replicas', value: 4.5", "spec.replicas: must be an integer"),
+        ("path: '/spec/replcas', value: 4", "spec.replcas: unknown field"),
+    ],
+)
+def test_a_json_patch_that_makes_an_invalid_object_is_an_error(patch, failure):
+    """The API server would refuse the object, and say nothing of the policy."""
+    engine = Engine([bound(mutations=[patched(f"[JSONPatch{{op: 'add', {patch}}}]")])])
+    (outcome,) = engine.mutate(ask(DEPLOYMENT, "Deployment")).outcomes
+    assert str(outcome.error) == f"the JSONPatch makes an invalid object: {failure}"
 
 
 def test_a_mutation_can_read_the_namespace():
@@ -853,8 +932,8 @@ def test_a_failing_mutation_is_an_error_of_its_policy():
             "(replace /data/none/x) cannot be applied to the object",
         ),
         (
-            "op: 'test', path: '/data/key', value: 'a'",
-            "(test /data/key) cannot be applied to the object",
+            "op: 'test', path: '/data/none/key', value: 'a'",
+            "(test /data/none/key) cannot be applied to the object",
         ),
         (
             "op: 'replace', path: '', value: 'a'",
