@@ -4,7 +4,7 @@ FROM python:3.13-slim-trixie AS build
 WORKDIR /src
 RUN python -m venv --without-pip /opt/gatewright
 COPY requirements.txt .
-RUN pip --python /opt/gatewright/bin/python install --no-cache-dir --no-compile --requirement requirements.txt
+RUN pip --python /opt/gatewright/bin/python install --no-cache-dir --no-compile --require-hashes --requirement requirements.txt
 # Gatewright uses kubernetes_asyncio to log in by a kubeconfig's plugins: not its 46 MB of classes for each API.
 RUN cd "$(/opt/gatewright/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/kubernetes_asyncio" \
  && rm -r client/api client/models/* dynamic leaderelection stream utils watch \
