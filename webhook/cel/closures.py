@@ -18,7 +18,7 @@ from webhook.cel.values import (
     type_name,
 )
 
-CAUGHT = 10  # units that an error costs which an operator absorbs
+CAUGHT = 30  # units that an error costs which an operator absorbs
 
 
 def constant(value: Any) -> Code:

@@ -95,7 +95,18 @@ class Function:
                 return call(one, two)
 
             return binary
-        return lambda frame: self(frame[0], *[arg(frame) for arg in args])
+
+        def called(frame: Frame) -> Any:
+            values = [arg(frame) for arg in args]
+            _, call, cost = table.get(tuple([type(value) for value in values])) or resolve(*values)
+            if cost is None:
+                return call(*values)
+            if cost is WALKED:
+                return call(frame[0], *values)
+            frame[0].charge(cost(*values))
+            return call(*values)
+
+        return called
 
 
 FUNCTIONS: dict[str, Function] = {}

@@ -95,7 +95,7 @@ def _merged(rounds: Rounds, body: Code, frame: Frame) -> dict[Any, Any]:
     found: dict[Any, Any] = {}
     for _ in rounds:
         for key, value in _entries(body(frame)):
-            frame[0].charge(1)
+            frame[0].charge(4)
             if key in found:
                 raise EvaluationError(f"insert failed: key {brief(key)} already exists")
             found[key] = value

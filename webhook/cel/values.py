@@ -48,6 +48,7 @@ _SCALARS = frozenset({bool, int, float, type(None)})
 NUMBERS = frozenset({int, Uint, float})
 KEYS = frozenset({str, bool, int, Uint})  # what a key of a map can be
 ORDERED = frozenset({bool, int, Uint, float, str, bytes, Timestamp, Duration})
+_COMPARED_AS_THEY_ARE = ORDERED - {float}
 NAMES: dict[type, str] = {
     type(None): "null_type",
     bool: "bool",
@@ -98,34 +99,39 @@ def equal(meter: Meter, left: Any, right: Any) -> bool:
     Charges for each item and each long text that it compares, as often as it does.
     """
     kind = type(left)
-    if kind in _SCALARS and kind is type(right):
+    if kind is type(right):
+        if kind in _SCALARS:
+            return bool(left == right)
+        if kind is not list and kind is not dict and kind is not Optional:
+            meter.charge(comparing(left, right))
+            return bool(left == right)
+    elif kind in NUMBERS and type(right) in NUMBERS:
+        if float in {kind, type(right)}:
+            return float(left) == float(right)
         return bool(left == right)
-    if isinstance(left, dict):
-        if not isinstance(right, dict) or len(left) != len(right):
-            return False
-        meter.charge(2 * len(left))
-        return all(key in right and equal(meter, value, right[key]) for key, value in left.items())
+    if isinstance(left, dict) and isinstance(right, dict):
+        return len(left) == len(right) and _equal_entries(meter, left, right)
     if kind is not type(right):
-        if kind in NUMBERS and type(right) in NUMBERS:
-            return bool(
-                float(left) == float(right) if float in {kind, type(right)} else left == right
-            )
         return False
-    if kind is list:
-        if len(left) != len(right):
-            return False
-        meter.charge(len(left))
-        return all(map(equal, repeat(meter), left, right))
     if kind is Optional:
         return left is right or (
             left is not NONE and right is not NONE and equal(meter, left.value, right.value)
         )
-    meter.charge(comparing(left, right))
-    return bool(left == right)
+    if len(left) != len(right):
+        return False
+    meter.charge(3 * len(left))
+    return all(map(equal, repeat(meter), left, right))
+
+
+def _equal_entries(meter: Meter, left: dict[Any, Any], right: dict[Any, Any]) -> bool:
+    meter.charge(4 * len(left))
+    return all(key in right and equal(meter, value, right[key]) for key, value in left.items())
 
 
 def compare(left: Any, right: Any) -> int:
-    """Return -1, 0 or 1 for two values of one ordered type; `comparing` is the cost."""
+    """Return -1, 0 or 1 for two values of one ordered type, or two numbers; `comparing` says what it costs."""
+    if type(left) is type(right) and type(left) in _COMPARED_AS_THEY_ARE:
+        return int(left > right) - int(left < right)
     kinds = {type(left), type(right)}
     if not kinds <= ORDERED or (len(kinds) > 1 and not kinds <= NUMBERS):
         raise no_overload()
@@ -138,14 +144,14 @@ def compare(left: Any, right: Any) -> int:
 
 def sorted_by(meter: Meter, pairs: list[tuple[Any, Any]]) -> list[Any]:
     """Return the second of each pair in the order of the first, all of one ordered type."""
-    meter.charge(len(pairs))
+    meter.charge(5 + len(pairs))
     if any(type(key) is not type(pairs[0][0]) for key, _ in pairs):
         raise EvaluationError("list elements must have the same type")
     if pairs and type(pairs[0][0]) not in ORDERED:
         raise EvaluationError("list elements must be comparable")
 
     def order(one: Any, two: Any) -> int:
-        meter.charge(4 + comparing(one, two))
+        meter.charge(7 + comparing(one, two))
         return compare(one, two)
 
     by_order = cmp_to_key(order)

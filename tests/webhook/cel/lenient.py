@@ -40,5 +40,9 @@ def compiled(source: str, environment: Environment, *, checked: bool = True) -> 
     except RecursionError:
         raise CompileError(source, 0, "nested too deeply") from None
     return Program(
-        source, type_, code, 0, (None,) * (compiler.size - len(environment.variables) - 1)
+        source,
+        type_,
+        code,
+        compiler.nodes,
+        (None,) * (compiler.size - len(environment.variables) - 1),
     )

@@ -25,7 +25,7 @@ _WITHOUT_SUM = _UNORDERED | {"string", "bytes", "bool", "google.protobuf.Timesta
 
 def _order(meter: Meter, one: Any, two: Any) -> int:
     """Return how two items compare; 0 for different types, which the API server lets pass."""
-    meter.charge(4 + comparing(one, two))
+    meter.charge(5 + comparing(one, two))
     if type(two) not in ORDERED:
         raise no_overload()
     try:
@@ -49,7 +49,7 @@ def _sum(meter: Meter, items: list[Any]) -> Any:
     _check_first("sum", items, _WITHOUT_SUM)
     total = items[0] if items else 0
     for item in items[1:]:
-        meter.charge(4)
+        meter.charge(6)
         total = FUNCTIONS["_+_"](meter, total, item)
     return total
 
@@ -66,7 +66,7 @@ def _best(meter: Meter, name: str, items: list[Any], worse: int) -> Any:
 
 def _position(meter: Meter, items: list[Any], wanted: Any, step: int = 1) -> int:
     for place in range(len(items))[::step]:
-        meter.charge(1)
+        meter.charge(2)
         if equal(meter, items[place], wanted):
             return place
     return -1
@@ -102,7 +102,7 @@ def _has(meter: Meter, items: list[Any], wanted: Any) -> bool:
 def _distinct(meter: Meter, items: list[Any]) -> list[Any]:
     found: list[Any] = []
     for item in items:
-        meter.charge(2)
+        meter.charge(4)
         if not _has(meter, found, item):
             found.append(item)
     return found
@@ -210,5 +210,5 @@ declare(
         NO_MORE,
     ),
     ("(optional_type(A)).orValue(A) -> A", _or_value, NO_MORE),
-    (_UNWRAP, _unwrap, of_list(2)),
+    (_UNWRAP, _unwrap, of_list(1)),
 )

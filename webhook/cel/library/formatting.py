@@ -51,7 +51,7 @@ def _literal(meter: Meter, value: Any) -> str:
 
 def _text(meter: Meter, value: Any, _: int = 0) -> str:
     if isinstance(value, list):
-        meter.charge(2 * len(value))
+        meter.charge(3 * len(value))
         return f"[{', '.join([_literal(meter, each) for each in value])}]"
     if isinstance(value, dict):
         meter.charge(8 * len(value))

@@ -22,7 +22,7 @@ from webhook.cel.values import NAMES
 IPAddress = IPv4Address | IPv6Address
 Prefix = IPv4Interface | IPv6Interface
 _BITS = re.compile(r"0|[1-9][0-9]{0,2}")
-_STEPS = 10  # units of what Python's ipaddress calculates
+_STEPS = 24  # units of what Python's ipaddress calculates
 _CONVERSION = "parse error during conversion from string"
 NAMES |= {
     IPv4Address: "net.IP",
@@ -248,6 +248,10 @@ def _query(url: URL) -> dict[str, list[str]]:
     return parse_qs("&".join(pairs), keep_blank_values=True)
 
 
+def _parsing_url(text: str) -> int:
+    return 40 + (len(text) >> 1)
+
+
 def _escaping(url: URL) -> int:
     return 8 + (len(url.path) >> 1)
 
@@ -257,8 +261,8 @@ def _splitting(url: URL) -> int:
 
 
 declare(
-    (f"url(string) -> {_OF}", parse_url, parsing),
-    ("isURL(string) -> bool", succeeds(parse_url), parsing),
+    (f"url(string) -> {_OF}", parse_url, _parsing_url),
+    ("isURL(string) -> bool", succeeds(parse_url), _parsing_url),
     (f"({_OF}).getScheme() -> string", lambda url: url.scheme, NO_MORE),
     (f"({_OF}).getHost() -> string", lambda url: url.host, NO_MORE),
     (f"({_OF}).getHostname() -> string", _hostname, _of_host),

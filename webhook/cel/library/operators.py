@@ -68,7 +68,7 @@ def _in(meter: Meter, item: Any, items: list[Any]) -> bool:
         meter.charge(len(items) * (1 + (len(item) >> COMPARED)) >> 2)
         return item in items
     for each in items:
-        meter.charge(1)
+        meter.charge(2)
         if equal(meter, item, each):
             return True
     return False

@@ -2,7 +2,6 @@
 
 import base64
 import binascii
-from string import ascii_lowercase, ascii_uppercase
 from typing import Any
 
 from config.regexes import compile_regex
@@ -16,14 +15,10 @@ MAX_MEMORY = 1 << 18  # bytes of one
 # By pattern: the compiled one, and the number of its instructions.
 _COMPILED: dict[str, tuple[Any, int]] = {}
 
-_UPPER = str.maketrans(ascii_lowercase, ascii_uppercase)
-_LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
 _SPACE = "".join(
     map(chr, (*range(9, 14), 32, 133, 160, 5760, *range(8192, 8203), 8232, 8233, 8239, 8287, 12288))
 )
-_QUOTED = str.maketrans(
-    dict(zip('\a\b\f\n\r\t\v\\"', map("\\{}".format, 'abfnrtv\\"'), strict=True))
-)
+_QUOTED = tuple(zip('\\\a\b\f\n\r\t\v"', map("\\{}".format, '\\abfnrtv"'), strict=True))
 
 
 def _check_index(index: int, last: float = float("inf")) -> None:
@@ -91,7 +86,9 @@ def _join(meter: Meter, items: list[Any], separator: str = "") -> str:
 
 def quote(text: str) -> str:
     """Return `text` as a literal in double quotes."""
-    return f'"{text.translate(_QUOTED)}"'
+    for character, escaped in _QUOTED:
+        text = text.replace(character, escaped)
+    return f'"{text}"'
 
 
 def _decode(text: str) -> bytes:
@@ -118,7 +115,7 @@ def compiled(meter: Meter, pattern: str) -> tuple[Any, int]:
     try:
         program = compile_regex(pattern, MAX_MEMORY)
     except ValueError as error:
-        meter.charge(5000)  # since it may be one that is too large
+        meter.charge(20_000)  # since it may be one that is too large
         raise EvaluationError(f"error parsing regexp: {error}") from None
     if len(_COMPILED) >= MAX_COMPILED:
         _COMPILED.clear()
@@ -194,8 +191,8 @@ declare(
         lambda text, part, *_: searching(text, part),
     ),
     ("(string).lastIndexOf(string, ?int) -> int", _last_index_of, _searching_backwards),
-    ("(string).lowerAscii() -> string", lambda text: text.translate(_LOWER), _reading),
-    ("(string).upperAscii() -> string", lambda text: text.translate(_UPPER), _reading),
+    ("(string).lowerAscii() -> string", lambda text: text.encode().lower().decode(), _reading),
+    ("(string).upperAscii() -> string", lambda text: text.encode().upper().decode(), _reading),
     ("(string).trim() -> string", lambda text: text.strip(_SPACE), _reading),
     ("(string).replace(string, string, ?int) -> string", _replace, WALKED),
     ("(string).split(string, ?int) -> list(string)", _split, WALKED),

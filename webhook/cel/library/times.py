@@ -5,10 +5,10 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from webhook.cel.cost import NO_MORE, parsing
+from webhook.cel.cost import NO_MORE, WALKED, Meter, parsing
 from webhook.cel.errors import EvaluationError, unconvertible
 from webhook.cel.functions import Row, declare
-from webhook.cel.values import NAMES, SECOND, Duration, Timestamp, checked
+from webhook.cel.values import NAMES, SECOND, Duration, Timestamp, brief, checked
 
 _UNITS = {
     "h": 3600 * SECOND,
@@ -81,21 +81,19 @@ def _fraction(nanoseconds: int) -> str:
 def _part(name: str, read: Callable[[datetime], int]) -> Row:
     return (
         f"(timestamp).{name}(?string) -> int",
-        lambda value, zone="UTC": read(_local(value, zone)),
-        _converting,
+        lambda meter, value, zone="UTC": read(_local(meter, value, zone)),
+        WALKED,
     )
 
 
-def _converting(_: object, zone: str = "UTC") -> int:
-    """Cost of the local time somewhere: what a zone's name means is in a file."""
-    return 12 if zone in {"", "UTC"} or ":" in zone else 400
-
-
-def _local(value: Timestamp, zone: str) -> datetime:
+def _local(meter: Meter, value: Timestamp, zone: str) -> datetime:
+    is_named = zone not in {"", "UTC"} and ":" not in zone
+    meter.charge(400 if is_named else 12)  # what a name means is in a file
     try:
         return (_EPOCH + timedelta(microseconds=int(value) // 1000)).astimezone(_zone(zone))
     except (ValueError, OverflowError, OSError, ZoneInfoNotFoundError):
-        raise EvaluationError(f"unknown time zone {zone}") from None
+        meter.charge(1200 if is_named else 0)  # which was searched everywhere
+        raise EvaluationError(f"unknown time zone {brief(zone)}") from None
 
 
 def _zone(name: str) -> tzinfo:
