@@ -28,6 +28,10 @@ _QUANTITY = re.compile(
 _POWERS_OF_TEN = {
     suffix: 3 * power for power, suffix in enumerate(("n", "u", "m", "", *"kMGTPE"), start=-3)
 }
+# With more digits the API server does not take a number for an integer, however round it is.
+_DIGITS_OF_AN_INTEGER = {
+    f"{suffix}i": 14 - 3 * power for power, suffix in enumerate("KMGTPE", start=1)
+}
 
 
 class QuantityError(ValueError):
@@ -68,7 +72,11 @@ def parse_exact(text: str) -> ExactQuantity | None:
     power = min(max(int(exponent or 0), -2 * LONGEST), 2 * LONGEST) - len(part)
     exact = int(f"{whole}{part}" or 0) * Fraction(10) ** power * SUFFIXES[suffix]
     value = Fraction(ceil(exact * BILLION), BILLION) * (-1 if sign == "-" else 1)
-    is_integer = not part if suffix.endswith("i") else power + _POWERS_OF_TEN[suffix] >= 0
+    digits = len(whole.lstrip("0") or "0") + len(part)
+    if suffix.endswith("i"):
+        is_integer = not part and digits <= _DIGITS_OF_AN_INTEGER[suffix]
+    else:
+        is_integer = power + _POWERS_OF_TEN[suffix] >= 0 and digits <= 18
     return ExactQuantity.of(value, is_integer and value.denominator == 1)
 
 

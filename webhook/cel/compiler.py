@@ -1,5 +1,6 @@
 """Compiles an expression to a Python closure, and checks names, functions and types."""
 
+from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import NoReturn
 
@@ -14,6 +15,7 @@ from webhook.cel.syntax import Call, Ident, ListNode, Literal, MapNode, Node, Se
 from webhook.cel.types import (
     BOOL,
     DYN,
+    UNKNOWN,
     Declarations,
     Signature,
     Type,
@@ -49,7 +51,9 @@ class Compiler:
         }
         self.size = len(self.scope) + 1
         self.nodes = 0
-        self.item_types: dict[int, list[Type]] = {}
+        self.types: dict[
+            int, Type
+        ] = {}  # by the identity of a node, which lives as long as the tree
 
     def fail(self, node: Node, text: str) -> NoReturn:
         """Refuse the expression for what stands at `node`."""
@@ -58,6 +62,11 @@ class Compiler:
     def compile(self, node: Node) -> Typed:
         """Return the type and the closure of `node`."""
         self.nodes += 1
+        typed = self._compile(node)
+        self.types[id(node)] = typed[0]
+        return typed
+
+    def _compile(self, node: Node) -> Typed:
         name = qualified(node)
         if name in TYPE_NAMES and name.split(".")[0] not in self.scope:
             return Type("type", (parse_type(name),)), closures.constant(TypeValue(name))
@@ -72,7 +81,7 @@ class Compiler:
                 return self._call(node)
             case ListNode():
                 items = [(*self._item(item, optional), optional) for item, optional in node.items]
-                types = self.item_types[node.at] = [type_ for type_, _, _ in items]
+                types = [type_ for type_, _, _ in items]
                 return Type("list", (self._aggregate(node, types),)), closures.list_of(
                     [each[1:] for each in items]
                 )
@@ -182,12 +191,23 @@ class Compiler:
         if position is None or not isinstance(constant := operands[position], Literal):
             return
         if function == "format":
-            error = fault(check_format, constant.value, self.item_types.get(operands[1].at))
+            items = operands[1].items if isinstance(operands[1], ListNode) else None
+            types = None if items is None else [list(self._within(each)) for each, _ in items]
+            error = fault(check_format, constant.value, types)
         else:
-            args = *("",) * position, constant.value
+            args = [*[""] * position, constant.value]
             error = fault(FUNCTIONS[function], Meter(), *args)
         if error is not None:
             self.fail(constant, f"invalid {function} argument: {error}")
+
+    def _within(self, node: Node) -> Iterator[Type]:
+        """Yield the type of a node, and of all that a literal list or map has in it."""
+        yield self.types[id(node)]
+        items = [each for each, _ in node.items] if isinstance(node, ListNode) else []
+        if isinstance(node, MapNode):
+            items = [part for key, value, _ in node.entries for part in (key, value)]
+        for each in items:
+            yield from self._within(each)
 
     def _macro(self, node: Call, target: Node, macro: Macro) -> Typed:
         names = []
@@ -229,7 +249,7 @@ class Compiler:
 
     def _aggregate(self, node: Node, types: list[Type]) -> Type:
         for each in types if self.homogeneous else ():
-            if each != types[0] and not (each.params and assignable(types[0], each, {})):
+            if not _can_stand_beside(types[0], each):
                 self.fail(node, f"expected type '{types[0]}' but found '{each}'")
         same = (
             types
@@ -274,3 +294,10 @@ class Compiler:
                     f"'{found}'"
                 ),
             )
+
+
+def _can_stand_beside(first: Type, other: Type) -> bool:
+    """Return whether a literal list or map whose first item is of type `first` can have one of type `other`."""
+    if first == other or UNKNOWN in (first, other):
+        return True
+    return bool(other.params) and other.name != "type" and assignable(first, other, {})

@@ -27,6 +27,7 @@ _WITH_ALL_TRAITS = frozenset({"string", "google.protobuf.Timestamp", "google.pro
 _WITHOUT_TEXT = frozenset(
     ["!_", "@in", "contains", "startsWith", "endsWith", "matches", "find", "findAll"]
 )
+_WITH_PARAMETERS = {"list": "list(dyn)", "map": "map(dyn, dyn)"}
 
 
 class Version(NamedTuple):
@@ -69,6 +70,9 @@ class Function:
                 if not version.signature.is_variadic:
                     self.table[tuple(map(type, args))] = version
                 return version
+        if self.name == "flatten":  # has words of its own
+            shown = [_WITH_PARAMETERS.get(name, name) for name in names]
+            raise no_overload(f"{shown[0]}.flatten({', '.join(shown[1:])})")
         if self.name not in _BY_TRAIT:
             raise no_overload(
                 "" if self.name in _WITHOUT_TEXT else f"{self.name}({', '.join(names)})"

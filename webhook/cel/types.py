@@ -16,7 +16,8 @@ class Type(NamedTuple):
     def __str__(self) -> str:
         """As CEL's messages write it."""
         inner = ", ".join(map(str, self.params))
-        return "null" if self.name == "null_type" else f"{self.name}{f'({inner})' if inner else ''}"
+        name = {"null_type": "null", "unknown": "dyn"}.get(self.name, self.name)
+        return f"{name}({inner})" if inner else name
 
     @property
     def is_parameter(self) -> bool:
@@ -25,7 +26,7 @@ class Type(NamedTuple):
 
     def may_be(self, *names: str) -> bool:
         """Return whether a value of this type can be one of the types `names`."""
-        return self.name in {"dyn", *names} or self.is_parameter
+        return self.name in {"dyn", "unknown", *names} or self.is_parameter
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +98,9 @@ def _split(text: str) -> list[str]:
 
 
 DYN, BOOL, INT, STRING = map(parse_type, ("dyn", "bool", "int", "string"))
+UNKNOWN = Type(
+    "unknown"
+)  # of what nothing says, such as the value of `optional.none()`: fits anything
 
 
 def parse_signatures(text: str) -> list[Signature]:
@@ -145,10 +149,10 @@ def assignable(wanted: Type, found: Type, bound: dict[str, Type]) -> bool:
         known = bound.setdefault(wanted.name, found)
         if not assignable(known, found, bound) and not assignable(found, known, bound):
             return False
-        if found == DYN or not assignable(known, found, bound):
+        if found == DYN or known == UNKNOWN or not assignable(known, found, bound):
             bound[wanted.name] = found
         return True
-    if wanted.name == "dyn" or found.name == "dyn" or found.is_parameter:
+    if {wanted.name, found.name} & {"dyn", "unknown"} or found.is_parameter:
         return True
     if found.name == "null_type" and (wanted.name == "optional_type" or "." in wanted.name):
         return True
@@ -180,10 +184,17 @@ def result_type(
             assignable(*pair, known) for pair in zip(wanted, types, strict=True)
         ):
             results.append(_substituted(signature.result, known))
-    return next((each if results.count(each) == len(results) else DYN for each in results), None)
+    if not results:
+        return None
+    same = all(each == results[0] for each in results)
+    return results[0] if same and (len(results) == 1 or not _is_unknown(results[0])) else DYN
+
+
+def _is_unknown(type_: Type) -> bool:
+    return type_ == UNKNOWN or any(map(_is_unknown, type_.params))
 
 
 def _substituted(type_: Type, bound: dict[str, Type]) -> Type:
     if type_.is_parameter:
-        return bound.get(type_.name, DYN)
+        return bound.get(type_.name, UNKNOWN)
     return Type(type_.name, tuple(_substituted(param, bound) for param in type_.params))

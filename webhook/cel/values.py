@@ -41,6 +41,10 @@ class TypeValue(str):
     """A type as a value, by its name."""
 
     __slots__ = ()
+    __hash__ = str.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is TypeValue and str.__eq__(self, other)
 
 
 NONE = Optional(None)

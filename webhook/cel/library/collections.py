@@ -6,7 +6,7 @@ from typing import Any
 
 from webhook.cel.cost import NO_MORE, READ, WALKED, Meter, comparing, of_list
 from webhook.cel.errors import EvaluationError, no_overload
-from webhook.cel.functions import FUNCTIONS, declare
+from webhook.cel.functions import FUNCTIONS, Code, Frame, declare, declare_forms
 from webhook.cel.values import (
     NONE,
     ORDERED,
@@ -128,11 +128,26 @@ def _value(optional: Optional) -> Any:
     return optional.value
 
 
-def _or_value(optional: Any, value: Any) -> Any:
-    """Return the value of an optional, or `value`; anything else is returned as it is."""
-    if type(optional) is not Optional:
-        return optional
-    return value if optional is NONE else optional.value
+def _or(optional: Code, other: Code) -> Code:
+    """Return an optional, or else another one; what is no optional is returned as it is, as cel-go does."""
+
+    def chosen(frame: Frame) -> Any:
+        found = optional(frame)
+        return other(frame) if found is NONE else found
+
+    return chosen
+
+
+def _or_value(optional: Code, value: Code) -> Code:
+    """Return the value of an optional, or else `value`; what is no optional is returned as it is."""
+
+    def chosen(frame: Frame) -> Any:
+        found = optional(frame)
+        if type(found) is not Optional:
+            return found
+        return value(frame) if found is NONE else found.value
+
+    return chosen
 
 
 def _unwrap(items: list[Any]) -> list[Any]:
@@ -142,8 +157,7 @@ def _unwrap(items: list[Any]) -> list[Any]:
     return [item.value for item in items if item is not NONE]
 
 
-_FLATTEN = """(list(dyn)).flatten(int) -> list(dyn); (list(list(A))).flatten() -> list(A);
-    (list(A)).flatten() -> list(dyn)"""
+_FLATTEN = """(list(dyn)).flatten(int) -> list(dyn); (list(list(A))).flatten() -> list(A)"""
 _UNWRAP = (
     "optional.unwrap(list(optional_type(A))) -> list(A); (list(optional_type(A))).unwrapOpt() -> "
     "list(A)"
@@ -204,11 +218,9 @@ declare(
     ),
     ("(optional_type(A)).hasValue() -> bool", lambda one: one is not NONE, NO_MORE),
     ("(optional_type(A)).value() -> A", _value, NO_MORE),
-    (
-        "(optional_type(A)).or(optional_type(A)) -> optional_type(A)",
-        lambda one, two: two if one is NONE else one,
-        NO_MORE,
-    ),
-    ("(optional_type(A)).orValue(A) -> A", _or_value, NO_MORE),
     (_UNWRAP, _unwrap, of_list(1)),
+)
+declare_forms(
+    ("(optional_type(A)).or(optional_type(A)) -> optional_type(A)", _or),
+    ("(optional_type(A)).orValue(A) -> A", _or_value),
 )

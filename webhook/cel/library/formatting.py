@@ -13,9 +13,9 @@ from webhook.cel.library.text import quote
 from webhook.cel.types import Type
 from webhook.cel.values import NAMES, Duration, Timestamp, type_name
 
-MAX_PRECISION = 100  # digits after the point
+MAX_PRECISION = 1000  # digits after the point
 _NUMBER = 6  # units of a clause, and of a number that is written
-_CLAUSE = re.compile(r"%(%|(?:\.(\d*))?(.?))", re.DOTALL)
+_CLAUSE = re.compile(r"%(%|(?:\.(\d+))?(.?))", re.DOTALL)
 _RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 _NUMBERS = ("NaN", "Infinity", "-Infinity")  # the texts that %f and %e take
 _INFINITE = {math.inf: "∞", -math.inf: "-∞"}
@@ -68,22 +68,33 @@ def _text(meter: Meter, value: Any, _: int = 0) -> str:
         ) from None
 
 
-def _number(write: Callable[[float, int], str]) -> Callable[[Meter, Any, int], str]:
-    """Return what writes a double, or one of three texts; `write` gets a finite one."""
+def _number(name: str, write: Callable[[float, int], str]) -> Callable[[Meter, Any, int], str]:
+    """Return what writes a double, or one of three texts; `write` gets a finite one.
 
-    def written(_: Meter, value: Any, precision: int) -> str:
+    In scientific notation the API server takes the precision for the width.
+    """
+
+    def written(meter: Meter, value: Any, precision: int) -> str:
+        meter.charge(precision >> READ)
         if type(value) is str and value not in _NUMBERS:
-            raise EvaluationError(f"error during formatting: {value!r} is not a double")
+            raise EvaluationError(
+                f"error during formatting: {name} clause can only be used on doubles, was given string"
+            )
         number = float(value)
-        return write(number, precision) if math.isfinite(number) else _INFINITE.get(number, "NaN")
+        found = write(number, precision) if math.isfinite(number) else _INFINITE.get(number, "NaN")
+        return found.rjust(precision) if name == "scientific" else found
 
     return written
+
+
+def _fixed_point(number: float, digits: int) -> str:
+    return f"{number or 0.0:,.{digits}f}"
 
 
 def _scientific(number: float, _: int) -> str:
     mantissa, exponent = f"{number:.6e}".split("e")
     # Six digits, whatever precision is asked for: so does the API server.
-    return f"{mantissa}\u202f\u00d7\u202f10{exponent.lstrip('+').translate(_RAISED)}"
+    return f"{mantissa}\u00d710{exponent.lstrip('+').translate(_RAISED)}"
 
 
 def _hex(meter: Meter, value: Any, _: int) -> str:
@@ -107,10 +118,8 @@ _VERBS = {
     ),
     "x": Verb("hex", "an integer", _HEX, _hex),
     "X": Verb("hex", "an integer", _HEX, lambda *args: _hex(*args).upper()),
-    "f": Verb(
-        "fixed-point", "a double", _DOUBLE, _number(lambda number, digits: f"{number:.{digits}f}")
-    ),
-    "e": Verb("scientific", "a double", _DOUBLE, _number(_scientific)),
+    "f": Verb("fixed-point", "a double", _DOUBLE, _number("fixed-point", _fixed_point)),
+    "e": Verb("scientific", "a double", _DOUBLE, _number("scientific", _scientific)),
 }
 
 
@@ -124,7 +133,7 @@ def _taking(letter: str, type_: str) -> Verb:
         raise EvaluationError(
             f'could not parse formatting clause: unrecognized formatting clause "{letter}"'
         )
-    if type_ not in {"dyn", *verb.types}:
+    if type_ not in {"dyn", "unknown", *verb.types}:
         text = f"{verb.name} clause can only be used on {verb.takes}, was given {type_}"
         raise EvaluationError(f"error during formatting: {text}")
     return verb
@@ -150,14 +159,15 @@ def _format(meter: Meter, text: str, args: list[Any]) -> str:
     return _CLAUSE.sub(written, text)
 
 
-def check_format(text: str, types: list[Type] | None) -> None:
+def check_format(text: str, types: list[list[Type]] | None) -> None:
     """Raise EvaluationError where `string.format` cannot take items of these types.
 
-    None are not known.
+    Of each item there are its own type, and the types of what is in it. None are not known.
     """
     letters = [match[3] for match in _CLAUSE.finditer(text) if match[1] != "%"]
-    for letter, type_ in zip(letters, types or (), strict=False):
-        _taking(letter, type_.name)
+    for letter, within in zip(letters, types or (), strict=False):
+        for each in within if letter == "s" else within[:1]:
+            _taking(letter, each.name)
     if types is not None and len(letters) != len(types):
         raise EvaluationError(f"{len(letters)} clauses for {len(types)} arguments")
 

@@ -1,5 +1,6 @@
 """Kubernetes' `quantity()`: exact amounts such as `500m` or `2Gi`."""
 
+import math
 import re
 from fractions import Fraction
 from functools import lru_cache
@@ -42,13 +43,20 @@ def _as_integer(quantity: ExactQuantity) -> int:
     return int(quantity.value)
 
 
+def _approximated(quantity: ExactQuantity) -> float:
+    try:
+        return float(quantity.value)
+    except OverflowError:
+        return math.inf if quantity.value > 0 else -math.inf
+
+
 declare(
     (f"quantity(string) -> {_OF}", _parsed, parsing),
     ("isQuantity(string) -> bool", succeeds(_parsed), parsing),
     (f"sign({_OF}) -> int", lambda one: (one.value > 0) - (one.value < 0), 4),
     (f"({_OF}).isInteger() -> bool", lambda one: one.is_integer, NO_MORE),
     (f"({_OF}).asInteger() -> int", _as_integer, 4),
-    (f"({_OF}).asApproximateFloat() -> double", lambda one: float(one.value), 4),
+    (f"({_OF}).asApproximateFloat() -> double", _approximated, 4),
     (f"({_OF}).add({_OF}) -> {_OF}; ({_OF}).add(int) -> {_OF}", _sum, _CALCULATED),
     (
         f"({_OF}).sub({_OF}) -> {_OF}; ({_OF}).sub(int) -> {_OF}",
