@@ -109,10 +109,6 @@ class Expressions:
             for index, each in enumerate(spec.match_conditions)
         ]
         for index, variable in enumerate(spec.variables):
-            if variable.name in self._variables:
-                self._faults.append(
-                    (f"spec.variables[{index}].name", f'"{variable.name}" is declared twice')
-                )
             program = self._program(f"spec.variables[{index}].expression", variable.expression)
             self._variables[variable.name] = program
             self._read[variable.name] = self._read_by(program)

@@ -656,13 +656,6 @@ def test_every_error_has_line_and_column():
         ),
         (
             {
-                "variables": [{"name": "a", "expression": each} for each in "12"],
-                "validations": [{"expression": "true"}],
-            },
-            ("spec.variables[1].name", '"a" is declared twice'),
-        ),
-        (
-            {
                 "mutations": [
                     {"patchType": "JSONPatch", "applyConfiguration": {"expression": "Object{}"}}
                 ]

@@ -53,15 +53,17 @@ class Surroundings:
     namespace: JsonObject
 
 
-def bound(validations: list[JsonObject]) -> BoundPolicy:
-    """Put validations in force as a policy object. Raises FaultsError if they are rejected."""
+def bound(line: Line, *, as_text: bool) -> BoundPolicy:
+    """Put an expression in force as a policy object. Raises FaultsError if it is rejected."""
+    validations = [line.validation(as_text=as_text)]
+    variables = [{"name": name, "expression": value} for name, value in line.variables]
     match = {"any": [{"kinds": ["things.cel.gatewright.io/v1/Thing", "Deployment", "ConfigMap"]}]}
     made = bind(
         {
             "apiVersion": "gatewright.io/v1alpha1",
             "kind": "ClusterAdmissionPolicy",
             "metadata": {"name": "corpus"},
-            "spec": {"match": match, "validations": validations},
+            "spec": {"match": match, "validations": validations, "variables": variables},
         },
         catalogue(),
     )
@@ -78,7 +80,7 @@ def accepted_here(line: Line) -> bool | None:
     """Return how Gatewright compiles an expression: as a rule (False), as text (True), or not at all (None)."""
     for as_text in (False, True):
         try:
-            bound([line.validation(as_text=as_text)])
+            bound(line, as_text=as_text)
         except FaultsError:
             continue
         return as_text
@@ -88,7 +90,8 @@ def accepted_here(line: Line) -> bool | None:
 async def accepted_there(api: ApiServer, line: Line) -> bool | None:
     """Return how the API server compiles it."""
     for as_text in (False, True):
-        body = policy(f"try-{line.number}", [line.validation(as_text=as_text)])
+        validations = [line.validation(as_text=as_text)]
+        body = policy(f"try-{line.number}", validations, line.variables)
         if (await api(Ask("POST", POLICIES, body), dry_run=True)).code == 201:
             return as_text
     return None
@@ -139,13 +142,14 @@ async def until_in_force(api: ApiServer, names: list[str]) -> None:
         await asyncio.sleep(0.1)
 
 
-async def prepare(api: ApiServer, policies: dict[str, list[JsonObject]]) -> None:
+async def prepare(api: ApiServer, policies: dict[str, JsonObject]) -> None:
     """Create the namespace, the custom resource's definition, and the policies with their bindings."""
     await api.make(Ask("POST", "/api/v1/namespaces", SHOP))
     await api.make(Ask("POST", CRDS, DEFINITION))
-    for name, validations in policies.items():
+    for name, written in policies.items():
         canary = {"expression": "object.metadata.name != 'canary'", "message": "in force"}
-        await api.make(Ask("POST", POLICIES, policy(name, [*validations, canary])))
+        spec = written["spec"] | {"validations": [*written["spec"]["validations"], canary]}
+        await api.make(Ask("POST", POLICIES, written | {"spec": spec}))
         await api.make(Ask("POST", BINDINGS, binding(name)))
     await until_in_force(api, list(policies))
     while True:
@@ -168,22 +172,20 @@ async def differences(api: ApiServer) -> tuple[int, list[str]]:
         for line in lines
         if here[line] != there[line]
     ]
-    accepted = [
-        line.validation(as_text=bool(there[line]))
+    accepted = {
+        line: line.validation(as_text=bool(there[line]))
         for line in lines
         if there[line] is not None and here[line] == there[line]
-    ]
-    policies = dict(batches(accepted))
+    }
+    policies = {each["metadata"]["name"]: each for each in batches(accepted)}
     await prepare(api, policies)
-    written = [
-        each for name, rules in policies.items() for each in (policy(name, rules), binding(name))
-    ]
+    documented = [each for name, written in policies.items() for each in (written, binding(name))]
     who = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
     user = (await api(Ask("POST", SELF, who), dry_run=False)).body["status"]["userInfo"]
     surroundings = Surroundings(
         user, (await api(Ask("GET", "/api/v1/namespaces/shop"), dry_run=False)).body
     )
-    judges = {each.name: each for each in load(documents(written), catalogue())}
+    judges = {each.name: each for each in load(documents(documented), catalogue())}
 
     async def one(object: JsonObject, name: str) -> tuple[str, Said]:
         body = in_batch(object, name)

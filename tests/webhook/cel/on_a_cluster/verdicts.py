@@ -16,10 +16,11 @@ AT_ONCE = (
 
 @dataclass(frozen=True)
 class Line:
-    """An expression of the corpus; one that is not a bool is shown as text."""
+    """An expression of the corpus, after the variables of its policy; one that is not a bool is shown as text."""
 
     number: int
     expression: str
+    variables: tuple[tuple[str, str], ...] = ()
 
     def validation(self, *, as_text: bool) -> JsonObject:
         """Return it as a validation of a ValidatingAdmissionPolicy."""
@@ -35,10 +36,19 @@ class Line:
 def corpus() -> list[Line]:
     """Return the expressions of the corpus."""
     lines = [line for line in CORPUS.read_text().splitlines() if line and not line.startswith("#")]
-    return [Line(number, line) for number, line in enumerate(lines)]
+    return [_line(number, line) for number, line in enumerate(lines)]
 
 
-def policy(name: str, validations: list[JsonObject]) -> JsonObject:
+def _line(number: int, line: str) -> Line:
+    """Read `a = EXPRESSION ;; b = EXPRESSION ;; EXPRESSION`."""
+    *variables, expression = line.split(" ;; ")
+    named = (each.split(" = ", 1) for each in variables)
+    return Line(number, expression, tuple((name, value) for name, value in named))
+
+
+def policy(
+    name: str, validations: list[JsonObject], variables: tuple[tuple[str, str], ...] = ()
+) -> JsonObject:
     """Return a ValidatingAdmissionPolicy for objects with the label `batch: NAME`."""
     rule = {
         "apiGroups": ["*"],
@@ -56,6 +66,7 @@ def policy(name: str, validations: list[JsonObject]) -> JsonObject:
                 "objectSelector": {"matchLabels": {"batch": name}},
             },
             "validations": validations,
+            "variables": [{"name": each, "expression": value} for each, value in variables],
         },
     }
 
@@ -70,10 +81,14 @@ def binding(name: str) -> JsonObject:
     }
 
 
-def batches(validations: list[JsonObject]) -> Iterator[tuple[str, list[JsonObject]]]:
-    """Yield names of policies with their validations."""
-    for start in range(0, len(validations), AT_ONCE):
-        yield f"batch-{start // AT_ONCE}", validations[start : start + AT_ONCE]
+def batches(accepted: dict[Line, JsonObject]) -> Iterator[JsonObject]:
+    """Yield policies with the validations of lines; one with variables has a policy of its own."""
+    plain = [validation for line, validation in accepted.items() if not line.variables]
+    for start in range(0, len(plain), AT_ONCE):
+        yield policy(f"batch-{start // AT_ONCE}", plain[start : start + AT_ONCE])
+    for line, validation in accepted.items():
+        if line.variables:
+            yield policy(f"variables-{line.number}", [validation], line.variables)
 
 
 def in_batch(value: JsonObject, name: str) -> JsonObject:
