@@ -297,7 +297,7 @@ class Compiler:
 
 
 def _can_stand_beside(first: Type, other: Type) -> bool:
-    """Return whether a literal list or map whose first item is of type `first` can have one of type `other`."""
+    """Return whether a literal list whose first item has one type can have an item of another."""
     if first == other or UNKNOWN in (first, other):
         return True
     return bool(other.params) and other.name != "type" and assignable(first, other, {})

@@ -133,7 +133,7 @@ def _equal_entries(meter: Meter, left: dict[Any, Any], right: dict[Any, Any]) ->
 
 
 def compare(left: Any, right: Any) -> int:
-    """Return -1, 0 or 1 for two values of one ordered type, or two numbers; `comparing` says what it costs."""
+    """Return -1, 0 or 1 for two numbers, or two values of one ordered type."""
     if type(left) is type(right) and type(left) in _COMPARED_AS_THEY_ARE:
         return int(left > right) - int(left < right)
     kinds = {type(left), type(right)}

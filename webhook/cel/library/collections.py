@@ -129,7 +129,7 @@ def _value(optional: Optional) -> Any:
 
 
 def _or(optional: Code, other: Code) -> Code:
-    """Return an optional, or else another one; what is no optional is returned as it is, as cel-go does."""
+    """Return an optional, or else another one; as in cel-go, any other value stays as it is."""
 
     def chosen(frame: Frame) -> Any:
         found = optional(frame)
@@ -139,7 +139,7 @@ def _or(optional: Code, other: Code) -> Code:
 
 
 def _or_value(optional: Code, value: Code) -> Code:
-    """Return the value of an optional, or else `value`; what is no optional is returned as it is."""
+    """Return the value of an optional, or else `value`; any other value stays as it is."""
 
     def chosen(frame: Frame) -> Any:
         found = optional(frame)

@@ -78,7 +78,8 @@ def _number(name: str, write: Callable[[float, int], str]) -> Callable[[Meter, A
         meter.charge(precision >> READ)
         if type(value) is str and value not in _NUMBERS:
             raise EvaluationError(
-                f"error during formatting: {name} clause can only be used on doubles, was given string"
+                f"error during formatting: {name} clause can only be used on doubles, "
+                "was given string"
             )
         number = float(value)
         found = write(number, precision) if math.isfinite(number) else _INFINITE.get(number, "NaN")
