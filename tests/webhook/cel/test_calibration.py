@@ -8,7 +8,7 @@ import pytest
 from tests.webhook.cel.calls import CALLS, MACRO_CALLS, parts
 from tests.webhook.cel.lenient import compiled
 from webhook.cel import BUDGET, BudgetError, Environment, EvaluationError, Meter, Program
-from webhook.cel.admission import AUTHORIZER
+from webhook.cel.admission_environment import AUTHORIZER
 from webhook.cel.closures import CAUGHT
 from webhook.cel.functions import FUNCTIONS
 from webhook.cel.macros import MACROS
