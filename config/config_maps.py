@@ -14,9 +14,8 @@ from config.templates import rendered
 MAX_BYTES = 1_048_576  # bytes of all values
 MAX_NAME = 253
 NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-KEY = re.compile(
-    r"(?!\.\.)[-._a-zA-Z0-9]{1,253}"
-)  # the kubelet reserves names that begin with two dots
+# The kubelet reserves names that begin with two dots.
+KEY = re.compile(r"(?!\.\.)[-._a-zA-Z0-9]{1,253}")
 ID = re.compile(r"[a-zA-Z0-9]([-._a-zA-Z0-9]{0,61}[a-zA-Z0-9])?")
 
 ConfigMapFault = tuple[str, str]  # path of the field, and the error

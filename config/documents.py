@@ -76,9 +76,8 @@ class Document:
                     break
                 node, mark = item, item.start_mark
             elif isinstance(node, yaml.MappingNode):
-                name = (
-                    step[1:-1] if step.startswith("[") else step
-                )  # labels[app.kubernetes.io/name]
+                # Such as `[app.kubernetes.io/name]` of `labels`.
+                name = step[1:-1] if step.startswith("[") else step
                 found = next(((key, value) for key, value in node.value if key.value == name), None)
                 if found is None:
                     break
@@ -221,9 +220,8 @@ def _items(document: Document) -> Iterator[Document]:
         if kind != "List"
         else {}
     )
-    nodes = [
-        child for key, child in node.value if key.value == "items"
-    ]  # none where a merge key (<<) has them
+    # There are none where a merge key (<<) has them.
+    nodes = [child for key, child in node.value if key.value == "items"]
     for index, item in enumerate(value["items"]):
         whole = listed | item if isinstance(item, dict) else item
         yield from _items(

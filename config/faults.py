@@ -69,9 +69,8 @@ def faults(
     within = tuple(path for path, _, _ in found)
 
     def is_of_another_type(path: str, type: str) -> bool:
-        if (
-            type == "literal_error"
-        ):  # another variant of the union matched the value and found errors in it
+        # Another variant of the union matched the value and found errors in it.
+        if type == "literal_error":
             return path in values or any(
                 each.startswith((f"{path}.", f"{path}[")) for each in within
             )
@@ -109,10 +108,8 @@ def _fault(model: type[BaseModel], item: Any, noun: str) -> tuple[str, str]:
             )
     message = item["msg"].removeprefix("Value error, ").removeprefix("Input ")
     if item["type"] == "value_error" and isinstance(item["input"], dict):
-        return (
-            path,
-            message,
-        )  # a rule about the whole object: its value would only obscure the message
+        # A rule about the whole object: its value would only obscure the message.
+        return (path, message)
     return path, f"{_shown(item['input'])}: {message}"
 
 

@@ -11,12 +11,8 @@ from yaml.composer import Composer
 from yaml.constructor import ConstructorError, SafeConstructor
 from yaml.resolver import Resolver
 
-FOREIGN = (
-    "timestamp",
-    "int",
-    "float",
-    "value",
-)  # tags that YAML 1.1 resolves and Kubernetes clients do not
+# Tags that YAML 1.1 resolves and Kubernetes clients do not.
+FOREIGN = ("timestamp", "int", "float", "value")
 
 
 def compose(text: str) -> Iterable[yaml.Node]:

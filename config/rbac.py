@@ -84,9 +84,8 @@ def _grant_kind(rights: Rights, kind: KindRights) -> None:
     about = kind.type.definition.resource
     _grant(rights, about, (*READ, "patch") if kind.finalizer else READ)
     _grant(rights, about, ["patch"], "/status")
-    _grant(
-        rights, about, ["update"], "/finalizers"
-    )  # allows blockOwnerDeletion on its owner references
+    # Allows blockOwnerDeletion on its owner references.
+    _grant(rights, about, ["update"], "/finalizers")
     for owned in kind.owns:
         _grant(rights, owned, CREATE if owned in kind.creates_only else APPLY)
     for read in kind.reads:

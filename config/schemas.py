@@ -20,10 +20,8 @@ FILE = Path(__file__).parent / "openapi.json"
 METADATA = "meta.v1.ObjectMeta"
 
 
-SESSIONS = (
-    "v1/PodAttachOptions",
-    "v1/PodExecOptions",
-)  # which the OpenAPI has as parameters of a URL only
+# The OpenAPI has these as parameters of a URL only.
+SESSIONS = ("v1/PodAttachOptions", "v1/PodExecOptions")
 SESSION = dict.fromkeys(
     ("apiVersion", "kind", "command", "container", "stderr", "stdin", "stdout", "tty"), ""
 )

@@ -18,9 +18,8 @@ if TYPE_CHECKING:
 PREFIX = "GATEWRIGHT_"
 UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600}
 DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
-SERVICE_LINK = re.compile(
-    r".*_(SERVICE_HOST|SERVICE_PORT(_.*)?|PORT(_\d+_.*)?)"
-)  # environment variables that Kubernetes adds to pods for Services
+# Environment variables that Kubernetes adds to pods for Services.
+SERVICE_LINK = re.compile(r".*_(SERVICE_HOST|SERVICE_PORT(_.*)?|PORT(_\d+_.*)?)")
 
 
 def _duration(value: Any) -> Any:
@@ -217,10 +216,8 @@ def load_settings(
 
 
 def _document(file: Path) -> "Document | None":
-    from config.documents import (
-        DocumentError,
-        read_documents,
-    )  # imported here: YAML takes 2 MB, and most processes have no file
+    # Imported here: YAML takes 2 MB, and most processes have no file.
+    from config.documents import DocumentError, read_documents
 
     documents = list(read_documents(file))
     if len(documents) > 1 or any(not isinstance(document.value, dict) for document in documents):

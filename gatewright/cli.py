@@ -46,9 +46,8 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
         """Import a command. An unknown name is a usage error."""
         if cmd_name not in COMMANDS:
-            from config.faults import (
-                did_you_mean,
-            )  # imported here: it takes half the time of `gatewright version`
+            # Imported here: it takes half the time of `gatewright version`.
+            from config.faults import did_you_mean
 
             ctx.fail(f'no command "{cmd_name}"{did_you_mean(cmd_name, COMMANDS)}')
         command: click.Command = importlib.import_module(f"gatewright.commands.{cmd_name}").command
@@ -76,9 +75,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit; print each file error as one line on stderr."""
     collect_rarely()
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(
-            errors="backslashreplace"
-        )  # characters that the terminal cannot show are printed as escapes
+        # Characters that the terminal cannot show are printed as escapes.
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         code = gatewright.main(args=arguments, prog_name="gatewright", standalone_mode=False)
     except click.Abort:

@@ -22,9 +22,8 @@ async def load(
     """
     files = [kubeconfig] if kubeconfig else configured(environment)
     if files:
-        from kube import (
-            kubeconfig as kubeconfigs,
-        )  # YAML is 7 % of the imports, and a Pod has no kubeconfig
+        # YAML is 7 % of the imports, and a Pod has no kubeconfig.
+        from kube import kubeconfig as kubeconfigs
 
         return await kubeconfigs.endpoint(files, context)
     if "KUBERNETES_SERVICE_HOST" in environment:

@@ -141,9 +141,8 @@ def error_for(code: int, status: object = None, retry_after: str | None = None) 
             kind = Forbidden
     if kind is Conflict and reason == "AlreadyExists":
         kind = AlreadyExists
-    wait = str(
-        retry_after or details.get("retryAfterSeconds") or ""
-    )  # seconds: the API server sends no dates
+    # In seconds: the API server sends no dates.
+    wait = str(retry_after or details.get("retryAfterSeconds") or "")
     return kind(code, reason, message, details, float(wait) if wait.isdecimal() else None)
 
 

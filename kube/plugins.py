@@ -18,9 +18,8 @@ async def authorization(
 
     Certificates go to `security`.
     """
-    from kubernetes_asyncio.client import (
-        Configuration,
-    )  # 63 MB and 1,268 modules: only where a plugin is used
+    # 63 MB and 1,268 modules: only where a plugin is used.
+    from kubernetes_asyncio.client import Configuration
     from kubernetes_asyncio.config import ConfigException, load_kube_config
 
     loader: Any = None

@@ -43,11 +43,8 @@ class Resource(NamedTuple):
                 f"{self.kind} is not namespaced, but a namespace is given: {namespace}"
             )
         within = f"{self.root}/namespaces/{quote(namespace)}" if namespace else self.root
-        parts = (
-            self.plural,
-            name and quote(name, safe=":"),
-            subresource,
-        )  # names of RBAC may have anything
+        # Names of RBAC may have anything.
+        parts = (self.plural, name and quote(name, safe=":"), subresource)
         return "/".join([within, *filter(None, parts)])
 
     def key(self, namespace: str | None, name: str) -> str:

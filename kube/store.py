@@ -236,9 +236,8 @@ def entry_of(object: JsonObject) -> Entry:
     metadata.pop("managedFields", None)
     annotations = metadata.get("annotations")
     return Entry(
-        bytes(
-            memoryview(orjson.dumps(object))
-        ),  # a copy: the encoder's buffer is up to twice as long
+        # A copy: the encoder's buffer is up to twice as long.
+        bytes(memoryview(orjson.dumps(object))),
         metadata["uid"],
         int(metadata["resourceVersion"]),
         metadata.get("generation", 0),

@@ -49,9 +49,8 @@ class Transport:
     async def __aexit__(self, *exception: object) -> None:
         if self._session is not None:
             if self._session.connector is not None:
-                await self._session.connector.close(
-                    abort_ssl=True
-                )  # a TLS farewell would wait for a server that hangs
+                # A TLS farewell would wait for a server that hangs.
+                await self._session.connector.close(abort_ssl=True)
             await self._session.close()
 
     async def request(

@@ -19,10 +19,8 @@ from kube.transport import JSON, Lines
 LOG = logging.getLogger("gatewright.kube.watch")
 
 WATCH_SECONDS = (290, 580)  # timeoutSeconds of a watch; random, so that not all end at once
-UNMARKED_SECONDS = (
-    65,
-    75,
-)  # the same without bookmarks, where the proper end is the only sign of life
+# Without bookmarks: the proper end of a watch is the only sign of life.
+UNMARKED_SECONDS = (65, 75)
 # The API server sends a bookmark each minute, but for a kind that had an event since its start only
 # (or when etcd reports progress): a connection that is silent for longer may be dead.
 BOOKMARK_LIMIT = 80.0
@@ -180,9 +178,8 @@ class Watch:
 
     def _take(self, kind: str, object: JsonObject) -> bool:
         """Take one event; return whether an object changed."""
-        self.store.resource_version = int(
-            object["metadata"]["resourceVersion"]
-        )  # before subscribers are notified
+        # Before subscribers are notified.
+        self.store.resource_version = int(object["metadata"]["resourceVersion"])
         if kind == "DELETED":
             self.store.remove(self.store.key_of(object))
         elif kind == "BOOKMARK":

@@ -6,11 +6,8 @@ from dataclasses import dataclass
 from webhook.engine import Outcome, Violation
 from webhook.messages import failure
 
-ACTIONS = (
-    "Deny",
-    "Warn",
-    "Audit",
-)  # a violation has the first of these actions that its policy has
+# A violation has the first of these actions that its policy has.
+ACTIONS = ("Deny", "Warn", "Audit")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +37,8 @@ def findings(
 
 def _findings(outcomes: Iterable[Outcome], wording: Callable[[Outcome], str]) -> Iterator[Finding]:
     outcomes = tuple(outcomes)
-    reporters: dict[
-        str, Outcome
-    ] = {}  # of the policies that read a malformed field, the first one that denies
+    # Of the policies that read a malformed field, the first one that denies.
+    reporters: dict[str, Outcome] = {}
     for outcome in outcomes:
         if outcome.malformed is not None:
             first = reporters.setdefault(outcome.malformed.where, outcome)

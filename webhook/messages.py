@@ -10,9 +10,8 @@ from webhook.engine import MAX_VIOLATIONS, NotLookedUpError, Outcome, Request, V
 from webhook.engine.policy import RuleError
 from webhook.engine.violation import one_line
 
-MAX_MESSAGE = (
-    168 << 10
-)  # bytes of JSON that each part of an answer has room for, so that it stays below 256 KiB
+# Bytes of JSON that each part of an answer has room for, so that it stays below 256 KiB.
+MAX_MESSAGE = 168 << 10
 MAX_CAUSES = 40 << 10
 MAX_ANNOTATIONS = 32 << 10
 MAX_VALUE = 10 << 10  # bytes of one annotation of a policy's own, as in ValidatingAdmissionPolicy
@@ -51,9 +50,8 @@ def status(request: Request, verdict: Verdict) -> dict[str, Any]:
     for outcome, violation in denials:
         path, text, size = violation.words
         line = f"- {outcome.policy}: {text}"
-        key = (
-            line if outcome.malformed is None else path
-        )  # every policy that reads a malformed field reports it
+        # Every policy that reads a malformed field reports it.
+        key = line if outcome.malformed is None else path
         if key in lines:
             continue
         room -= size + len(outcome.policy) + PUNCTUATION

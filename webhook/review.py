@@ -23,9 +23,8 @@ NULL = b"null"
 DELETION_TIMESTAMP = (
     b'"deletionTimestamp"'  # of an object that is being deleted; the API server escapes no letters
 )
-MAX_WHOLE = (
-    32 * 1024
-)  # bytes of a body whose object is decoded at once, since a policy probably looks at it
+# Bytes of a body whose object is decoded at once, since a policy probably looks at it.
+MAX_WHOLE = 32 * 1024
 
 LONGEST_TEXT = 4096  # characters of a name, of a user or of a group
 LimitedText = Annotated[str, msgspec.Meta(max_length=LONGEST_TEXT)]
@@ -247,9 +246,8 @@ def answer(request: Request, verdict: Verdict) -> bytes:
     elif verdict.operations:
         response["patchType"] = "JSONPatch"
         patch = base64.b64encode(orjson.dumps(verdict.operations))
-        response["patch"] = orjson.Fragment(
-            b'"%b"' % patch
-        )  # needs no escaping, for which orjson takes much memory
+        # Needs no escaping, for which orjson takes much memory.
+        response["patch"] = orjson.Fragment(b'"%b"' % patch)
     if lines := warnings(verdict):
         response["warnings"] = lines
     if annotations := audit_annotations(verdict):

@@ -6,10 +6,8 @@ from typing import Any
 
 from webhook.harness.reviews import Admission, review
 
-PRODUCTION, LABELLED = (
-    "production",
-    "shop",
-)  # in force by the namespace's name, and by a label that is looked up
+# In force by the namespace's name, and by a label that is looked up.
+PRODUCTION, LABELLED = ("production", "shop")
 RESOURCES = {
     "limits": {"cpu": "500m", "memory": "512Mi"},
     "requests": {"cpu": "100m", "memory": "128Mi"},

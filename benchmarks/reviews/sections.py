@@ -116,9 +116,8 @@ class Sections:
             if server.name == FLOOR:
                 continue
             progress(f"neighbour: {server.name}")
-            many = (
-                NEIGHBOUR_SECONDS * HOSTILE_RATE
-            )  # its connections are enough to keep the rate with slow answers
+            # Its connections are enough to keep the rate with slow answers.
+            many = NEIGHBOUR_SECONDS * HOSTILE_RATE
             hostile = self._load(
                 server,
                 "tiny",

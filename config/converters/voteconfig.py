@@ -61,9 +61,8 @@ def to_v1alpha1(new: JsonObject) -> JsonObject:
             {key: option[key] for key in option if key in OPTION_FIELDS} for option in options
         ]
         ids = {_id(option) for option in options if option.keys() - OPTION_FIELDS}
-        rest = [
-            _beyond(option) for option in options if _id(option) in ids
-        ]  # an id may be repeated
+        # An id may be repeated.
+        rest = [_beyond(option) for option in options if _id(option) in ids]
         kept |= {"options": rest} if rest else {}
     if kept:
         text = orjson.dumps(kept, option=orjson.OPT_SORT_KEYS).decode()

@@ -42,11 +42,8 @@ from webhook.engine import Engine
 
 FIELD_MANAGER = "gatewright-audit"
 REQUEST = ReconcileRequest(None, "cluster")
-FIGURES = (
-    "violations",
-    "wouldDeny",
-    "auditedObjects",
-)  # of an audit, in the status of a policy object
+# The figures of an audit in the status of a policy object.
+FIGURES = ("violations", "wouldDeny", "auditedObjects")
 SOON = timedelta(seconds=15)  # at least, between the starts of two passes
 TIMEOUT = 3600.0  # seconds: 5,000 reports take minutes at the default rate
 YIELD_EVERY = 20  # objects judged before other tasks of the process run
@@ -135,9 +132,8 @@ class Audit:
         ApiError where something that policies look up cannot be listed: they could decide about no
         object.
         """
-        known = await look_up(
-            lister, engine
-        )  # before Kubernetes' policies, which look nothing up and may be unread
+        # First, since Kubernetes' own policies look nothing up and may be unread.
+        known = await look_up(lister, engine)
         if lister.unread:
             raise next(iter(lister.unread.values()))
         if self._kubernetes:

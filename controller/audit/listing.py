@@ -11,9 +11,8 @@ from kube.errors import ApiError, Gone, NotFound, TooManyRequests, Unreachable
 from kube.resource import JsonObject, Resource
 
 MAX_PAGE = 2_000  # objects of a page after the first one, where they are small
-PAGE_BYTES = (
-    6 * 1024 * 1024
-)  # of JSON that a later page has at most, if its objects are as large as those before
+# Limit of a later page as JSON, if its objects are as large as the earlier ones.
+PAGE_BYTES = 6 * 1024 * 1024
 ATTEMPTS = 3  # at a request that an overloaded server refuses
 RETRY_AFTER = 1.0  # seconds, where the server names none
 

@@ -89,9 +89,8 @@ class FakeApiServer:
     async def stop(self) -> None:
         """Listen no more and end all watches; what is stored stays."""
         if self._runner and self._listener:
-            asyncio.get_running_loop().remove_reader(
-                self._listener
-            )  # a closed server drops what it just accepted
+            # A closed server drops what it just accepted.
+            asyncio.get_running_loop().remove_reader(self._listener)
             for _ in range(ACCEPTED):
                 await asyncio.sleep(0)
             self.close_watches()

@@ -26,9 +26,8 @@ class Application:
     port: int
     replicas: int
     resources: JsonObject
-    labels: Mapping[str, str] = field(
-        default_factory=dict
-    )  # in addition to `app`, the label of the selectors
+    # In addition to `app`, by which selectors select.
+    labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)  # of the Service
     port_name: str = "http"
     settings: JsonObject = field(default_factory=dict)  # further fields of the container

@@ -15,11 +15,8 @@ from controller.reconcilers.backup_cronjob import COMMAND, CONTAINER
 from kube.resource import JsonObject
 
 BACKED_UP = "BackedUp"
-STUCK = {
-    "CreateContainerConfigError",
-    "ImagePullBackOff",
-    "InvalidImageName",
-}  # reasons of a waiting container that does not start without a change
+# Reasons of a waiting container that does not start without a change.
+STUCK = {"CreateContainerConfigError", "ImagePullBackOff", "InvalidImageName"}
 
 
 class Run(NamedTuple):

@@ -46,9 +46,8 @@ PORTS = {"postgresql": 5432, "mysql": mysql.PORT}
 DEFAULT_POSTGRESQL = "17"
 NAME = LOGIN = "app"  # the one database and its owner
 GIBI = 2**30 * MILLI  # in thousandths of a byte
-WAITING = frozenset(
-    {"Progressing", "Updating", "Degraded"}
-)  # a child that starts, changes, or was ready
+# Reasons of a child that starts, changes, or was ready.
+WAITING = frozenset({"Progressing", "Updating", "Degraded"})
 FIELD = re.compile(r"(^|; )(spec\.\w+)")  # the field at the start of each problem's text
 POSTGRESQL_ORIGIN = {
     **metadata_origin(),

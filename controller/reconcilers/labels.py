@@ -9,12 +9,10 @@ from collections.abc import Iterable
 
 from config.api.meta import CustomResource
 
-HANDED_ON = frozenset(
-    {"app.kubernetes.io/name", "app.kubernetes.io/part-of"}
-)  # what the application is, in any hands
-KEPT = frozenset(
-    {"app", "managed-by", "version"}
-)  # about the object itself, or what selectors go by
+# Labels that say what the application is: inherited, whoever set them.
+HANDED_ON = frozenset({"app.kubernetes.io/name", "app.kubernetes.io/part-of"})
+# Labels about the object itself, or by which selectors select.
+KEPT = frozenset({"app", "managed-by", "version"})
 LABELS = "metadata.labels"
 
 

@@ -123,11 +123,8 @@ def _pod(database: PostgreSQL, observed: Observed, version: str) -> JsonObject:
             ["postgres", "-c", f"config_file={RUN}/postgresql.conf"],
         ),
         "ports": [{"name": "postgresql", "containerPort": PORT, "protocol": "TCP"}],
-        "startupProbe": {
-            **answers,
-            "periodSeconds": 2,
-            "failureThreshold": 1800,
-        },  # a crash may take an hour to replay
+        # A crash may take an hour to replay.
+        "startupProbe": {**answers, "periodSeconds": 2, "failureThreshold": 1800},
         "readinessProbe": {**answers, "periodSeconds": 5},
         "livenessProbe": {**answers, "periodSeconds": 10, "failureThreshold": 6},
     }

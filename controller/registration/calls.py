@@ -74,9 +74,8 @@ class WebhookCall:
         ):
             patterns = [name for name in each.patterns if each.match or is_glob(name)]
             if patterns and not each.is_exact:
-                matches = matching(
-                    "request.namespace", patterns
-                )  # missing for a Namespace with a generated name
+                # A Namespace with a generated name has none.
+                matches = matching("request.namespace", patterns)
                 yield (
                     f"namespaces-{number}",
                     f"!has(request.namespace) || {'' if each.match else '!'}({matches})",

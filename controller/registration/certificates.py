@@ -114,15 +114,13 @@ class Certificates:
             )
         elif authority is not None and todo.serving:
             pair = issue_serving(authority.pair, self._names.dns_names, [], now)
-            check(
-                pair, authority.bundle, self._names.dns_names[0], now
-            )  # otherwise it would be issued again at once
+            # Otherwise it would be issued again at once.
+            check(pair, authority.bundle, self._names.dns_names[0], now)
             await self._write(self.tls_cache, self._names.tls_secret, served, _data(pair))
         else:
             return Result(requeue_after=todo.look_again)
-        return Result(
-            requeue_after=timedelta()
-        )  # one step at a time: the next one follows once the cache has this write
+        # One step at a time: the next one follows once the cache has this write.
+        return Result(requeue_after=timedelta())
 
     def _published(self) -> Iterator[bytes]:
         """Yield every CA bundle by which the API server verifies the webhook."""

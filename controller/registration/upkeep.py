@@ -24,9 +24,8 @@ from kube.client import Client
 from kube.resource import JsonObject, Resource
 
 PROBE_AGAIN = timedelta(seconds=5)
-REPAIR_INTERVAL = timedelta(
-    seconds=30
-)  # between two writes of the same content: another writer is not fought
+# Between two writes of the same content, so that writers do not fight.
+REPAIR_INTERVAL = timedelta(seconds=30)
 
 LOG = logging.getLogger("gatewright.registration")
 

@@ -13,9 +13,8 @@ REPAIRS_WINDOW = 60.0  # … within this many seconds are a contest
 REPAIR_INTERVAL = 60.0  # seconds between two repairs during a contest
 CONTEST_END = 120.0  # seconds without a repair that end a contest
 
-WrittenObject = tuple[
-    ReconcileRequest, Resource, str
-]  # an object, by its key, and the request that it is written for
+# An object, by its key, and the request that it is written for.
+WrittenObject = tuple[ReconcileRequest, Resource, str]
 
 
 class ContestedError(RetryableError):

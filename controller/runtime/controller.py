@@ -134,9 +134,8 @@ class Controller:
                 await self._process(request, waited)
             finally:
                 self.queue.done(request)
-            await asyncio.sleep(
-                0
-            )  # a reconcile with nothing to do never waits: let other tasks run
+            # A reconcile with nothing to do never waits: let other tasks run.
+            await asyncio.sleep(0)
 
     async def _process(self, request: ReconcileRequest, waited: float) -> None:
         """Reconcile one request, unless the caches do not have its own writes yet."""

@@ -13,9 +13,8 @@ import orjson
 from config.quantities import QuantityError, parse_quantity
 from kube.resource import JsonObject
 
-ATOMIC = frozenset(
-    {"selector", "matchLabels", "nodeSelector"}
-)  # maps that one manager owns as a whole
+# Maps that one manager owns as a whole.
+ATOMIC = frozenset({"selector", "matchLabels", "nodeSelector"})
 LIST_KEYS = (
     ("containerPort", "protocol"),
     ("port", "protocol"),

@@ -179,9 +179,8 @@ class Manager:
             await _work(self.controllers, stop)
         elif await _before(stop, self.election.campaign()):
             tasks.append(group.create_task(self.election.hold(), name="lease"))
-            if (
-                self.election.waited
-            ):  # a connection may have been dead unnoticed while another process led
+            # A connection may have been dead unnoticed while another process led.
+            if self.election.waited:
                 caches.cancel()
                 await asyncio.wait([caches])
                 self.caches.unsync()

@@ -96,9 +96,8 @@ class Reconciler:
             failures |= unreleased
         failed = list(failures.values())
         is_hidden = all(each.is_transient for each in failed) and statuses.is_ready(owner.status)
-        if (
-            not failed or not is_hidden
-        ):  # it says something about the API server only, and is retried first
+        # It says something about the API server only, and is retried first.
+        if not failed or not is_hidden:
             status = statuses.status_of(
                 plan, failed, owner.status, generation=owner.generation, now=now()
             )

@@ -52,9 +52,8 @@ class WorkQueue(Generic[Key]):
         self._entries: dict[Key, _Entry] = {}
         self.processing: dict[Key, float] = {}
         """The keys being processed, with the time each was taken."""
-        self._ready: list[
-            tuple[float, int, Key, _Entry]
-        ] = []  # a heap, also of entries that were replaced
+        # A heap, also of entries that were replaced.
+        self._ready: list[tuple[float, int, Key, _Entry]] = []
         self._numbers = itertools.count()
         self._available = asyncio.Semaphore(0)  # at least one permit for each entry of the heap
         self._closed = False

@@ -23,10 +23,8 @@ from webhook.policy_sets.catalogue import catalogue
 from webhook.policy_sets.policy_set import bind
 
 LEVELS = {"Deny": "error", "Error": "error", "Warn": "warning", "Audit": "note"}
-SEVERE, KIND = (
-    "high",
-    "kinds",
-)  # of violations that come from a kind's type or its planner, not from a policy
+# Severity and category of violations of a kind's type or planner, which have no policy.
+SEVERE, KIND = ("high", "kinds")
 EXPIRY_NOTICE = timedelta(days=30)
 
 

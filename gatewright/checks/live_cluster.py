@@ -24,10 +24,8 @@ from webhook.policy_sets.policy_set import document_of
 from webhook.server import cluster_policies
 
 CONFIG_MAP = Resource("", "v1", "configmaps", "ConfigMap")
-OF_THE_CHART, NAMED = (
-    "app.kubernetes.io/component=webhook",
-    "-policies",
-)  # the ConfigMap of the chart's policies
+# Label and name of the ConfigMap with the chart's policies.
+OF_THE_CHART, NAMED = ("app.kubernetes.io/component=webhook", "-policies")
 QPS = 50.0  # requests a second at most, as kubectl
 
 

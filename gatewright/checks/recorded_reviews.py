@@ -9,11 +9,8 @@ import yaml
 from config.documents import Document, DocumentError
 from kube.resource import JsonObject
 
-OPERATIONS = {
-    "create": "CREATE",
-    "update": "UPDATE",
-    "patch": "UPDATE",
-}  # by the verb of an audit event
+# By the verb of an audit event.
+OPERATIONS = {"create": "CREATE", "update": "UPDATE", "patch": "UPDATE"}
 
 
 def read_reviews(path: Path) -> Iterator[Document | DocumentError]:

@@ -136,9 +136,8 @@ def _read(
     except DocumentError as error:
         found.problems.append(str(error))
         if file is not None and file.is_dir() and not (file / CHART).exists():
-            for each in _files(
-                file, found, unrendered=file
-            ):  # one bad kustomization hides no object from the policies
+            # One bad kustomization hides no object from the policies.
+            for each in _files(file, found, unrendered=file):
                 _read(each, found, namespace, changed)
         return
     objects = [each for each in documents if is_object(each)]

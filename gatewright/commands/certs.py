@@ -86,9 +86,8 @@ def write_pairs(directory: Path, ca: KeyPair, serving: KeyPair) -> None:
             FILES, (ca.certificate, ca.key, serving.certificate, serving.key), strict=True
         ):
             file = directory / name
-            file.unlink(
-                missing_ok=True
-            )  # an overwritten file keeps its mode, and other users must not read a key
+            # An overwritten file keeps its mode, and other users must not read a key.
+            file.unlink(missing_ok=True)
             file.touch(mode=0o600 if name.endswith(".key") else 0o644, exist_ok=False)
             file.write_bytes(content)
     except OSError as error:

@@ -91,9 +91,8 @@ def _scaffold_policy(name: str | None) -> None:
         Path(),
         {f"policies/{module}.py": texts["policy"], f"cases/{module}.yaml": texts["policy_cases"]},
     )
-    schema = (
-        Path("cases") / f".{editor_schemas.CASES}"
-    )  # hidden, so that it is not read as a case file
+    # Hidden, so that it is not read as a case file.
+    schema = Path("cases") / f".{editor_schemas.CASES}"
     schema.write_text(editor_schemas.render(())[editor_schemas.CASES])
     click.echo(f"wrote {schema}")
     click.echo("next: gatewright test --policies-dir policies cases")

@@ -98,10 +98,8 @@ def take_in(settings: Settings) -> None:
     """Register a team's own policies and kinds, before any policy is put in force."""
     if not (settings.pod_kinds or settings.policies_dir or added_kinds()):
         return
-    from webhook.engine.kinds import (
-        add_kind,
-        add_pod_kind,
-    )  # imported here: most teams have none, and a controller may not judge
+    # Imported here: most teams have none, and a controller may not judge.
+    from webhook.engine.kinds import add_kind, add_pod_kind
     from webhook.policy_sets.catalogue import add_directory
 
     for _, kind in added_kinds():

@@ -21,9 +21,8 @@ INJECTED = (
     "service.beta.openshift.io/inject-cabundle",
 )
 
-ServedCertificates = Mapping[
-    str, bytes
-]  # PEM by server name, as servers that were asked present it
+# PEM by server name, as servers that were asked present it.
+ServedCertificates = Mapping[str, bytes]
 
 
 def check(

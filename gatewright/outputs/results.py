@@ -7,11 +7,8 @@ from typing import Any
 NOTHING: Mapping[str, Any] = {}
 LEVELS = ("error", "warning", "note")
 SEVERITIES = ("critical", "high", "medium", "low")
-FAIL_AT = {
-    "deny": ("error",),
-    "warn": ("error", "warning"),
-    "never": (),
-}  # levels that make exit code 1
+# Levels that make exit code 1.
+FAIL_AT = {"deny": ("error",), "warn": ("error", "warning"), "never": ()}
 # the policy name that formats use for a file that could not be read, parsed or judged
 PROBLEM = "not-judged"
 

@@ -23,12 +23,8 @@ from gatewright.outputs.results import (
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 MAX_RESULTS = 25_000
-SECURITY_SEVERITY = {
-    "critical": "9.5",
-    "high": "8.0",
-    "medium": "5.5",
-    "low": "2.0",
-}  # GitHub: 9.0 or more is critical, …
+# GitHub: 9.0 or more is critical, …
+SECURITY_SEVERITY = {"critical": "9.5", "high": "8.0", "medium": "5.5", "low": "2.0"}
 FINGERPRINT = "gatewrightViolation/v1"
 
 

@@ -8,11 +8,8 @@ import ctypes
 import gc
 from typing import Never
 
-THRESHOLDS = (
-    50_000,
-    20,
-    100,
-)  # so that a large review does not cause a full collection, which takes tens of milliseconds
+# A large review must not cause a full collection, which takes tens of milliseconds.
+THRESHOLDS = (50_000, 20, 100)
 TRIM_SECONDS = 10.0
 
 

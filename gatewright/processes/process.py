@@ -15,9 +15,8 @@ from gatewright.processes import memory
 from gatewright.processes.listeners import ProcessHealth, listening
 from gatewright.processes.page_server import Address
 
-Part = Callable[
-    [asyncio.Event], Coroutine[Any, Any, None]
-]  # runs until the event is set, then ends after its clean-up
+# Runs until the event is set, then ends after its clean-up.
+Part = Callable[[asyncio.Event], Coroutine[Any, Any, None]]
 Background = Callable[[], Awaitable[Any]]  # runs forever; cancelled when all parts have ended
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)

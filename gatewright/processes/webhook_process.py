@@ -41,9 +41,8 @@ TLS_VERSIONS = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
 # Endpoints are removed within seconds. A connection that the API server has not used for 25 s is
 # closed in the end.
 IN_A_CLUSTER = ServerConfig()
-UNREGISTERED = ServerConfig(
-    linger_seconds=0, grace_seconds=1
-)  # the API server calls this webhook no more
+# For a webhook that the API server does not call any more.
+UNREGISTERED = ServerConfig(linger_seconds=0, grace_seconds=1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,8 @@ from string import Template
 
 from gatewright import __version__, kind
 
-KIND = re.compile(
-    r"(?=.{,59}$)[A-Z][A-Za-z0-9]*[a-z][A-Za-z0-9]*"
-)  # the name with List appended has at most 63 letters
+# The name with List appended has at most 63 letters.
+KIND = re.compile(r"(?=.{,59}$)[A-Z][A-Za-z0-9]*[a-z][A-Za-z0-9]*")
 GROUP = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+")
 VERSION = re.compile(r"v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?")
 PLURAL = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")

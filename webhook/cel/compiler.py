@@ -28,11 +28,8 @@ from webhook.cel.values import NAMES, TypeValue
 
 TYPE_NAMES = frozenset(NAMES.values())
 Typed = tuple[Type, Code]  # what a node compiles to: the type of its value, and what evaluates it
-_TRIED = {
-    "matches": 1,
-    "find": 1,
-    "findAll": 1,
-}  # the argument that is tried at once where it is a constant
+# By function: the argument that is compiled at once if it is a constant.
+_TRIED = {"matches": 1, "find": 1, "findAll": 1}
 _TRIED |= dict.fromkeys(
     ("timestamp", "duration", "int", "uint", "double", "bool", "string", "format"), 0
 )

@@ -10,9 +10,8 @@ from webhook.cel.types import DYN, INT, Signature, Type, parse_signatures
 from webhook.cel.values import NONE, Optional, brief, sorted_by, type_name
 
 Rounds = Iterator[Any]  # the first variable of each round; the frame has all of them
-Pairs = Callable[
-    [Any], Iterable[tuple[Any, Any]]
-]  # the values of the variables, from what a macro goes over
+# Returns the values of the variables for each item that a macro visits.
+Pairs = Callable[[Any], Iterable[tuple[Any, Any]]]
 Evaluate = Callable[[Rounds, Code, Frame], Any]
 Rows = tuple[tuple[str, Evaluate], ...]
 
@@ -154,9 +153,8 @@ _OF_OPTIONALS: Rows = (
         lambda rounds, body, frame: next((_optional(body(frame)) for _ in rounds), NONE),
     ),
 )
-_TABLE: tuple[
-    tuple[int, tuple[str, ...], Pairs, Rows], ...
-] = (  # number of variables, what macros go over, and how
+# Number of variables, types that macros visit, and how.
+_TABLE: tuple[tuple[int, tuple[str, ...], Pairs, Rows], ...] = (
     (1, ("list", "map"), _items, _OF_ALL + _OF_ITEMS),
     (2, ("list", "map"), _entries, _OF_ALL + _OF_ENTRIES),
     (1, ("list",), _of_list, _OF_LISTS),

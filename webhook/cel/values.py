@@ -72,11 +72,8 @@ _LIMITS: dict[type, tuple[int, int, str]] = {
     int: (MIN_INT, MAX_INT, "integer overflow"),
     Uint: (0, MAX_UINT, "unsigned integer overflow"),
     Duration: (MIN_INT, MAX_INT, "duration overflow"),
-    Timestamp: (
-        -62_135_596_800 * SECOND,
-        253_402_300_800 * SECOND - 1,
-        "timestamp overflow",
-    ),  # the years 1 to 9999
+    # The years 1 to 9999.
+    Timestamp: (-62_135_596_800 * SECOND, 253_402_300_800 * SECOND - 1, "timestamp overflow"),
 }
 Integer = TypeVar("Integer", bound=int)
 

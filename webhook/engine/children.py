@@ -162,9 +162,8 @@ def _states(planner: Planner, request: Request) -> tuple[JsonObject | None, Json
 
 def _stored(object: JsonObject, namespace: str, owner: JsonObject | None) -> JsonObject:
     """Return a copy of a child in its namespace, and with its owner where it has one."""
-    copied: JsonObject = orjson.loads(
-        orjson.dumps(object)
-    )  # a planner may use one part of an object twice, policies not
+    # A planner may share a part between objects; policies change objects in place.
+    copied: JsonObject = orjson.loads(orjson.dumps(object))
     metadata = copied["metadata"]
     if namespace:
         metadata["namespace"] = namespace

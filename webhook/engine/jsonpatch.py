@@ -34,9 +34,8 @@ class Patcher:
         """Start with no operations."""
         self._request = request
         self._changes: Changes = {}
-        self._added: dict[
-            int, Any
-        ] = {}  # by identity: the objects and lists that patches have put in
+        # By identity: the objects and lists that patches have put in.
+        self._added: dict[int, Any] = {}
 
     def apply(self, patches: Iterable[Patch]) -> bool:
         """Carry out all patches, or none where one of them raises; return whether anything changed.
@@ -67,9 +66,8 @@ class Patcher:
             if id(node) in self._added or same(value, old):
                 continue
             path = pointer((*holder.steps(), *steps))
-            is_new = (old is None or old is UNSET) and type(
-                node
-            ) is dict  # into a list, "add" would insert
+            # Into a list, "add" would insert.
+            is_new = (old is None or old is UNSET) and type(node) is dict
             if value is UNSET:
                 found.append({"op": "remove", "path": path})
             else:

@@ -11,16 +11,11 @@ from config.crds import kinds as types
 from kube.resource import Resource
 
 CREATE_AND_UPDATE = ("CREATE", "UPDATE")
-CONNECTED = frozenset(
-    {"exec", "attach", "portforward", "proxy"}
-)  # subresources one connects to; others are updated
+# Subresources to connect to; others are updated.
+CONNECTED = frozenset({"exec", "attach", "portforward", "proxy"})
 ANY_VERSION = "*"  # first of the versions of a kind where others may be served
-OF_A_PARENT = CONNECTED | {
-    "scale",
-    "eviction",
-    "binding",
-    "token",
-}  # objects of another kind than their parent
+# Objects of another kind than their parent.
+OF_A_PARENT = CONNECTED | {"scale", "eviction", "binding", "token"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +61,8 @@ class Kind:
         return None if self.pod_spec is None else f"{self.pod_spec.removesuffix('spec')}metadata"
 
 
-TargetKey = tuple[
-    str, str, str, str
-]  # group, resource, subresource, operation: what a review is looked up by
+# Group, resource, subresource, operation: what a review is looked up by.
+TargetKey = tuple[str, str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,10 +125,8 @@ OTHER_KINDS = (
 
 OWN_KINDS = tuple(Kind.of(each.definition) for each in types() if each.definition.storage)
 POLICY_KINDS = tuple(kind for kind in OWN_KINDS if kind.group == GROUP)
-NAMED_ONLY = (
-    *POLICY_KINDS,
-    PERSISTENT_VOLUME,
-)  # judged where a policy names them: provisioners create volumes
+# Judged where a policy names them: provisioners create volumes.
+NAMED_ONLY = (*POLICY_KINDS, PERSISTENT_VOLUME)
 
 KINDS = {
     (kind.group, kind.kind): kind for kind in (*POD_KINDS, *AUTOSCALERS, *OTHER_KINDS, *OWN_KINDS)

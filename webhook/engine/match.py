@@ -83,9 +83,8 @@ class Match:
     clauses: tuple[Clause, ...] = ()
     users: Globs | None = None
     groups: Globs | None = None
-    written: tuple[
-        MatchClauseSpec, ...
-    ] = ()  # the clauses as they were written, to compare them by
+    # The clauses as they were written, for comparison.
+    written: tuple[MatchClauseSpec, ...] = ()
 
     def shares_place_with(self, other: "Match") -> bool:
         """Return whether one of the two is everywhere, or both have a clause that says the same."""

@@ -19,9 +19,8 @@ NAMESPACE = "namespace"
 PARENT = "parent"
 GENERATED = "xxxxx"  # as long as what the API server adds to a generateName
 NAME_LABEL = "kubernetes.io/metadata.name"  # which the API server gives to every Namespace
-DELETION_METADATA = frozenset(
-    {"finalizers", "resourceVersion", "generation", "managedFields"}
-)  # may change
+# Metadata that a deletion changes.
+DELETION_METADATA = frozenset({"finalizers", "resourceVersion", "generation", "managedFields"})
 
 
 class NotLookedUpError(Exception):

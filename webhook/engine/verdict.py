@@ -30,9 +30,8 @@ class Outcome:
     error: BaseException | None = None
     fails_closed: bool = True
     patched: bool = False
-    annotations: tuple[
-        tuple[str, str], ...
-    ] = ()  # for the audit log, by what the policy says itself
+    # For the audit log, by the policy's own `annotate`.
+    annotations: tuple[tuple[str, str], ...] = ()
 
     @property
     def denies(self) -> bool:

@@ -57,9 +57,8 @@ SPECS: dict[str, dict[str, Any]] = {  # for kinds whose spec must not be empty
 }
 ROLE_REF = {"apiGroup": RBAC, "kind": "ClusterRole", "name": "view"}
 SUBJECT = {"kind": "ServiceAccount", "name": "case", "namespace": "default"}
-WITHOUT_SPEC: dict[
-    str, dict[str, Any]
-] = {  # for kinds with fields beside the metadata instead of a spec
+# For kinds with fields beside the metadata instead of a spec.
+WITHOUT_SPEC: dict[str, dict[str, Any]] = {
     "PodTemplate": {"template": TEMPLATE},
     "ConfigMap": {},
     "Namespace": {},
@@ -71,9 +70,8 @@ WITHOUT_SPEC: dict[
     "RoleBinding": {"roleRef": ROLE_REF, "subjects": [SUBJECT]},
     "ClusterRoleBinding": {"roleRef": ROLE_REF, "subjects": [SUBJECT]},
 }
-CONNECTIONS: dict[
-    str, dict[str, Any]
-] = {  # the options objects of subresources that connect to a pod
+# The options objects of subresources that connect to a pod.
+CONNECTIONS: dict[str, dict[str, Any]] = {
     "PodExecOptions": {"container": "app", "command": ["true"], "stdout": True},
     "PodAttachOptions": {"container": "app", "stdout": True},
 }

@@ -20,12 +20,8 @@ from webhook.harness.reviews import Admission, group_version_kind
 from webhook.harness.rule_reads import unread
 from webhook.policy_sets.rules import RulePolicy
 
-IDENTITY = (
-    "apiVersion",
-    "kind",
-    "metadata.name",
-    "metadata.namespace",
-)  # what an update does not change
+# What an update does not change.
+IDENTITY = ("apiVersion", "kind", "metadata.name", "metadata.namespace")
 RESOURCES = frozenset({"cpu", "memory", "ephemeral-storage", "storage"})
 
 

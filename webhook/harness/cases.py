@@ -66,9 +66,8 @@ def load_trials(path: Path, catalogue: Catalogue, home: str = HOME) -> Iterator[
             raise _refused(document, error.faults) from None
         trials: list[Trial] = []
         faults: list[tuple[str, str]] = []
-        tried: dict[
-            str, tuple[Subject, WatchedEngine]
-        ] = {}  # by the parameters of a case; most cases set none
+        # By the parameters of a case; most cases set none.
+        tried: dict[str, tuple[Subject, WatchedEngine]] = {}
         for index, case in enumerate(file.cases):
             at_case, key = f"cases[{index}]", repr(case.params)
             line = document.line(f"{at_case}.name")

@@ -117,10 +117,8 @@ class ManifestJudge:
             request = request.with_object(mutated.object)
         outcomes = mutated.outcomes + self._engine.validate(request).outcomes
         about, value = request.attributes, request.value
-        named = {
-            "kind": about.kind,
-            "metadata": value.get("metadata") or {"name": about.name},
-        }  # what exec has not
+        # The options of exec have neither.
+        named = {"kind": about.kind, "metadata": value.get("metadata") or {"name": about.name}}
         document = replace(document, value={**value, **named})
         return judged(
             document, where, outcomes, tuple(mutated.operations), value, _undecided_in(where)

@@ -7,12 +7,8 @@ from kube.resource import FieldPath
 from webhook.cel.errors import line_and_column
 from webhook.cel.lexer import Token, tokens
 
-RULES = (
-    "variables",
-    "matchConditions",
-    "validations",
-    "mutations",
-)  # the fields of a spec that hold expressions
+# The fields of a spec that hold expressions.
+RULES = ("variables", "matchConditions", "validations", "mutations")
 EXPRESSIONS = frozenset({"expression", "messageExpression"})
 SWAPPED = {
     "<": "<=",

@@ -9,15 +9,10 @@ from webhook.harness.bases import kinds_by_name
 from webhook.harness.reviews import group_version_kind
 from webhook.policy_sets.kind_names import known_kinds
 
-METADATA = {
-    "name": str,
-    "generateName": str,
-    "namespace": str,
-    "labels": dict,
-}  # read before any policy runs
-CLIENT_SIDE = frozenset(
-    {"kustomize.config.k8s.io"}
-)  # configuration of client-side tools, not API groups of the API server
+# Read before any policy runs.
+METADATA = {"name": str, "generateName": str, "namespace": str, "labels": dict}
+# Configuration of client-side tools, not API groups of the API server.
+CLIENT_SIDE = frozenset({"kustomize.config.k8s.io"})
 MOVED = {"extensions": ("apps/v1", "networking.k8s.io/v1")}  # the current group of kinds that moved
 
 

@@ -12,9 +12,8 @@ from webhook.harness.rule_reads import absent, looks
 from webhook.policy_sets.policy_set import Catalogue, bind, in_force, read
 from webhook.policy_sets.rules import RulePolicy
 
-RECORDS = frozenset(
-    {"pod", "pod_metadata", "containers", "volumes", "images", "before"}
-)  # None or empty means absent
+# None or empty means absent.
+RECORDS = frozenset({"pod", "pod_metadata", "containers", "volumes", "images", "before"})
 ROUTING = frozenset(  # what a policy reads to decide whether a request concerns it
     {
         "kind",

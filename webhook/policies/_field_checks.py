@@ -15,9 +15,8 @@ from webhook.engine.violation import shown
 
 DNS_LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 SYS_ADMIN = "CAP_SYS_ADMIN"  # the only spelling that the API server rejects
-RESOURCES = frozenset(
-    {"cpu", "memory", "ephemeral-storage"}
-)  # further ones of containers have a prefix
+# Other resources of containers have a prefix.
+RESOURCES = frozenset({"cpu", "memory", "ephemeral-storage"})
 LARGEST_ID = 2**31 - 1
 SOURCES = ("secretKeyRef", "configMapKeyRef")
 

@@ -81,9 +81,8 @@ def _filled_in(pattern: str, separator: str) -> str:
     return separator.join("x" if part == "*" else part for part in pattern.split(separator))
 
 
-ImageFault = tuple[
-    str, str
-]  # what is wrong with an image, as it follows its reference in a message, and the fix
+# What is wrong with an image, as it follows its reference in a message, and the fix.
+ImageFault = tuple[str, str]
 
 
 def image_violations(

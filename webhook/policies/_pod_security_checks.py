@@ -35,9 +35,8 @@ class PodSecurityCheck(NamedTuple):
     since: int  # minor version of Kubernetes
     policy: Policy
     params: Params
-    judge: Callable[
-        [Request, Any], Iterable[Violation]
-    ]  # without the exemptions of the policy, where it had none then
+    # Without the exemptions of the policy, where it had none then.
+    judge: Callable[[Request, Any], Iterable[Violation]]
     replaces: str = ""  # a check of the level below that this one includes
 
 

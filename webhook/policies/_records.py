@@ -4,10 +4,8 @@ from collections.abc import Iterable
 
 from webhook.engine import Fields, Request
 
-COPIES = (
-    "ReplicaSet",
-    "ReplicationController",
-)  # whose controllers find them again by comparing templates
+# Their controllers compare templates to find them.
+COPIES = ("ReplicaSet", "ReplicationController")
 
 
 def having(records: Iterable[Fields], field: str) -> list[Fields]:

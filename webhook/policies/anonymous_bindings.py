@@ -35,9 +35,8 @@ class AnonymousBindings(Params):
 def validate(request: Request, params: AnonymousBindings) -> Violations:
     """Yield a violation for each subject with unauthenticated clients, or of a denied group."""
     role = request.string("roleRef.name") or ""
-    is_own = (
-        role in PUBLIC and request.string("roleRef.kind") == "Role"
-    )  # anybody's, under the name of a default one
+    # A namespace's own role, under the name of a default one.
+    is_own = role in PUBLIC and request.string("roleRef.kind") == "Role"
     if is_by_kubernetes(request) or (role in params.allowed and not is_own):
         return
     denied = {"User system:anonymous": EVERY_CLIENT, "Group system:unauthenticated": EVERY_CLIENT}

@@ -26,9 +26,8 @@ LIMITS = {  # by component: that of the child whose name has the lowest one
     "backend": child_limit("Service", "-backend", 63),
     "cache": child_limit("Service", "-cache", 63),
 }
-STORED = child_limit(
-    "CronJob", "-db-backup-cronjob", 52
-)  # of a database whose backups go to a store
+# Limit for a database whose backups go to a store.
+STORED = child_limit("CronJob", "-db-backup-cronjob", 52)
 DEFAULT_TYPE = "postgresql"
 
 

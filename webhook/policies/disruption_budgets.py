@@ -29,10 +29,8 @@ from webhook.engine.look_ups import read_each
 from webhook.engine.match import meets
 from webhook.policies._records import is_scaled_by_deployment
 
-BUDGETS, WORKLOADS = (
-    "disruption_budgets",
-    "workloads",
-)  # what is looked up: objects of the namespace, with their kind
+# What is looked up: objects of the namespace, with their kind.
+BUDGETS, WORKLOADS = ("disruption_budgets", "workloads")
 
 MINIMUM, MAXIMUM = "spec.minAvailable", "spec.maxUnavailable"
 PERCENT = re.compile(r"([0-9]{1,9})%")

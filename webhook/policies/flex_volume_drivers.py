@@ -33,9 +33,8 @@ def validate(request: Request, params: FlexVolumeDrivers) -> Violations:
                 "use a CSI driver through a persistentVolumeClaim",
                 volume.value["flexVolume"],
             )
-            yield volume.violation(
-                "flexVolume.driver", raw, rule, fix, found=shown(driver)
-            )  # its options count too
+            # The value is the whole volume: its options count too.
+            yield volume.violation("flexVolume.driver", raw, rule, fix, found=shown(driver))
 
 
 POLICY = Policy(

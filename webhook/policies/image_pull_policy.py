@@ -20,10 +20,8 @@ from webhook.engine import Params, Policy, Request, Violations
 from webhook.engine.globs import Globs
 from webhook.engine.images import parsed
 
-PULL_POLICY = {
-    "image": "imagePullPolicy",
-    "image.reference": "image.pullPolicy",
-}  # by where the image is named
+# Field of the policy, by the field that names the image.
+PULL_POLICY = {"image": "imagePullPolicy", "image.reference": "image.pullPolicy"}
 
 
 class ImagePullPolicy(Params):

@@ -18,14 +18,8 @@ from webhook.engine.fields import Fields
 from webhook.engine.kinds import POLICY_KINDS
 
 DENY = "Deny"
-RULES = (
-    "policy",
-    "params",
-    "match",
-    "validations",
-    "variables",
-    "matchConditions",
-)  # the parts of spec that decide
+# The fields of spec that decide.
+RULES = ("policy", "params", "match", "validations", "variables", "matchConditions")
 
 
 def validate(request: Request, params: Params) -> Violations:

@@ -88,9 +88,8 @@ def mutate(request: Request, params: SecurityDefaults) -> Patches:
     user = None if pod is None else pod.integer(USER)
     non_root = None if pod is None else pod.boolean(NON_ROOT)
     asked = {container: _asked(container, user, non_root) for container in containers}
-    hands_down = (
-        not is_debugged and not request.excepted
-    )  # what an exception is about must not inherit
+    # A container of an exception must not inherit.
+    hands_down = not is_debugged and not request.excepted
     for path, value, exempt in params.inherited:
         if pod is not None and pod.is_set(path):
             continue

@@ -34,10 +34,8 @@ class UniqueIngressHosts(Params):
 
 def validate(request: Request, params: UniqueIngressHosts) -> Violations:
     """Yield a violation for each host that another Ingress has, or that a wildcard covers."""
-    here, taken = (
-        request.attributes.namespace,
-        dict[str, str](),
-    )  # hosts, each with the name of another Ingress
+    # `taken`: hosts, each with the name of another Ingress.
+    here, taken = (request.attributes.namespace, dict[str, str]())
     for each in request.lookup(INGRESSES):
         is_same = (each["namespace"], each["name"]) == (here, request.name)
         if not is_same and not (params.sharing == "namespace" and each["namespace"] == here):

@@ -29,9 +29,8 @@ NO_PARAMS = (
 NO_TYPE = ("", "")  # API version and kind of what is no object
 
 Bindings = list[tuple[str, BindingSpec]]  # of a policy, by name
-Applies = Callable[
-    [Request, Any], bool
-]  # whether match conditions hold for a request and parameters
+# Whether match conditions hold for a request and parameters.
+Applies = Callable[[Request, Any], bool]
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,9 +126,8 @@ class Expressions:
             )
             for index, each in enumerate(annotations)
         ]
-        self._environment = replace(
-            self._environment, structs=True
-        )  # for mutations alone, as in the API server
+        # For mutations alone, as in the API server.
+        self._environment = replace(self._environment, structs=True)
         self.mutations = [
             self._mutation(f"spec.mutations[{index}]", each)
             for index, each in enumerate(spec.mutations)
@@ -296,6 +295,5 @@ def _value(object: dict[str, Any], steps: Steps) -> Any:
 
 
 def _failed(text: str) -> Violation:
-    return Violation(
-        "", "", text, "", value=object()
-    )  # never the same as before: its value is equal to nothing
+    # Never the same as before: its value is equal to nothing.
+    return Violation("", "", text, "", value=object())

@@ -27,9 +27,8 @@ from webhook.policy_sets.kind_names import with_plain_kinds
 
 Catalogue = Mapping[str, Policy]
 OF_ALL_NAMESPACES = frozenset(name for name, look_up in LOOK_UPS.items() if look_up.everywhere)
-MAX_POLICY_BYTES = (
-    64 * 1024
-)  # of one object as JSON, or a tenant's: compiling them takes well below a second
+# Of one object as JSON, or a tenant's: compiling them takes well below a second.
+MAX_POLICY_BYTES = 64 * 1024
 KINDS = ("ClusterAdmissionPolicy", "AdmissionPolicy", "PolicyException")
 
 
@@ -155,9 +154,8 @@ def bind(value: Any, catalogue: Catalogue) -> BoundPolicy | BoundException:
     _check_sort(spec)
     rules = None
     if spec.policy is None or spec.match_conditions:
-        from webhook.policy_sets.rules import (
-            compile_rules,
-        )  # with CEL: 40 modules, which most policy sets do without
+        # With CEL: 40 modules, which most policy sets do without.
+        from webhook.policy_sets.rules import compile_rules
 
         rules = compile_rules(spec, in_a_namespace)
     if rules is not None and rules.policy is not None:

@@ -36,15 +36,8 @@ OURS = tuple(
     if about.scale is not None and about.storage
 )
 POD = Resource("", "v1", "pods", "Pod")  # whose labels select exec, attach and the like
-RESOURCES = (
-    LIMIT_RANGE,
-    SERVICE,
-    BUDGET,
-    INGRESS,
-    POD,
-    *WORKLOADS,
-    *OURS,
-)  # what the webhook must be allowed to read
+# What the webhook must be allowed to read.
+RESOURCES = (LIMIT_RANGE, SERVICE, BUDGET, INGRESS, POD, *WORKLOADS, *OURS)
 
 BY_NAMESPACE = "namespace"
 A_MOMENT = 10.0  # seconds; a CRD takes longer to be installed

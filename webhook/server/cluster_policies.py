@@ -50,9 +50,8 @@ class PolicyObjects:
         self._stores = tuple(stores)
         self._catalogue = catalogue
         self._metrics = metrics
-        self._versions: dict[
-            ObjectId, tuple[str, int]
-        ] = {}  # that were compiled, good or not: uid and generation
+        # That were compiled, good or not: uid and generation.
+        self._versions: dict[ObjectId, tuple[str, int]] = {}
         self._good: dict[ObjectId, BoundPolicy | BoundException] = {}
         self._sizes = Counter[str]()  # bytes of the tenants' policies that are good, by namespace
         self.problems: dict[ObjectId, Exception] = {}

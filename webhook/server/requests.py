@@ -16,9 +16,8 @@ MAX_SECONDS = 30.0  # the highest timeoutSeconds
 DEADLINE_SHARE = 0.9  # the rest of the time is for the way back
 TIMEOUT = re.compile(r"[?&]timeout=(\d{1,6}(?:\.\d{1,9})?)s(?:&|$)")
 
-MAX_BODY = (
-    8 * 1024 * 1024
-)  # bytes: object and oldObject at the API server's own limit of 3 MiB each, and some more
+# Bytes: object and oldObject at the API server's own limit of 3 MiB each, and some more.
+MAX_BODY = 8 * 1024 * 1024
 MAX_LIGHT_BODY = 256 * 1024  # bytes; one long text costs as much as many values
 MAX_LIGHT_OBJECTS = (
     250  # each may be a container: with all policies in force, up to 25 ms of judging
@@ -98,9 +97,8 @@ def is_light(body: bytes) -> bool:
     if len(body) <= MAX_LIGHT_BODY:
         objects = _count(body, b"{")
         if objects > MAX_LIGHT_OBJECTS:
-            objects -= body.count(
-                b":{"
-            )  # such as those of managedFields, since containers are items of a list
+            # Such as those of managedFields, since containers are items of a list.
+            objects -= body.count(b":{")
         has_few_values = (
             len(body) <= SHORTEST_TEXT * MAX_LIGHT_VALUES or _count(body, b",") <= MAX_LIGHT_VALUES
         )

@@ -14,9 +14,8 @@ from webhook.server.metrics import WebhookMetrics
 from webhook.server.tls import ServingCertificate
 
 BACKLOG = 1024
-RECEIVE_BUFFER = (
-    32 * 1024
-)  # bytes of the kernel's for each connection: 3 ms of reading TLS records of one byte
+# Bytes of the kernel's for each connection: 3 ms of reading TLS records of one byte.
+RECEIVE_BUFFER = 32 * 1024
 
 log = logging.getLogger("gatewright.webhook")
 
@@ -71,7 +70,6 @@ def _listener(host: str | None, port: int) -> socket.socket:
             f"cannot listen on {where}: {reason.lower()}; choose another address with --listen"
         ) from error
     listener.setblocking(False)
-    listener.setsockopt(
-        socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER
-    )  # accepted connections inherit it
+    # Accepted connections inherit it.
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER)
     return listener

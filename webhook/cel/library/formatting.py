@@ -19,9 +19,8 @@ _CLAUSE = re.compile(r"%(%|(?:\.(\d+))?(.?))", re.DOTALL)
 _RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 _NUMBERS = ("NaN", "Infinity", "-Infinity")  # the texts that %f and %e take
 _INFINITE = {math.inf: "∞", -math.inf: "-∞"}
-_LITERALS: dict[
-    type, Callable[[str], str]
-] = {  # how %s writes the text of a value within a list or a map
+# How %s writes the text of a value within a list or a map.
+_LITERALS: dict[type, Callable[[str], str]] = {
     str: quote,
     float: quote,
     bytes: lambda text: f"b{quote(text)}",

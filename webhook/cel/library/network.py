@@ -147,9 +147,8 @@ declare(
     ),
 )
 
-_PARTS = re.compile(
-    r"(?:([a-zA-Z][a-zA-Z0-9+.-]*):)?([^?]*)\??([^#]*).*", re.DOTALL
-)  # scheme, host and path, query
+# Scheme, host and path, query.
+_PARTS = re.compile(r"(?:([a-zA-Z][a-zA-Z0-9+.-]*):)?([^?]*)\??([^#]*).*", re.DOTALL)
 _PORT = re.compile(r"(?::\d*)?", re.ASCII)
 _BAD_ESCAPE = re.compile(r"%(?![0-9a-fA-F]{2}).{0,2}", re.DOTALL)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
