@@ -93,6 +93,12 @@ class Settings(BaseModel):
     )
     tls_cert: Path | None = Field(None, description="serving certificate of the webhook, PEM")
     tls_key: Path | None = Field(None, description="private key of the serving certificate, PEM")
+    client_ca: Path | None = Field(
+        None, description="CA bundle, PEM: only clients with a certificate of it may send reviews"
+    )
+    client_names: NameList = Field(
+        [], description="common names that --client-ca's certificates must have; any by default"
+    )
     tls_minimum: Literal["1.2", "1.3"] = Field("1.3", description="lowest TLS version")
     metrics_listen: ListenAddress = Field((None, 8080), description="address of /metrics")
     health_listen: ListenAddress = Field(

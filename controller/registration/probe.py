@@ -28,7 +28,8 @@ class ProbeError(Exception):
 async def probe(url: str, ca_bundle: bytes) -> None:
     """Post a review of nothing over TLS that `ca_bundle` verifies.
 
-    ProbeError unless it is allowed.
+    ProbeError unless it is allowed, or refused because the webhook wants a client certificate,
+    which the API server has.
     """
     try:
         trusts = ssl.create_default_context(cadata=ca_bundle.decode("ascii"))
@@ -44,7 +45,8 @@ async def probe(url: str, ca_bundle: bytes) -> None:
             status, answer = response.status, await response.read()
     except (aiohttp.ClientError, OSError) as error:
         raise ProbeError(f"{url} cannot be reached: {reason_of(error, PROBE_SECONDS)}") from error
-    if status != 200 or b'"allowed":true' not in answer:
+    is_allowed = status == 200 and b'"allowed":true' in answer
+    if not is_allowed and not (status == 403 and b"client certificate" in answer):
         raise ProbeError(
             f"{url} answers with {status}: {answer[:200].decode('utf-8', 'replace').strip()}"
         )

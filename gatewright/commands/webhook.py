@@ -19,6 +19,8 @@ from webhook.server.pairs import PairFiles
     "tls_cert",
     "tls_key",
     "tls_secret",
+    "client_ca",
+    "client_names",
     "tls_minimum",
     "metrics_listen",
     "health_listen",
@@ -41,6 +43,10 @@ def command(settings: Settings) -> int:
     change, as the policies are. Until there is one, the webhook is not ready.
     """
     pair = _pair_files(settings)
+    if settings.client_names and settings.client_ca is None:
+        raise click.UsageError(
+            "--client-names needs --client-ca, which certificates are checked by"
+        )
     logs.install(settings.log_level)
     return process.execute(_run(settings, pair))
 

@@ -27,7 +27,15 @@ class NamedPath(click.Path):
 
 
 FILE = NamedPath(path_type=Path)
-PATHS = ("policies", "policies_dir", "kubeconfig", "tls_cert", "tls_key", "record_reviews")
+PATHS = (
+    "policies",
+    "policies_dir",
+    "kubeconfig",
+    "tls_cert",
+    "tls_key",
+    "client_ca",
+    "record_reviews",
+)
 CLUSTER = ("kubeconfig", "context")
 POLICIES = ("policies_dir", "pod_kinds")
 

@@ -18,6 +18,7 @@ from kube.store import Store
 from kube.watch import Watch
 from webhook.engine import NOW, SERVED, ControllerUser
 from webhook.server.admission import AdmissionHandler
+from webhook.server.callers import Callers
 from webhook.server.cluster_data import LookUps
 from webhook.server.cluster_policies import RESOURCES
 from webhook.server.connections import ServerConfig
@@ -94,8 +95,12 @@ async def webhook_of(
     if source is None:
         raise ValueError("a serving certificate from a Secret needs a cluster")
     serving = ServingCertificate(
-        source, metrics, minimum_version=TLS_VERSIONS[settings.tls_minimum]
+        source,
+        metrics,
+        client_ca=settings.client_ca,
+        minimum_version=TLS_VERSIONS[settings.tls_minimum],
     )
+    callers = Callers(settings.client_names) if settings.client_ca else None
     policies = policies_of(settings, metrics, stores, home, controller_user)
     observed.ready.update({"policies": policies.ready, "certificate": serving.ready})
     host, port = settings.listen
@@ -106,9 +111,8 @@ async def webhook_of(
     )
 
     async def serve_reviews(stop: asyncio.Event) -> None:
-        handler = AdmissionHandler(
-            policies, metrics, look_ups, recorder.record if recorder else None
-        )
+        record = recorder.record if recorder else None
+        handler = AdmissionHandler(policies, metrics, look_ups, record, callers)
         sys.setswitchinterval(SWITCH_INTERVAL)
         async with listening(
             replace(config, host=host, port=port), handler, serving, metrics

@@ -27,6 +27,7 @@ def kube_apiserver(
     *,
     audit: tuple[Path, Path] | None,
     service_accounts: bool,
+    more: Iterable[str] = (),
 ) -> list[str]:
     """Return a server's flags; `audit` is its policy and log; without `service_accounts`, pods need none."""
     # TaintNodesByCondition would keep new nodes unschedulable until a node lifecycle controller has
@@ -63,6 +64,7 @@ def kube_apiserver(
         *reached,
         f"--disable-admission-plugins={','.join(disabled)}",
         *audited,
+        *more,
     ]
 
 

@@ -41,6 +41,7 @@ class ControlPlane:
         audit: bool = True,
         service_accounts: bool | None = None,
         host: Host = LOOPBACK,
+        api_server_flags: Iterable[str] = (),
     ) -> None:
         """Prepare everything, start nothing (`ControlPlane.start` does both)."""
         self.binaries = find_binaries()
@@ -54,6 +55,7 @@ class ControlPlane:
         self._service_accounts = controllers if service_accounts is None else service_accounts
         self.directory = directory.resolve()
         self.host = host
+        self._api_server_flags = tuple(api_server_flags)
         self._ports = free_ports(3)
         self._credentials = make_credentials(self.directory / "pki", host.address)
         self.url = f"https://{host.address}:{self._ports[0]}"
@@ -86,13 +88,21 @@ class ControlPlane:
         audit: bool = True,
         service_accounts: bool | None = None,
         host: Host = LOOPBACK,
+        api_server_flags: Iterable[str] = (),
     ) -> Self:
         """Start `parts` (default: all that this machine has) in a new `directory`, and wait until they are ready.
 
         Pods need a ServiceAccount if `service_accounts`; by default, if there is a controller that
         makes one.
         """
-        plane = cls(directory, parts, audit=audit, service_accounts=service_accounts, host=host)
+        plane = cls(
+            directory,
+            parts,
+            audit=audit,
+            service_accounts=service_accounts,
+            host=host,
+            api_server_flags=api_server_flags,
+        )
         try:
             plane.start_parts()
         except BaseException:
@@ -239,6 +249,7 @@ class ControlPlane:
                     port,
                     audit=audit,
                     service_accounts=self._service_accounts,
+                    more=self._api_server_flags,
                 )
             case "kube-controller-manager":
                 return flags.kube_controller_manager(

@@ -12,6 +12,7 @@ from webhook import review
 from webhook.engine import Attributes, Engine, Request, Verdict
 from webhook.server import convert
 from webhook.server.answers import Refusal
+from webhook.server.callers import Callers
 from webhook.server.decisions import record
 from webhook.server.exchange import Exchange
 from webhook.server.metrics import WebhookMetrics
@@ -44,24 +45,29 @@ class AdmissionHandler:
         metrics: WebhookMetrics,
         look_ups: Mapping[str, LookUpFunction],
         record_review: Callable[[bytes], None] | None = None,
+        callers: Callers | None = None,
     ) -> None:
         """Take the policies in force, the metrics, and by name the look-ups that policies may need.
 
-        `record_review` gets the body of each validating review that policies judged.
+        `record_review` gets the body of each validating review that policies judged. Without
+        `callers`, anybody may send reviews.
         """
         self._policies = policies
         self._metrics = metrics
         self._look_ups = look_ups
         self._record_review = record_review
+        self._callers = callers
         self._bodies = Shares(MAX_BODIES)
         self._turns = Turns()
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Answer one request: route, room, body, turn, review, answer."""
+        """Answer one request: route, caller, room, body, turn, review, answer."""
         route = route_of(request.raw_path)
         if route is None:
             return HttpAnswer.refusing(NO_ROUTE)
         with Exchange(request, route, self._metrics) as exchange:
+            if self._callers is not None:
+                self._callers.check(request, route.hook)
             await exchange.find_room(self._bodies)
             body = await exchange.body()
             # before the body is decoded, which takes memory

@@ -14,6 +14,20 @@ class CountedRecords(ssl.SSLObject):
     """
 
     _short = 0
+    _failure: ssl.SSLError | None = None
+
+    def do_handshake(self) -> None:
+        """Complete the handshake, or let the alert about a client's certificate be sent first.
+
+        The event loop would close the connection without it, and the client not know why.
+        """
+        if self._failure is not None:
+            raise self._failure
+        try:
+            super().do_handshake()
+        except ssl.SSLCertVerificationError as error:
+            self._failure = error.with_traceback(None)
+            raise ssl.SSLWantReadError from None
 
     def read(self, len: int = 1024, buffer: Any = None) -> Any:
         """Read one record, or raise SSLWantReadError."""

@@ -5,6 +5,7 @@ import ssl
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
+from pathlib import Path
 
 from kube.endpoint import load_pair
 from webhook.server.metrics import WebhookMetrics
@@ -31,10 +32,12 @@ class ServingCertificate:
         source: PairFiles | PairSecret,
         metrics: WebhookMetrics,
         *,
+        client_ca: Path | None = None,
         minimum_version: ssl.TLSVersion = ssl.TLSVersion.TLSv1_3,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._source = source
+        self._client_ca = client_ca
         self._metrics = metrics
         self._minimum_version = minimum_version
         self._now = now
@@ -53,10 +56,11 @@ class ServingCertificate:
         """
         try:
             certificate, key = self._source.read()
-            seen, self._seen = self._seen, hash((certificate, key))
+            authorities = self._client_ca.read_bytes() if self._client_ca else b""
+            seen, self._seen = self._seen, hash((certificate, key, authorities))
             if seen == self._seen and self._problem is None:
                 return
-            self._take(certificate, key)
+            self._take(certificate, key, authorities)
         except (ValueError, OSError) as error:
             self._metrics.certificate_errors.inc()
             problem = _reason(error)
@@ -81,8 +85,13 @@ class ServingCertificate:
             return f"the certificate expired at {self._expires:%Y-%m-%d %H:%M} UTC"
         return None
 
-    def _take(self, certificate: bytes, key: bytes) -> None:
+    def _take(self, certificate: bytes, key: bytes, authorities: bytes) -> None:
         context, now = self._new_context(), self._now()
+        if self._client_ca is not None:
+            try:
+                context.load_verify_locations(cadata=authorities.decode("ascii", "replace"))
+            except (ssl.SSLError, ValueError):
+                raise ValueError(f"{self._client_ca}: no CA certificates of clients") from None
         try:
             load_pair(context, certificate, key)
             begins, ends = validity(context, certificate)
@@ -105,6 +114,8 @@ class ServingCertificate:
         context.num_tickets = 0  # the API server resumes no session
         context.set_alpn_protocols(["http/1.1"])
         context.sslobject_class = CountedRecords
+        if self._client_ca is not None:  # a certificate that it did not sign ends the handshake
+            context.verify_mode = ssl.CERT_OPTIONAL
         return context
 
     def _choose(

@@ -282,6 +282,7 @@ def start(authority, pair, tmp_path):
         source: PairFiles | PairSecret | None = None,
         certificate=None,
         record=None,
+        callers=None,
         **config: Any,
     ) -> AsyncIterator[Webhook]:
         if with_pair:
@@ -292,7 +293,7 @@ def start(authority, pair, tmp_path):
         certificate = ServingCertificate(source, metrics, **(certificate or {}))
         policies = Policies(engine)
         settings = ServerConfig(**{"host": "127.0.0.1", "port": 0} | config)
-        handler = AdmissionHandler(policies, metrics, look_ups or {}, record)
+        handler = AdmissionHandler(policies, metrics, look_ups or {}, record, callers)
         async with listening(settings, handler, certificate, metrics) as connections:
             yield Webhook(connections, policies, registry, certificate, tmp_path, trust(authority))
 
