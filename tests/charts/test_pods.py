@@ -163,3 +163,14 @@ def test_common_annotations_are_on_everything(render):
     assert (
         len(objects["ValidatingWebhookConfiguration", "gatewright"]["metadata"]["annotations"]) == 2
     )
+
+
+def test_the_ca_of_clients_is_mounted(render):
+    """The webhook reads it from a ConfigMap; by default it asks for no certificate."""
+    pod = render("webhook.clientCA=clients")["Deployment", "gatewright-webhook"]["spec"]["template"]
+    (container,) = pod["spec"]["containers"]
+    assert "--client-ca=/etc/gatewright/client-ca/ca.crt" in container["args"]
+    assert {"name": "client-ca", "configMap": {"name": "clients"}} in pod["spec"]["volumes"]
+    mount = {"name": "client-ca", "mountPath": "/etc/gatewright/client-ca", "readOnly": True}
+    assert mount in container["volumeMounts"]
+    assert "client-ca" not in str(render()["Deployment", "gatewright-webhook"])
