@@ -82,6 +82,9 @@ class Settings(BaseModel):
         True, description="use an API server; without one, policies with look-ups fail"
     )
     policies: Paths = Field([], description="policy sets: YAML files, or directories of them")
+    policies_config_map: str | None = Field(
+        None, description="ConfigMap with policy sets, in Gatewright's namespace; it is watched"
+    )
     policies_dir: Paths = Field([], description="directories with your own policy modules")
     pod_kinds: NameList = Field(
         [],

@@ -28,6 +28,7 @@ from kube.credentials import load
     "renew_deadline",
     "retry_period",
     "policies",
+    "policies_config_map",
     "webhook_configuration",
     "webhook_service",
     "webhook_url",

@@ -15,6 +15,7 @@ from webhook.server.pairs import PairFiles
 @click.command
 @settings_options(
     "policies",
+    "policies_config_map",
     "listen",
     "tls_cert",
     "tls_key",
@@ -39,9 +40,11 @@ from webhook.server.pairs import PairFiles
 def command(settings: Settings) -> int:
     """Serve admission reviews over TLS: /validate and /mutate.
 
-    The certificate comes from a Secret that is watched, or from files that are read again when they
-    change, as the policies are. Until there is one, the webhook is not ready.
+    Policies and certificate come from a ConfigMap and a Secret, which are watched, or from files,
+    which are read again when they change. Until there is a certificate, the webhook is not ready.
     """
+    if settings.policies_config_map is not None and not settings.cluster:
+        raise click.UsageError("--policies-config-map needs a cluster; leave out --no-cluster")
     pair = _pair_files(settings)
     if settings.client_names and settings.client_ca is None:
         raise click.UsageError(

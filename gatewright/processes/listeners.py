@@ -17,13 +17,15 @@ Check = Callable[[], str | None]  # what is wrong, or None
 
 @dataclass(frozen=True, slots=True)
 class ProcessHealth:
-    """What a process shows of itself: its metrics, and checks of readiness by name.
+    """What a process shows of itself: its metrics, and checks of readiness by name, with details.
 
-    Both may still grow.
+    All may still grow.
     """
 
     registry: CollectorRegistry = field(default_factory=CollectorRegistry)
     ready: dict[str, Check] = field(default_factory=dict)
+    details: dict[str, Callable[[], str]] = field(default_factory=dict)
+    """What a check says that finds nothing wrong."""
 
 
 @asynccontextmanager
@@ -34,7 +36,10 @@ async def listening(
 
     Yields the addresses in use, which differ from the wanted ones where the wanted port is 0.
     """
-    health_pages: Pages = {"/healthz": _checked({}), "/readyz": _checked(observed.ready)}
+    health_pages: Pages = {
+        "/healthz": _checked({}, {}),
+        "/readyz": _checked(observed.ready, observed.details),
+    }
     metrics_pages: Pages = {"/metrics": _exposed(observed.registry)}
     if metrics == health and metrics[1]:
         async with served([(metrics, {**health_pages, **metrics_pages})]) as (both,):
@@ -47,12 +52,15 @@ async def listening(
             yield of_metrics, of_health
 
 
-def _checked(checks: Mapping[str, Check]) -> Page:
+def _checked(checks: Mapping[str, Check], details: Mapping[str, Callable[[], str]]) -> Page:
+    def line(name: str, wrong: str | None) -> str:
+        if wrong:
+            return f"[-] {name}: {wrong}"
+        return f"[+] {name}: {details[name]()}" if name in details else f"[+] {name}"
+
     def page(_: str) -> PageResponse:
         findings = {name: check() for name, check in checks.items()}
-        lines = [
-            f"[-] {name}: {wrong}" if wrong else f"[+] {name}" for name, wrong in findings.items()
-        ]
+        lines = [line(name, wrong) for name, wrong in findings.items()]
         well = not any(findings.values())
         status = HTTPStatus.OK if well else HTTPStatus.SERVICE_UNAVAILABLE
         return PageResponse.line(status, "\n".join([*lines, "ok" if well else "failed"]))

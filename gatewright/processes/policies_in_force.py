@@ -1,4 +1,4 @@
-"""The policies in force: those of files, overridden by the policy objects of the cluster."""
+"""The policies in force: of files and a ConfigMap, overridden by policy objects of the cluster."""
 
 from collections.abc import Iterable
 from functools import partial
@@ -6,6 +6,7 @@ from functools import partial
 from config.settings import Settings
 from gatewright.plans.planners import planners_of
 from kube.store import Store
+from kube.watched import WatchedObject
 from webhook.engine import ControllerUser, Engine
 from webhook.engine.exceptions import HOME
 from webhook.policy_sets.catalogue import catalogue
@@ -22,10 +23,11 @@ def policies_of(
     stores: Iterable[Store],
     home: str | None,
     controller_user: ControllerUser | None = None,
+    config_map: WatchedObject | None = None,
 ) -> Policies:
-    """Return the policies of files and of the objects in `stores`.
+    """Return the policies of files, of a ConfigMap and of the objects in `stores`.
 
-    None is in force before the objects are known.
+    None is in force before all of these are known.
 
     Children are judged as requests of `controller_user`, by default the controller's account in
     `home`. Raises DocumentError or PolicySetError where the files are invalid.
@@ -38,10 +40,11 @@ def policies_of(
     objects = PolicyObjects(stores, catalogue(), metrics)
     policies = Policies(
         settings.policies,
-        partial(policy_set_of, settings.policies, catalogue()),
+        partial(policy_set_of, settings.policies, catalogue(), config_map),
         build,
         objects,
         metrics,
+        config_map,
     )
     policies.refresh()
     return policies

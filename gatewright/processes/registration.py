@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry
 
 from config.crds import of_several_versions
 from config.settings import Settings
+from controller.reconcilers.resources import CONFIG_MAP
 from controller.registration.certificates import CertificateNames, Certificates, service_names
 from controller.registration.configurations import Service, Timeouts
 from controller.registration.conversion import Conversion
@@ -20,6 +21,7 @@ from controller.runtime.manager import Manager
 from gatewright.processes.policies_in_force import policies_of
 from gatewright.processes.policy_tasks import PolicyTasks
 from kube.endpoint import Endpoint
+from kube.watched import WatchedObject
 from webhook.server.cluster_policies import RESOURCES
 from webhook.server.engine_in_force import Policies
 from webhook.server.metrics import WebhookMetrics
@@ -101,7 +103,12 @@ def _policies(settings: Settings, manager: Manager, home: str) -> Policies:
     metrics = WebhookMetrics(CollectorRegistry())  # the webhook exposes what it counts
     caches = [manager.caches.of(resource, optional=True) for resource in RESOURCES]
     stores = [store for cache in caches for store in cache.stores.values()]
-    return policies_of(settings, metrics, stores, home)
+    config_map = None
+    if settings.policies_config_map is not None:
+        name = settings.policies_config_map
+        (watch,) = manager.caches.one(CONFIG_MAP, name, home).watches
+        config_map = WatchedObject(watch, home, name)
+    return policies_of(settings, metrics, stores, home, config_map=config_map)
 
 
 def _certificates(settings: Settings, manager: Manager, home: str) -> Certificates:

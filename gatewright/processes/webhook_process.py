@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from config.settings import Settings
+from controller.reconcilers.resources import CONFIG_MAP, SECRET
 from gatewright.plans.planners import optional_resources, scaled_kinds
 from gatewright.processes.listeners import ProcessHealth
 from gatewright.processes.policies_in_force import policies_of
@@ -16,6 +17,7 @@ from kube.client import Client
 from kube.credentials import load
 from kube.store import Store
 from kube.watch import Watch
+from kube.watched import WatchedObject
 from webhook.engine import NOW, SERVED, ControllerUser
 from webhook.server.admission import AdmissionHandler
 from webhook.server.callers import Callers
@@ -76,6 +78,7 @@ async def webhook_of(
     metrics = WebhookMetrics(observed.registry)
     stores = list[Store]()
     source: PairFiles | PairSecret | None = pair
+    config_map: WatchedObject | None = None
     background: dict[str, Background] = {}
     home = settings.namespace
     look_ups: dict[str, LookUpFunction] = dict(WITHOUT_CLUSTER)
@@ -90,8 +93,12 @@ async def webhook_of(
             stores.append(Store(resource))
             background[resource.plural] = Watch(client, resource, stores[-1]).run
         if source is None:
-            source = PairSecret(client, home, settings.tls_secret)
-            background["serving certificate"] = source.run
+            secret = WatchedObject.of(client, SECRET, home, settings.tls_secret)
+            source, background["serving certificate"] = PairSecret(secret), secret.run
+        if settings.policies_config_map is not None:
+            name = settings.policies_config_map
+            config_map = WatchedObject.of(client, CONFIG_MAP, home, name)
+            background["policies' ConfigMap"] = config_map.run
     if source is None:
         raise ValueError("a serving certificate from a Secret needs a cluster")
     serving = ServingCertificate(
@@ -101,8 +108,9 @@ async def webhook_of(
         minimum_version=TLS_VERSIONS[settings.tls_minimum],
     )
     callers = Callers(settings.client_names) if settings.client_ca else None
-    policies = policies_of(settings, metrics, stores, home, controller_user)
+    policies = policies_of(settings, metrics, stores, home, controller_user, config_map)
     observed.ready.update({"policies": policies.ready, "certificate": serving.ready})
+    observed.details["policies"] = policies.in_force
     host, port = settings.listen
     recorder = (
         Recorder(settings.record_reviews, settings.record_share)

@@ -24,6 +24,7 @@ AUDIT = (
     "kinds={none}",
 )
 INSTALLED = (
+    "ConfigMap",
     "CustomResourceDefinition",
     "ServiceAccount",
     "ClusterRole",
@@ -49,11 +50,8 @@ def test_an_audit_needs_no_webhook(render: Callable[..., Rendered]):
     """Policies can be tried on a cluster before they deny anything."""
     objects = render("audit.enabled=true", "webhook.enabled=false", "policies.preset=production")
     arguments = objects.arguments(CONTROLLER)
-    assert {"--audit", "--policies=/etc/gatewright/policies"} <= set(arguments)
+    assert {"--audit", "--policies-config-map=gatewright-policies"} <= set(arguments)
     assert not [each for each in arguments if each.startswith("--webhook")]
-    assert objects.pod(CONTROLLER)["volumes"] == [
-        {"name": "policies", "configMap": {"name": "gatewright-policies"}}
-    ]
     assert ("ClusterRole", "gatewright-audit") in objects
 
 
@@ -71,13 +69,8 @@ def test_the_chart_gives_the_audit_its_rights(
     plane.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
     plane.kubectl("create", "deployment", "shop", "-n", "production", "--image=nginx:1.21")
 
-    mounted = tmp_path / "policies"
-    mounted.mkdir()
-    for name, text in objects["ConfigMap", "gatewright-policies"]["data"].items():
-        (mounted / name).write_text(text)
     own = ("--metrics-listen", "--health-listen", "--leader-elect")
     options = [each for each in objects.arguments(CONTROLLER)[1:] if not each.startswith(own)]
-    options = [each.replace("/etc/gatewright/policies", str(mounted)) for each in options]
     account = plane.service_account_kubeconfig(NAMESPACE, CONTROLLER)
     with Gatewright(plane, tmp_path, "controller", *options, kubeconfig=account) as controller:
         controller.start()

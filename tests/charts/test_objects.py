@@ -79,21 +79,23 @@ def test_the_webhook_has_time_to_drain(render):
     assert deployment["spec"]["strategy"]["rollingUpdate"] == {"maxSurge": 1, "maxUnavailable": 0}
 
 
-def test_the_webhook_watches_its_own_pair_and_reads_no_other_secret(render):
-    """No pod mounts a Secret; the webhook's only right on Secrets is to watch that one by its name."""
-    objects = render()
+def test_nothing_waits_for_a_kubelets_sync(render):
+    """Both pods watch policies and certificate by name, and mount neither; they may watch nothing else."""
+    objects = render("policies.preset=production")
     for name in ("gatewright-webhook", "gatewright-controller-manager"):
-        assert not any("secret" in volume for volume in objects.pod(name)["volumes"])
-    assert "--tls-secret=gatewright-webhook-tls" in objects.arguments("gatewright-webhook")
-    assert objects.rules("Role", "gatewright-webhook", "secrets") == [
-        {
-            "apiGroups": [""],
-            "resources": ["secrets"],
-            "resourceNames": ["gatewright-webhook-tls"],
-            "verbs": ["list", "watch"],
-        }
-    ]
-    assert objects.rules("ClusterRole", "gatewright-webhook", "secrets") == []
+        assert "volumes" not in objects.pod(name)
+        assert "--policies-config-map=gatewright-policies" in objects.arguments(name)
+        assert "--tls-secret=gatewright-webhook-tls" in objects.arguments(name)
+    watched = {
+        rule["resources"][0]: (rule["resourceNames"], rule["verbs"])
+        for rule in objects["Role", "gatewright-webhook"]["rules"]
+    }
+    assert watched == {
+        "configmaps": (["gatewright-policies"], ["list", "watch"]),
+        "secrets": (["gatewright-webhook-tls"], ["list", "watch"]),
+    }
+    for resource in watched:
+        assert objects.rules("ClusterRole", "gatewright-webhook", resource) == []
 
 
 def test_a_drain_evicts_one_pod_at_a_time(render):

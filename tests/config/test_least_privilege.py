@@ -41,7 +41,7 @@ def test_every_write_right_is_used_and_none_is_missing(
             ending.callback(process.close)
             ending.callback(process.process.kill)
         webhook.launch()
-        assert f"certificate: Secret {OURS}/{TLS}: does not exist yet" in unready(webhook)
+        assert f"certificate: Secret {OURS}/{TLS}: does not exist" in unready(webhook)
         controller.process.start()
         webhook.until("ready", webhook.is_ready)
         controller.until("registered", lambda: registered(plane) == {"validate", "mutate"})
@@ -119,7 +119,10 @@ def prepared(plane: ControlPlane, directory: Path) -> tuple[Gatewright, Gatewrig
     accounts = {
         name: plane.service_account_kubeconfig(OURS, f"gatewright-{name}") for name in ACCOUNTS
     }
-    policies = ("--policies", str(CONFIG / "policies/production.yaml"))
+    policies = ("--policies-config-map", "gatewright-policies")
+    data = {"data": {"preset.yaml": (CONFIG / "policies/production.yaml").read_text()}}
+    patch = ("--type=merge", "-p", json.dumps(data))
+    plane.kubectl("patch", "configmap", policies[1], "-n", OURS, *patch)
     webhook = Gatewright(
         plane, directory, "webhook", *policies, "--tls-secret", TLS, kubeconfig=accounts["webhook"]
     )

@@ -1,5 +1,6 @@
 """Webhook and controller as separate processes with the shipped rights: started, killed, restarted."""
 
+import json
 import shutil
 import ssl
 from collections import Counter
@@ -20,7 +21,16 @@ pytestmark = pytest.mark.controlplane("kube-controller-manager", "kube-scheduler
 OURS = "gatewright-system"
 TLS = "gatewright-webhook-tls"
 CONTROLLER = f"system:serviceaccount:{OURS}:gatewright-controller-manager"
-POLICIES = ("--policies", str(CONFIG / "policies/production.yaml"))
+PRODUCTION = (CONFIG / "policies/production.yaml").read_text()
+SERVICES = """\
+apiVersion: gatewright.io/v1alpha1
+kind: ClusterAdmissionPolicy
+metadata: {name: services}
+spec:
+  policy: service-types
+  match: {any: [{namespaces: [production]}]}
+"""
+POLICIES = ("--policies-config-map", "gatewright-policies")
 SHORT_LEASE = ("--lease-duration=3s", "--renew-deadline=2s", "--retry-period=500ms")
 BOTH = {"validate", "mutate"}
 
@@ -38,6 +48,13 @@ class Installation(Cluster):
         assert address.hostname is not None
         assert address.port is not None
         return ssl.get_server_certificate((address.hostname, address.port))
+
+    def write_policies(self, text: str) -> None:
+        """Write the policies' ConfigMap, as an upgrade of the chart does."""
+        patch = json.dumps({"data": {"preset.yaml": text}})
+        self.kubectl(
+            "patch", "configmap", "gatewright-policies", "-n", OURS, "--type=merge", "-p", patch
+        )
 
     def is_registered(self) -> bool:
         """Return whether the API server calls the webhook."""
@@ -96,7 +113,9 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation
             plane, directory, "controller", *options, kubeconfig=users["controller-manager"]
         )
         with webhook, controller:
-            yield Installation(plane, webhook, controller)
+            installation = Installation(plane, webhook, controller)
+            installation.write_policies(PRODUCTION)
+            yield installation
             installed_logs = webhook.tracebacks() + controller.tracebacks()
             webhook.kill()  # a graceful end would wait for the API server's connections
         assert installed_logs == []
@@ -152,6 +171,37 @@ def test_a_new_certificate_is_served_without_a_kubelet(running: Installation) ->
     refused = manifests.deployment(image="nginx:1.21")
     assert "denied the request" in running.refusal(
         "create", "-n", "production", "-f-", input=refused
+    )
+
+
+def test_changed_policies_are_in_force_without_a_kubelet(running: Installation) -> None:
+    """The webhook judges by them, the registration follows, and /readyz names the version in force."""
+    before, early = policies_line(running), webhooks(running)
+    running.write_policies(f"{PRODUCTION}---\n{SERVICES}")
+    running.webhook.until("changed", lambda: policies_line(running) != before)
+    running.controller.until("changed", lambda: webhooks(running) != early)
+    running.write_policies("# nothing\n")
+    refused = (
+        "a newer set cannot be used: ConfigMap gatewright-system/gatewright-policies: preset.yaml"
+    )
+    running.webhook.until("refused", lambda: refused in policies_line(running))
+    assert running.webhook.is_ready()
+    running.write_policies(PRODUCTION)
+    running.webhook.until("restored", lambda: policies_line(running) == before)
+    running.controller.until("restored", lambda: webhooks(running) == early)
+
+
+def policies_line(running: Installation) -> str:
+    """Return what the webhook says of its policies."""
+    lines = running.webhook.get("/readyz")[1].splitlines()
+    (line,) = (line for line in lines if line.startswith("[+] policies: "))
+    return line
+
+
+def webhooks(running: Installation) -> str:
+    """Return the rules for which the API server calls the webhook."""
+    return running.kubectl(
+        "get", "validatingwebhookconfiguration", "gatewright", "-o=jsonpath={.webhooks[*].rules}"
     )
 
 

@@ -53,6 +53,7 @@ class PolicyObjects:
         # That were compiled, good or not: uid and generation.
         self._versions: dict[ObjectId, tuple[str, int]] = {}
         self._good: dict[ObjectId, BoundPolicy | BoundException] = {}
+        self._good_versions: dict[ObjectId, tuple[str, int]] = {}
         self._sizes = Counter[str]()  # bytes of the tenants' policies that are good, by namespace
         self.problems: dict[ObjectId, Exception] = {}
         """What is wrong with those whose newest version is not in force."""
@@ -97,6 +98,11 @@ class PolicyObjects:
         """Return all that are good, by kind and name."""
         return _policy_set(self._good)
 
+    def versions(self) -> list[str]:
+        """Return what identifies the version of each object that is in force."""
+        found = self._good_versions.items()
+        return sorted(f"{id[0].kind}/{id[1]}/{uid}/{number}" for id, (uid, number) in found)
+
     def conflict(self, resource: Resource, key: str) -> str | None:
         """Say why an object that is good by itself is not in force beside the others, or None."""
         id = resource, key
@@ -131,6 +137,7 @@ class PolicyObjects:
             self.problems[id] = error.with_traceback(None)
             return
         self._replace(id, bound)
+        self._good_versions[id] = entry.uid, entry.generation
         self.problems.pop(id, None)
         self._metrics.policy_generation.labels(resource.kind, key).set(entry.generation)
 
@@ -156,6 +163,7 @@ class PolicyObjects:
         Return whether there was one.
         """
         old = self._good.pop(id, None)
+        self._good_versions.pop(id, None)
         if bound is not None:
             self._good[id] = bound
         for each, sign in ((old, -1), (bound, 1)):

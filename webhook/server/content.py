@@ -5,6 +5,7 @@ files, and no event and no modification time of the files themselves tells of it
 """
 
 import asyncio
+import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Never
@@ -20,7 +21,7 @@ class Content:
 
     def __init__(self, paths: Iterable[Path]) -> None:
         self._paths = tuple(paths)
-        self._seen: dict[Path, int | None] | None = None
+        self._seen: dict[Path, bytes] | None = None
 
     def changed(self) -> bool:
         """Say whether anything is different from the last time this was asked.
@@ -29,6 +30,10 @@ class Content:
         """
         seen, self._seen = self._seen, {path: _state(path) for path in _files(self._paths)}
         return seen != self._seen
+
+    def digest(self) -> bytes:
+        """Return a digest of what was found then, wherever it stands."""
+        return hashlib.sha256(b"".join((self._seen or {}).values())).digest()
 
 
 async def poll(refresh: Callable[[], None], seconds: float = POLL_SECONDS) -> Never:
@@ -48,8 +53,8 @@ def _files(paths: Iterable[Path]) -> Iterator[Path]:
             yield path
 
 
-def _state(path: Path) -> int | None:
+def _state(path: Path) -> bytes:
     try:
-        return hash(path.read_bytes())
+        return hashlib.sha256(path.read_bytes()).digest()
     except OSError as error:
-        return error.errno
+        return str(error.errno).encode()

@@ -1,17 +1,20 @@
 """The engine in force, rebuilt when policies change; an invalid set changes nothing."""
 
 import asyncio
+import hashlib
 import logging
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Never
 
+from kube.watched import WatchedObject
 from webhook.engine import Engine
 from webhook.policy_sets.policy_set import PolicySet
 from webhook.server.cluster_policies import PolicyObjects
 from webhook.server.content import POLL_SECONDS, Content
 from webhook.server.metrics import WebhookMetrics
+from webhook.server.policy_files import digest_of
 
 START_SECONDS = 0.1  # between looks whether the policy objects of the cluster are known
 
@@ -19,9 +22,10 @@ log = logging.getLogger("gatewright.webhook.policies")
 
 
 class Policies:
-    """Policies from files, and from objects of the cluster, which replace those by name.
+    """Policies from files and a ConfigMap, and cluster objects, which replace those by name.
 
-    `engine` is None until the objects are known, and never None again.
+    `engine` is None until everything is known, and never None again. Each review is judged by one
+    engine, so by one set.
     """
 
     def __init__(
@@ -31,23 +35,33 @@ class Policies:
         build: Callable[[PolicySet], Engine],
         objects: PolicyObjects,
         metrics: WebhookMetrics,
+        config_map: WatchedObject | None = None,
     ) -> None:
-        """Read the files at `paths`.
+        """Take the files at `paths`, and a ConfigMap, both of which `read` reads.
 
-        What is wrong with them `read` and `build` raise as ValueError or OSError.
+        What is wrong with them `read` and `build` raise as ValueError or OSError: here, if nothing
+        has to be awaited.
         """
         self.engine: Engine | None = None
+        self.version = ""
+        """Identifies the set in force: with the same version, processes judge alike."""
         self.objects = objects
+        self._config_map = config_map
         self._read = read
         self._build = build
         self._metrics = metrics
         self._content = Content(paths)
-        self._content.changed()
-        self._files = read()
+        self._written: PolicySet | None = None
+        self._digest = b""  # of what was read
         self._is_stale = True  # whether the engine is of other policies
-        self._problem = "not loaded yet"
+        self._problem: str | None = "not loaded yet"
+        self._unreadable: str | None = None  # what is wrong with the newest files or ConfigMap
         self._changed = asyncio.Event()
         objects.subscribe(self._changed.set)
+        if config_map is None:
+            self._read_if_changed()
+        else:
+            config_map.subscribe(self._changed.set)
 
     def refresh(self) -> None:
         """Build an engine if the policies changed.
@@ -55,26 +69,21 @@ class Policies:
         Log what is wrong with them and keep what is in force.
         """
         self._changed.clear()  # what changes from now on is for the next time
-        if not self.objects.are_known:
-            self._problem = "policy objects of the cluster: not read yet"
+        if self.engine is None and (unknown := self._unknown()) is not None:
+            self._problem = unknown
             return
         try:
-            if self._content.changed():
-                self._files, self._is_stale = self._read(), True
-            if self.objects.compile(self._with_files):
+            self._read_if_changed()
+            if self.objects.compile(self._with_written):
                 self._is_stale = True
             if not self._is_stale:
                 return
             self._is_stale = False
-            self.engine = self._with_files(self.objects.in_force())
+            engine = self._with_written(self.objects.in_force())
         except (ValueError, OSError) as error:
-            self._problem = str(error)
-            self._metrics.policy_reload_errors.inc()
-            kept = "" if self.engine is None else ", those before stay in force"
-            log.error("the policies cannot be used%s: %s", kept, error)
+            self._report(str(error))
         else:
-            self._metrics.policies.set(len(self.engine.policies))
-            log.info("policies in force", extra={"fields": {"policies": len(self.engine.policies)}})
+            self._put_in_force(engine)
 
     async def follow(
         self, on_change: Callable[[], None] = lambda: None, seconds: float = POLL_SECONDS
@@ -88,14 +97,64 @@ class Policies:
             await asyncio.to_thread(self.refresh)
             if self.engine is not before:
                 on_change()
+            pause = seconds if self.engine else min(seconds, START_SECONDS)
             with suppress(TimeoutError):
-                await asyncio.wait_for(
-                    self._changed.wait(), seconds if self.engine else min(seconds, START_SECONDS)
-                )
+                # not wait_for, which in Python 3.11 can swallow a cancellation
+                async with asyncio.timeout(pause):
+                    await self._changed.wait()
 
     def ready(self) -> str | None:
         """Say why nothing can be judged, or None."""
         return self._problem if self.engine is None else None
 
-    def _with_files(self, objects: PolicySet) -> Engine:
-        return self._build(self._files.under(objects))
+    def in_force(self) -> str:
+        """Say which set is in force, and what is wrong with a newer one."""
+        count = 0 if self.engine is None else len(self.engine.policies)
+        refused = f"; a newer set cannot be used: {self._problem}" if self._problem else ""
+        return f"{count} in force, version {self.version}{refused}"
+
+    def _unknown(self) -> str | None:
+        """Name what has to be read before there is a set."""
+        if self._config_map is not None and not self._config_map.is_known:
+            return f"{self._config_map}: {self._config_map.absence()}"
+        return None if self.objects.are_known else "policy objects of the cluster: not read yet"
+
+    def _read_if_changed(self) -> None:
+        changed = self._content.changed()
+        if self._config_map is not None:
+            changed |= self._config_map.changed()
+        if not changed and self._written is not None:
+            return
+        try:
+            self._written = self._read()
+        except (ValueError, OSError) as error:
+            self._unreadable = str(error)
+            raise
+        self._unreadable = None
+        self._digest = self._content.digest()
+        if self._config_map is not None:
+            self._digest += digest_of(self._config_map)
+        self._is_stale = True
+
+    def _put_in_force(self, engine: Engine) -> None:
+        objects = "".join(self.objects.versions()).encode()
+        self.version = hashlib.sha256(self._digest + objects).hexdigest()[:12]
+        self._problem = self._unreadable
+        self._metrics.policies.set(len(engine.policies))
+        self._metrics.policy_set.clear()
+        self._metrics.policy_set.labels(self.version).set(1)
+        self.engine = engine
+        fields = {"policies": len(engine.policies), "version": self.version}
+        log.info("policies in force", extra={"fields": fields})
+
+    def _report(self, problem: str) -> None:
+        if self.engine is None and problem == self._problem:
+            return  # asked again soon: one line is enough
+        self._problem = problem
+        kept = "" if self.engine is None else ", those before stay in force"
+        log.error("the policies cannot be used%s: %s", kept, problem)
+        self._metrics.policy_reload_errors.inc()
+
+    def _with_written(self, objects: PolicySet) -> Engine:
+        assert self._written is not None
+        return self._build(self._written.under(objects))

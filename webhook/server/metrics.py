@@ -68,6 +68,11 @@ class WebhookMetrics:
             ).labels
         )
         self.policies = gauge("gatewright_policies", "Policies in force.")
+        self.policy_set = gauge(
+            "gatewright_policy_set_info",
+            "The version of the policy set in force: the same where the same policies are.",
+            ["version"],
+        )
         self.policy_reload_errors = counter(
             "gatewright_policy_reload_errors",
             "Changed policy sets that could not be used; the set before stayed in force.",

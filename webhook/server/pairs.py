@@ -4,14 +4,10 @@ import base64
 import binascii
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple, Never
+from typing import NamedTuple
 
-from kube.client import Client
-from kube.resource import Resource
-from kube.store import Change, Store
-from kube.watch import Watch
+from kube.watched import WatchedObject
 
-SECRET = Resource("", "v1", "secrets", "Secret")
 CERTIFICATE, KEY = "tls.crt", "tls.key"
 
 
@@ -32,25 +28,17 @@ class PairFiles(NamedTuple):
         """Do nothing: no event says that a file changed."""
 
 
-class PairSecret:
-    """A certificate and its key in one Secret, which is watched: no kubelet delays a change."""
+class PairSecret(NamedTuple):
+    """A certificate and its key in a Secret: no kubelet delays a change."""
 
-    def __init__(self, client: Client, namespace: str, name: str) -> None:
-        self._key = SECRET.key(namespace, name)
-        self._store = Store(SECRET)
-        self._watch = Watch(
-            client, SECRET, self._store, namespace=namespace, fields=f"metadata.name={name}"
-        )
+    secret: WatchedObject
 
     def __str__(self) -> str:
-        return f"Secret {self._key}"
+        return str(self.secret)
 
     def read(self) -> tuple[bytes, bytes]:
         """Return certificate and key; ValueError where the Secret has none."""
-        secret = self._store.get(self._key)
-        if secret is None:
-            raise ValueError(f"{self}: {self._absence()}")
-        data = secret.get("data") or {}
+        data = self.secret.get().get("data") or {}
         if missing := [name for name in (CERTIFICATE, KEY) if not data.get(name)]:
             raise ValueError(f"{self}: has no {' and no '.join(missing)}")
         try:
@@ -60,17 +48,4 @@ class PairSecret:
 
     def subscribe(self, callback: Callable[[], None]) -> None:
         """Call `callback` after each change of the Secret."""
-
-        def on_change(_: Change) -> None:
-            callback()
-
-        self._store.subscribers.append(on_change)
-
-    async def run(self) -> Never:
-        """Watch the Secret until cancelled."""
-        await self._watch.run()
-
-    def _absence(self) -> str:
-        if self._watch.problem is not None:
-            return self._watch.problem
-        return "does not exist yet" if self._store.synced.is_set() else "not read yet"
+        self.secret.subscribe(callback)

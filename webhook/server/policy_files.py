@@ -1,20 +1,50 @@
-"""The policy set of files that change while a process runs: an empty one is an error."""
+"""The policy set of files and of a watched ConfigMap: an empty file or key is an error."""
 
+import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from config.documents import Document, DocumentError, read_documents, yaml_files_in
+import orjson
+
+from config.documents import (
+    Document,
+    DocumentError,
+    parse_documents,
+    read_documents,
+    yaml_files_in,
+)
+from kube.watched import WatchedObject
 from webhook.policy_sets.policy_set import Catalogue, PolicySet, read
 
 
-def policy_set_of(paths: Sequence[Path], catalogue: Catalogue) -> PolicySet:
-    """Return the policies and exceptions of the files at `paths`, or in those directories.
+def policy_set_of(
+    paths: Sequence[Path], catalogue: Catalogue, config_map: WatchedObject | None = None
+) -> PolicySet:
+    """Return the policies and exceptions of files, directories and a ConfigMap.
 
     DocumentError where a file cannot be read, or holds nothing: it may be half-written. When a file
-    of a directory is deleted, so are its policies; a directory may be empty. PolicySetError where
-    an object is invalid.
+    of a directory is deleted, so are its policies; a directory may be empty. The keys of a
+    ConfigMap are such files. PolicySetError where an object is invalid, AbsentError without the
+    ConfigMap.
     """
-    return read(_documents(paths), catalogue)
+    documents = [*_documents(paths), *(_documents_in(config_map) if config_map else ())]
+    return read(documents, catalogue)
+
+
+def digest_of(config_map: WatchedObject) -> bytes:
+    """Return a digest of what a ConfigMap holds, whatever its labels and versions are."""
+    data = orjson.dumps(config_map.get().get("data"), option=orjson.OPT_SORT_KEYS)
+    return hashlib.sha256(data).digest()
+
+
+def _documents_in(config_map: WatchedObject) -> Iterator[Document]:
+    for key, text in sorted((config_map.get().get("data") or {}).items()):
+        source = f"{config_map}: {key}"
+        documents = list(parse_documents(text.encode(), source))
+        if not documents:
+            meant = "remove it if its policies are to go"
+            raise DocumentError(f"{source}: no policies in this key; {meant}")
+        yield from documents
 
 
 def _documents(paths: Iterable[Path]) -> Iterator[Document]:

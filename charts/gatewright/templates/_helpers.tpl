@@ -238,36 +238,49 @@ capabilities:
   drop: [ALL]
 {{- end }}
 
-{{/* Where both containers mount policies, modules and extra volumes; takes a dict of root and settings. */}}
-{{- define "gatewright.policyMounts" -}}
-{{- if include "gatewright.judges" .root }}
-- name: policies
-  mountPath: /etc/gatewright/policies
-  readOnly: true
-{{- if .root.Values.policies.modules }}
+{{/* Where a container mounts modules, the clients' CA and extra volumes; takes a dict of root, component and settings. */}}
+{{- define "gatewright.mounts" -}}
+{{- if include "gatewright.modules" .root }}
 - name: modules
   mountPath: /etc/gatewright/modules
   readOnly: true
 {{- end }}
+{{- if and (eq .component "webhook") .root.Values.webhook.clientCA }}
+- name: client-ca
+  mountPath: /etc/gatewright/client-ca
+  readOnly: true
 {{- end }}
 {{- with .settings.extraVolumeMounts }}
 {{ toYaml . }}
 {{- end }}
 {{- end }}
 
-{{/* The volumes of `gatewright.policyMounts`; takes the same. */}}
-{{- define "gatewright.policyVolumes" -}}
-{{- if include "gatewright.judges" .root }}
-- name: policies
-  configMap:
-    name: {{ include "gatewright.policies" .root }}
-{{- if .root.Values.policies.modules }}
+{{/* The volumes of `gatewright.mounts`; takes the same. */}}
+{{- define "gatewright.volumes" -}}
+{{- if include "gatewright.modules" .root }}
 - name: modules
   configMap:
     name: {{ include "gatewright.policies" .root }}-modules
 {{- end }}
+{{- if and (eq .component "webhook") .root.Values.webhook.clientCA }}
+- name: client-ca
+  configMap:
+    name: {{ .root.Values.webhook.clientCA }}
 {{- end }}
 {{- with .settings.extraVolumes }}
 {{ toYaml . }}
 {{- end }}
+{{- end }}
+
+{{/* "true" where there are policy modules to mount. */}}
+{{- define "gatewright.modules" -}}
+{{- if and (include "gatewright.judges" .) .Values.policies.modules }}true{{ end }}
+{{- end }}
+
+{{/* The rule that lets an account watch the policies' ConfigMap, and no other. */}}
+{{- define "gatewright.policiesRule" -}}
+- apiGroups: [""]
+  resources: [configmaps]
+  resourceNames: [{{ include "gatewright.policies" . }}]
+  verbs: [list, watch] # restricted by name: a watch of one object
 {{- end }}

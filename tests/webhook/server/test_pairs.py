@@ -9,10 +9,12 @@ import pytest
 
 from certs import KeyPair, issue_serving
 from controller.fake_apiserver import FakeApiServer
+from controller.reconcilers.resources import SECRET
 from kube.client import Client
+from kube.watched import WatchedObject
 from tests.webhook.server.conftest import NAME, Webhook, review
 from webhook.server.cluster_data import NAMESPACES
-from webhook.server.pairs import SECRET, PairSecret
+from webhook.server.pairs import PairSecret
 
 NAMESPACE, TLS = "gatewright-system", "gatewright-webhook-tls"
 SECRET_NAME = f"Secret {NAMESPACE}/{TLS}"
@@ -30,11 +32,12 @@ async def server() -> AsyncIterator[FakeApiServer]:
 @pytest.fixture
 async def source(server: FakeApiServer) -> AsyncIterator[PairSecret]:
     """The Secret, watched."""
-    async with Client(server.endpoint) as client, asyncio.TaskGroup() as group:
-        watched = PairSecret(client, NAMESPACE, TLS)
-        watching = group.create_task(watched.run())
-        yield watched
+    async with Client(server.endpoint) as client:
+        watched = WatchedObject.of(client, SECRET, NAMESPACE, TLS)
+        watching = asyncio.create_task(watched.run())
+        yield PairSecret(watched)
         watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
 
 
 def secret(**data: bytes) -> dict:
@@ -76,7 +79,7 @@ async def test_the_first_pair_is_served_as_soon_as_the_secret_has_it(start, serv
 async def test_a_secret_that_does_not_exist_is_named(start, source):
     """A poll finds out; there is no event for what does not exist."""
     async with start(with_pair=False, source=source, poll_seconds=0.01) as webhook:
-        await until(lambda: webhook.certificate.ready() == f"{SECRET_NAME}: does not exist yet")
+        await until(lambda: webhook.certificate.ready() == f"{SECRET_NAME}: does not exist")
 
 
 async def test_a_missing_right_is_named(start, server, source):

@@ -1,0 +1,208 @@
+"""Policies of a ConfigMap that is watched: in force at once and as a whole, and kept whatever happens to it."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from config.settings import Settings
+from controller.fake_apiserver import FakeApiServer
+from controller.reconcilers.resources import CONFIG_MAP
+from gatewright.processes.policies_in_force import policies_of
+from kube.client import Client
+from kube.watched import WatchedObject
+from webhook.server.cluster_data import NAMESPACES
+from webhook.server.engine_in_force import Policies
+from webhook.server.metrics import WebhookMetrics
+
+NAMESPACE, NAME = "gatewright-system", "gatewright-policies"
+SOURCE = f"ConfigMap {NAMESPACE}/{NAME}"
+NEVER = 3600.0  # seconds between two looks at files: what is noticed sooner is noticed by the watch
+POLICY = """\
+apiVersion: gatewright.io/v1alpha1
+kind: ClusterAdmissionPolicy
+metadata: {{name: {name}}}
+spec: {{policy: replica-limits}}
+"""
+
+
+def written(*names: str) -> str:
+    """Return a policy set of policies with these names."""
+    return "---\n".join(POLICY.format(name=name) for name in names)
+
+
+def config_map(**data: str) -> dict:
+    """Return the ConfigMap with policy sets by key."""
+    sets = {f"{key}.yaml": text for key, text in data.items()}
+    return {"metadata": {"name": NAME, "namespace": NAMESPACE}, "data": sets}
+
+
+class Replica:
+    """One process with the policies of the ConfigMap, which it follows."""
+
+    def __init__(self, client: Client) -> None:
+        self.registry = CollectorRegistry()
+        self.source = WatchedObject.of(client, CONFIG_MAP, NAMESPACE, NAME)
+        metrics = WebhookMetrics(self.registry)
+        self.policies: Policies = policies_of(
+            Settings(), metrics, [], NAMESPACE, config_map=self.source
+        )
+
+    async def until_in_force(self, *names: str) -> None:
+        """Wait until just the policies of these names are in force; there is no event for it."""
+        async with asyncio.timeout(20):
+            while self.names() != set(names):  # noqa: ASYNC110
+                await asyncio.sleep(0.005)
+
+    async def until_ready_says(self, problem: str) -> None:
+        """Wait until readiness names this problem."""
+        async with asyncio.timeout(20):
+            while self.policies.ready() != problem:  # noqa: ASYNC110
+                await asyncio.sleep(0.005)
+
+    async def until_refused(self, times: int) -> None:
+        """Wait until this many sets were refused."""
+        async with asyncio.timeout(20):
+            while self.refused() != times:  # noqa: ASYNC110
+                await asyncio.sleep(0.005)
+
+    def names(self) -> set[str]:
+        """Return the names of the policies in force, without the rules that are always in force."""
+        engine = self.policies.engine
+        bound = engine.policies if engine else ()
+        return {each.name for each in bound if not each.policy.always}
+
+    def refused(self) -> float | None:
+        """Return how many sets were refused."""
+        return self.registry.get_sample_value("gatewright_policy_reload_errors_total")
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[FakeApiServer]:
+    """An API server without the ConfigMap."""
+    async with FakeApiServer() as fake:
+        fake.create(NAMESPACES, {"metadata": {"name": NAMESPACE}})
+        yield fake
+
+
+@pytest.fixture
+async def replicas(server: FakeApiServer) -> AsyncIterator[tuple[Replica, Replica]]:
+    """Two processes."""
+    async with Client(server.endpoint) as client:
+        both = Replica(client), Replica(client)
+        running = [
+            asyncio.create_task(each)
+            for replica in both
+            for each in (replica.source.run(), replica.policies.follow(seconds=NEVER))
+        ]
+        yield both
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+
+@pytest.fixture
+def replica(replicas: tuple[Replica, Replica]) -> Replica:
+    """One of them."""
+    return replicas[0]
+
+
+async def test_nothing_is_judged_before_the_config_map_is_there(server, replica, caplog):
+    """Readiness names it; the log does so once."""
+    caplog.set_level(logging.ERROR)
+    assert replica.policies.ready() == f"{SOURCE}: not read yet"
+    await replica.until_ready_says(f"{SOURCE}: does not exist")
+    await asyncio.sleep(0.3)  # several looks
+    server.create(CONFIG_MAP, config_map(preset=written("few")))
+    await replica.until_in_force("few")
+    assert replica.policies.ready() is None
+    assert [each.getMessage() for each in caplog.records if each.name.endswith("policies")] == [
+        f"the policies cannot be used: {SOURCE}: does not exist"
+    ] * 2
+
+
+async def test_a_change_is_in_force_in_all_replicas(server, replicas):
+    """Without a poll; both name the same version of the set, and each version has one name."""
+    server.create(CONFIG_MAP, config_map(preset=written("few"), own=written("own")))
+    versions = set()
+    for names in (("few", "own"), ("fewer", "own"), ("fewest", "own")):
+        server.change(CONFIG_MAP, NAME, config_map(preset=written(names[0])), NAMESPACE)
+        for replica in replicas:
+            await replica.until_in_force(*names)
+        one, other = (replica.policies.version for replica in replicas)
+        assert one == other
+        for replica in replicas:
+            shown = replica.registry.get_sample_value(
+                "gatewright_policy_set_info", {"version": one}
+            )
+            assert shown == 1
+        versions.add(one)
+    assert len(versions) == 3
+
+
+async def test_the_version_is_that_of_what_is_written(server, replica):
+    """Labels change nothing; who goes back to an earlier set has its version."""
+    server.create(CONFIG_MAP, config_map(preset=written("few")))
+    await replica.until_in_force("few")
+    first = replica.policies.version
+    server.change(CONFIG_MAP, NAME, {"metadata": {"labels": {"chart": "2"}}}, NAMESPACE)
+    server.change(CONFIG_MAP, NAME, config_map(preset=written("fewer")), NAMESPACE)
+    await replica.until_in_force("fewer")
+    assert replica.policies.version != first
+    server.change(CONFIG_MAP, NAME, config_map(preset=written("few")), NAMESPACE)
+    await replica.until_in_force("few")
+    assert replica.policies.version == first
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "no policies in this key; remove it if its policies are to go"),
+        ("# preset\n", "no policies in this key; remove it if its policies are to go"),
+        (
+            written("fewer").replace("replica-limits", "replica-limit"),
+            "ClusterAdmissionPolicy fewer: spec.policy: no policy",
+        ),
+    ],
+)
+async def test_a_set_that_cannot_be_used_changes_nothing(server, replica, caplog, text, reason):
+    """All of it: a good key beside the broken one waits too. Log and readiness say so."""
+    server.create(CONFIG_MAP, config_map(preset=written("few")))
+    await replica.until_in_force("few")
+    version = replica.policies.version
+    server.change(CONFIG_MAP, NAME, config_map(own=written("own"), preset=text), NAMESPACE)
+    await replica.until_refused(1)
+    assert replica.names() == {"few"}
+    assert replica.policies.ready() is None
+    said = replica.policies.in_force()
+    assert f"version {version}; a newer set cannot be used: {SOURCE}: preset.yaml" in said
+    assert reason in said
+    assert f"those before stay in force: {SOURCE}: preset.yaml" in caplog.text
+    server.change(CONFIG_MAP, NAME, config_map(preset=written("fewer")), NAMESPACE)
+    await replica.until_in_force("fewer", "own")
+    assert "cannot be used" not in replica.policies.in_force()
+
+
+async def test_policies_go_with_their_key_and_not_with_the_config_map(server, replica):
+    """A ConfigMap without keys has no policies; a deleted one is a mistake."""
+    server.create(CONFIG_MAP, config_map(preset=written("few")))
+    await replica.until_in_force("few")
+    server.delete(CONFIG_MAP, NAME, NAMESPACE)
+    await replica.until_refused(1)
+    assert replica.names() == {"few"}
+    assert replica.policies.in_force().endswith(f"cannot be used: {SOURCE}: does not exist")
+    server.create(CONFIG_MAP, config_map())
+    await replica.until_in_force()
+    assert replica.policies.ready() is None
+
+
+async def test_policies_outlive_the_api_server(server, replica):
+    """What cannot be asked any more changes nothing."""
+    server.create(CONFIG_MAP, config_map(preset=written("few")))
+    await replica.until_in_force("few")
+    await server.stop()
+    await asyncio.to_thread(replica.policies.refresh)
+    assert replica.names() == {"few"}
+    assert replica.policies.ready() is None
