@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, ClassVar
 
+from controller.reconcilers.resources import SERVICE
 from controller.registration.configurations import Service, WebhookClientConfig
 from controller.registration.probe import ProbeError, probe
 from controller.runtime.apply import FIELD_MANAGER
@@ -21,9 +22,10 @@ from controller.runtime.metrics import ControllerMetrics
 from controller.runtime.sources import always
 from controller.runtime.types import ReconcileRequest, Result
 from kube.client import Client
+from kube.errors import NotFound
 from kube.resource import JsonObject, Resource
 
-PROBE_AGAIN = timedelta(seconds=5)
+PROBE_AGAIN = timedelta(seconds=2)
 # Between two writes of the same content, so that writers do not fight.
 REPAIR_INTERVAL = timedelta(seconds=30)
 
@@ -154,7 +156,8 @@ class Upkeep(ABC):
 
     async def _answers(self, address: WebhookClientConfig) -> bool:
         try:
-            await probe(address.url, address.ca_bundle or b"")
+            cluster_ip = await self._cluster_ip(address.at)
+            await probe(address.url, address.ca_bundle or b"", cluster_ip)
         except ProbeError as error:
             if str(error) != self._problem:
                 LOG.warning(
@@ -166,3 +169,17 @@ class Upkeep(ABC):
             return False
         self._problem = ""
         return True
+
+    async def _cluster_ip(self, at: Service | str) -> str | None:
+        """Return the address of the webhook's Service; None where it is reached by a URL."""
+        if isinstance(at, str):
+            return None
+        about = f"Service {at.namespace}/{at.name}"
+        try:
+            found = await self._client.get(SERVICE, at.name, at.namespace)
+        except NotFound:
+            raise ProbeError(f"{about} does not exist") from None
+        address = found["spec"].get("clusterIP")
+        if address in {None, "", "None"}:
+            raise ProbeError(f"{about} has no cluster IP, so the API server cannot call it")
+        return str(address)

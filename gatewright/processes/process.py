@@ -14,6 +14,7 @@ from prometheus_client import disable_created_metrics
 from gatewright.processes import memory
 from gatewright.processes.listeners import ProcessHealth, listening
 from gatewright.processes.page_server import Address
+from kube.loop import Loop
 
 # Runs until the event is set, then ends after its clean-up.
 Part = Callable[[asyncio.Event], Coroutine[Any, Any, None]]
@@ -34,7 +35,7 @@ def execute(main: Coroutine[Any, Any, None]) -> int:
     An OSError is printed as one line.
     """
     try:
-        uvloop.run(main)
+        uvloop.run(main, loop_factory=Loop)
     except ProcessFailedError:
         return 1
     except OSError as error:

@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry
 
 from controller.fake_apiserver import FakeApiServer
 from controller.registration.certificates import CertificateNames, Certificates
-from controller.registration.configurations import MUTATING, VALIDATING
+from controller.registration.configurations import MUTATING, VALIDATING, Service
 from controller.registration.conversion import CRD, Conversion
 from controller.registration.registrar import Registrar
 from controller.runtime.manager import Manager
@@ -37,7 +37,7 @@ NAMES = CertificateNames(
     "gatewright-ca",
     "gatewright-webhook-tls",
     NAME,
-    ("localhost", "gatewright-webhook"),
+    ("localhost", "gatewright-webhook", "gatewright-webhook.gatewright-system.svc"),
     (CONVERTED,),
 )
 
@@ -130,7 +130,12 @@ class System:
 
 @asynccontextmanager
 async def working(
-    endpoint: Endpoint, directory: Path, *, creates: bool = False, own_certificates: bool = True
+    endpoint: Endpoint,
+    directory: Path,
+    *,
+    creates: bool = False,
+    own_certificates: bool = True,
+    by_service: bool = False,
 ) -> AsyncIterator[System]:
     """Run the reconcilers and the webhook, whose files are not mounted yet."""
     runtime = Manager(endpoint, CollectorRegistry(), identity="test")
@@ -143,12 +148,15 @@ async def working(
     async with listening(
         config, AdmissionHandler(policies, metrics, {}), certificate, metrics
     ) as connections:
+        at: Service | str = f"https://localhost:{connections.port}"
+        if by_service:
+            at = Service(NAMESPACE, "gatewright-webhook", connections.port)
         certificates = Certificates(runtime.client, runtime.caches, NAMES)
         registrar = Registrar(
             runtime.client,
             runtime.caches,
             NAME,
-            f"https://localhost:{connections.port}",
+            at,
             lambda: policies.engine,
             ca_bundle=certificates.ca_bundle if own_certificates else None,
             excluded_namespaces=[NAMESPACE],
@@ -160,7 +168,7 @@ async def working(
             runtime.caches,
             [CONVERTED],
             NAME,
-            f"https://localhost:{connections.port}",
+            at,
             ca_bundle=certificates.ca_bundle if own_certificates else None,
             clock=clock,
         )

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from certs import issue_ca, issue_serving, join
-from controller.reconcilers.resources import SECRET
+from controller.reconcilers.resources import SECRET, SERVICE
 from controller.registration import upkeep
 from controller.registration.certificates import LABELS
 from controller.registration.configurations import MUTATING, VALIDATING
@@ -56,6 +56,44 @@ async def test_nothing_is_registered_before_a_webhook_answers(
         for resource in CONFIGURATIONS:
             (webhook,) = system.webhooks(resource)
             assert bundle_of(webhook) == system.certificates.ca_bundle()
+
+
+async def test_a_service_is_dialled_by_its_cluster_ip(
+    server, client, tmp_path, monkeypatch, caplog
+):
+    """No DNS is asked for a name that nothing resolves here; what is missing is named."""
+    monkeypatch.setattr(upkeep, "PROBE_AGAIN", timedelta(milliseconds=10))
+    about = f"Service {NAMESPACE}/gatewright-webhook"
+    service = {"metadata": {"name": "gatewright-webhook", "namespace": NAMESPACE}}
+    await install(client)
+    async with working(server.endpoint, tmp_path, by_service=True) as system:
+        await system.until(lambda: system.secret(NAMES.tls_secret))
+        system.mount()
+        await until_logged(caplog, f"{about} does not exist")
+        server.create(SERVICE, service | {"spec": {"clusterIP": "None"}})
+        await until_logged(caplog, f"{about} has no cluster IP, so the API server cannot call it")
+        server.change(
+            SERVICE, "gatewright-webhook", {"spec": {"clusterIP": "127.0.0.9"}}, NAMESPACE
+        )
+        at = f"127.0.0.9:{system.connections.port}"
+        await until_logged(
+            caplog,
+            f"{system.registrar.at.url}, dialled at its Service's cluster IP {at}, cannot be "
+            "reached: connection refused",
+        )
+        server.change(
+            SERVICE, "gatewright-webhook", {"spec": {"clusterIP": "127.0.0.1"}}, NAMESPACE
+        )
+        await system.until(system.registered)
+        (webhook,) = system.webhooks(VALIDATING)
+        assert webhook["clientConfig"]["service"]["name"] == "gatewright-webhook"
+
+
+async def until_logged(caplog, error: str) -> None:
+    """Wait until a log line has this error; there is no event for it."""
+    async with asyncio.timeout(30):
+        while error not in {getattr(each, "fields", {}).get("error") for each in caplog.records}:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
 
 
 async def test_a_webhook_without_policies_does_not_answer(system):

@@ -1,0 +1,59 @@
+"""A program that asks an API server by its IP address while every look-up of a host name hangs.
+
+It runs in network and mount namespaces of its own, where the only name server takes questions and
+answers none. Prints "answered" or what went wrong.
+"""
+
+import asyncio
+import fcntl
+import os
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+from importlib import import_module
+
+from controller.fake_apiserver import FakeApiServer
+from kube.client import Client
+
+SIOCSIFFLAGS, UP = 0x8914, 0x1 | 0x40
+LOOK_UPS = 8  # more than a resolver has threads
+RESOLVER = "nameserver 127.0.0.1\noptions timeout:30 attempts:1\n"
+
+
+def hang_the_resolver() -> socket.socket:
+    """Let the only name server be a socket that nobody reads."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+        fcntl.ioctl(control, SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", UP))
+    with tempfile.NamedTemporaryFile("w") as file:
+        file.write(RESOLVER)
+        file.flush()
+        subprocess.run(["mount", "--bind", file.name, "/etc/resolv.conf"], check=True)
+    silent = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    silent.bind(("127.0.0.1", 53))
+    return silent
+
+
+async def ask() -> str:
+    """Ask the API server while look-ups hang; return what became of it."""
+    loop = asyncio.get_running_loop()
+    async with FakeApiServer() as server:
+        hung = [
+            asyncio.ensure_future(
+                loop.getaddrinfo(f"{number}.example.com", 443, type=socket.SOCK_STREAM)
+            )
+            for number in range(LOOK_UPS)
+        ]
+        await asyncio.sleep(0.2)  # until they occupy their threads
+        async with Client(server.endpoint, timeout=10) as client:
+            await client.versions()
+        return "answered" if not any(each.done() for each in hung) else "the look-ups ended"
+
+
+if __name__ == "__main__":
+    resolver = hang_the_resolver()
+    module, name = sys.argv[1].split(":")
+    with asyncio.Runner(loop_factory=getattr(import_module(module), name)) as runner:
+        print(runner.run(ask()), flush=True)
+        os._exit(0)  # the threads of the look-ups hang
