@@ -25,6 +25,7 @@ from controller.reconcilers.postgresql_pods import (
     scripts,
     selector,
 )
+from controller.reconcilers.postgresql_removal import is_finalized, removal
 from controller.reconcilers.readiness import progress, ready_replicas
 from controller.reconcilers.resources import (
     BACKUP,
@@ -59,7 +60,7 @@ def plan(database: PostgreSQL, observed: Observed, now: datetime) -> Plan:
         problem=_problem(database, stored),
         requeue_after=LOOK_AGAIN,
         events=[Event("PrimaryLost", _missing(database), "Warning")] if is_lost else (),
-        finalized=database.spec.deletion_policy == "Retain" or not backups.kept(database, observed),
+        finalized=is_finalized(database, observed),
     )
 
 
@@ -127,11 +128,7 @@ def _steps(
             doing="failed to setup backups",
             note=backups.failure(database, observed) or "",
         ),
-        Step(
-            "removal of backups",
-            backups.removal(database, observed),
-            doing="failed to remove backups",
-        ),
+        removal(database, observed),
     )
 
 

@@ -20,7 +20,7 @@ from controller.reconcilers.postgresql_pods import (
     selector,
     volumes,
 )
-from controller.reconcilers.resources import BACKUP, CLAIM, CRON_JOB
+from controller.reconcilers.resources import BACKUP, CRON_JOB
 from controller.runtime.plan import (
     Apply,
     CreateOnly,
@@ -159,24 +159,3 @@ def last_time(database: PostgreSQL, observed: Observed) -> datetime | None:
     children = (observed.child(resource, name_of(database)) for resource in (CRON_JOB, BACKUP))
     times = [child.get("status", {}).get("lastSuccessfulTime") for child in children if child]
     return max((datetime.fromisoformat(time) for time in times if time), default=None)
-
-
-def kept(database: PostgreSQL, observed: Observed) -> list[JsonObject]:
-    """Return the claim of the backups, which is retained when the object is deleted."""
-    return [
-        each
-        for each in claims_of(database, observed, "backup")
-        if "deletionTimestamp" not in each["metadata"]
-    ]
-
-
-def removal(database: PostgreSQL, observed: Observed) -> list[Delete]:
-    """Return the deletion of that claim, where the deletion policy deletes all data."""
-    if database.metadata.deletion_timestamp is None or database.spec.deletion_policy == "Retain":
-        return []
-    return [
-        Delete(
-            Reference(CLAIM, each["metadata"]["name"], each["metadata"]["uid"], database.namespace)
-        )
-        for each in kept(database, observed)
-    ]

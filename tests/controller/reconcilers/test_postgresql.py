@@ -182,7 +182,7 @@ def test_each_step_waits_for_the_one_before(
 ) -> None:
     """Credentials, the database once it has them, Services once the primary answers, then the rest."""
     plan = planned(children=children, found=found, storage="1Gi")
-    nothing_to_do = ["storage", "users and databases", "backups", "removal of backups"]
+    nothing_to_do = ["storage", "users and databases", "backups", "removal of volumes"]
     assert sorted(holding(plan)) == sorted([*holds, *nothing_to_do])
     assert plan.status.to_api()["phase"] == phase
     assert plan.requeue_after == timedelta(minutes=5)
@@ -194,7 +194,7 @@ def test_each_step_waits_for_the_one_before(
         "instances": (("service",), "failed to create instances"),
         "users and databases": (("service",), "failed to create users and databases"),
         "backups": (("instances",), "failed to setup backups"),
-        "removal of backups": ((), "failed to remove backups"),
+        "removal of volumes": ((), "failed to remove backups"),
     }
 
 
@@ -680,21 +680,41 @@ def test_what_makes_backups_no_more_is_removed(spec: JsonObject, removed: list[s
     assert sorted(found) == removed
 
 
-@pytest.mark.parametrize(
-    ("policy", "is_deleted", "finalized", "removed"),
-    [("Retain", True, True, 0), ("Delete", False, False, 0), ("Delete", True, False, 1)],
-)
-def test_the_dumps_go_only_when_asked(
-    policy: str, is_deleted: bool, finalized: bool, removed: int
-) -> None:
-    """With the policy Delete a finalizer keeps the object until they are gone."""
-    metadata = {"deletionTimestamp": "2026-01-01T00:00:00Z"} if is_deleted else {}
-    found = [claim(component="backup")]
-    plan = planned(metadata=metadata, found=found, deletionPolicy=policy, **LOCAL)
-    assert (plan.finalized, len(writes(plan, "removal of backups"))) == (finalized, removed)
-    assert planned(metadata=metadata, deletionPolicy=policy, **LOCAL).finalized
-    retention = made(plan, "StatefulSet")[0]["spec"]["persistentVolumeClaimRetentionPolicy"]
-    assert retention == {"whenDeleted": policy, "whenScaled": "Retain"}
+ENDING = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+
+
+def removal(policy: str, *, status: JsonObject | None = None) -> tuple[bool, list[str]]:
+    """Whether a deleted database with volumes and dumps may go, and what is written before."""
+    children = []
+    if status is not None:
+        spec = {"replicas": status.get("replicas", 0), "volumeClaimTemplates": [claim()]}
+        stored = child("StatefulSet", "shop", spec=spec, status=status)
+        stored["metadata"]["generation"] = 2
+        children.append(stored)
+    found = [claim(), claim(ordinal=1, component="backup")]
+    plan = planned(metadata=ENDING, children=children, found=found, deletionPolicy=policy, **LOCAL)
+    step = next(each for each in plan.steps if each.name == "removal of volumes")
+    written = [f"{type(each).__name__} {each.reference.name}" for each in step.writes]  # type: ignore[union-attr]
+    return plan.finalized, written
+
+
+def test_volumes_and_dumps_go_only_when_asked() -> None:
+    """A finalizer keeps the object, from the beginning, until they are gone."""
+    deletes = ["Delete data-shop-0", "Delete data-shop-1"]
+    stop, gone = "ApplyFields shop", {"observedGeneration": 2, "replicas": 0}
+    assert removal("Retain") == (True, [])
+    assert removal("Retain", status=gone) == (True, [])
+    assert removal("Delete", status={"observedGeneration": 2, "replicas": 1}) == (False, [stop])
+    assert removal("Delete", status={"observedGeneration": 1, "replicas": 0}) == (False, [stop])
+    assert removal("Delete", status={}) == (False, [stop])
+    assert removal("Delete", status=gone) == (False, [stop, *deletes])
+    assert removal("Delete") == (False, deletes)
+    assert not planned(deletionPolicy="Delete").finalized
+    assert planned(metadata=ENDING, deletionPolicy="Delete").finalized
+    for policy in ("Delete", "Retain"):
+        (made_set,) = made(planned(deletionPolicy=policy), "StatefulSet")
+        retention = made_set["spec"]["persistentVolumeClaimRetentionPolicy"]
+        assert retention == {"whenDeleted": policy, "whenScaled": "Retain"}
 
 
 # With the runtime

@@ -1,0 +1,55 @@
+"""On a real control plane: a PostgreSQL that is deleted soon after its creation leaves no volume claim."""
+
+import asyncio
+import random
+
+import pytest
+
+from controller.reconcilers.resources import CLAIM, POSTGRESQL, STATEFUL_SET
+from kube import credentials
+from kube.client import Client
+from kube.errors import NotFound
+from tests.controller.observer import observing
+from tests.controller.properties.test_every_kind import CONFIG, all_kinds, crds
+from tests.controlplane.plane import ControlPlane
+
+pytestmark = pytest.mark.controlplane("kube-controller-manager", "kube-scheduler", "hollow-kubelet")
+
+DATABASES = 40
+SETTLED = 5.0  # seconds in which a controller that was late would have created a claim
+
+
+async def test_a_database_that_is_deleted_at_once_leaves_no_claim(
+    control_plane: ControlPlane, namespace: str
+) -> None:
+    """The finalizer waits until the StatefulSet's controller creates none any more."""
+    await asyncio.to_thread(
+        control_plane.kubectl, "apply", "--server-side", "-f", str(CONFIG / "crd/bases")
+    )
+    names = [f"crd/{name}" for name in crds()]
+    await asyncio.to_thread(control_plane.kubectl, "wait", "--for=condition=Established", *names)
+    chance = random.Random(7)
+    endpoint = await credentials.load(control_plane.kubeconfig, environment={})
+    async with (
+        Client(endpoint) as client,
+        observing(client, namespace, [POSTGRESQL, STATEFUL_SET, CLAIM]) as observer,
+        all_kinds(control_plane, namespace, "removal"),
+    ):
+
+        async def come_and_go(name: str) -> None:
+            metadata = {"name": name, "namespace": namespace}
+            spec = {"deletionPolicy": "Delete", "replicas": 2, "storage": "1Gi"}
+            await client.create(POSTGRESQL, {"metadata": metadata, "spec": spec})
+            await observer.until(STATEFUL_SET, name, within=60)
+            await asyncio.sleep(chance.random() / 5)
+            await client.delete(POSTGRESQL, name, namespace)
+            await observer.until_gone(POSTGRESQL, name)
+
+        async with asyncio.TaskGroup() as group:
+            for number in range(DATABASES):
+                group.create_task(come_and_go(f"shop-{number}"))
+        await asyncio.sleep(SETTLED)
+        left = list(observer.caches[CLAIM])
+        for key in left:
+            with pytest.raises(NotFound):
+                await client.get(CLAIM, key.partition("/")[2], namespace)
