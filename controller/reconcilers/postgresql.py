@@ -12,6 +12,7 @@ from controller.reconcilers.postgresql_claims import Volumes, volumes
 from controller.reconcilers.postgresql_instances import (
     ORIGIN,
     SERVICE_ORIGIN,
+    budget,
     primary,
     services,
     stateful_set,
@@ -29,6 +30,7 @@ from controller.reconcilers.postgresql_removal import is_finalized, removal
 from controller.reconcilers.readiness import progress, ready_replicas
 from controller.reconcilers.resources import (
     BACKUP,
+    BUDGET,
     CLAIM,
     CONFIG_MAP,
     CRON_JOB,
@@ -82,7 +84,11 @@ def _steps(
         ),
         Step(
             "database",
-            [Apply(scripts(database), origin()), Apply(instances, ORIGIN)],
+            [
+                Apply(scripts(database), origin()),
+                Apply(instances, ORIGIN),
+                Apply(budget(database), origin()),
+            ],
             depends_on=("credentials",),
             ready=is_up,
             doing="failed to create database",
@@ -219,6 +225,7 @@ POSTGRESQL = PlannedKind(
     owns=(
         CONFIG_MAP,
         STATEFUL_SET,
+        BUDGET,
         SERVICE,
         JOB,
         CLAIM,

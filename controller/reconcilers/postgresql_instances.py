@@ -23,7 +23,7 @@ from controller.reconcilers.postgresql_pods import (
     volumes,
 )
 from controller.reconcilers.requirements import completed
-from controller.reconcilers.resources import SECRET, STATEFUL_SET
+from controller.reconcilers.resources import BUDGET, SECRET, STATEFUL_SET
 from controller.runtime.plan import Observed
 from kube.resource import JsonObject
 
@@ -125,7 +125,11 @@ def _pod(database: PostgreSQL, observed: Observed, version: str) -> JsonObject:
         "ports": [{"name": "postgresql", "containerPort": PORT, "protocol": "TCP"}],
         # A crash may take an hour to replay.
         "startupProbe": {**answers, "periodSeconds": 2, "failureThreshold": 1800},
-        "readinessProbe": {**answers, "periodSeconds": 5},
+        "readinessProbe": {
+            "exec": {"command": script("ready.sh")},
+            "timeoutSeconds": 5,
+            "periodSeconds": 5,
+        },
         "livenessProbe": {**answers, "periodSeconds": 10, "failureThreshold": 6},
     }
     exporters = [_exporter(observed)] if database.spec.monitoring.enabled else []
@@ -194,6 +198,19 @@ def _exporter(observed: Observed) -> JsonObject:
         "readinessProbe": answers,
         "livenessProbe": answers,
         "volumeMounts": [mount("run", RUN)],
+    }
+
+
+def budget(database: PostgreSQL) -> JsonObject:
+    """Return the PodDisruptionBudget that lets a drain evict one instance at a time."""
+    return {
+        "apiVersion": BUDGET.api_version,
+        "kind": BUDGET.kind,
+        "metadata": metadata(database, database.name, "database"),
+        "spec": {
+            "maxUnavailable": 1,
+            "selector": {"matchLabels": selector(database, "database")},
+        },
     }
 
 

@@ -135,7 +135,8 @@ def _pod(database: PostgreSQL, observed: Observed, version: str) -> JsonObject:
         "volumeMounts": [*runs["volumeMounts"], mount("users", "/users")],
     }
     users = {"name": "users", "projected": {"sources": passwords, "defaultMode": 0o440}}
-    return {**pod([container], [*volumes(database), users]), "restartPolicy": "OnFailure"}
+    # a Job that restarts its container deletes the pod when it fails, and the log with it
+    return {**pod([container], [*volumes(database), users]), "restartPolicy": "Never"}
 
 
 def superseded(database: PostgreSQL, observed: Observed, wanted: JsonObject | None) -> list[Delete]:

@@ -77,13 +77,18 @@ class Database:
         assert pod.run("prepare") == 0, pod.logged()
         address = self.address(int(pod.name.rpartition("-")[2]))
         process = pod.start("postgres", "-c", f"listen_addresses={address}")
-        (container,) = (each for each in pod.spec["containers"] if each["name"] == "postgres")
-        probe, deadline = container["readinessProbe"]["exec"]["command"], time.monotonic() + SECONDS
-        while pod.exec("postgres", *probe).returncode != 0:
+        deadline = time.monotonic() + SECONDS
+        while not self.is_ready(pod):
             assert process.poll() is None, pod.logged()
             assert time.monotonic() < deadline, pod.logged()
             time.sleep(0.02)
         return pod
+
+    def is_ready(self, pod: Pod) -> bool:
+        """Return what an instance's readiness probe says."""
+        (container,) = (each for each in pod.spec["containers"] if each["name"] == "postgres")
+        probe = map(pod.here, container["readinessProbe"]["exec"]["command"])
+        return pod.exec("postgres", *probe).returncode == 0
 
     def crash(self, pod: Pod) -> None:
         """End an instance as a node that fails: a server that `pg_ctl` started is no child of the pod here."""

@@ -4,6 +4,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
@@ -13,7 +14,7 @@ import pytest
 
 from tests.databases import binaries
 from tests.databases.instances import PASSWORDS, Database, psql
-from tests.databases.pods import Machine, Pod
+from tests.databases.pods import SECONDS, Machine, Pod
 
 pytestmark = pytest.mark.databases("postgresql")
 
@@ -172,6 +173,31 @@ def test_a_standby_follows_and_is_a_standby_again(
     primary = database.serve(stack.enter_context(database.instance(0)))
     standby = database.serve(stack.enter_context(database.instance(1)))
     follow(primary, standby)
+
+
+def test_a_standby_that_does_not_follow_is_not_ready(
+    primary: Pod, database: Database, stack: ExitStack
+) -> None:
+    """While the primary answers; without a primary it is ready, so that an update reaches the primary."""
+    standby = database.serve(stack.enter_context(database.instance(1)))
+    psql(primary, "ALTER ROLE replicator NOLOGIN")
+    psql(primary, "SELECT pg_terminate_backend(pid) FROM pg_stat_replication")
+    until_ready(database, standby, False)
+    psql(primary, "ALTER ROLE replicator LOGIN")
+    until_ready(database, standby, True)
+    psql(primary, "ALTER ROLE replicator NOLOGIN")
+    psql(primary, "SELECT pg_terminate_backend(pid) FROM pg_stat_replication")
+    until_ready(database, standby, False)
+    primary.kill()
+    until_ready(database, standby, True)
+
+
+def until_ready(database: Database, pod: Pod, expected: bool) -> None:
+    """Wait until the readiness probe of an instance says so."""
+    deadline = time.monotonic() + SECONDS
+    while database.is_ready(pod) is not expected:
+        assert time.monotonic() < deadline, pod.logged()
+        time.sleep(0.1)
 
 
 def follow(primary: Pod, standby: Pod) -> None:

@@ -194,7 +194,7 @@ def test_each_step_waits_for_the_one_before(
         "instances": (("service",), "failed to create instances"),
         "users and databases": (("service",), "failed to create users and databases"),
         "backups": (("instances",), "failed to setup backups"),
-        "removal of volumes": ((), "failed to remove backups"),
+        "removal of volumes": ((), "failed to remove volumes"),
     }
 
 
@@ -217,7 +217,8 @@ def test_passwords_are_made_up_once_and_never_planned() -> None:
 
 def test_the_instances_are_a_stateful_set() -> None:
     """Its first container is postgres; versions, sizes and replicas are those of the spec; it has no rights."""
-    (object,) = made(planned(replicas=3, storage="5Gi", storageClassName="fast"), "StatefulSet")
+    plan = planned(replicas=3, storage="5Gi", storageClassName="fast")
+    (object,) = made(plan, "StatefulSet")
     spec, template = object["spec"], object["spec"]["template"]["spec"]
     assert (spec["replicas"], spec["serviceName"]) == (3, "shop-headless")
     assert spec["persistentVolumeClaimRetentionPolicy"] == {
@@ -238,7 +239,14 @@ def test_the_instances_are_a_stateful_set() -> None:
     assert environment["POSTGRES_PASSWORD"] == {
         "secretKeyRef": {"name": "shop-credentials", "key": "password"}
     }
-    assert container["readinessProbe"]["exec"]["command"] == ["pg_isready", "--quiet"]
+    assert container["livenessProbe"]["exec"]["command"] == ["pg_isready", "--quiet"]
+    ready = ["bash", "/etc/gatewright/ready.sh"]
+    assert container["readinessProbe"]["exec"]["command"] == ready
+    (drains,) = made(plan, "PodDisruptionBudget")
+    assert drains["spec"] == {
+        "maxUnavailable": 1,
+        "selector": object["spec"]["selector"],
+    }
     assert container["resources"] == {
         "requests": {"cpu": "250m", "memory": "512Mi"},
         "limits": {"cpu": "1", "memory": "1Gi"},
@@ -499,6 +507,7 @@ def test_users_and_databases_are_made_by_a_job() -> None:
     template = job["spec"]["template"]["spec"]
     (container,) = template["containers"]
     assert container["command"] == ["bash", "/etc/gatewright/roles.sh"]
+    assert template["restartPolicy"] == "Never"
     assert {each["name"]: each.get("value") for each in container["env"]} == {
         "PGHOST": "shop",
         "PGPORT": "5432",
@@ -730,6 +739,7 @@ async def test_the_steps_follow_each_other(server: ApiServer) -> None:
         "create secrets default/shop-credentials",
         "apply configmaps default/shop-scripts",
         "apply statefulsets default/shop",
+        "apply poddisruptionbudgets default/shop",
         "apply postgresqls/status default/shop",
     ]
     labels = {
