@@ -55,7 +55,7 @@ def _is_stopped(database: PostgreSQL, observed: Observed) -> bool:
     status = stateful_set.get("status", {})
     is_seen = status.get("observedGeneration") == stateful_set["metadata"].get("generation")
     is_empty = stateful_set["spec"].get("replicas") == status.get("replicas", 0) == 0
-    return is_seen and is_empty
+    return bool(is_seen and is_empty)
 
 
 def _claims(database: PostgreSQL, observed: Observed) -> list[JsonObject]:
