@@ -75,6 +75,7 @@ class Component(NamedTuple):
         """Return the step that creates it once the components that it needs are ready."""
         needed = [each for each in needs if each.enabled]
         unmet = [each.name for each in needed if not each.ready]
+        waiting = f"waiting for {', '.join(unmet)}" if unmet and not self.ready else ""
         return Step(
             self.name,
             self.writes,
@@ -82,8 +83,7 @@ class Component(NamedTuple):
             ready=self.ready,
             doing=f"{self.title} {self.doing}",
             condition=f"{self.title}Ready" if self.enabled else "",
-            note=self.note
-            or (f"waiting for {', '.join(unmet)}" if unmet and not self.ready else ""),
+            note=self.note or waiting,
         )
 
     @property

@@ -72,9 +72,9 @@ def _steps(
     secrets, job = roles.secrets(database), roles.job(database, observed, stored.version)
     instances = stateful_set(database, observed, stored.version, stored.template)
     leading, class_problem = services(database), without_class(stored.claims, observed)
-    waiting = progress(
-        ready_replicas(observed.child(STATEFUL_SET, database.name)), database.spec.replicas
-    )
+    replicas = ready_replicas(observed.child(STATEFUL_SET, database.name))
+    waiting = progress(replicas, database.spec.replicas)
+    create_users = [Apply(job, roles.JOB_ORIGIN)] if job else []
     return (
         Step(
             "credentials",
@@ -117,10 +117,7 @@ def _steps(
         ),
         Step(
             "users and databases",
-            [
-                *([Apply(job, roles.JOB_ORIGIN)] if job else ()),
-                *roles.superseded(database, observed, job),
-            ],
+            [*create_users, *roles.superseded(database, observed, job)],
             depends_on=("service",),
             ready=roles.is_done(observed, job),
             doing="failed to create users and databases",

@@ -151,7 +151,8 @@ def _after(
 
 def config_maps_of(workload: JsonObject) -> list[str]:
     """Return the names of the ConfigMaps that a workload's pods read."""
-    pod = ((workload.get("spec") or {}).get("template") or {}).get("spec") or {}
+    template = (workload.get("spec") or {}).get("template") or {}
+    pod = template.get("spec") or {}
     names = []
     for container in (*_list(pod, "containers"), *_list(pod, "initContainers")):
         names += [_at(each, "configMapRef") for each in container.get("envFrom") or ()]

@@ -107,7 +107,8 @@ def stanza(address: WebhookClientConfig) -> JsonObject:
 
 def trusted_by(crd: Mapping[str, JsonObject] | None) -> list[bytes]:
     """Return the CA bundle of the conversion webhook in a stored CRD, as a list of at most one."""
-    webhook = ((crd or {}).get("spec", {}).get("conversion") or {}).get("webhook") or {}
+    conversion = (crd or {}).get("spec", {}).get("conversion") or {}
+    webhook = conversion.get("webhook") or {}
     bundle = (webhook.get("clientConfig") or {}).get("caBundle")
     return [base64.b64decode(bundle)] if bundle else []
 

@@ -86,11 +86,8 @@ class Registrar(Upkeep):
             self._configuration, engine, address, self._excluded_namespaces, active=is_active
         )
         webhooks = next(each["webhooks"] for each in both if each["kind"] == resource.kind)
-        return Wanted(
-            webhooks,
-            address,
-            is_active and not any(webhook["rules"] for webhook in self.part(stored)),
-        )
+        is_empty = not any(webhook["rules"] for webhook in self.part(stored))
+        return Wanted(webhooks, address, is_active and is_empty)
 
     def part(self, stored: JsonObject | None) -> list[JsonObject]:
         """Return Gatewright's webhooks of a stored configuration."""

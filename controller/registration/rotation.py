@@ -131,7 +131,8 @@ def read_pair(secret: JsonObject | None) -> KeyPair | None:
 
 
 def _decoded(secret: JsonObject | None, key: str) -> bytes:
+    data = (secret or {}).get("data") or {}
     try:
-        return base64.b64decode(((secret or {}).get("data") or {}).get(key) or "")
+        return base64.b64decode(data.get(key) or "")
     except binascii.Error:
         return b""

@@ -223,14 +223,16 @@ def deleted(lease: JsonObject) -> JsonObject:
 
 def claimed(lease: JsonObject, identity: str, duration: float, now: datetime) -> JsonObject:
     """Return a Lease as its holder writes it: taken now, or renewed if it held it already."""
-    old, is_renewal = lease.get("spec") or {}, holder_of(lease) == identity
+    old = lease.get("spec") or {}
+    is_renewal = holder_of(lease) == identity
+    is_transition = bool(old) and not is_renewal
     spec = {
         **old,
         "holderIdentity": identity,
         "leaseDurationSeconds": math.ceil(duration),
         "acquireTime": (is_renewal and old.get("acquireTime")) or micro_time(now),
         "renewTime": micro_time(now),
-        "leaseTransitions": (old.get("leaseTransitions") or 0) + (bool(old) and not is_renewal),
+        "leaseTransitions": (old.get("leaseTransitions") or 0) + is_transition,
     }
     return {**lease, "spec": spec}
 

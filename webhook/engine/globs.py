@@ -45,7 +45,8 @@ class Glob:
 
 
 def _compiled(piece: str) -> re.Pattern[str]:
-    return re.compile("".join("." if each == "?" else re.escape(each) for each in piece), re.DOTALL)
+    parts = ["." if each == "?" else re.escape(each) for each in piece]
+    return re.compile("".join(parts), re.DOTALL)
 
 
 class Globs(tuple[str, ...]):

@@ -173,14 +173,14 @@ def _compile_clause(spec: MatchClauseSpec) -> Clause:
         subresources=None if spec.subresources is None else frozenset(spec.subresources),
         names=globs(spec.names),
         namespaces=globs(spec.namespaces),
-        object_selector=None
-        if spec.object_selector is None
-        else compile_selector(spec.object_selector),
-        pod_selector=None if spec.pod_selector is None else compile_selector(spec.pod_selector),
-        namespace_selector=None
-        if spec.namespace_selector is None
-        else compile_selector(spec.namespace_selector),
+        object_selector=_selector(spec.object_selector),
+        pod_selector=_selector(spec.pod_selector),
+        namespace_selector=_selector(spec.namespace_selector),
     )
+
+
+def _selector(spec: LabelSelector | None) -> Callable[[Labels], bool] | None:
+    return None if spec is None else compile_selector(spec)
 
 
 def compile_selector(spec: LabelSelector) -> Callable[[Labels], bool]:

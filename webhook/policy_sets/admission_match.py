@@ -121,23 +121,21 @@ def _matches(rule: ResourceRule, request: Request, served: Sequence[str]) -> boo
     """Return whether a rule names a request, in its version or a convertible one."""
     attributes = request.attributes
     group, resource = attributes.resource_group, attributes.resource
-    is_namespaced = attributes.namespace and (group, resource) != NAMESPACES
+    if not (_has(rule.api_groups, group) and _has(rule.operations, attributes.operation)):
+        return False
+    is_convertible = ANY_VERSION in served or any(each in rule.api_versions for each in served)
+    if not (is_convertible or _has(rule.api_versions, attributes.version)):
+        return False
     named = (each.partition("/") for each in rule.resources)
-    return (
-        _has(rule.api_groups, group)
-        and (
-            _has(rule.api_versions, attributes.version)
-            or ANY_VERSION in served
-            or any(each in rule.api_versions for each in served)
-        )
-        and any(
-            plural in ("*", resource) and sub in ("*", attributes.subresource)
-            for plural, _, sub in named
-        )
-        and _has(rule.operations, attributes.operation)
-        and (not rule.resource_names or request.name in rule.resource_names)
-        and rule.scope in ("*", "Namespaced" if is_namespaced else "Cluster")
-    )
+    if not any(
+        plural in ("*", resource) and sub in ("*", attributes.subresource)
+        for plural, _, sub in named
+    ):
+        return False
+    if rule.resource_names and request.name not in rule.resource_names:
+        return False
+    is_namespaced = attributes.namespace and (group, resource) != NAMESPACES
+    return rule.scope in ("*", "Namespaced" if is_namespaced else "Cluster")
 
 
 def _has(words: Sequence[str], word: str) -> bool:

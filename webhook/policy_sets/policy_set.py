@@ -166,6 +166,7 @@ def bind(value: Any, catalogue: Catalogue) -> BoundPolicy | BoundException:
     if in_a_namespace:
         _check_tenant(policy, params, document.metadata)
     _check_match(match, policy, document.metadata.namespace if in_a_namespace else None)
+    asks_who = rules is not None and rules.asks_who
     return BoundPolicy(
         document.metadata.name,
         policy,
@@ -174,8 +175,7 @@ def bind(value: Any, catalogue: Catalogue) -> BoundPolicy | BoundException:
         frozenset(map(str, spec.validation_actions)),
         fails_closed=spec.failure_policy == "Fail",
         namespace=document.metadata.namespace if in_a_namespace else None,
-        tolerates_existing=spec.allow_existing_violations
-        and not (rules is not None and rules.asks_who),
+        tolerates_existing=spec.allow_existing_violations and not asks_who,
         severity=spec.severity or policy.severity,
         category=spec.category or policy.category,
         condition=None if rules is None else rules.condition,
