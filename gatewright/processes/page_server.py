@@ -6,6 +6,7 @@ make the kubelet restart every replica.
 """
 
 import asyncio
+import re
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -109,7 +110,8 @@ class _PageServer(Server):
         try:
             self._listener = await self._loop.create_server(self, host, port)
         except OSError as error:
-            reason = str(error.strerror or error).rpartition(": ")[2]
+            # Python 3.13 repeats the number: "error while …: [errno 98] address already in use".
+            reason = re.sub(r".*: |\[errno \d+\] ", "", str(error.strerror or error))
             raise ListenError(
                 f"cannot listen on {host or '*'}:{port}: {reason}; "
                 "choose another address with --metrics-listen or --health-listen"
