@@ -30,12 +30,15 @@ _WITHOUT_TEXT = frozenset(
 _WITH_PARAMETERS = {"list": "list(dyn)", "map": "map(dyn, dyn)"}
 
 
+Charge = Callable[..., int] | Walked | None  # None: no more than the node
+
+
 class Version(NamedTuple):
     """One version of a function: for which types, what evaluates a call, and what that costs."""
 
     signature: Signature
     call: Implementation
-    cost: Callable[..., int] | Walked | None  # None: no more than the node
+    cost: Charge
 
 
 class Function:
@@ -45,11 +48,11 @@ class Function:
         self.name = name
         self.form: Callable[..., Code] | None = None
         self.versions: list[Version] = []
-        self.table: dict[tuple[type, ...], Version] = {}
+        self.table: dict[tuple[type, ...], tuple[Implementation, Charge]] = {}
 
     def __call__(self, meter: Meter, *args: Any) -> Any:
         """Return what the version for these values returns, and charge what it costs."""
-        _, call, cost = self.table.get(tuple(map(type, args))) or self.resolve(*args)
+        call, cost = self.table.get(tuple(map(type, args))) or self.resolve(*args)
         if cost is None:
             return call(*args)
         if cost is WALKED:
@@ -57,8 +60,8 @@ class Function:
         meter.charge(cost(*args))
         return call(*args)
 
-    def resolve(self, *args: Any) -> Version:
-        """Return the version that takes these values.
+    def resolve(self, *args: Any) -> tuple[Implementation, Charge]:
+        """Return the call and the cost of the version that takes these values.
 
         EvaluationError where none does, in cel-go's words.
         """
@@ -68,8 +71,8 @@ class Function:
             if types is not None and all(map(Type.may_be, types, names)):
                 # Of a variadic one there are as many types as there are lists of arguments.
                 if not version.signature.is_variadic:
-                    self.table[tuple(map(type, args))] = version
-                return version
+                    self.table[tuple(map(type, args))] = version[1:]
+                return version[1:]
         if self.name == "flatten":  # has words of its own
             shown = [_WITH_PARAMETERS.get(name, name) for name in names]
             raise no_overload(f"{shown[0]}.flatten({', '.join(shown[1:])})")
@@ -90,19 +93,20 @@ class Function:
 
             def binary(frame: Frame) -> Any:
                 one, two = left(frame), right(frame)
-                _, call, cost = table.get((type(one), type(two))) or resolve(one, two)
+                call, cost = table.get((type(one), type(two))) or resolve(one, two)
                 if cost is None:
                     return call(one, two)
                 if cost is WALKED:
                     return call(frame[0], one, two)
-                frame[0].charge(cost(one, two))
+                if units := cost(one, two):
+                    frame[0].charge(units)
                 return call(one, two)
 
             return binary
 
         def called(frame: Frame) -> Any:
             values = [arg(frame) for arg in args]
-            _, call, cost = table.get(tuple([type(value) for value in values])) or resolve(*values)
+            call, cost = table.get(tuple([type(value) for value in values])) or resolve(*values)
             if cost is None:
                 return call(*values)
             if cost is WALKED:
@@ -124,7 +128,7 @@ def declare(*rows: Row) -> None:
             entry.versions.append(Version(signature, call, _computed(cost)))
 
 
-def _computed(cost: Cost) -> Callable[..., int] | Walked | None:
+def _computed(cost: Cost) -> Charge:
     if isinstance(cost, int):
         return (lambda *_: cost) if cost else None
     return cost

@@ -11,7 +11,7 @@ from functools import cmp_to_key
 from itertools import repeat
 from typing import Any, TypeVar
 
-from webhook.cel.cost import Meter, comparing
+from webhook.cel.cost import COMPARED, Meter, comparing
 from webhook.cel.errors import EvaluationError, no_overload
 
 MAX_INT, MIN_INT, MAX_UINT = 2**63 - 1, -(2**63), 2**64 - 1
@@ -101,7 +101,7 @@ def equal(meter: Meter, left: Any, right: Any) -> bool:
     """
     kind = type(left)
     if kind is type(right):
-        if kind in _SCALARS:
+        if kind in _SCALARS or (kind is str and len(left) < 1 << COMPARED):
             return bool(left == right)
         if kind is not list and kind is not dict and kind is not Optional:
             meter.charge(comparing(left, right))

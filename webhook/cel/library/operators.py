@@ -65,7 +65,8 @@ def _remainder(one: int, two: int) -> int:
 
 def _in(meter: Meter, item: Any, items: list[Any]) -> bool:
     if type(item) is str:
-        meter.charge(len(items) * (1 + (len(item) >> COMPARED)) >> 2)
+        if units := len(items) * (1 + (len(item) >> COMPARED)) >> 2:
+            meter.charge(units)
         return item in items
     for each in items:
         meter.charge(2)
@@ -74,13 +75,22 @@ def _in(meter: Meter, item: Any, items: list[Any]) -> bool:
     return False
 
 
-def _comparing_part(text: str, part: str) -> int:
-    return min(len(text), len(part)) >> COMPARED
+def _comparing_part(_: str, part: str) -> int:
+    return len(part) >> COMPARED
 
 
 def _joining(one: Any, two: Any) -> int:
     """Cost of a concatenation: the size of its result."""
     return len(one) + len(two) >> (READ if type(one) is list else COPIED)
+
+
+def _comparison(name: str, call: Callable[[Any, Any], bool]) -> list[Row]:
+    short = ("N, M", "bool, bool", "timestamp, timestamp", "duration, duration")
+    long = ("string, string", "bytes, bytes")
+    return [
+        *((f"_{name}_({types}) -> bool", call, NO_MORE) for types in short),
+        *((f"_{name}_({types}) -> bool", call, comparing) for types in long),
+    ]
 
 
 def _extreme(name: str, worse: int) -> Row:
@@ -120,7 +130,6 @@ def _shift(name: str, call: Callable[[int, int], int]) -> Row:
     return f"math.{name}(I, int) -> I", shifted, 2
 
 
-_COMPARED = "_{0}_(N, M) -> bool; _{0}_(C, C) -> bool".format
 _OF_INTEGERS = (
     "_{0}_(I, I) -> I; _{0}_(duration, duration) -> duration; _{0}_(timestamp, duration) -> "
     "timestamp"
@@ -130,10 +139,10 @@ _JOINED = (
 )
 
 declare(
-    (_COMPARED("<"), lambda one, two: compare(one, two) < 0, comparing),
-    (_COMPARED("<="), lambda one, two: compare(one, two) <= 0, comparing),
-    (_COMPARED(">"), lambda one, two: compare(one, two) > 0, comparing),
-    (_COMPARED(">="), lambda one, two: compare(one, two) >= 0, comparing),
+    *_comparison("<", lambda one, two: compare(one, two) < 0),
+    *_comparison("<=", lambda one, two: compare(one, two) <= 0),
+    *_comparison(">", lambda one, two: compare(one, two) > 0),
+    *_comparison(">=", lambda one, two: compare(one, two) >= 0),
     ("!_(bool) -> bool", operator.not_, NO_MORE),
     ("-_(int) -> int", lambda value: checked(int, -value), NO_MORE),
     ("-_(double) -> double", operator.neg, NO_MORE),
