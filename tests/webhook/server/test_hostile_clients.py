@@ -3,9 +3,11 @@
 import asyncio
 import json
 import os
+import random
 import ssl
 import sys
 import time
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -33,6 +35,7 @@ from tests.webhook.server.hostile import (
     pod,
     request,
 )
+from tests.webhook.server.tenants import objects, reviews
 from webhook.policy_sets.catalogue import catalogue
 from webhook.server.cluster_data import NAMESPACES
 from webhook.server.cluster_policies import RESOURCES
@@ -283,6 +286,39 @@ async def test_the_policies_of_a_tenant_harm_no_other_namespace(server: Server) 
             await asyncio.sleep(0.1)
     async with server.asked(body=json.dumps(review(namespace="other")).encode()):
         await server.attack("pod")
+
+
+@pytest.mark.parametrize("seed", range(int(os.environ.get("TENANTS", "6"))))
+async def test_nothing_that_a_tenant_writes_harms_another_namespace(
+    server: Server, seed: int
+) -> None:
+    """Policies and exceptions at random, replaced one after the other, and reviews that they judge."""
+    draw = random.Random(seed)
+    server.api_server.create(NAMESPACES, {"metadata": {"name": "other"}})
+    counts = Counter[str]()
+    async with server.asked(body=json.dumps(review(namespace="other")).encode()):
+        end = time.monotonic() + SECONDS
+        while time.monotonic() < end:
+            for each in objects(draw):
+                resource = RESOURCES[2 if each["kind"] == "PolicyException" else 1]
+                if server.api_server.get(resource, "it", "shop") is not None:
+                    server.api_server.delete(resource, "it", "shop")
+                server.api_server.create(resource, each)
+                counts[each["kind"]] += 1
+            await asyncio.sleep(0.1)  # until it is in force
+            async with asyncio.TaskGroup() as attackers:
+                for path, body in reviews(draw):
+                    attackers.create_task(send(server, path, body, counts))
+    print(f"seed {seed}: {dict(counts)}")
+
+
+async def send(server: Server, path: str, body: bytes, counts: Counter[str]) -> None:
+    """Send a tenant's review, and count what is answered."""
+    async with server.client() as wire:
+        answer = await wire.post(body, f"{path}?timeout=3s")
+    response = json.loads(answer.body)["response"] if answer.status == 200 else {}
+    code = response.get("status", {}).get("code", answer.status)
+    counts[f"answered {code}"] += 1
 
 
 async def test_it_ends_within_40_seconds_without_a_failed_call(server: Server) -> None:
