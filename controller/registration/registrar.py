@@ -86,8 +86,20 @@ class Registrar(Upkeep):
             self._configuration, engine, address, self._excluded_namespaces, active=is_active
         )
         webhooks = next(each["webhooks"] for each in both if each["kind"] == resource.kind)
-        is_empty = not any(webhook["rules"] for webhook in self.part(stored))
-        return Wanted(webhooks, address, is_active and is_empty)
+        return Wanted(webhooks, address, is_active and not self._has_rules(stored))
+
+    def ready(self) -> str | None:
+        """Say why the API server calls no webhook yet, or None.
+
+        A configuration that somebody deleted is no problem: that is the break-glass.
+        """
+        found = [cache.get(name) for (_, name), cache in self.caches.items()]
+        if not any(found) or any(map(self._has_rules, found)):
+            return None
+        return self.problem or "no webhook is registered yet"
+
+    def _has_rules(self, stored: JsonObject | None) -> bool:
+        return any(webhook.get("rules") for webhook in self.part(stored))
 
     def part(self, stored: JsonObject | None) -> list[JsonObject]:
         """Return Gatewright's webhooks of a stored configuration."""

@@ -83,7 +83,9 @@ class Upkeep(ABC):
         self._clock = clock
         self._expectations = Expectations()
         self._written: dict[tuple[Resource, str], LastWrite] = {}
-        self._problem = ""
+        self.problem = ""
+        """Why no webhook answers, as far as this process has asked."""
+        """Why no webhook answers, as far as this process has asked."""
 
     @abstractmethod
     def wanted(self, resource: Resource, stored: JsonObject | None) -> Wanted | None:
@@ -159,15 +161,15 @@ class Upkeep(ABC):
             cluster_ip = await self._cluster_ip(address.at)
             await probe(address.url, address.ca_bundle or b"", cluster_ip)
         except ProbeError as error:
-            if str(error) != self._problem:
+            if str(error) != self.problem:
                 LOG.warning(
                     "%s yet: no webhook answers",
                     self.purpose,
                     extra={"fields": {"error": str(error)}},
                 )
-            self._problem = str(error)
+            self.problem = str(error)
             return False
-        self._problem = ""
+        self.problem = ""
         return True
 
     async def _cluster_ip(self, at: Service | str) -> str | None:

@@ -70,7 +70,7 @@ async def _run(settings: Settings) -> None:
     if settings.webhook_configuration or settings.webhook_url or settings.audit:
         from gatewright.processes.registration import leader_tasks
 
-        background["policies"] = leader_tasks(settings, endpoint, manager).run
+        background["policies"] = leader_tasks(settings, endpoint, manager, observed).run
     await process.run(
         {"controller": partial(run_leading, manager)},
         background=background,

@@ -88,7 +88,9 @@ async def _run(settings: Settings) -> None:
         excluded = excluded_namespaces(settings, endpoint)
         home = settings.namespace or endpoint.namespace
         tasks = PolicyTasks(settings, manager, webhook.policies, home, excluded)
-        register(settings, manager, tasks, home, excluded, ca_bundle=lambda: ca, creates=True)
+        register(
+            settings, manager, observed, tasks, home, excluded, ca_bundle=lambda: ca, creates=True
+        )
 
         async def both(stop: asyncio.Event) -> None:
             """Serve until the controller has ended and unregistered.

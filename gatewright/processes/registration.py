@@ -18,6 +18,7 @@ from controller.registration.conversion import Conversion
 from controller.registration.registrar import Registrar
 from controller.runtime.cache import Cache
 from controller.runtime.manager import Manager
+from gatewright.processes.listeners import ProcessHealth
 from gatewright.processes.policies_in_force import policies_of
 from gatewright.processes.policy_tasks import PolicyTasks
 from kube.endpoint import Endpoint
@@ -29,7 +30,9 @@ from webhook.server.metrics import WebhookMetrics
 CONFIGURATION = "gatewright"  # name of both webhook configurations, where nothing else is said
 
 
-def leader_tasks(settings: Settings, endpoint: Endpoint, manager: Manager) -> PolicyTasks:
+def leader_tasks(
+    settings: Settings, endpoint: Endpoint, manager: Manager, observed: ProcessHealth
+) -> PolicyTasks:
     """Return the tasks for policies, with the webhook's registration where one is configured.
 
     cert-manager, where it is used, maintains the certificates and fills in the caBundle itself.
@@ -41,12 +44,13 @@ def leader_tasks(settings: Settings, endpoint: Endpoint, manager: Manager) -> Po
     if not (settings.webhook_configuration or settings.webhook_url):
         return tasks
     if settings.cert_manager:
-        register(settings, manager, tasks, home, excluded, ca_bundle=None)
+        register(settings, manager, observed, tasks, home, excluded, ca_bundle=None)
         return tasks
     certificates = _certificates(settings, manager, home)
     register(
         settings,
         manager,
+        observed,
         tasks,
         home,
         excluded,
@@ -59,6 +63,7 @@ def leader_tasks(settings: Settings, endpoint: Endpoint, manager: Manager) -> Po
 def register(
     settings: Settings,
     manager: Manager,
+    observed: ProcessHealth,
     tasks: PolicyTasks,
     home: str,
     excluded: Sequence[str],
@@ -68,6 +73,8 @@ def register(
     creates: bool = False,
 ) -> None:
     """Add what registers the webhook, for admission and conversion, to `manager`.
+
+    The process is ready once the webhook is registered.
 
     Changes of objects in `caches` enqueue it; without a `ca_bundle` another controller fills that
     in. `creates`: create the webhook configurations where they do not exist.
@@ -84,6 +91,7 @@ def register(
         creates=creates,
         timeouts=Timeouts(settings.validating_timeout_seconds, settings.mutating_timeout_seconds),
     )
+    observed.ready["registration"] = registrar.ready
     registration = registrar.controller(manager.metrics, also=caches)
     manager.add(registration)
     tasks.add(registration, registrar.request)

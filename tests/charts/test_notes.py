@@ -33,7 +33,7 @@ def notes(helm: Path, control_plane: ControlPlane, namespace: str) -> Callable[.
         ((), "No policy set is chosen, so nothing is denied. To preview the violations of one:"),
         (
             ("policies.preset=production",),
-            "The policy set production is in force (Deny) as soon as the webhook answers.",
+            "The policy set production is in force (Deny) once the controller is ready: helm's --wait waits for it",
         ),
         (
             ("policies.preset=baseline", "policies.action=Warn"),

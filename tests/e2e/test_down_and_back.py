@@ -146,16 +146,21 @@ def running(installed: Installation) -> Installation:
 
 def test_s8_the_first_start_blocks_no_request(installed: Installation) -> None:
     """S8: the webhook is registered only once it answers with a trusted certificate."""
-    installed.controller.start()
+    installed.controller.launch()
     warned = "not registered yet: no webhook answers"
     installed.controller.until(
         "waiting for the webhook",
         lambda: any(line["message"] == warned for line in installed.controller.logged()),
     )
     assert registered(installed.plane) == set()
+    assert (
+        f"[-] registration: {installed.webhook.url} cannot be reached: "
+        in (installed.controller.get("/readyz")[1])
+    )
     installed.create("production", manifests.deployment("early", image="nginx:1.21"))
     installed.webhook.start()
-    installed.controller.until("registered", installed.is_registered)
+    installed.controller.until("ready", installed.controller.is_ready)
+    assert installed.is_registered()
     said = installed.refusal(
         "create", "-n", "production", "-f-", input=manifests.deployment(image="nginx:1.21")
     )

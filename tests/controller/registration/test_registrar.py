@@ -41,7 +41,7 @@ async def test_both_secrets_are_made_at_the_first_start(system):
 
 
 async def test_nothing_is_registered_before_a_webhook_answers(
-    server, client, tmp_path, monkeypatch
+    server, client, tmp_path, monkeypatch, caplog
 ):
     """A webhook without a certificate is none; once it answers, both configurations are filled."""
     monkeypatch.setattr(upkeep, "PROBE_AGAIN", timedelta(milliseconds=10))
@@ -51,8 +51,10 @@ async def test_nothing_is_registered_before_a_webhook_answers(
         with pytest.raises(ProbeError, match="cannot be reached: connection reset by peer"):
             await probe(system.registrar.at, system.certificates.ca_bundle())
         assert not any(server.get(resource, NAME).get("webhooks") for resource in CONFIGURATIONS)
+        await until_logged(caplog, system.registrar.ready() or "")
         system.mount()
         await system.until(system.registered)
+        assert system.registrar.ready() is None
         for resource in CONFIGURATIONS:
             (webhook,) = system.webhooks(resource)
             assert bundle_of(webhook) == system.certificates.ca_bundle()
@@ -94,6 +96,14 @@ async def until_logged(caplog, error: str) -> None:
     async with asyncio.timeout(30):
         while error not in {getattr(each, "fields", {}).get("error") for each in caplog.records}:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
+
+
+async def test_break_glass_is_no_problem_of_readiness(system, server):
+    """A process whose webhook configurations are gone stays ready; an empty one is not registered."""
+    for resource in CONFIGURATIONS:
+        server.delete(resource, NAME)
+    await system.until(lambda: not any(map(system.webhooks, CONFIGURATIONS)))
+    assert system.registrar.ready() is None
 
 
 async def test_a_webhook_without_policies_does_not_answer(system):
