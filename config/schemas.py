@@ -121,6 +121,17 @@ def defaults_of(type: str) -> Mapping[str, Any]:
 
 
 @cache
+def omitted_of(type: str) -> frozenset[str]:
+    """Return the fields of a built-in type that the API server leaves out where they are zero."""
+    return frozenset(_built_in()["omitted"].get(type, ()))
+
+
+def is_built_in(type: str) -> bool:
+    """Return whether a type is Kubernetes' own."""
+    return type in _built_in()["types"]
+
+
+@cache
 def resources() -> Mapping[str, tuple[str, bool]]:
     """Return plural and scope of each built-in kind, by `apiVersion/kind`."""
     return {

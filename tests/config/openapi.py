@@ -82,6 +82,8 @@ class Published:
 
     def _named(self, name: str, by: dict[str, Any]) -> str:
         schema = self._schemas[name]
+        if name.endswith(".resource.Quantity"):
+            return ":quantity"
         if "properties" not in schema:
             return self._type(schema)
         self._add(name)
@@ -110,8 +112,8 @@ def short(name: str) -> str:
     return name
 
 
-def samples(found: Published) -> Iterator[tuple[str, Asked, tuple[str | int, ...]]]:
-    """Yield each type with an object that has an empty value of it, and where."""
+def samples(found: Published) -> Iterator[tuple[str, str, tuple[str | int, ...]]]:
+    """Yield each type with a kind that has it, and where."""
     seen: set[str] = {METADATA}
     waiting: list[tuple[str, str, tuple[str | int, ...]]] = [
         (kind, found.kinds[kind], ()) for kind in found.resources if kind != OF_PODS
@@ -121,8 +123,7 @@ def samples(found: Published) -> Iterator[tuple[str, Asked, tuple[str | int, ...
         if type in seen:
             continue
         seen.add(type)
-        plural, namespaced = found.resources[kind]
-        yield type, Asked(kind, plural, namespaced, _at(path)), path
+        yield type, kind, path
         for field, below in found.types[type].items():
             inner, more = below.lstrip("!"), [*path, field]
             while inner[:1] in ("[", "{"):
@@ -132,8 +133,7 @@ def samples(found: Published) -> Iterator[tuple[str, Asked, tuple[str | int, ...
                 waiting.append((kind, inner, tuple(more)))
 
 
-def _at(path: tuple[str | int, ...]) -> Any:
-    value: Any = {}
+def _at(path: tuple[str | int, ...], value: Any) -> Any:
     for step in reversed(path):
         value = [value] if step == 0 else {step: value}
     return value
@@ -148,32 +148,56 @@ def _value_at(value: Any, path: tuple[str | int, ...]) -> Any:
     return value
 
 
-def defaults(found: Published, plane: ControlPlane) -> dict[str, dict[str, Any]]:
-    """What the API server fills in before admission where an object of a type has no fields."""
-    filled: dict[str, dict[str, Any]] = {}
+def _zero(code: str) -> Any:
+    """The zero value of a field; None where it has none that is written."""
+    zeros = {":string": "", ":boolean": False, ":integer": 0, ":number": 0}
+    shapes: dict[str, Any] = {"[": [], "{": {}}
+    return zeros.get(code, shapes.get(code.lstrip("!")[:1]))
+
+
+def filled_in(
+    found: Published, plane: ControlPlane
+) -> tuple[dict[str, dict[str, Any]], dict[str, list[str]]]:
+    """What the API server fills in before admission, and which zero values it leaves out, by type."""
+    defaults: dict[str, dict[str, Any]] = {}
+    omitted: dict[str, list[str]] = {}
     with asked_before_admission(plane) as ask:
-        for type, asked, path in samples(found):
-            value = _value_at(ask(asked), path)
-            own = {"apiVersion", "kind", "metadata"} if not path else set()
+        for type, kind, path in samples(found):
             fields = found.types[type]
+            own = {"apiVersion", "kind", "metadata"} if not path else set()
+
+            def asked(value: Any, kind: str = kind, path: Any = path) -> Any:
+                return _value_at(ask(Asked(kind, *found.resources[kind], _at(path, value))), path)
+
             kept = {
                 field: {} if isinstance(each, dict) and fields[field] in found.types else each
-                for field, each in (value or {}).items()
+                for field, each in (asked({}) or {}).items()
                 if field not in own and not (isinstance(each, str) and NOW.match(each))
             }
             if kept:
-                filled[type] = dict(sorted(kept.items()))
-    return dict(sorted(filled.items()))
+                defaults[type] = dict(sorted(kept.items()))
+            zeros = {
+                field: zero
+                for field, code in fields.items()
+                if field not in own and (zero := _zero(code)) is not None
+            }
+            answered = asked(zeros)
+            if isinstance(answered, dict):
+                left_out = [field for field, zero in zeros.items() if answered.get(field) != zero]
+                omitted |= {type: left_out} if left_out else {}
+    return dict(sorted(defaults.items())), dict(sorted(omitted.items()))
 
 
 def text(plane: ControlPlane) -> str:
     """The file as it is committed: a type a line."""
     found = Published(plane)
+    defaults, omitted = filled_in(found, plane)
     parts = {
         "resources": dict(sorted(found.resources.items())),
         "kinds": dict(sorted(found.kinds.items())),
         "types": dict(sorted(found.types.items())),
-        "defaults": defaults(found, plane),
+        "defaults": defaults,
+        "omitted": omitted,
     }
     sections = [f'"kubernetes": "{found.version}"']
     for name, part in parts.items():

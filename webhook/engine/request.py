@@ -64,7 +64,8 @@ class Request(Fields):
     cluster for it, under the names policies declare in `needs`; what is missing there is an error,
     never an empty answer. `excepted` is whether exceptions leave some of its containers to other
     parameters of the policy that is asked, or alone. `budget` is what the expressions of all
-    tenants' policies may still cost; None before the first of them.
+    tenants' policies may still cost; None before the first of them. `completed` are its objects as
+    expressions see them, once one was asked.
     """
 
     __slots__ = (
@@ -76,6 +77,7 @@ class Request(Fields):
         "_pod",
         "attributes",
         "budget",
+        "completed",
         "excepted",
         "looked_up",
         "object",
@@ -112,6 +114,7 @@ class Request(Fields):
         self._pod: Fields | None = None
         self._containers: tuple[Container, ...] | None = None
         self._images: tuple[Image, ...] | None = None
+        self.completed: tuple[dict[str, Any] | None, dict[str, Any] | None] | None = None
 
     @property
     def old_object(self) -> dict[str, Any] | None:

@@ -19,6 +19,7 @@ SCALARS: dict[str, tuple[type, ...]] = {
     "integer": (int, float),
     "number": (int, float),
     "scalar": (str, bool, int, float),
+    "quantity": (str, bool, int, float),
 }
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from msgspec import UNSET
 
+from config.built_in_defaults import with_api_defaults
 from kube.resource import JsonObject
 from webhook.cel import EvaluationError
 from webhook.engine.kinds import NAMESPACES
@@ -31,6 +32,23 @@ class Partial(dict[str, Any]):
 
     def __contains__(self, key: object) -> bool:
         return super().__contains__(key) or (key not in self.absent and bool(self[str(key)]))
+
+
+def is_as_sent(request: Request) -> bool:
+    """Return whether the API server sent a request, and so has decoded its objects."""
+    sent = request.attributes.sent
+    return sent is not None and sent.options is not UNSET  # which it always sends
+
+
+def completed(request: Request) -> tuple[JsonObject | None, JsonObject | None]:
+    """Return object and old object, with the defaults of the API where it did not send them."""
+    if request.completed is None:
+        object, old = request.object, request.old_object
+        if not is_as_sent(request):
+            object = None if object is None else with_api_defaults(object)
+            old = None if old is None else with_api_defaults(old)
+        request.completed = object, old
+    return request.completed
 
 
 def namespace_object(request: Request) -> JsonObject | None:
@@ -78,7 +96,7 @@ def admission_request(request: Request) -> JsonObject:
         "subResource": attributes.subresource,
         "requestSubResource": attributes.subresource,
     }
-    if sent is None or sent.options is UNSET:  # which the API server always sends
+    if not is_as_sent(request):
         metadata = request.value.get("metadata")
         fields["name"] = attributes.name or (
             metadata.get("name") if isinstance(metadata, dict) else None

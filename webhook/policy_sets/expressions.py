@@ -26,7 +26,7 @@ from webhook.engine.origins import value_at
 from webhook.engine.policy import RuleError
 from webhook.engine.request import NAMESPACE, what_is_written
 from webhook.engine.violation import shown
-from webhook.policy_sets.cel_request import admission_request, namespace_object
+from webhook.policy_sets.cel_request import admission_request, completed, namespace_object
 from webhook.policy_sets.mutations import changed, differences
 
 Spec = AdmissionPolicySpec | KubernetesPolicySpec
@@ -200,7 +200,7 @@ class Expressions:
         variables = Variables(self._variables)
         values = {
             "object": object,
-            "oldObject": request.old_object if "oldObject" in self._reads else None,
+            "oldObject": completed(request)[1] if "oldObject" in self._reads else None,
             "request": admission_request(request) if "request" in self._reads else None,
             "params": params,
             "namespaceObject": namespace_object(request)
@@ -220,7 +220,7 @@ class Expressions:
         """Return whether all conditions hold: a false one decides, else an error is raised."""
         if not self.conditions:
             return True
-        values, failed = self.values(request, params, request.object), None
+        values, failed = self.values(request, params, completed(request)[0]), None
         for name, program in self.conditions:
             try:
                 if program.evaluate(values) is False:
@@ -233,7 +233,8 @@ class Expressions:
 
     def violations(self, request: Request, params: Any) -> Iterator[Violation]:
         """Yield a violation for each rule that is false, and for each error that fails closed."""
-        values = self.values(request, params, request.object)
+        object, old_object = completed(request)
+        values = self.values(request, params, object)
         for rule in self.rules:
             try:
                 if rule.program.evaluate(values) is True:
@@ -242,7 +243,7 @@ class Expressions:
                 if self.fails_closed:
                     yield _failed(f"expression '{rule.program.source}' resulted in error: {error}")
                 continue
-            yield rule.violation(request.value, values)
+            yield rule.violation(object if object is not None else old_object or {}, values)
         for key, program in self.annotations if self.fails_closed else ():
             try:
                 program.evaluate(values)
@@ -254,7 +255,7 @@ class Expressions:
 
     def annotated(self, request: Request, params: Any) -> Iterator[tuple[str, str]]:
         """Yield the audit annotations that have a value."""
-        values = self.values(request, params, request.object)
+        values = self.values(request, params, completed(request)[0])
         for key, program in self.annotations:
             try:
                 value = program.evaluate(values)
@@ -265,7 +266,7 @@ class Expressions:
 
     def patches(self, request: Request, params: Any) -> Iterator[Patch]:
         """Yield what the mutations change, each of which sees the result of the one before."""
-        attributes, object = request.attributes, request.value
+        attributes, object = request.attributes, completed(request)[0] or {}
         api_version = f"{attributes.group}/{attributes.version}".lstrip("/")
         type = root_type(api_version, attributes.kind) or ""
         for sort, program in self.mutations:
@@ -274,7 +275,7 @@ class Expressions:
                 object = changed(object, value, sort, type)
             except CelError as error:
                 raise RuleError(f"mutation '{program.source}' failed: {error}") from None
-        yield from differences(request.value, object)
+        yield from differences(completed(request)[0] or {}, object)
 
 
 def _is_of_sender(steps: Steps) -> bool:

@@ -867,6 +867,50 @@ def test_a_json_patch_that_makes_an_invalid_object_is_an_error(patch, failure):
     assert str(outcome.error) == f"the JSONPatch makes an invalid object: {failure}"
 
 
+@pytest.mark.parametrize(
+    ("kind", "object", "expression"),
+    [
+        ("Deployment", DEPLOYMENT, "object.spec.template.spec.restartPolicy == 'Always'"),
+        (
+            "Deployment",
+            DEPLOYMENT,
+            "object.spec.template.spec.containers.map(c, c.imagePullPolicy) == ['Always', 'Always']",
+        ),
+        ("Deployment", DEPLOYMENT, "object.spec.strategy.rollingUpdate.maxSurge == '25%'"),
+        (
+            "ClusterRole",
+            {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {}},
+            "object.rules == null",
+        ),
+        (
+            "Pod",
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {"labels": {}},
+                "spec": {
+                    "hostNetwork": True,
+                    "hostPID": False,
+                    "containers": [{"name": "a", "image": "a:1", "ports": [{"containerPort": 80}],
+                                    "resources": {"limits": {"cpu": 2}}}],
+                },
+            },
+            "object.spec.containers[0].ports[0].hostPort == 80 && !has(object.spec.hostPID) && "
+            "!has(object.metadata.labels) && object.spec.containers[0].resources.requests.cpu == '2'",
+        ),
+        (
+            "StorageClass",
+            {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {}},
+            "object.reclaimPolicy == 'Delete' && object.provisioner == ''",
+        ),
+    ],
+)  # fmt: skip
+def test_a_manifest_has_the_defaults_of_the_api(kind, object, expression):
+    """Rules hold for it as in the cluster; what the API server sent has them already, and stays as it is."""
+    match = {"any": [{"kinds": [kind]}]}
+    assert messages(object, kind, match=match, validations=[{"expression": expression}]) == []
+
+
 def test_a_mutation_can_read_the_namespace():
     """Its labels are looked up for each request, and not before the policy is in force."""
     labels = "Object.metadata{labels: {'env': namespaceObject.metadata.labels.env}}"
