@@ -14,6 +14,7 @@ from kube.resource import JsonObject
 
 APPLIED = "gatewright.io/applied"
 REPLACED = "replaced"  # its value while lists are rewritten
+NESTED = (dict, list)
 MARK = 8  # hexadecimal digits: two of the list, six of the item
 ANNOTATION = re.compile(rf"[0-9a-f]{{16}} ((?:[0-9a-f]{{{MARK}}})*)")
 
@@ -42,20 +43,24 @@ def is_replaced(current: JsonObject, desired: JsonObject) -> bool:
 
 
 def _marks_of(object: JsonObject) -> set[str]:
-    return _marks({key: object[key] for key in object if key not in ("metadata", "status")})
-
-
-def _marks(value: Any, path: str = "") -> set[str]:
     """Return the marks of all items of the lists whose items have keys."""
-    if isinstance(value, dict):
-        return set().union(*(_marks(each, f"{path}.{key}") for key, each in value.items()))
-    if not isinstance(value, list):
-        return set()
     marks: set[str] = set()
-    for place, item in enumerate(value):
-        key = list_key(item)
-        its = f"{path}[{place if key is None else key}]"
-        if key is not None:
-            marks.add(f"{crc32(path.encode()) & 0xFF:02x}{crc32(its.encode()) & 0xFFFFFF:06x}")
-        marks |= _marks(item, its)
+    for key, value in object.items():
+        if key not in ("metadata", "status"):
+            _mark(value, crc32(key.encode()), marks)
     return marks
+
+
+def _mark(value: Any, path: int, marks: set[str]) -> None:
+    """Add the marks of what is at a path, which is given by its checksum."""
+    if isinstance(value, dict):
+        for key, each in value.items():
+            if isinstance(each, NESTED):
+                _mark(each, crc32(key.encode(), path), marks)
+    elif isinstance(value, list):
+        for place, item in enumerate(value):
+            key = list_key(item)
+            its = crc32(str(place if key is None else key).encode(), path)
+            if key is not None:
+                marks.add(f"{path & 0xFF:02x}{its & 0xFFFFFF:06x}")
+            _mark(item, its, marks)
