@@ -1,6 +1,7 @@
 """Each output format shows the whole report, and is valid for its readers."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from gatewright.outputs import (
     table,
 )
 from gatewright.outputs import json as json_output
+from gatewright.outputs.choice import FORMATS
 from gatewright.outputs.results import worst_first
 from tests.gatewright.outputs.reports import EMPTY, LIVE, REPLICAS, REPORT, SHOP, large
 
@@ -88,6 +90,13 @@ def test_only_verdicts_are_coloured():
     assert table.render(Report("check", (SHOP,)), colours=True).startswith(
         "\x1b[31mdenied\x1b[0m  Deployment"
     )
+
+
+def test_every_format_is_documented():
+    """The page about CI has a row for each, in the order of --help."""
+    page = (Path(__file__).parents[3] / "docs/ci.md").read_text()
+    rows = page.partition("| format | for |\n")[2].partition("\n\n")[0]
+    assert tuple(re.findall(r"^\| `(\w+)` \|", rows, re.MULTILINE)) == FORMATS
 
 
 @pytest.mark.parametrize("report", [REPORT, EMPTY], ids=["all", "nothing"])
