@@ -76,6 +76,9 @@ def _authority(ca: KeyPair, now: datetime) -> tuple[x509.Certificate, EllipticCu
         raise CertificateError(
             f"the authority expired at {certificate.not_valid_after_utc:%Y-%m-%d %H:%M} UTC"
         )
+    begins = certificate.not_valid_before_utc
+    if begins > now:
+        raise CertificateError(f"the authority is not valid before {begins:%Y-%m-%d %H:%M} UTC")
     try:
         constraints = certificate.extensions.get_extension_for_class(x509.BasicConstraints).value
     except x509.ExtensionNotFound:

@@ -210,6 +210,37 @@ def test_an_expired_authority_is_none():
     assert read_authority(secret(tls_crt=CA.certificate, tls_key=CA.key), NOW + 400 * DAY) is None
 
 
+@pytest.mark.parametrize("ahead", [400 * DAY, -4000 * DAY, 0 * DAY])
+def test_certificates_of_a_wrong_clock_are_replaced(ahead):
+    """Whatever time it was when they were made: once the clock is right, all is as at the first start."""
+    authority = issue_ca("ca", NOW + ahead)
+    serving = issue_serving(authority, NAMES, [], NOW + ahead)
+    steps = []
+    while True:
+        stored = read_authority(_secret(authority), NOW)
+        todo = plan(stored, serving, [authority.certificate], NAME, NOW)
+        if not (todo.authority or todo.serving):
+            break
+        steps.append("authority" if todo.authority else "serving")
+        assert len(steps) <= 2
+        if todo.authority:
+            authority = issue_ca("ca", NOW)
+        else:
+            serving = issue_serving(authority, NAMES, [], NOW)
+    assert steps == (["authority", "serving"] if ahead else [])
+    check(serving, authority.certificate, NAME, NOW)
+
+
+def _secret(authority):
+    """Return the authority's Secret."""
+    parts = {
+        "tls.crt": authority.certificate,
+        "tls.key": authority.key,
+        "ca.crt": authority.certificate,
+    }
+    return {"data": {name: base64.b64encode(part).decode() for name, part in parts.items()}}
+
+
 def test_a_pair_needs_both_halves():
     """A certificate without its key is no pair."""
     assert read_pair(secret(tls_crt=b"a", tls_key=b"b")) == KeyPair(b"a", b"b")
