@@ -4,7 +4,14 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
+from config.api.match import LABEL_KEY
 from config.api.meta import ApiModel
+
+# what CEL's grammar keeps for itself
+RESERVED = frozenset({
+    "true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function",
+    "if", "import", "let", "loop", "package", "namespace", "return", "var", "void", "while",
+})  # fmt: skip
 
 
 def _path(text: str) -> str:
@@ -16,12 +23,35 @@ def _path(text: str) -> str:
     return text
 
 
+def _message(text: str) -> str:
+    """Refuse what the API server refuses: a message is one line."""
+    if not text.strip():
+        raise ValueError("expected text, or no message at all")
+    if "\n" in text.strip() or "\r" in text.strip():
+        raise ValueError("a message has no line breaks; write it in one line (`>-` in YAML)")
+    return text
+
+
+def _identifier(text: str) -> str:
+    """Refuse a name that expressions cannot write: CEL has reserved it."""
+    if text in RESERVED:
+        raise ValueError(f'"{text}" is reserved in CEL; choose another name')
+    return text
+
+
+def _qualified(text: str) -> str:
+    """Refuse what is no qualified name, as the API server does."""
+    if not LABEL_KEY.fullmatch(text):
+        raise ValueError("expected a name of letters, digits, -, _ and ., such as not-for-admins")
+    return text
+
+
 class Validation(ApiModel):
     """A rule in CEL; an object for which it is false violates the policy."""
 
     expression: str = Field(min_length=1, description="CEL expression that must be true")
-    message: str | None = Field(
-        None, description="message of the violation; default: the expression itself"
+    message: Annotated[str, AfterValidator(_message)] | None = Field(
+        None, description="message of the violation, one line; default: the expression itself"
     )
     message_expression: str | None = Field(
         None, description="CEL expression for the message, a string"
@@ -31,7 +61,7 @@ class Validation(ApiModel):
         description="field that the rule tests, such as `spec.replicas`; the message shows its "
         "value",
     )
-    reason: Literal["Unauthorized", "Forbidden", "Invalid", "RequestEntityTooLarge"] | None = Field(
+    reason: Literal["Forbidden", "Invalid", "RequestEntityTooLarge"] | None = Field(
         None, description="accepted for compatibility with ValidatingAdmissionPolicy, and ignored"
     )
 
@@ -39,14 +69,18 @@ class Validation(ApiModel):
 class Variable(ApiModel):
     """A named CEL expression, evaluated once a request if a rule reads `variables.NAME`."""
 
-    name: str = Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="name after `variables.`")
+    name: Annotated[str, AfterValidator(_identifier)] = Field(
+        pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="name after `variables.`"
+    )
     expression: str = Field(min_length=1, description="CEL expression of any type")
 
 
 class MatchCondition(ApiModel):
     """A CEL expression that must be true for the policy to apply."""
 
-    name: str = Field(min_length=1, description="name of the condition; messages show it")
+    name: Annotated[str, AfterValidator(_qualified)] = Field(
+        min_length=1, description="unique name of the condition; messages show it"
+    )
     expression: str = Field(min_length=1, description="CEL expression, a bool")
 
 

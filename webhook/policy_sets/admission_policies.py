@@ -78,11 +78,25 @@ def native_policies(
     for document, spec, of_policy in specs:
         values = [each.value for each in params if _type(each) == _param_type(spec)]
         try:
-            policies = tuple(_in_force(_name(document), spec, of_policy, values, kinds))
+            policies = tuple(_in_force(document, spec, of_policy, values, kinds))
             found.append(Native(document, policies, ()))
         except FaultsError as error:
             found.append(Native(document, (), error.faults))
     return found + unbound, [each for each in others if _type(each) not in types]
+
+
+def _incomplete(spec: KubernetesPolicySpec, kind: str) -> Iterator[tuple[str, str]]:
+    """Yield what the API server misses in a policy of this kind, or does not take in one."""
+    if not spec.match_constraints.resource_rules:
+        yield "spec.matchConstraints.resourceRules", "missing; name the resources that it is about"
+    if kind == "ValidatingAdmissionPolicy":
+        if not (spec.validations or spec.audit_annotations):
+            yield "spec.validations", "missing; give at least one, or auditAnnotations"
+    elif not spec.mutations:
+        yield "spec.mutations", "missing; give at least one"
+    elif any("DELETE" in each.operations for each in spec.match_constraints.resource_rules):
+        text = "a MutatingAdmissionPolicy changes no object that is deleted: leave out DELETE"
+        yield "spec.matchConstraints.resourceRules", text
 
 
 def _type(document: Document) -> tuple[str, str]:
@@ -109,7 +123,7 @@ def _parsed(model: Any, document: Document, faulty: list[Native]) -> Any:
 
 
 def _in_force(
-    name: str,
+    document: Document,
     spec: KubernetesPolicySpec,
     bindings: Bindings,
     params: Sequence[JsonObject],
@@ -119,11 +133,14 @@ def _in_force(
 
     FaultsError where it does not compile, bound or not.
     """
+    if faults := tuple(_incomplete(spec, _type(document)[1])):
+        raise FaultsError(faults)
     from webhook.policy_sets.expressions import Expressions  # with CEL: 40 modules
     from webhook.policy_sets.rules import CATEGORY, RuleParams, rule_policy
 
     targets = targets_of(spec.match_constraints, kinds)
     found = Expressions(spec, has_params=spec.param_kind is not None)
+    name = _name(document)
     for binding_name, binding in bindings:
         matches = spec.match_constraints, binding.match_resources
         yield BoundPolicy(

@@ -108,6 +108,11 @@ class Expressions:
             )
             for index, each in enumerate(spec.match_conditions)
         ]
+        names = [each.name for each in spec.match_conditions]
+        for index, name in enumerate(names):
+            if name in names[:index]:
+                text = f'"{name}" is the name of another condition'
+                self._faults.append((f"spec.matchConditions[{index}].name", text))
         for index, variable in enumerate(spec.variables):
             program = self._program(f"spec.variables[{index}].expression", variable.expression)
             self._variables[variable.name] = program

@@ -395,3 +395,78 @@ def test_errors_have_file_and_line():
     assert second.partition(": ")[2] == (
         'ValidatingAdmissionPolicyBinding everywhere: spec.policyName: no ValidatingAdmissionPolicy "nothing" beside it'
     )
+
+
+NOTHING = {"validations": [], "auditAnnotations": []}
+
+
+@pytest.mark.parametrize(
+    ("spec", "fault"),
+    [
+        (NOTHING, "spec.validations: missing; give at least one, or auditAnnotations"),
+        (
+            {"matchConstraints": {}},
+            "spec.matchConstraints.resourceRules: missing; name the resources that it is about",
+        ),
+        (
+            {"validations": [{"expression": "true", "reason": "Unauthorized"}]},
+            "spec.validations[0].reason: ",
+        ),
+        (
+            {"validations": [{"expression": "true", "message": "a\nb"}]},
+            "spec.validations[0].message: ",
+        ),
+        (
+            {"validations": [{"expression": "true", "message": " "}]},
+            "spec.validations[0].message: ",
+        ),
+        (
+            {"variables": [{"name": "in", "expression": "1"}]},
+            "spec.variables[0].name: ",
+        ),
+        (
+            {"variables": [{"name": "namespace", "expression": "1"}]},
+            "spec.variables[0].name: ",
+        ),
+        (
+            {"matchConditions": [{"name": "not valid", "expression": "true"}]},
+            "spec.matchConditions[0].name: ",
+        ),
+        (
+            {"matchConditions": [{"name": "a", "expression": each} for each in ("true", "1 == 1")]},
+            'spec.matchConditions[1].name: "a" is the name of another condition',
+        ),
+    ],
+)
+def test_what_the_api_server_refuses_is_an_error(spec, fault):
+    """A policy that `check` takes can be applied."""
+    with pytest.raises(PolicySetError) as error:
+        loaded(changed(POLICY, **spec), BINDING)
+    assert fault in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("spec", "fault"),
+    [
+        ({"mutations": []}, "spec.mutations: missing; give at least one"),
+        (
+            {"matchConstraints": rules(operations=["UPDATE", "DELETE"])},
+            "spec.matchConstraints.resourceRules: a MutatingAdmissionPolicy changes no object that is deleted",
+        ),
+    ],
+)
+def test_a_mutating_policy_without_effect_is_an_error(spec, fault):
+    """The API server refuses it too."""
+    expression = "[JSONPatch{op: 'remove', path: '/spec/paused'}]"
+    mutation = {"patchType": "JSONPatch", "jsonPatch": {"expression": expression}}
+    policy = changed(POLICY, validations=[], mutations=[mutation]) | {
+        "kind": "MutatingAdmissionPolicy"
+    }
+    binding = changed(BINDING, validationActions=["Deny"]) | {
+        "kind": "MutatingAdmissionPolicyBinding"
+    }
+    del binding["spec"]["validationActions"]
+    assert loaded(policy, binding)
+    with pytest.raises(PolicySetError) as error:
+        loaded(changed(policy, **spec), binding)
+    assert fault in str(error.value)
