@@ -20,10 +20,12 @@ from webhook.server.needs import LookUpFunction, looked_up
 from webhook.server.protocol import HttpAnswer
 from webhook.server.requests import MAX_LIGHT_CONVERSION, RETRY, is_light, route_of
 from webhook.server.shares import Shares
+from webhook.server.stored_objects import size_of
 from webhook.server.turns import Turns
 
 MAX_BODIES = 32 * 1024 * 1024  # bytes of all large bodies in memory
 LOOK_UP_SECONDS = 0.5
+MAX_LIGHT_KNOWN = 64 * 1024  # bytes of looked-up objects; 2 ms of decoding
 POLICY_GROUP = API_VERSION.partition("/")[0]
 NO_ROUTE = Refusal(404, "not found; reviews are sent to /validate, /mutate or /convert")
 
@@ -121,7 +123,8 @@ class AdmissionHandler:
             engine.mutate if is_mutating else engine.validate,
             about,
             known,
-            is_short=_is_short(engine, about, body, is_mutating=is_mutating),
+            is_short=_is_short(engine, about, body, is_mutating=is_mutating)
+            and size_of(known) <= MAX_LIGHT_KNOWN,
         )
 
 

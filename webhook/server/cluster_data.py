@@ -10,13 +10,14 @@ from config.crds import kinds
 from kube.client import Client
 from kube.errors import ApiError, NotFound
 from kube.resource import JsonObject, Resource
-from kube.store import Store
+from kube.store import Entry, Store
 from kube.watch import Watch
 from webhook.engine import NAMESPACE, NAMESPACE_LABELS, PARENT, SERVED, Attributes
 from webhook.engine.kinds import OF_A_PARENT
 from webhook.engine.look_ups import LOOK_UPS
 from webhook.engine.planners import ResourceKey, Served
 from webhook.server.needs import LookUpFunction
+from webhook.server.stored_objects import StoredObjects
 
 NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 LIMIT_RANGE = Resource("", "v1", "limitranges", "LimitRange")
@@ -126,7 +127,7 @@ class LookUps:
             self._ask_again = time.monotonic() + A_MOMENT
         return self._served
 
-    async def objects(self, name: str, about: Attributes) -> list[JsonObject]:
+    async def objects(self, name: str, about: Attributes) -> Iterable[JsonObject]:
         """Return the objects of a look-up: from watches, or listed while one has not begun."""
         look_up = LOOK_UPS[name]
         namespace = None if look_up.everywhere else about.namespace
@@ -134,11 +135,12 @@ class LookUps:
         if not all(store.synced.is_set() for store in stores):
             listed = [self._client.list(store.resource, namespace) for store in stores]
             return [look_up.shaped(object, "") for each in listed async for object in each]
-        objects = list[JsonObject | None]()
+        entries = list[Entry]()
         for store in stores:
-            keys = store.keys() if namespace is None else store.index(BY_NAMESPACE, namespace)
-            objects += map(store.get, sorted(keys))
-        return [look_up.shaped(object, "") for object in objects if object is not None]
+            known = store.entries()
+            keys = known if namespace is None else store.index(BY_NAMESPACE, namespace)
+            entries += map(known.__getitem__, sorted(keys))
+        return StoredObjects(look_up, entries)
 
     def _store(self, resource: Resource) -> Store:
         """Return the store of a resource, whose watch begins now if it has not begun."""

@@ -12,6 +12,7 @@ from dataclasses import replace
 import pytest
 
 from kube.errors import Unreachable
+from kube.store import entry_of
 from tests.webhook.server.conftest import LABELS, NAMES, bind, review
 from webhook.engine import (
     NAMESPACE_LABELS,
@@ -26,8 +27,10 @@ from webhook.engine import (
     Violation,
 )
 from webhook.engine.kinds import KINDS, POD
+from webhook.engine.look_ups import LookUp
 from webhook.server import protocol
 from webhook.server.requests import is_light, route_of
+from webhook.server.stored_objects import StoredObjects
 
 
 @pytest.mark.parametrize(
@@ -516,6 +519,36 @@ async def test_a_review_by_a_rule_of_a_tenant_does_not_delay_others(start):
         assert not small.done()
         slow.released.set()
         assert (await small).response["allowed"]
+
+
+async def test_a_review_with_large_looked_up_objects_does_not_delay_others(start):
+    """They are decoded where a policy reads them, which is in the thread if they are large."""
+    begun, released = threading.Event(), threading.Event()
+
+    class Slow(dict):
+        """A shape that waits for the test."""
+
+        def __init__(self, object, _):
+            begun.set()
+            assert released.wait(20)
+            super().__init__(object)
+
+    object = {"metadata": {"name": "l", "uid": "1", "resourceVersion": "1"}, "spec": "x" * 70_000}
+    found = StoredObjects(LookUp(frozenset(), Slow), [entry_of(object)])
+    policy = Policy(
+        "limits",
+        validate=lambda request, _: (each for each in request.lookup("limits") if not each),
+        kinds="pods",
+        needs=("limits",),
+    )
+    engine = Engine([replace(bind(policy), namespace="shop")])
+    async with start(engine, look_ups={"limits": lambda _: found}) as webhook:
+        large = asyncio.create_task(webhook.post(review(namespace="shop")))
+        await asyncio.to_thread(begun.wait, 20)
+        assert (await webhook.post(review(namespace="lab"))).response["allowed"]
+        assert not large.done()
+        released.set()
+        assert (await large).response["allowed"]
 
 
 async def test_a_large_review_is_not_answered_after_its_deadline(start):

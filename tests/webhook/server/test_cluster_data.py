@@ -106,8 +106,8 @@ async def test_limit_ranges_are_those_of_the_namespace(server, look_ups):
     for namespace in ("shop", "lab"):
         (found,) = await look_ups.objects("limit_ranges", request(namespace))
         assert (found["metadata"]["name"], found["spec"]) == (f"{namespace}-limits", LIMITS)
-    assert await look_ups.objects("limit_ranges", request("elsewhere")) == []
-    assert await look_ups.objects("limit_ranges", request("sho")) == []
+    assert list(await look_ups.objects("limit_ranges", request("elsewhere"))) == []
+    assert list(await look_ups.objects("limit_ranges", request("sho"))) == []
     assert sent(server) == []
 
 
@@ -149,9 +149,9 @@ async def test_ingresses_of_all_namespaces_have_names_and_hosts_only(server, loo
         {"namespace": "lab", "name": "front", "hosts": ["lab.example.com"]},
         {"namespace": "shop", "name": "front", "hosts": ["shop.example.com"]},
     ]
-    assert await look_ups.objects("ingresses", request()) == everyones
+    assert list(await look_ups.objects("ingresses", request())) == everyones
     await synced(look_ups, INGRESS)
-    assert await look_ups.objects("ingresses", request("lab")) == everyones
+    assert list(await look_ups.objects("ingresses", request("lab"))) == everyones
 
 
 async def test_the_scaled_object_is_read_live(server, look_ups):
@@ -225,7 +225,7 @@ async def test_cached_objects_survive_an_outage(server, look_ups):
     await look_ups.objects("limit_ranges", request())
     await synced(look_ups, LIMIT_RANGE)
     await server.stop()
-    assert len(await look_ups.objects("limit_ranges", request())) == 1
+    assert len(list(await look_ups.objects("limit_ranges", request()))) == 1
     with pytest.raises(Unreachable):
         await look_ups.parent(request(group="apps", resource="deployments", subresource="scale"))
 

@@ -32,12 +32,13 @@ from tests.webhook.server.hostile import (
     OBJECTS,
     SLOW,
     deployment,
+    ingress,
     pod,
     request,
 )
 from tests.webhook.server.tenants import objects, reviews
 from webhook.policy_sets.catalogue import catalogue
-from webhook.server.cluster_data import NAMESPACES
+from webhook.server.cluster_data import INGRESS, LIMIT_RANGE, NAMESPACES
 from webhook.server.cluster_policies import RESOURCES
 
 pytestmark = pytest.mark.long
@@ -310,6 +311,33 @@ async def test_nothing_that_a_tenant_writes_harms_another_namespace(
                 for path, body in reviews(draw):
                     attackers.create_task(send(server, path, body, counts))
     print(f"seed {seed}: {dict(counts)}")
+
+
+async def test_looked_up_objects_of_tenants_harm_nobody(server: Server) -> None:
+    """Five thousand Ingresses, and a LimitRange of a megabyte, while policies read them in each review."""
+    for name, policy in (("hosts", "unique-ingress-hosts"), ("limits", "resource-limits")):
+        about = {"metadata": {"name": name}, "spec": {"policy": policy}}
+        server.api_server.create(RESOURCES[0], about)
+    for number in range(5000):
+        metadata = {"name": f"i{number}", "namespace": "shop", "annotations": {"a": "x" * 300}}
+        rules = [{"host": f"h{number}.example.com"}]
+        server.api_server.create(INGRESS, {"metadata": metadata, "spec": {"rules": rules}})
+    limits = [{"type": "Container", "default": {f"r{n}": "1" for n in range(100)}}] * 700
+    metadata = {"name": "large", "namespace": "shop"}
+    server.api_server.create(LIMIT_RANGE, {"metadata": metadata, "spec": {"limits": limits}})
+    server.api_server.create(NAMESPACES, {"metadata": {"name": "other"}})
+    counts = Counter[str]()
+    until = time.monotonic() + 15
+    while counts["answered 200"] < 20 and time.monotonic() < until:  # the watches begin
+        await send(server, "/validate", ingress(2), counts)
+        await asyncio.sleep(0.2)
+    async with server.asked(body=json.dumps(review(namespace="other")).encode()):
+        end = time.monotonic() + SECONDS
+        while time.monotonic() < end:
+            async with asyncio.TaskGroup() as attackers:
+                for body in (ingress(2), deployment(3)) * 3:
+                    attackers.create_task(send(server, "/validate", body, counts))
+    print(dict(counts))
 
 
 async def send(server: Server, path: str, body: bytes, counts: Counter[str]) -> None:
