@@ -1,26 +1,24 @@
 """Compiles an expression to a Python closure, and checks names, functions and types."""
 
-from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import NoReturn
 
 from config.faults import did_you_mean
 from webhook.cel import closures
-from webhook.cel.cost import Meter
+from webhook.cel.constants import fault_of_constant
 from webhook.cel.errors import CompileError
-from webhook.cel.functions import FUNCTIONS, Code, fault
-from webhook.cel.library.formatting import check_format
+from webhook.cel.functions import FUNCTIONS, Code
 from webhook.cel.macros import MACROS, Macro
 from webhook.cel.syntax import Call, Ident, ListNode, Literal, MapNode, Node, Select, qualified
 from webhook.cel.types import (
     BOOL,
     DYN,
-    UNKNOWN,
     Declarations,
     Signature,
     Type,
     applied,
     assignable,
+    can_stand_beside,
     parse_type,
     result_type,
 )
@@ -28,11 +26,6 @@ from webhook.cel.values import NAMES, TypeValue
 
 TYPE_NAMES = frozenset(NAMES.values())
 Typed = tuple[Type, Code]  # what a node compiles to: the type of its value, and what evaluates it
-# By function: the argument that is compiled at once if it is a constant.
-_TRIED = {"matches": 1, "find": 1, "findAll": 1}
-_TRIED |= dict.fromkeys(
-    ("timestamp", "duration", "int", "uint", "double", "bool", "string", "format"), 0
-)
 
 
 class Compiler:
@@ -48,9 +41,7 @@ class Compiler:
         }
         self.size = len(self.scope) + 1
         self.nodes = 0
-        self.types: dict[
-            int, Type
-        ] = {}  # by the identity of a node, which lives as long as the tree
+        self.types: dict[int, Type] = {}  # by the id of a node, all of which stay
 
     def fail(self, node: Node, text: str) -> NoReturn:
         """Refuse the expression for what stands at `node`."""
@@ -183,28 +174,9 @@ class Compiler:
         return found, FUNCTIONS["_[?_]"].code([code, closures.constant(field.value)])
 
     def _try_constants(self, function: str, operands: list[Node]) -> None:
-        """Try what a constant text says, such as a regular expression, before any object comes."""
-        position = _TRIED.get(function)
-        if position is None or not isinstance(constant := operands[position], Literal):
-            return
-        if function == "format":
-            items = operands[1].items if isinstance(operands[1], ListNode) else None
-            types = None if items is None else [list(self._within(each)) for each, _ in items]
-            error = fault(check_format, constant.value, types)
-        else:
-            args = [*[""] * position, constant.value]
-            error = fault(FUNCTIONS[function], Meter(), *args)
-        if error is not None:
-            self.fail(constant, f"invalid {function} argument: {error}")
-
-    def _within(self, node: Node) -> Iterator[Type]:
-        """Yield the type of a node, and of all that a literal list or map has in it."""
-        yield self.types[id(node)]
-        items = [each for each, _ in node.items] if isinstance(node, ListNode) else []
-        if isinstance(node, MapNode):
-            items = [part for key, value, _ in node.entries for part in (key, value)]
-        for each in items:
-            yield from self._within(each)
+        found = fault_of_constant(function, operands, self.types)
+        if found is not None:
+            self.fail(found[0], f"invalid {function} argument: {found[1]}")
 
     def _macro(self, node: Call, target: Node, macro: Macro) -> Typed:
         names = []
@@ -246,7 +218,7 @@ class Compiler:
 
     def _aggregate(self, node: Node, types: list[Type]) -> Type:
         for each in types if self.homogeneous else ():
-            if not _can_stand_beside(types[0], each):
+            if not can_stand_beside(types[0], each):
                 self.fail(node, f"expected type '{types[0]}' but found '{each}'")
         same = (
             types
@@ -291,10 +263,3 @@ class Compiler:
                     f"'{found}'"
                 ),
             )
-
-
-def _can_stand_beside(first: Type, other: Type) -> bool:
-    """Return whether a literal list whose first item has one type can have an item of another."""
-    if first == other or UNKNOWN in (first, other):
-        return True
-    return bool(other.params) and other.name != "type" and assignable(first, other, {})

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from webhook.cel.parser import parse
-from webhook.cel.syntax import Call, Ident, ListNode, Literal, MapNode, Node, Select
+from webhook.cel.syntax import Call, Ident, Literal, Node, Select, below
 
 Steps = tuple[str, ...]
 
@@ -23,7 +23,7 @@ def _chains(node: Node) -> Iterator[Steps]:
         return
     while isinstance(node, Select):
         node = node.operand
-    for each in _below(node):
+    for each in below(node):
         yield from _chains(each)
 
 
@@ -40,14 +40,3 @@ def _chain(node: Node) -> Steps:
                 steps.append(field)
             case _:
                 return ()
-
-
-def _below(node: Node) -> list[Node]:
-    match node:
-        case Call(target=target, args=args):
-            return [*([] if target is None else [target]), *args]
-        case ListNode(items=items):
-            return [item for item, _ in items]
-        case MapNode(entries=entries):
-            return [part for key, value, _ in entries for part in (key, value)]
-    return []

@@ -62,3 +62,15 @@ def qualified(node: Node | None) -> str:
         fields.append(node.field)
         node = node.operand
     return ".".join([node.name, *reversed(fields)]) if isinstance(node, Ident) else ""
+
+
+def below(node: Node) -> list[Node]:
+    """Return the operands, arguments, items, keys and values of a node; a selection has none."""
+    match node:
+        case Call(target=target, args=args):
+            return [*([] if target is None else [target]), *args]
+        case ListNode(items=items):
+            return [item for item, _ in items]
+        case MapNode(entries=entries):
+            return [part for key, value, _ in entries for part in (key, value)]
+    return []

@@ -198,3 +198,10 @@ def _substituted(type_: Type, bound: dict[str, Type]) -> Type:
     if type_.is_parameter:
         return bound.get(type_.name, UNKNOWN)
     return Type(type_.name, tuple(_substituted(param, bound) for param in type_.params))
+
+
+def can_stand_beside(first: Type, other: Type) -> bool:
+    """Return whether a literal list whose first item has one type can have an item of another."""
+    if first == other or UNKNOWN in (first, other):
+        return True
+    return bool(other.params) and other.name != "type" and assignable(first, other, {})

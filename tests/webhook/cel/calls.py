@@ -179,7 +179,8 @@ CALLS: dict[str, list[str]] = {
               f"o.few.map(x, timestamp(1).{name}('America/New_York'))",
               f"o.few.all(x, timestamp(1).{name}('No/' + x) == 0 || true)"]
        for name in ("getFullYear", "getMonth", "getDayOfYear", "getDayOfMonth", "getDate", "getDayOfWeek")},
-    **{name: [f"timestamp(1).{name}()", f"duration('1h').{name}()"]
+    **{name: [f"timestamp(1).{name}()", f"duration('1h').{name}()",
+              f"o.few.all(x, timestamp(1).{name}(o.host) == 0 || true)"]
        for name in ("getHours", "getMinutes", "getSeconds", "getMilliseconds")},
     **{name: [f"ip('2001:db8::1').{name}()"] for name in
        ("family", "isUnspecified", "isLoopback", "isLinkLocalUnicast", "isLinkLocalMulticast",

@@ -1,5 +1,7 @@
 """Expressions that are slow or build huge texts end with a BudgetError."""
 
+import time
+
 import pytest
 
 from webhook.cel import BudgetError, CompileError, EvaluationError, Variables
@@ -8,7 +10,12 @@ from webhook.cel.types import STRING
 
 NUMBERS = list(range(200_000))  # about 1 MB of JSON
 TEXT = "a" * 1_000_000
+SHARED: list[object] = [1]
+for _ in range(8):  # as variables that read each other make it; 100 million items
+    SHARED = [SHARED] * 10
 OBJECT = {
+    "shared": SHARED,
+    "half": "b" + "a" * 500_000,
     "numbers": NUMBERS,
     "text": TEXT,
     "deep": None,
@@ -17,6 +24,22 @@ OBJECT = {
 NESTED = "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]"
 
 TOO_MUCH = [
+    "object.shared.flatten(20).size() > 0",
+    "object.shared.distinct().size() > 0",
+    "[object.shared, object.shared].indexOf(object.shared) > 0",
+    "object.shared == object.shared",
+    "object.shared in [object.shared]",
+    "sets.contains(object.shared, object.shared)",
+    "sets.equivalent(object.shared, object.shared)",
+    "'%s'.format([object.shared]) == ''",
+    "lists.range(10000).all(i, base64.decode(object.text).size() > 0)",
+    "lists.range(10000).all(i, string(bytes(object.text)).size() > 0)",
+    "object.text.matches('(a?){300}b')",
+    "object.text.lastIndexOf(object.half) > 0",
+    "object.text.findAll('a.*b|a').size() > 0",
+    "url('https://a/?' + object.text.replace('a', 'a&')).getQuery().size() > 0",
+    "lists.range(9000).all(i, timestamp(0).getHours('No/' + string(i)) == 0 || true)",
+    "lists.range(9000).all(i, object.nope.nope || object.nope.nope || true)",
     "object.numbers.all(x, x >= 0)",
     "object.numbers.exists(x, object.numbers.exists(y, x + y < 0))",
     "object.names.all(name, name != '')",
@@ -49,6 +72,15 @@ def test_an_expression_that_costs_too_much_is_cancelled(expression):
     program = ADMISSION.compile(expression, "bool")
     with pytest.raises(BudgetError, match="costs too much"):
         program.evaluate(ADMISSION.activation({"object": OBJECT}))
+
+
+def test_a_quantity_that_is_none_is_refused_in_linear_time():
+    """Apimachinery's expression for the message would try every prefix with every other one."""
+    program = ADMISSION.compile("isQuantity(object.text)", "bool")
+    activation = ADMISSION.activation({"object": {"text": "1" * 250_000 + "!"}})
+    started = time.thread_time()
+    assert program.evaluate(activation) is False
+    assert time.thread_time() - started < 1.0
 
 
 def test_no_operator_absorbs_a_budget_error():

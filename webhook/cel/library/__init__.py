@@ -11,4 +11,5 @@ from webhook.cel.library import (
     semver,  # noqa: F401
     text,  # noqa: F401
     times,  # noqa: F401
+    urls,  # noqa: F401
 )

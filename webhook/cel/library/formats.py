@@ -8,8 +8,8 @@ from typing import Any
 from config.regexes import compile_regex
 from webhook.cel.cost import NO_MORE
 from webhook.cel.functions import declare, fault
-from webhook.cel.library.network import parse_url
 from webhook.cel.library.times import parse_timestamp
+from webhook.cel.library.urls import parse_url
 from webhook.cel.values import NAMES, NONE, Optional
 
 

@@ -87,7 +87,7 @@ def _part(name: str, read: Callable[[datetime], int]) -> Row:
 
 
 def _local(meter: Meter, value: Timestamp, zone: str) -> datetime:
-    is_named = zone not in {"", "UTC"} and ":" not in zone
+    is_named = zone not in {"", "UTC"} and not _OFFSET.fullmatch(zone)
     meter.charge(400 if is_named else 12)  # what a name means is in a file
     try:
         return (_EPOCH + timedelta(microseconds=int(value) // 1000)).astimezone(_zone(zone))
