@@ -39,6 +39,7 @@ lint: .venv/ready ## ruff, mypy and the import contracts
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+	$(BIN)/mypy --config-file tests/mypy.ini --package tests
 	$(BIN)/lint-imports
 
 format: .venv/ready ## let ruff format and sort

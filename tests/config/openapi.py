@@ -167,9 +167,10 @@ def filled_in(
             own = {"apiVersion", "kind", "metadata"} if not path else set()
 
             def asked(value: Any, kind: str = kind, path: Any = path) -> Any:
-                return _value_at(ask(Asked(kind, *found.resources[kind], _at(path, value))), path)
+                plural, namespaced = found.resources[kind]
+                return _value_at(ask(Asked(kind, plural, namespaced, _at(path, value))), path)
 
-            kept = {
+            kept: dict[str, Any] = {
                 field: {} if isinstance(each, dict) and fields[field] in found.types else each
                 for field, each in (asked({}) or {}).items()
                 if field not in own and not (isinstance(each, str) and NOW.match(each))
@@ -192,7 +193,7 @@ def text(plane: ControlPlane) -> str:
     """The file as it is committed: a type a line."""
     found = Published(plane)
     defaults, omitted = filled_in(found, plane)
-    parts = {
+    parts: dict[str, dict[str, Any]] = {
         "resources": dict(sorted(found.resources.items())),
         "kinds": dict(sorted(found.kinds.items())),
         "types": dict(sorted(found.types.items())),

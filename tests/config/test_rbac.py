@@ -1,9 +1,9 @@
-from types import SimpleNamespace
-
 import pytest
 
 from config import rbac
-from config.api.webapp import WebApp
+from config.api.webapp import WebApp, WebAppStatus
+from controller.runtime.kind import PlannedKind
+from controller.runtime.plan import Plan
 from kube.resource import Resource
 from tests.controlplane.plane import ControlPlane
 
@@ -11,20 +11,9 @@ DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
 NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
 
 
-def kind(**says) -> SimpleNamespace:
+def kind(**says) -> PlannedKind[WebApp]:
     """A kind that declares only the given parts."""
-    return SimpleNamespace(
-        **{
-            "type": WebApp,
-            "owns": (),
-            "creates_only": (),
-            "reads": (),
-            "patches": (),
-            "deletes": (),
-            "finalizer": None,
-            **says,
-        }
-    )
+    return PlannedKind(WebApp, plan=lambda *_: Plan((), WebAppStatus()), **says)
 
 
 def verbs(rules: list[rbac.PolicyRule], group: str, resource: str) -> set[str]:

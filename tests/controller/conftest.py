@@ -70,7 +70,7 @@ class Process(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Note which objects were reconciled."""
         if record.getMessage() == "Reconciliation completed":
-            self.completed.add(record.fields["webapp.name"])
+            self.completed.add(vars(record)["fields"]["webapp.name"])
             self._logged.set()
 
     async def until_reconciled(self, count: int) -> None:

@@ -17,7 +17,11 @@ class ObjectStore(Server):
 
     name = "s3"
     unprivileged = False  # our own interpreter need not be anybody's to run
-    address = "127.0.0.1"
+
+    @property
+    def address(self) -> str:
+        """Where it listens."""
+        return "127.0.0.1"
 
     @property
     def url(self) -> str:

@@ -2,9 +2,14 @@
 
 import asyncio
 import selectors
-from typing import Any
+from collections.abc import Callable
+from concurrent.futures import Executor
+from typing import Any, TypeVar, TypeVarTuple
 
 REST = 0.01  # seconds of real time without any news, after which nothing is under way
+
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 
 
 class HurriedLoop(asyncio.SelectorEventLoop):
@@ -20,9 +25,11 @@ class HurriedLoop(asyncio.SelectorEventLoop):
         """Return the real time, and what was not waited for."""
         return super().time() + self.ahead
 
-    def run_in_executor(self, executor: Any, function: Any, *arguments: Any) -> Any:
+    def run_in_executor(
+        self, executor: Executor | None, func: Callable[[*Ts], T], *args: *Ts
+    ) -> asyncio.Future[T]:
         """Let a thread do it; that takes real time."""
-        future = super().run_in_executor(executor, function, *arguments)
+        future = super().run_in_executor(executor, func, *args)
         self.elsewhere += 1
         future.add_done_callback(self._came_back)
         return future

@@ -385,7 +385,7 @@ async def test_a_problem_is_named_and_logged_once(
         put(server, "one")
         await follower.next()
     assert [record.levelname for record in caplog.records] == ["WARNING", "INFO"]
-    assert caplog.records[0].fields["resource"] == "configmaps"
+    assert vars(caplog.records[0])["fields"]["resource"] == "configmaps"
 
 
 async def test_metadata_alone_is_kept(server: FakeApiServer, client: Client) -> None:

@@ -46,7 +46,7 @@ def installed(node: Node) -> Installation:
 
 
 @pytest.fixture
-def figure(request: pytest.FixtureRequest) -> Iterator["Figures"]:
+def figure(request: pytest.FixtureRequest) -> "Figures":
     """Note a figure that the run shows at its end."""
     return Figures(request.config, request.node.name)
 

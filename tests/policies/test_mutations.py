@@ -123,7 +123,7 @@ RESOURCES = (
 CONTAINERS = st.lists(
     st.fixed_dictionaries({"name": st.sampled_from("abc")}, optional={"resources": RESOURCES}),
     max_size=3,
-    unique_by=lambda container: container["name"],
+    unique_by=lambda container: str(container["name"]),
 )
 PODS = st.fixed_dictionaries(
     {"containers": CONTAINERS},
@@ -193,7 +193,7 @@ IMAGED = st.lists(
         {"name": st.sampled_from("abc")}, optional={"image": REFERENCES | TEXT | st.none()}
     ),
     max_size=3,
-    unique_by=lambda container: container["name"],
+    unique_by=lambda container: str(container["name"]),
 )
 VOLUMES = st.lists(
     st.fixed_dictionaries(

@@ -245,5 +245,5 @@ async def test_what_always_fails_is_tried_ever_more_seldom(
     )
     failing.add(ReconcileRequest(NAMESPACE, "thing"))
     await failing.run()
-    waits = [record.fields["retry_seconds"] for record in caplog.records]
+    waits = [vars(record)["fields"]["retry_seconds"] for record in caplog.records]
     assert waits == [0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.05, 0.05, 0.05]

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
-from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -10,10 +10,12 @@ from config.api.webapp import WebApp
 from config.crds import definition
 from config.documents import DocumentError, parse_documents
 from controller.fake_apiserver import FakeApiServer
+from controller.reconcilers.postgresql import POSTGRESQL
 from controller.reconcilers.resources import CLAIM
 from controller.reconcilers.webapp import WEBAPP
-from controller.runtime.plan import Observed
-from gatewright.plans.children import parent_of
+from controller.runtime.kind import PlannedKind
+from controller.runtime.plan import Apply, Observed, Step
+from gatewright.plans.children import Parent, Planned, parent_of
 from gatewright.plans.differences import Cluster, Difference
 from kube.client import Client
 from kube.errors import Unreachable
@@ -30,7 +32,6 @@ kind: WebApp
 metadata: {name: shop, namespace: shop}
 spec: {replicas: 2, image: registry.company.com/shop:1.4}
 """
-SHOPS = SimpleNamespace(namespace="shop")
 DATABASE = """\
 apiVersion: database.example.com/v1
 kind: PostgreSQL
@@ -46,6 +47,13 @@ async def server() -> AsyncIterator[FakeApiServer]:
         fake.create(NAMESPACES, {"metadata": {"name": "shop"}})
         fake.define(definition(WebApp))
         yield fake
+
+
+def child(kind: PlannedKind[Any], object: dict[str, Any]) -> Planned:
+    """Return a planned child of an object in the namespace shop."""
+    write = Apply(object)
+    parent = Parent(kind, {"metadata": {"name": "shop", "namespace": "shop"}})
+    return Planned(parent, Step("child", [write]), write)
 
 
 async def printed(server, text):
@@ -142,8 +150,7 @@ async def test_secrets_are_not_printed(server):
         secret | {"data": {"a": "MQ==", "b": "MQ=="}},
         secret | {"data": {"a": "MQ==", "b": "Mg=="}},
     ]
-    made = SimpleNamespace(object=secret, parent=SHOPS)
-    assert list(Difference(made, *secrets).lines())[2:] == [
+    assert list(Difference(child(POSTGRESQL, secret), *secrets).lines())[2:] == [
         "@@ -1,7 +1,7 @@",
         " apiVersion: v1",
         " data:",
@@ -182,11 +189,12 @@ async def test_a_rejection_by_the_api_server_is_reported(server):
 
 def test_a_multi_line_reason_does_not_look_like_a_diff():
     """A denial lists violations with a dash, like removed lines."""
-    made = SimpleNamespace(
-        object={"apiVersion": "v1", "kind": "Service", "metadata": {"name": "shop"}}, parent=SHOPS
-    )
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "shop"}}
     denied = Difference(
-        made, None, None, "denied the request: 1 violation\n- service-types: spec.type: NodePort"
+        child(WEBAPP, service),
+        None,
+        None,
+        "denied the request: 1 violation\n- service-types: spec.type: NodePort",
     )
     assert list(denied.lines()) == [
         "# v1 Service shop/shop: denied the request: 1 violation",

@@ -201,9 +201,7 @@ async def test_a_client_that_does_not_read_is_disconnected(monkeypatch):
     async with served([(LOOPBACK, {"/large": lambda _: large})]) as (address,):
         reader, writer = await asyncio.open_connection(*address)
         writer.write(get("/large"))
-        writer.transport.pause_reading()
         await asyncio.sleep(0.5)
-        writer.transport.resume_reading()
         with suppress(ConnectionResetError):
             assert len(await reader.read()) < len(large.body)
         writer.close()

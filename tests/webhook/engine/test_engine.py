@@ -3,6 +3,7 @@
 import functools
 import itertools
 import time
+from typing import Any
 
 import pytest
 
@@ -465,7 +466,10 @@ def test_other_metadata_of_an_object_being_deleted_is_judged(metadata):
 
 def test_objects_too_deep_to_compare_are_judged():
     """A review has up to 1,024 levels, more than Python 3.11 compares; newer ones compare 10,000."""
-    old, new = (functools.reduce(lambda below, _: {"a": below}, range(50_000), {}) for _ in "ab")
+    old, new = (
+        functools.reduce(lambda below, _: {"a": below}, range(50_000), dict[str, Any]())
+        for _ in "ab"
+    )
     old, new = (
         {"kind": "Pod", "metadata": ENDING, "spec": {"deep": deep, "count": 1}}
         for deep in (old, new)

@@ -89,7 +89,8 @@ def tolerated_though_new(
     trial: Trial, engine: Engine, pool: list[JsonObject], chance: random.Random
 ) -> tuple[int, list[str]]:
     """Update one object of the pool to another; count what is tolerated, and name what was not there for all."""
-    old = mixed(*chance.choices(pool, k=2), chance)
+    one, other = chance.choices(pool, k=2)
+    old = mixed(one, other, chance)
     new = mixed(old, chance.choice(pool), chance)
     user = chance.choice(USERS)
     found = [

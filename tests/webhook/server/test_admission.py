@@ -68,10 +68,13 @@ async def test_each_hook_asks_its_own_policies(webhook):
 async def test_each_hook_looks_up_what_its_own_policies_need(start):
     """A mutation does not wait for what the validation of its object needs."""
     asked = []
+
+    def services(about):
+        asked.append(about.name)
+        return []
+
     engine = Engine([bind(replace(NAMES, needs=("services",))), bind(LABELS)])
-    async with start(
-        engine, look_ups={"services": lambda about: asked.append(about.name) or []}
-    ) as webhook:
+    async with start(engine, look_ups={"services": services}) as webhook:
         assert "patch" in (await webhook.post(review("bad"), "/mutate")).response
         assert asked == []
         assert not (await webhook.post(review("bad"))).response["allowed"]

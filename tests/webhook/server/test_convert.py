@@ -3,6 +3,7 @@
 import copy
 import functools
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -84,7 +85,10 @@ async def test_objects_are_converted_to_the_requested_version(webhook, path):
             "VoteConfig: metadata: must be an object, and so must its annotations",
         ),
         (
-            review(vote(), vote(deep=functools.reduce(lambda below, _: [below], range(300), []))),
+            review(
+                vote(),
+                vote(deep=functools.reduce(lambda below, _: [below], range(300), list[Any]())),
+            ),
             "what became of the objects is no JSON: Recursion limit reached",
         ),
     ],

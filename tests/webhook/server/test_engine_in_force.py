@@ -75,6 +75,7 @@ def test_a_change_comes_into_force(start, file, registry):
     assert policies.ready() is None
     file.write_text("2")
     policies.refresh()
+    assert policies.engine
     assert len(policies.engine.policies) == 2
     assert registry.get_sample_value("gatewright_policies") == 2
 
@@ -211,4 +212,5 @@ async def test_a_file_that_changes_before_the_objects_are_known_is_loaded_afterw
         await in_force.wait()
         following.cancel()
     assert policies.ready() is None
+    assert policies.engine
     assert len(policies.engine.policies) == 2

@@ -73,7 +73,7 @@ def bound(line: Line, *, as_text: bool) -> BoundPolicy:
 
 def documents(written: list[JsonObject]) -> list[Document]:
     """Return the API server's policies as they would be in a file."""
-    return parse_documents(yaml.safe_dump_all(written).encode(), "policies.yaml")
+    return list(parse_documents(yaml.safe_dump_all(written).encode(), "policies.yaml"))
 
 
 def accepted_here(line: Line) -> bool | None:
