@@ -98,6 +98,7 @@ def test_s4_test_db_becomes_ready(laptop: Laptop, namespace: str) -> None:
         "create secrets/test-db-credentials",
         "patch configmaps/test-db-scripts",
         "patch statefulsets/test-db",
+        "patch poddisruptionbudgets/test-db",
         "patch services/test-db-headless",
         "patch services/test-db",
     ]

@@ -7,6 +7,8 @@ one as far as kube/test_conformance*.py goes: each of its statements is asked of
     controller/properties/test_every_kind.py::test_once_all_is_made_nothing_is_written
     controller/properties/test_writes.py::test_objects_cost_their_writes_once_and_then_nothing
     controller/runtime/test_apply.py::test_a_field_that_a_new_release_does_not_set_goes
+    controller/properties/test_children_on_a_cluster.py::test_what_is_stored_is_as_desired
+    controller/properties/test_children_on_a_cluster.py::test_a_field_that_the_parent_does_not_set_any_more_goes
     controller/properties/test_writes.py::test_what_others_say_in_a_status_costs_nothing
     controller/properties/test_writes.py::test_what_a_new_release_says_no_more_goes_from_a_status
 2 Exact writes: each child and each status once
@@ -25,6 +27,7 @@ one as far as kube/test_conformance*.py goes: each of its statements is asked of
 5 No lost update
     controller/properties/test_edits.py::test_nobodys_fields_are_lost
     controller/properties/test_on_a_cluster.py::test_nobodys_fields_are_lost
+    controller/properties/test_hand_edits.py::test_hand_edits_end_as_a_fresh_apply
 6 Stale caches
     controller/properties/test_stale_caches.py::test_caches_that_lag_make_nothing_twice
     controller/properties/test_stale_caches.py::test_a_spec_that_changed_unseen_is_not_taken_for_our_own_status
@@ -41,6 +44,7 @@ one as far as kube/test_conformance*.py goes: each of its statements is asked of
     controller/properties/test_finalizers.py::test_deleted_while_no_controller_runs
     controller/properties/test_finalizers.py::test_a_clean_up_that_fails_is_seen_and_tried_again
     controller/properties/test_finalizers.py::test_a_finalizer_that_cannot_be_written_is_seen
+    controller/properties/test_removal_on_a_cluster.py::test_a_database_that_is_deleted_at_once_leaves_no_claim
     controller/properties/test_on_a_cluster.py::test_an_api_that_is_removed_takes_its_objects_along
 9 Too old versions: nothing deleted is missed, and relisted objects have low priority
     kube/test_watch.py::test_an_expired_version_is_listed_anew
@@ -54,6 +58,7 @@ one as far as kube/test_conformance*.py goes: each of its statements is asked of
     controller/properties/test_api_server_faults.py::test_all_is_made_whatever_happens_to_the_api_server
 11 Half-open connections are noticed within 90 seconds
     kube/test_dead_connections.py::test_a_change_is_known_in_time_however_many_connections_die
+    kube/test_watch.py::test_an_idle_kind_is_no_warning_and_a_dead_connection_is
     controller/properties/test_outages.py::test_connections_that_break_or_fall_silent
     controller/properties/test_api_server_faults.py::test_all_is_made_whatever_happens_to_the_api_server
 12 Signals of load are heeded
