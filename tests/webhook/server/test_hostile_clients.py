@@ -71,17 +71,35 @@ class Client:
     """A client like the API server: keep-alive, a time-out of 3 seconds, no retries."""
 
     port: int
+    health: int
     trusts: ssl.SSLContext
     address: str = "127.0.0.1"
     body: bytes = json.dumps(review("good")).encode()
     workers: int = WORKERS
+    ends: bool = False  # whether the process is not ready any more in between
     latencies: list[float] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
     is_stopped: bool = False
 
     async def run(self) -> None:
         """Send reviews until stopped."""
-        await asyncio.gather(*(self._worker() for _ in range(self.workers)))
+        await asyncio.gather(self._kubelet(), *(self._worker() for _ in range(self.workers)))
+
+    async def _kubelet(self) -> None:
+        """Ask whether the process is healthy and ready, with a kubelet's time-out of a second."""
+        while not self.is_stopped and not self.ends:
+            for path in ("/healthz", "/readyz"):
+                try:
+                    async with asyncio.timeout(1):
+                        reader, writer = await asyncio.open_connection("127.0.0.1", self.health)
+                        writer.write(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+                        status = await reader.readline()
+                        writer.transport.abort()
+                    if b" 200 " not in status:
+                        self.failures.append(f"{path}: {status!r}")
+                except (OSError, TimeoutError) as error:
+                    self.failures.append(f"{path}: {error!r}")
+            await asyncio.sleep(0.2)
 
     async def _worker(self) -> None:
         wire = None
@@ -147,7 +165,7 @@ class Server:
     @asynccontextmanager
     async def asked(self, highest: float = P99, **differs: Any) -> AsyncIterator[Client]:
         """Run a well-behaved client and check its results; its p99 must be below the highest."""
-        client = Client(self.port, self.trusts, **differs)
+        client = Client(self.port, self.health, self.trusts, **differs)
         running = asyncio.create_task(client.run())
         await asyncio.sleep(0.3)
         yield client
@@ -357,7 +375,7 @@ async def test_it_ends_within_40_seconds_without_a_failed_call(server: Server) -
     ]
     await held[0].post(review("good"))
     await held[1].send(b"POST /validate HTTP/1.1\r\n")
-    async with server.asked() as client:
+    async with server.asked(ends=True) as client:
         started = time.monotonic()
         server.process.terminate()
         await asyncio.sleep(3)  # the endpoint is removed
