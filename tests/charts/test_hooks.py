@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import yaml
 
 from gatewright.cli import main
 from tests.charts.rendered import CHART, NAMESPACE
@@ -131,14 +130,11 @@ def test_the_test_pod_detects_a_missing_webhook(tmp_path: Path) -> None:
         main(["certs", str(tmp_path)])
     assert ended.value.code == 0
     pair = ("--tls-cert", str(tmp_path / "tls.crt"), "--tls-key", str(tmp_path / "tls.key"))
-    (tmp_path / "policies.yaml").write_text(yaml.safe_dump_all([]))
     webhook = Gatewright(
         None,
         tmp_path,
         "webhook",
         "--no-cluster",
-        "--policies",
-        str(tmp_path / "policies.yaml"),
         *pair,
     )
     script = [

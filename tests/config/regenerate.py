@@ -9,12 +9,13 @@ from datetime import timedelta
 from pathlib import Path
 
 import click
+import yaml
 from prometheus_client import CollectorRegistry
 from pydantic.fields import FieldInfo
 
 from config import crds, rbac
 from config.manifests import generated, plain
-from config.settings import Settings
+from config.settings import PREFIX, Settings
 from controller.audit.metrics import AuditMetrics
 from controller.reconcilers import own_kinds
 from controller.reconcilers.backup_metrics import LastBackups
@@ -37,6 +38,7 @@ from webhook.server.metrics import WebhookMetrics
 
 ROOT = Path(__file__).parents[2]
 CHART = "charts/gatewright"
+HEADER_OF_SETTINGS = "# Generated from the command line by `make manifests`; do not edit.\n"
 WITHOUT_HELM = """
 config/rbac and config/manager are as they were: they are rendered from the chart by helm, which is
 not on the PATH. Only a change of the chart, or of the rights of a kind, needs them: `make helm` builds
@@ -124,8 +126,30 @@ def from_code() -> dict[str, str]:
             for name, text in editor_schemas.render(catalogue().values()).items()
         },
         "docs/reference/settings.md": reference.settings(taken()),
+        f"{CHART}/files/settings.yaml": chart_settings(),
         "docs/reference/metrics.md": reference.metrics(collectors()),
     }
+
+
+def chart_settings() -> str:
+    """The options and variables that the chart accepts in extraArgs and env."""
+    commands = {
+        name: importlib.import_module(f"gatewright.commands.{name}").command
+        for name in ("webhook", "controller")
+    }
+    known = {
+        "flags": {
+            name: sorted(
+                flag
+                for option in command.params
+                for flag in (*option.opts, *option.secondary_opts)
+                if flag.startswith("-")
+            )
+            for name, command in commands.items()
+        },
+        "variables": sorted(PREFIX + name.upper() for name in Settings.model_fields),
+    }
+    return HEADER_OF_SETTINGS + yaml.safe_dump(known)
 
 
 def taken() -> dict[str, list[str]]:

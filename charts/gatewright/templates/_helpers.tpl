@@ -108,7 +108,7 @@ most mappings are overridden key by key (not by `merge`, which takes false for u
 {{- define "gatewright.settings" -}}
 {{- $own := index .root.Values .of }}
 {{- $settings := dict }}
-{{- range $key := list "replicaCount" "image" "imagePullSecrets" "resources" "podSecurityContext" "affinity" "nodeSelector" "tolerations" "topologySpreadConstraints" "priorityClassName" "podAnnotations" "podLabels" "env" "extraEnv" "extraArgs" "extraVolumes" "extraVolumeMounts" "logLevel" "livenessProbe" "readinessProbe" "podDisruptionBudget" "revisionHistoryLimit" "serviceAccount" }}
+{{- range $key := list "replicaCount" "image" "imagePullSecrets" "resources" "podSecurityContext" "containerSecurityContext" "updateStrategy" "dnsPolicy" "dnsConfig" "runtimeClassName" "extraContainers" "affinity" "nodeSelector" "tolerations" "topologySpreadConstraints" "priorityClassName" "podAnnotations" "podLabels" "env" "extraEnv" "extraArgs" "extraVolumes" "extraVolumeMounts" "logLevel" "livenessProbe" "readinessProbe" "podDisruptionBudget" "revisionHistoryLimit" "serviceAccount" }}
 {{- $value := deepCopy (index $.root.Values $key) }}
 {{- if and (eq $key "resources") (eq $.of "webhook") $value.limits }}
 {{- $_ := unset $value.limits "cpu" }}
@@ -128,6 +128,26 @@ most mappings are overridden key by key (not by `merge`, which takes false for u
 {{- $_ := set $settings $key $value }}
 {{- end }}
 {{- toYaml $settings }}
+{{- end }}
+
+{{/* Fails for options and variables that a process does not have; takes a dict of root, of and settings. */}}
+{{- define "gatewright.check" -}}
+{{- $known := .root.Files.Get "files/settings.yaml" | fromYaml }}
+{{- range .settings.extraArgs }}
+{{- $flag := toString . | splitList "=" | first }}
+{{- if and (hasPrefix "-" $flag) (not (has $flag (get $known.flags $.of))) }}
+{{- fail (printf "extraArgs: `gatewright %s` has no option %s; docs/reference/settings.md lists those it has" $.of $flag) }}
+{{- end }}
+{{- end }}
+{{- $variables := keys .settings.env | sortAlpha }}
+{{- range .settings.extraEnv }}
+{{- $variables = append $variables .name }}
+{{- end }}
+{{- range $variables }}
+{{- if and (hasPrefix "GATEWRIGHT_" .) (not (has . $known.variables)) }}
+{{- fail (printf "env: there is no setting %s; docs/reference/settings.md lists the variables" .) }}
+{{- end }}
+{{- end }}
 {{- end }}
 
 {{/* Name of the ServiceAccount of one Deployment; takes a dict of root and of, `controller` or `webhook`. */}}
@@ -162,6 +182,16 @@ imagePullSecrets:
 {{- with .settings.priorityClassName }}
 priorityClassName: {{ . }}
 {{- end }}
+{{- with .settings.runtimeClassName }}
+runtimeClassName: {{ . }}
+{{- end }}
+{{- with .settings.dnsPolicy | default (and (eq .component "webhook") .root.Values.webhook.hostNetwork | ternary "ClusterFirstWithHostNet" "") }}
+dnsPolicy: {{ . }}
+{{- end }}
+{{- with .settings.dnsConfig }}
+dnsConfig:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
 {{- with .settings.affinity }}
 affinity:
   {{- tpl (toYaml .) (merge (dict "component" $.component) $.root) | nindent 2 }}
@@ -183,7 +213,7 @@ topologySpreadConstraints:
 {{/* Image and pull policy of a container; takes a dict of root and settings. */}}
 {{- define "gatewright.image" -}}
 {{- with .settings.image }}
-image: "{{ .repository }}:{{ .tag | default $.root.Chart.AppVersion }}{{ with .digest }}@{{ . }}{{ end }}"
+image: "{{ with ($.root.Values.global | default dict).imageRegistry }}{{ . }}/{{ end }}{{ .repository }}:{{ .tag | default $.root.Chart.AppVersion }}{{ with .digest }}@{{ . }}{{ end }}"
 imagePullPolicy: {{ .pullPolicy }}
 {{- end }}
 {{- end }}
@@ -214,7 +244,7 @@ readinessProbe:
 resources:
   {{- toYaml .settings.resources | nindent 2 }}
 securityContext:
-  {{- include "gatewright.restricted" . | nindent 2 }}
+  {{- toYaml .settings.containerSecurityContext | nindent 2 }}
 {{- end }}
 
 {{/* Egress rules of a NetworkPolicy that reach the API server and DNS. */}}
@@ -229,7 +259,7 @@ securityContext:
     - port: 53
 {{- end }}
 
-{{/* The securityContext of every container of the chart. */}}
+{{/* The securityContext of the hooks' containers. */}}
 {{- define "gatewright.restricted" -}}
 allowPrivilegeEscalation: false
 readOnlyRootFilesystem: true
