@@ -170,6 +170,15 @@ class Settings(BaseModel):
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info", description="minimum severity of log lines"
     )
+    registry_config: Path | None = Field(
+        None, description="docker config file with logins of registries, for policies about images"
+    )
+    registry_ca: Path | None = Field(
+        None, description="further authorities of registries, PEM, for policies about images"
+    )
+    insecure_registries: list[str] = Field(
+        [], description="registry that policies ask over plain HTTP, as HOST:PORT; may be repeated"
+    )
     record_reviews: Path | None = Field(
         None,
         description=(

@@ -109,6 +109,7 @@ def _unusable() -> tuple[type[ValueError], ...]:
     from kube.endpoint import CredentialsError
     from webhook.engine.conflicts import ConflictingPoliciesError
     from webhook.policy_sets.policy_set import PolicySetError
+    from webhook.registries.credentials import RegistryConfigError
     from webhook.review import MalformedRequestError
 
     return (
@@ -119,4 +120,5 @@ def _unusable() -> tuple[type[ValueError], ...]:
         MalformedRequestError,
         ModuleError,
         PolicySetError,
+        RegistryConfigError,
     )

@@ -43,6 +43,8 @@ class Known:
         """Custom kinds, by group and name."""
         self.served: Served = ()
         """The optional APIs that the cluster has."""
+        self.images: Mapping[str, Any] = {}
+        """The look-ups of images; without any, policies about images cannot decide."""
         self._labels: dict[str, Labels] = {}
         self._stored: dict[str, JsonObject | None] = {}
         self._found: dict[str, dict[str, dict[tuple[str, str, str], JsonObject]]] = {
@@ -115,6 +117,7 @@ class Known:
         labels = self._labels[namespace] if is_known else UnknownLabels(namespace)
         return {
             **found,
+            **self.images,
             SERVED: self.served,
             NAMESPACE: self._stored.get(namespace),
             NAMESPACE_LABELS: labels,

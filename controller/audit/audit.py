@@ -39,6 +39,7 @@ from controller.runtime.types import ReconcileRequest, Result
 from kube.client import Client
 from kube.errors import NotFound
 from webhook.engine import Engine
+from webhook.policies._attached import IMAGE_LOOK_UPS
 
 FIELD_MANAGER = "gatewright-audit"
 REQUEST = ReconcileRequest(None, "cluster")
@@ -130,7 +131,7 @@ class Audit:
         """Return the judge by this engine, with Kubernetes' own policies if they count.
 
         ApiError where something that policies look up cannot be listed: they could decide about no
-        object.
+        object. Policies that ask registries judge images when they enter the cluster, not here.
         """
         # First, since Kubernetes' own policies look nothing up and may be unread.
         known = await look_up(lister, engine)
@@ -142,7 +143,8 @@ class Audit:
                 for path, text in each.faults:
                     log.warning("%s is not audited: %s: %s", each.document.source, path, text)
             engine = joined(engine, (policy for each in natives for policy in each.policies))
-        return ObjectJudge(engine, known, now)
+        judging = (each for each in engine.policies if each.needs.isdisjoint(IMAGE_LOOK_UPS))
+        return ObjectJudge(engine.with_policies(judging), known, now)
 
     async def _found(self, judge: ObjectJudge, lister: Lister) -> tuple[list[ObjectResults], int]:
         """Return the objects with violations, and how many were judged."""

@@ -1,7 +1,8 @@
 """One run of `check`: judge objects of files or a cluster, and report."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 from config.documents import Document, DocumentError
 from config.faults import FaultsError
@@ -21,13 +22,16 @@ from gatewright.checks.policy_files import engine_from, policy_documents
 from gatewright.checks.subjects import Subjects
 from gatewright.outputs import InputProblem, Report, SubjectResult
 from gatewright.plans.planners import planners_of
+from gatewright.processes.registries import image_look_ups
 from webhook.engine import BoundPolicy, Engine
 from webhook.engine.conflicts import ConflictingPoliciesError
 from webhook.engine.exceptions import BoundException
 from webhook.engine.kinds import Kind
 from webhook.harness.manifests import JudgedManifest
+from webhook.policies._attached import DIGESTS, SIGNATURES
 from webhook.policy_sets.catalogue import catalogue
 from webhook.policy_sets.policy_set import PolicySet, bind, read
+from webhook.registries.cache import READ_SECONDS
 
 NO_POLICIES = (
     "no policies given: name policy sets with --policies, or a cluster that has some with "
@@ -41,8 +45,12 @@ class Checker:
     `home` is the namespace Gatewright is installed in.
     """
 
-    def __init__(self, settings: Settings, home: str) -> None:
-        """Use these settings for policies and for planned objects."""
+    def __init__(self, settings: Settings, home: str, *, registry_access: bool = False) -> None:
+        """Use these settings for policies and for planned objects.
+
+        With `registry_access`, what policies need of images is read from their registries.
+        """
+        self._registry_access = registry_access
         self.results: list[SubjectResult] = []
         self.problems: list[InputProblem] = []
         self.notes: list[str] = []
@@ -122,8 +130,26 @@ class Checker:
         )
 
     async def _judge(self, subjects: Subjects, live: Live | None) -> None:
+        needs = frozenset[str]().union(*(bound.needs for bound in self._engine.policies))
+        asks_registries = not needs.isdisjoint((DIGESTS, SIGNATURES))
+        if not (asks_registries and self._registry_access):
+            if asks_registries:
+                self.notes.append("images are not verified: that needs --registry-access")
+            await self._pass(subjects, live, {})
+            return
+        async with image_look_ups(self._settings) as look_ups:
+            images = look_ups.of_review(needs)
+            while images is not None:
+                problems = list(self.problems)
+                await self._pass(subjects, live, images.looked_up)
+                if not await images.has_more(is_denied=False, seconds=READ_SECONDS):
+                    return
+                self.results, self.judged, self.problems = [], [], problems
+
+    async def _pass(self, subjects: Subjects, live: Live | None, images: Mapping[str, Any]) -> None:
+        """Judge every subject once; `images` are the look-ups of images."""
         infos = policy_infos(self._engine.policies)
-        async for verdicts in subjects.judged([(self._engine, self.now)], live):
+        async for verdicts in subjects.judged([(self._engine, self.now)], live, images):
             if isinstance(verdicts, DocumentError):
                 self.problems.append(problem(verdicts))
                 continue

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from config.documents import Document, DocumentError
 from controller.audit.inventory import look_up
@@ -15,6 +16,7 @@ from webhook.engine.match import Labels
 from webhook.harness.manifests import JudgedManifest, ManifestJudge, add_manifests, kinds_in
 from webhook.known import Known
 
+NO_IMAGES: Mapping[str, Any] = {}
 EngineAt = tuple[Engine, datetime]  # an engine, and the time that it judges as of
 Verdicts = list[JudgedManifest] | DocumentError
 
@@ -37,18 +39,22 @@ class Subjects:
         return kinds_in(documents, {} if live is None else await live.kinds())
 
     async def judged(
-        self, engines: Sequence[EngineAt], live: Live | None
+        self,
+        engines: Sequence[EngineAt],
+        live: Live | None,
+        images: Mapping[str, Any] = NO_IMAGES,
     ) -> AsyncIterator[Verdicts]:
         """Yield the verdict of each engine on each subject, or why it cannot be judged.
 
         What policies look up are the manifests, over the cluster's objects if there is a cluster
-        (`live`).
+        (`live`), and `images` of registries.
         """
         known = (
             Known()
             if live is None
             else await look_up(live.lister, *(engine for engine, _ in engines))
         )
+        known.images = images
         for namespace, labels in self.labels.items():
             known.set_labels(namespace, labels)
         if self.sources is not None:

@@ -16,6 +16,7 @@ from gatewright.console.options import (
     INSTALLED_IN,
     NAMESPACE_LABELS,
     POLICIES,
+    REGISTRIES,
     NamedPath,
     settings_options,
 )
@@ -26,7 +27,13 @@ from webhook.engine.match import Labels
 
 @click.command
 @settings_options(
-    "policies", "registry", "controller_account", "kubernetes_policies", *POLICIES, *CLUSTER
+    "policies",
+    "registry",
+    "controller_account",
+    "kubernetes_policies",
+    *POLICIES,
+    *REGISTRIES,
+    *CLUSTER,
 )
 @OUTPUTS
 @FAIL_ON
@@ -46,6 +53,11 @@ from webhook.engine.match import Labels
     help="like --fix, and write the fields that mutating policies set",
 )
 @click.option(
+    "--registry-access",
+    is_flag=True,
+    help="ask registries for what policies need of images; without it they cannot decide",
+)
+@click.option(
     "--allow-empty", is_flag=True, help="exit with 0 if there is nothing to judge, for hooks"
 )
 @INSTALLED_IN
@@ -63,6 +75,7 @@ def command(
     fix: bool,
     fix_defaults: bool,
     allow_empty: bool,
+    registry_access: bool,
 ) -> int:
     """Judge MANIFESTs as the webhook would: files, directories, globs, or - for standard input.
 
@@ -79,7 +92,9 @@ def command(
         raise click.UsageError("Missing argument 'MANIFEST…'.")
 
     def judged() -> Checker:
-        checker = Checker(settings, home or settings.namespace or HOME)
+        checker = Checker(
+            settings, home or settings.namespace or HOME, registry_access=registry_access
+        )
         sources = read_sources(
             manifests, namespace, None if changed is None else changed_files(changed)
         )

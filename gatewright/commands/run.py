@@ -13,7 +13,7 @@ import click
 from certs import issue_ca, issue_serving
 from config.settings import Settings
 from gatewright.commands.certs import write_pairs
-from gatewright.console.options import CLUSTER, POLICIES, settings_options
+from gatewright.console.options import CLUSTER, POLICIES, REGISTRIES, settings_options
 from gatewright.processes import logs, process
 from gatewright.processes.controller_process import manager_of_kinds
 from gatewright.processes.current_user import whoami
@@ -54,6 +54,7 @@ from webhook.server.policy_files import policy_set_of
     "object_metrics",
     "log_level",
     *POLICIES,
+    *REGISTRIES,
     *CLUSTER,
 )
 def command(settings: Settings) -> int:

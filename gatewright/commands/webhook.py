@@ -5,7 +5,7 @@ from contextlib import AsyncExitStack
 import click
 
 from config.settings import Settings
-from gatewright.console.options import CLUSTER, POLICIES, settings_options
+from gatewright.console.options import CLUSTER, POLICIES, REGISTRIES, settings_options
 from gatewright.processes import logs, process
 from gatewright.processes.listeners import ProcessHealth
 from gatewright.processes.webhook_process import webhook_of
@@ -35,6 +35,7 @@ from webhook.server.pairs import PairFiles
     "record_reviews",
     "record_share",
     *POLICIES,
+    *REGISTRIES,
     *CLUSTER,
 )
 def command(settings: Settings) -> int:

@@ -35,8 +35,11 @@ PATHS = (
     "tls_key",
     "client_ca",
     "record_reviews",
+    "registry_config",
+    "registry_ca",
 )
 CLUSTER = ("kubeconfig", "context")
+REGISTRIES = ("registry_config", "registry_ca", "insecure_registries")
 POLICIES = ("policies_dir", "pod_kinds")
 
 INSTALLED_IN = click.option(  # for commands whose --namespace means something else

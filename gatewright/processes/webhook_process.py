@@ -13,6 +13,7 @@ from gatewright.plans.planners import optional_resources, scaled_kinds
 from gatewright.processes.listeners import ProcessHealth
 from gatewright.processes.policies_in_force import policies_of
 from gatewright.processes.process import Background, Part
+from gatewright.processes.registries import image_look_ups
 from kube.client import Client
 from kube.credentials import load
 from kube.store import Store
@@ -112,6 +113,7 @@ async def webhook_of(
     observed.ready.update({"policies": policies.ready, "certificate": serving.ready})
     observed.details["policies"] = policies.in_force
     host, port = settings.listen
+    images = await stack.enter_async_context(image_look_ups(settings, observed.registry))
     recorder = (
         Recorder(settings.record_reviews, settings.record_share)
         if settings.record_reviews
@@ -120,7 +122,7 @@ async def webhook_of(
 
     async def serve_reviews(stop: asyncio.Event) -> None:
         record = recorder.record if recorder else None
-        handler = AdmissionHandler(policies, metrics, look_ups, record, callers)
+        handler = AdmissionHandler(policies, metrics, look_ups, record, callers, images)
         sys.setswitchinterval(SWITCH_INTERVAL)
         async with listening(
             replace(config, host=host, port=port), handler, serving, metrics

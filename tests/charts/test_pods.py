@@ -24,6 +24,29 @@ EXTRA = {
 }
 
 
+def test_registries_are_read_with_mounted_logins_and_authorities(render):
+    """The Secret and the ConfigMap that the user names; the controller gets neither."""
+    settings = (
+        "registries.credentials=logins",
+        "registries.ca=authorities",
+        "registries.insecure={registry.local:5000}",
+    )
+    objects = render(*settings)
+    pod = objects.pod(WEBHOOK)
+    arguments = pod["containers"][0]["args"]
+    config = "--registry-config=/etc/gatewright/registries/.dockerconfigjson"
+    first = arguments.index(config)
+    assert arguments[first : first + 3] == [
+        config,
+        "--registry-ca=/etc/gatewright/registry-ca/ca.crt",
+        "--insecure-registries=registry.local:5000",
+    ]
+    volumes = {each["name"]: each for each in pod["volumes"]}
+    assert volumes["registries"]["secret"] == {"secretName": "logins"}
+    assert volumes["registry-ca"]["configMap"] == {"name": "authorities"}
+    assert "logins" not in str(objects.pod(CONTROLLER))
+
+
 def test_extra_arguments_variables_and_volumes(render, tmp_path: Path):
     """They follow the chart's own; a list for one Deployment replaces the common one."""
     (tmp_path / "values.yaml").write_text(yaml.safe_dump(EXTRA))

@@ -17,12 +17,15 @@ ROOT = Path(__file__).parents[2]
 MODULE = ROOT / "tests/controlplane/helm"
 TABLE = ROOT / "webhook/policies/_api_lifecycles.py"
 NEVER = 1_000
-LINE = 120  # characters of one row
-HEAD = '''"""Generated from k8s.io/api's lifecycle markers by `python -m tests.policies.api_lifecycles`; do not edit."""
+LINE = 100  # characters of one row
+HEAD = '''"""Generated from k8s.io/api's lifecycle markers by `python -m tests.policies.api_lifecycles`.
+
+Do not edit.
+"""
 
 LATEST = "1.{minor}"  # the release of Kubernetes that the markers are from
-# Group and version, kinds, the version to use instead (with its group, where that is another one), and the minor
-# releases of Kubernetes 1 that deprecated and removed it.
+# Group and version, kinds, the version to use instead (with its group, where that is another one),
+# and the minor releases of Kubernetes 1 that deprecated and removed it.
 LIFECYCLES = (
 '''
 NO_RESOURCES = {

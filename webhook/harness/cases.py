@@ -14,7 +14,7 @@ from webhook.harness.bases import POD_KIND_NAMES, pod_path
 from webhook.harness.case_file import Case, CaseFile, ExpectedAnswer
 from webhook.harness.case_request import namespace_in, request_of
 from webhook.harness.derived import derive, expected_of
-from webhook.harness.looked_up import look_up_faults
+from webhook.harness.looked_up import look_up_faults, read_images
 from webhook.harness.reviews import Admission
 from webhook.harness.subject import Subject, WatchedEngine, single
 from webhook.policy_sets.policy_set import Catalogue, PolicySetError
@@ -169,7 +169,8 @@ def _trial(
         subject=subject,
         engine=engine,
         admission=admission,
-        looked_up=case.looked_up | {NAMESPACE_LABELS: namespace_labels, NOW: case.now, SERVED: ()},
+        looked_up=dict(read_images(case.looked_up))
+        | {NAMESPACE_LABELS: namespace_labels, NOW: case.now, SERVED: ()},
         expect=case.expect,
         prefix=pod_path(kind) or "" if case.pod is not None else "",
         looks_up=frozenset(case.looked_up),

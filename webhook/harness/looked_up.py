@@ -1,16 +1,20 @@
 """Check the look-ups that a case sets: a typo in one would test nothing."""
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from config.faults import did_you_mean
 from config.schemas import unknown_fields
 from webhook.engine import PARENT
+from webhook.engine.images import ImageReferenceError, parse_image
 from webhook.engine.look_ups import LOOK_UPS, group_kind, summary
 from webhook.engine.origins import value_at
 from webhook.engine.violation import JSON_TYPES
 from webhook.harness.bases import has_smallest, smallest
+from webhook.policies._attached import DIGESTS, SIGNATURES, Attached, SignatureDocument
 
+IMAGES = (DIGESTS, SIGNATURES)
 SUMMARY = summary({"metadata": {"name": ""}})  # the fields of what is looked up in part
 
 CaseFaults = Iterator[tuple[str, str]]  # path below the case, and what is wrong there
@@ -25,8 +29,10 @@ def look_up_faults(looked_up: Mapping[str, Any], parent_kind: str, namespace: st
         path = f"looked_up.{name}"
         if name == PARENT:
             yield from _faults(path, value, [parent_kind], namespace)
+        elif name in IMAGES:
+            yield from _image_faults(path, name, value)
         elif name not in LOOK_UPS:
-            yield path, f"unknown look-up{did_you_mean(name, (*LOOK_UPS, PARENT))}"
+            yield path, f"unknown look-up{did_you_mean(name, (*LOOK_UPS, *IMAGES, PARENT))}"
         elif not isinstance(value, list):
             yield path, "must be a list of objects"
         else:
@@ -35,6 +41,53 @@ def look_up_faults(looked_up: Mapping[str, Any], parent_kind: str, namespace: st
                 yield from _faults(
                     f"{path}[{index}]", item, [] if LOOK_UPS[name].shape else kinds, namespace
                 )
+
+
+def _image_faults(path: str, name: str, value: Any) -> CaseFaults:
+    """Yield the errors of what registries know of images."""
+    if not isinstance(value, dict):
+        yield path, "must be a mapping by image"
+        return
+    for image, answer in value.items():
+        try:
+            parse_image(image)
+        except ImageReferenceError as error:
+            yield f"{path}[{image}]", f"no image: {error}"
+        if isinstance(answer, str):
+            continue
+        is_documents = isinstance(answer, list) and all(map(_is_document, answer))
+        if name == DIGESTS or not is_documents:
+            yield (
+                f"{path}[{image}]",
+                (
+                    "must be a digest, or why there is none"
+                    if name == DIGESTS
+                    else "must be a list of {bundle} and {payload, signature}, or why there is none"
+                ),
+            )
+
+
+def _is_document(value: Any) -> bool:
+    return isinstance(value, dict) and (
+        value.keys() == {"bundle"} or value.keys() == {"payload", "signature"}
+    )
+
+
+def read_images(looked_up: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the look-ups with what is attached to images as policies get it."""
+    if SIGNATURES not in looked_up:
+        return looked_up
+    attached = {
+        image: answer if isinstance(answer, str) else Attached(tuple(map(_document, answer)))
+        for image, answer in looked_up[SIGNATURES].items()
+    }
+    return {**looked_up, SIGNATURES: attached}
+
+
+def _document(value: Mapping[str, Any]) -> SignatureDocument:
+    content = value.get("bundle", value.get("payload"))
+    text = content if isinstance(content, str) else json.dumps(content)
+    return SignatureDocument(text.encode(), value.get("signature", ""))
 
 
 def _faults(path: str, object: Any, kinds: list[str], namespace: str) -> CaseFaults:

@@ -3,8 +3,12 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import AfterValidator
 
 from webhook.engine import Request, Violation
+from webhook.engine.containers import Image
 from webhook.engine.globs import Globs
 from webhook.engine.images import (
     REPOSITORY,
@@ -81,8 +85,22 @@ def _filled_in(pattern: str, separator: str) -> str:
     return separator.join("x" if part == "*" else part for part in pattern.split(separator))
 
 
+RegistryName = Annotated[str, AfterValidator(lambda text: parse_registry(text) and text)]
 # What is wrong with an image, as it follows its reference in a message, and the fix.
 ImageFault = tuple[str, str]
+
+
+def changed_images(request: Request) -> Iterator[Image]:
+    """Yield each image that an update does not leave as it was."""
+    before = request.before()
+    known = (
+        {holder.path(field): text for text, holder, field in before.images()}
+        if before is not None
+        else {}
+    )
+    for image in request.images():
+        if known.get(image.holder.path(image.field)) != image.text:
+            yield image
 
 
 def image_violations(

@@ -21,17 +21,20 @@ Fix: push the image to an approved registry, or ask for an exception. The settin
 """
 
 from functools import cached_property
-from typing import Annotated
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from webhook.engine import Params, Policy, Request, Violations
 from webhook.engine.images import ImageReference
-from webhook.policies._images import ImageFault, Registry, image_violations, parse_registry
+from webhook.policies._images import (
+    ImageFault,
+    Registry,
+    RegistryName,
+    image_violations,
+    parse_registry,
+)
 
 SETTING = "(chart value registry, flag --registry)"
-
-RegistryName = Annotated[str, AfterValidator(lambda text: parse_registry(text) and text)]
 
 
 class ImageRegistries(Params):

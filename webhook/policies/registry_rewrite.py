@@ -21,7 +21,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from webhook.engine import Params, Patches, Policy, Request
 from webhook.engine.images import ImageReference, parsed
-from webhook.policies._images import Registry, parse_registry
+from webhook.policies._images import Registry, changed_images, parse_registry
 from webhook.policies._records import is_copy
 
 
@@ -71,15 +71,9 @@ def mutate(request: Request, params: RegistryRewrite) -> Patches:
     """Yield a patch for each image that has a mirror."""
     if is_copy(request):
         return
-    before = request.before()
-    known = (
-        {holder.path(field): text for text, holder, field in before.images()}
-        if before is not None
-        else {}
-    )
-    for text, holder, field in request.images():
+    for text, holder, field in changed_images(request):
         rewritten = _rewritten(text, params.parsed)
-        if rewritten != text and known.get(holder.path(field)) != text:
+        if rewritten != text:
             yield holder.set(field, rewritten, overwrite=True)
 
 

@@ -10,6 +10,7 @@ from aiohttp import web
 from config.api.policy import API_VERSION
 from webhook import review
 from webhook.engine import Attributes, Engine, Request, Verdict
+from webhook.registries.cache import ImageLookUps
 from webhook.server import convert
 from webhook.server.answers import Refusal
 from webhook.server.callers import Callers
@@ -26,6 +27,7 @@ from webhook.server.turns import Turns
 MAX_BODIES = 32 * 1024 * 1024  # bytes of all large bodies in memory
 LOOK_UP_SECONDS = 0.5
 MAX_LIGHT_KNOWN = 64 * 1024  # bytes of looked-up objects; 2 ms of decoding
+REGISTRY_MARGIN = 0.2  # of a review's time: what is left when a registry has not answered
 POLICY_GROUP = API_VERSION.partition("/")[0]
 NO_ROUTE = Refusal(404, "not found; reviews are sent to /validate, /mutate or /convert")
 
@@ -48,17 +50,20 @@ class AdmissionHandler:
         look_ups: Mapping[str, LookUpFunction],
         record_review: Callable[[bytes], None] | None = None,
         callers: Callers | None = None,
+        images: ImageLookUps | None = None,
     ) -> None:
         """Take the policies in force, the metrics, and by name the look-ups that policies may need.
 
         `record_review` gets the body of each validating review that policies judged. Without
-        `callers`, anybody may send reviews.
+        `callers`, anybody may send reviews. `images` reads registries, where policies look up
+        images.
         """
         self._policies = policies
         self._metrics = metrics
         self._look_ups = look_ups
         self._record_review = record_review
         self._callers = callers
+        self._images = images
         self._bodies = Shares(MAX_BODIES)
         self._turns = Turns()
 
@@ -112,20 +117,32 @@ class AdmissionHandler:
         """Look up what policies need and judge: a large review beside the event loop."""
         route = exchange.route
         is_mutating = route.hook == "mutate"
-        known = review.NOTHING
+        known, images = review.NOTHING, None
         if needs := engine.needs(about, mutating=is_mutating):
             seconds = min(LOOK_UP_SECONDS, route.seconds / 2)
             known = await looked_up(self._look_ups, about, needs, seconds)
-        return await self._turns.run(
-            (exchange.address, about.namespace),
-            exchange.deadline,
-            _judged,
-            engine.mutate if is_mutating else engine.validate,
-            about,
-            known,
-            is_short=_is_short(engine, about, body, is_mutating=is_mutating)
-            and size_of(known) <= MAX_LIGHT_KNOWN,
+            images = self._images.of_review(needs) if self._images else None
+        is_short = (
+            _is_short(engine, about, body, is_mutating=is_mutating)
+            and size_of(known) <= MAX_LIGHT_KNOWN
         )
+        if images is not None:
+            known = {**known, **images.looked_up}
+        while True:
+            verdict, answer = await self._turns.run(
+                (exchange.address, about.namespace),
+                exchange.deadline,
+                _judged,
+                engine.mutate if is_mutating else engine.validate,
+                about,
+                known,
+                is_short=is_short,
+            )
+            left = exchange.deadline - time.perf_counter() - route.seconds * REGISTRY_MARGIN
+            if images is None or not await images.has_more(
+                is_denied=not verdict.allowed, seconds=left
+            ):
+                return verdict, answer
 
 
 def _is_short(engine: Engine, about: Attributes, body: bytes, *, is_mutating: bool) -> bool:

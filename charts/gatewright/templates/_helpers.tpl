@@ -280,6 +280,16 @@ capabilities:
   mountPath: /etc/gatewright/client-ca
   readOnly: true
 {{- end }}
+{{- if and (eq .component "webhook") .root.Values.registries.credentials }}
+- name: registries
+  mountPath: /etc/gatewright/registries
+  readOnly: true
+{{- end }}
+{{- if and (eq .component "webhook") .root.Values.registries.ca }}
+- name: registry-ca
+  mountPath: /etc/gatewright/registry-ca
+  readOnly: true
+{{- end }}
 {{- with .settings.extraVolumeMounts }}
 {{ toYaml . }}
 {{- end }}
@@ -296,6 +306,16 @@ capabilities:
 - name: client-ca
   configMap:
     name: {{ .root.Values.webhook.clientCA }}
+{{- end }}
+{{- if and (eq .component "webhook") .root.Values.registries.credentials }}
+- name: registries
+  secret:
+    secretName: {{ .root.Values.registries.credentials }}
+{{- end }}
+{{- if and (eq .component "webhook") .root.Values.registries.ca }}
+- name: registry-ca
+  configMap:
+    name: {{ .root.Values.registries.ca }}
 {{- end }}
 {{- with .settings.extraVolumes }}
 {{ toYaml . }}

@@ -1,0 +1,114 @@
+"""Signatures: formats, keys, replays, attestations, and what denials say."""
+
+import base64
+import json
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+
+from tests.webhook.registries.signing import SigningKey, bundle, legacy, pem
+from webhook.engine.images import parse_image
+from webhook.policies._attached import Attached, SignatureDocument
+from webhook.policies._signatures import SIGN_PREDICATE, statements, verifying_key
+
+DIGEST, OTHER = f"sha256:{'a' * 64}", f"sha256:{'b' * 64}"
+NAME = "registry.company.com/team/shop"
+IMAGE = parse_image(f"{NAME}:1.4@{DIGEST}")
+P256 = ec.generate_private_key(ec.SECP256R1())
+KEYS: dict[str, SigningKey] = {
+    "P-256": P256,
+    "P-384": ec.generate_private_key(ec.SECP384R1()),
+    "Ed25519": ed25519.Ed25519PrivateKey.generate(),
+    "RSA": rsa.generate_private_key(65537, 2048),
+}
+
+
+def read(
+    document: dict[str, Any] | tuple[str, str] | bytes, *keys: SigningKey
+) -> tuple[list[str], tuple[str, ...]]:
+    """Return the predicate types of what the keys signed, and why documents do not count."""
+    if isinstance(document, tuple):
+        attached = SignatureDocument(document[0].encode(), document[1])
+    else:
+        content = document if isinstance(document, bytes) else json.dumps(document).encode()
+        attached = SignatureDocument(content)
+    named = tuple(verifying_key(pem(key)) for key in keys or (P256,))
+    found, rejected = statements(Attached((attached,)), IMAGE, named)
+    return [each.predicate_type for each in found], rejected
+
+
+@pytest.mark.parametrize("kind", KEYS)
+def test_each_kind_of_key_verifies_both_formats(kind):
+    """ECDSA with P-256 and P-384, Ed25519, RSA."""
+    key = KEYS[kind]
+    assert read(bundle(key, DIGEST), key) == ([SIGN_PREDICATE], ())
+    assert read(legacy(key, DIGEST, NAME), key) == ([SIGN_PREDICATE], ())
+
+
+def test_one_of_several_keys_is_enough():
+    """The statement names the key that signed."""
+    keys = tuple(verifying_key(pem(key)) for key in KEYS.values())
+    content = json.dumps(bundle(P256, DIGEST)).encode()
+    ((statement,), _) = statements(Attached((SignatureDocument(content),)), IMAGE, keys)
+    assert statement.keys == {verifying_key(pem(P256)).id}
+
+
+def changed(document: dict[str, Any], digest: str) -> dict[str, Any]:
+    """Return a bundle whose payload is about another digest, with the old signature."""
+    envelope = document["dsseEnvelope"]
+    statement = json.loads(base64.b64decode(envelope["payload"]))
+    statement["subject"] = [{"digest": {"sha256": digest.removeprefix("sha256:")}}]
+    payload = base64.b64encode(json.dumps(statement).encode()).decode()
+    return document | {"dsseEnvelope": envelope | {"payload": payload}}
+
+
+@pytest.mark.parametrize(
+    ("document", "reason"),
+    [
+        (bundle(P256, OTHER), "it signs another digest"),
+        (legacy(P256, OTHER, NAME), "it signs another digest"),
+        (legacy(P256, DIGEST, f"{NAME}-evil"), f"it signs an image of {NAME}-evil"),
+        (legacy(KEYS["P-384"], DIGEST), "it was signed by another key"),
+        (
+            bundle(KEYS["Ed25519"], DIGEST),
+            f"it was signed by another key ({verifying_key(pem(KEYS['Ed25519'])).id})",
+        ),
+        (
+            changed(bundle(P256, OTHER), DIGEST),
+            f"it was signed by another key ({verifying_key(pem(P256)).id})",
+        ),
+        (
+            bundle(P256, DIGEST) | {"verificationMaterial": {"certificate": {"rawBytes": ""}}},
+            "it is keyless (signed by a certificate), which is not supported",
+        ),
+        (
+            {"verificationMaterial": {"publicKey": {}}, "messageSignature": {}},
+            "it signs a file, not an image",
+        ),
+        ({}, "it is malformed"),
+        (b"no JSON", "it is malformed"),
+        (b"[" * 100_000, "it is malformed"),
+        (("{}", "%%%"), "it is malformed"),
+        (bundle(P256, DIGEST) | {"dsseEnvelope": []}, "it is malformed"),
+    ],
+    ids=[str(number) for number in range(13)],
+)
+def test_what_does_not_count(document, reason):
+    """Replays, other keys, keyless and malformed documents, each with its reason."""
+    assert read(document) == ([], (reason,))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n",
+        pem(ec.generate_private_key(ec.SECP521R1())),  # type: ignore[arg-type]
+    ],
+    ids=["nothing", "no key", "P-521"],
+)
+def test_other_keys_are_an_error(text):
+    """P-521, and what is no key."""
+    with pytest.raises(ValueError, match=r"^expected a (public key in PEM|key of ECDSA P-256)"):
+        verifying_key(text)

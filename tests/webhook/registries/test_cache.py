@@ -1,0 +1,124 @@
+"""One read of one image at a time, answers from memory, failures for a time, reviews in rounds."""
+
+import asyncio
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from tests.webhook.registries.conftest import hanging
+from webhook.policies._attached import DIGESTS, SIGNATURES, Attached
+from webhook.registries import cache
+from webhook.registries.cache import ImageLookUps, RegistryMetrics
+
+DIGEST = f"sha256:{'a' * 64}"
+
+
+@pytest.fixture
+def counted():
+    """The registry of metrics."""
+    return CollectorRegistry()
+
+
+@pytest.fixture
+def look_ups(reader, counted) -> ImageLookUps:
+    """The look-ups of a process."""
+    return ImageLookUps(reader, RegistryMetrics(counted))
+
+
+async def test_a_review_is_judged_again_when_its_images_are_read(look_ups, registry, counted):
+    """The second review has them from memory, and asks nothing."""
+    image = str(registry.image(DIGEST))
+    review = look_ups.of_review(frozenset({SIGNATURES}))
+    assert review.looked_up[SIGNATURES].get(image) is None
+    assert await review.has_more(is_denied=True, seconds=5)
+    assert review.looked_up[SIGNATURES].get(image).documents == ()
+    assert not await review.has_more(is_denied=True, seconds=5)
+    asked = len(registry.asked)
+    assert look_ups.of_review(frozenset({SIGNATURES})).looked_up[SIGNATURES].get(image) is not None
+    assert len(registry.asked) == asked
+    assert counted.get_sample_value("gatewright_registry_lookups_total", {"answer": "read"}) == 1
+
+
+async def test_a_review_without_images_asks_nothing(look_ups):
+    """There is nothing to look up then."""
+    assert look_ups.of_review(frozenset({"services"})) is None
+
+
+async def test_one_image_is_read_once_for_all_reviews(look_ups, registry):
+    """Fifty reviews at the same moment cost three requests."""
+    image = str(registry.image(DIGEST))
+    reviews = [look_ups.of_review(frozenset({SIGNATURES})) for _ in range(50)]
+    for review in reviews:
+        review.looked_up[SIGNATURES].get(image)
+    await asyncio.gather(*(each.has_more(is_denied=True, seconds=5) for each in reviews))
+    assert len(registry.asked) == 3
+
+
+async def test_a_denial_never_rests_on_an_old_answer(look_ups, registry, monkeypatch):
+    """An image that was signed after the denial is admitted."""
+    monkeypatch.setattr(cache, "REFUSAL_SECONDS", 0.0)
+    image = str(registry.image(DIGEST))
+    review = look_ups.of_review(frozenset({SIGNATURES}))
+    review.looked_up[SIGNATURES].get(image)
+    await review.has_more(is_denied=True, seconds=5)
+    registry.attach(DIGEST, {"a": 1})
+    later = look_ups.of_review(frozenset({SIGNATURES}))
+    assert later.looked_up[SIGNATURES].get(image).documents == ()
+    assert not await later.has_more(is_denied=False, seconds=5)
+    assert await later.has_more(is_denied=True, seconds=5)
+    assert len(later.looked_up[SIGNATURES].get(image).documents) == 1
+
+
+async def test_what_was_read_of_a_digest_outlives_its_registry(look_ups, registry, monkeypatch):
+    """A read that fails later leaves the answer as it is."""
+    monkeypatch.setattr(cache, "REFUSAL_SECONDS", 0.0)
+    registry.attach(DIGEST, {"a": 1})
+    image = str(registry.image(DIGEST))
+    review = look_ups.of_review(frozenset({SIGNATURES}))
+    review.looked_up[SIGNATURES].get(image)
+    await review.has_more(is_denied=True, seconds=5)
+    registry.bodies.clear()
+    registry.handlers["*"] = hanging
+    monkeypatch.setattr(cache, "READ_SECONDS", 0.05)
+    review.looked_up[SIGNATURES].get(image)
+    assert await review.has_more(is_denied=True, seconds=5)
+    assert isinstance(review.looked_up[SIGNATURES].get(image), Attached)
+
+
+async def test_a_registry_that_hangs_is_an_answer_in_time(look_ups, registry):
+    """The review ends with the reason, before its own time-out."""
+    registry.handlers["*"] = hanging
+    image = str(registry.image("", "1"))
+    review = look_ups.of_review(frozenset({DIGESTS}))
+    review.looked_up[DIGESTS].get(image)
+    assert await review.has_more(is_denied=True, seconds=0.05)
+    assert review.looked_up[DIGESTS].get(image) == (
+        f"registry {registry.address} has not answered in time"
+    )
+
+
+async def test_failures_are_remembered_for_a_time(look_ups, registry, counted):
+    """The text says what the registry did."""
+    image = str(registry.image("", "1"))
+    for _ in range(2):
+        review = look_ups.of_review(frozenset({DIGESTS}))
+        review.looked_up[DIGESTS].get(image)
+        await review.has_more(is_denied=True, seconds=5)
+    assert review.looked_up[DIGESTS].get(image) == (
+        f"registry {registry.address} has no such image"
+    )
+    assert len(registry.asked) == 1
+    host = {"host": registry.address}
+    assert counted.get_sample_value("gatewright_registry_failures_total", host) == 1
+
+
+async def test_memory_is_bounded(look_ups, registry, monkeypatch):
+    """The oldest answers go."""
+    monkeypatch.setattr(cache, "MAX_ENTRIES", 2)
+    tags = [str(registry.image("", tag)) for tag in ("1", "2", "3")]
+    for tag in tags:
+        review = look_ups.of_review(frozenset({DIGESTS}))
+        review.looked_up[DIGESTS].get(tag)
+        await review.has_more(is_denied=True, seconds=5)
+    last = look_ups.of_review(frozenset({DIGESTS})).looked_up[DIGESTS]
+    assert [last.get(tag) is None for tag in tags] == [True, False, False]

@@ -1,0 +1,41 @@
+"""What cosign v3.1.3 wrote into a registry with the referrers API and into one without.
+
+Made by `cosign sign --key` (bundle, and `--new-bundle-format=false`) and `cosign attest --key`; the
+documents are those that the reader found there.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from webhook.engine.images import ImageReference
+from webhook.policies._attached import Attached, SignatureDocument
+from webhook.policies._signatures import SIGN_PREDICATE, statements, verifying_key
+
+WRITTEN: dict[str, Any] = json.loads(Path(__file__).with_name("cosign.json").read_text())
+PROVENANCE = "https://slsa.dev/provenance/v1"
+
+
+def predicates(name: str, digest: str = "") -> set[str]:
+    """Return the predicate types that cosign's key signed for the image."""
+    documents = tuple(
+        SignatureDocument(each[0].encode(), each[1])
+        if isinstance(each, list)
+        else SignatureDocument(each.encode())
+        for each in WRITTEN[name]["documents"]
+    )
+    host, repository = WRITTEN[name].get("address", "r.example.com"), "team/old"
+    image = ImageReference(host, repository, None, digest or WRITTEN[name]["digest"])
+    found, _ = statements(Attached(documents), image, (verifying_key(WRITTEN["pub"]),))
+    return {each.predicate_type for each in found}
+
+
+@pytest.mark.parametrize("registry", ["referrers", "tags"])
+def test_what_cosign_signs_is_verified(registry):
+    """Bundles, legacy signatures, attestations; of another digest nothing counts."""
+    assert predicates(registry) == {SIGN_PREDICATE}
+    assert predicates(f"{registry}-legacy") == {SIGN_PREDICATE}
+    assert predicates(f"{registry}-attest") == {SIGN_PREDICATE, PROVENANCE}
+    assert predicates(registry, f"sha256:{'0' * 64}") == set()

@@ -1,0 +1,220 @@
+"""What is attached to an image, in registries with and without the referrers API, good and hostile."""
+
+import base64
+import json
+
+import pytest
+from aiohttp import web
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from tests.webhook.registries.conftest import INDEX, MANIFEST, digest_of, endless
+from tests.webhook.registries.signing import bundle, legacy
+from webhook.policies._attached import SignatureDocument
+from webhook.registries.client import NotInRegistryError, RegistryError
+from webhook.registries.credentials import RegistryConfigError, RegistryLogin, read_logins
+
+KEY = ec.generate_private_key(ec.SECP256R1())
+DIGEST = f"sha256:{'a' * 64}"
+MANIFESTS = "/v2/team/shop/manifests"
+
+
+@pytest.mark.parametrize("has_referrers", [True, False])
+async def test_bundles_are_found_by_their_own_manifest(registry, reader, has_referrers):
+    """By the referrers API or the tag; the descriptor's type, which is wrong here, decides nothing."""
+    registry.has_referrers = has_referrers
+    signed = bundle(KEY, DIGEST)
+    registry.attach(DIGEST, signed)
+    attached = await reader.attached(registry.image(DIGEST))
+    assert attached.documents == (SignatureDocument(json.dumps(signed).encode()),)
+
+
+async def test_what_is_no_bundle_or_of_another_image_is_skipped(registry, reader):
+    """An SBOM, a manifest with another subject, and one that is no longer there."""
+    registry.attach(DIGEST, {}, artifact_type="application/spdx+json")
+    other = {"artifactType": "x", "layers": [{"digest": DIGEST}], "subject": {"digest": DIGEST}}
+    wrong = {
+        "layers": [
+            {"digest": DIGEST, "mediaType": "application/vnd.dev.sigstore.bundle.v0.3+json"}
+        ],
+        "subject": {"digest": f"sha256:{'b' * 64}"},
+    }
+    digests = [registry.put(MANIFEST, other), registry.put(MANIFEST, wrong), DIGEST]
+    index = {"manifests": [{"digest": each} for each in digests]}
+    registry.bodies[f"/v2/team/shop/referrers/{DIGEST}"] = json.dumps(index).encode()
+    assert (await reader.attached(registry.image(DIGEST))).documents == ()
+
+
+async def test_legacy_signatures_are_found(registry, reader):
+    """In the manifest of the tag sha256-….sig."""
+    payload, signature = legacy(KEY, DIGEST)
+    registry.attach_legacy(DIGEST, payload, signature)
+    attached = await reader.attached(registry.image(DIGEST))
+    assert attached.documents == (SignatureDocument(payload.encode(), signature),)
+
+
+async def test_an_image_without_signatures_has_none(registry, reader):
+    """Three requests tell."""
+    assert (await reader.attached(registry.image(DIGEST))).documents == ()
+    tag = DIGEST.replace(":", "-")
+    assert registry.asked == [
+        f"GET /v2/team/shop/referrers/{DIGEST}",
+        f"GET {MANIFESTS}/{tag}",
+        f"GET {MANIFESTS}/{tag}.sig",
+    ]
+
+
+async def test_a_tag_has_the_digest_of_its_manifest(registry, reader):
+    """It is computed, whatever the registry says."""
+    digest = registry.put(INDEX, {"manifests": []}, "1.4")
+    assert await reader.digest(registry.image("", "1.4")) == digest
+
+
+async def test_a_tag_that_does_not_exist_is_an_error(registry, reader):
+    """The text names the registry."""
+    with pytest.raises(NotInRegistryError, match=r"^registry 127\.0\.0\.1:\d+ has no such image$"):
+        await reader.digest(registry.image("", "1.4"))
+
+
+async def never_ending_redirect(request: web.Request) -> web.Response:
+    """Redirect to itself."""
+    return web.Response(status=307, headers={"Location": str(request.url)})
+
+
+async def to_plain_http(request: web.Request) -> web.Response:
+    """Redirect to a host that is not named insecure."""
+    return web.Response(status=307, headers={"Location": "http://metadata.internal/token"})
+
+
+async def rate_limited(request: web.Request) -> web.Response:
+    """Refuse."""
+    return web.Response(status=429)
+
+
+async def unauthorized(request: web.Request) -> web.Response:
+    """Ask for a login, always."""
+    return web.Response(status=401, headers={"WWW-Authenticate": 'Basic realm="x"'})
+
+
+async def token_elsewhere(request: web.Request) -> web.Response:
+    """Name a token server over plain HTTP."""
+    challenge = 'Bearer realm="http://evil.example.com/token",service="x"'
+    return web.Response(status=401, headers={"WWW-Authenticate": challenge})
+
+
+async def compressed(request: web.Request) -> web.Response:
+    """Compress what was asked for as it is."""
+    return web.Response(body=b"", headers={"Content-Encoding": "gzip"})
+
+
+async def garbage(request: web.Request) -> web.Response:
+    """Answer with something else."""
+    return web.Response(body=b"<html>")
+
+
+@pytest.mark.parametrize(
+    ("handler", "reason"),
+    [
+        (endless, "answers with more than 4194304 bytes"),
+        (never_ending_redirect, "redirects more than 3 times"),
+        (to_plain_http, "redirects to http, not to https"),
+        (rate_limited, "limits the rate of requests (429)"),
+        (unauthorized, "wants a login that is not configured"),
+        (token_elsewhere, "wants a login that is not configured"),
+        (compressed, "compresses what must not be"),
+        (garbage, "answers with something that is no manifest"),
+    ],
+)
+async def test_a_hostile_registry_is_an_error_with_its_reason(registry, reader, handler, reason):
+    """Nothing is read without end, from elsewhere, or with a login that is not meant for it."""
+    registry.handlers["*"] = handler
+    with pytest.raises(RegistryError) as raised:
+        await reader.attached(registry.image(DIGEST))
+    assert str(raised.value).endswith(reason)
+
+
+async def test_ten_thousand_referrers_are_refused(registry, reader):
+    """At most 50 candidates are read."""
+    index = {"manifests": [{"digest": DIGEST}] * 10_000}
+    registry.bodies[f"/v2/team/shop/referrers/{DIGEST}"] = json.dumps(index).encode()
+    with pytest.raises(RegistryError, match="more than 50 candidates for signatures"):
+        await reader.attached(registry.image(DIGEST))
+    assert len(registry.asked) == 1
+
+
+async def test_another_manifest_than_the_named_one_is_refused(registry, client):
+    """The digest of a manifest and of a blob is computed."""
+    registry.bodies[f"{MANIFESTS}/{DIGEST}"] = b"{}"
+    registry.bodies[f"/v2/team/shop/blobs/{DIGEST}"] = b"{}"
+    with pytest.raises(RegistryError, match="answers with another manifest than sha256:a"):
+        await client.manifest(registry.image(DIGEST), DIGEST)
+    with pytest.raises(RegistryError, match="answers with another blob than sha256:a"):
+        await client.blob(registry.image(DIGEST), DIGEST)
+
+
+async def test_blobs_are_read_elsewhere_without_credentials(registry, client):
+    """A redirect gets no Authorization header."""
+    body = b"payload"
+    digest = digest_of(body)
+    seen = list[str | None]()
+
+    async def store(request: web.Request) -> web.Response:
+        seen.append(request.headers.get("Authorization"))
+        return web.Response(body=body)
+
+    async def redirect(request: web.Request) -> web.Response:
+        seen.append(request.headers.get("Authorization"))
+        if len(seen) == 1:
+            return web.Response(status=401, headers={"WWW-Authenticate": 'Basic realm="x"'})
+        return web.Response(status=307, headers={"Location": f"http://{registry.address}/store"})
+
+    client.logins = {registry.address: RegistryLogin("ann", "secret")}
+    registry.handlers |= {f"/v2/team/shop/blobs/{digest}": redirect, "/store": store}
+    assert await client.blob(registry.image(DIGEST), digest) == body
+    assert seen == [None, RegistryLogin("ann", "secret").basic, None]
+
+
+async def test_a_token_is_fetched_once_with_the_login(registry, client):
+    """The token authentication of the distribution project."""
+    asked = list[tuple[str, str | None]]()
+
+    async def token(request: web.Request) -> web.Response:
+        asked.append((request.query_string, request.headers.get("Authorization")))
+        return web.json_response({"token": "t"})
+
+    async def manifest(request: web.Request) -> web.Response:
+        if request.headers.get("Authorization") == "Bearer t":
+            return web.Response(body=b"{}")
+        challenge = f'Bearer realm="http://{registry.address}/token",service="registry"'
+        return web.Response(status=401, headers={"WWW-Authenticate": challenge})
+
+    client.logins = {registry.address: RegistryLogin("ann", "secret")}
+    registry.handlers |= {"/token": token, f"{MANIFESTS}/1": manifest}
+    for _ in range(2):
+        await client.manifest(registry.image(""), "1")
+    scope = "scope=repository:team/shop:pull&service=registry"
+    assert asked == [(scope, RegistryLogin("ann", "secret").basic)]
+
+
+def test_logins_are_read_from_a_docker_config_file(tmp_path):
+    """By host, as docker and podman write them."""
+    file = tmp_path / "config.json"
+    both = base64.b64encode(b"ann:secret").decode()
+    hub = {"https://index.docker.io/v1/": {"username": "hub", "password": "p"}}
+    file.write_text(json.dumps({"auths": {"Registry.company.com": {"auth": both}, **hub}}))
+    assert read_logins(file) == {
+        "registry.company.com": RegistryLogin("ann", "secret"),
+        "docker.io": RegistryLogin("hub", "p"),
+    }
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", '{"auths": {"a": {"auth": "%"}}}', '{"auths": {"a": {"x": 1}}}']
+)
+def test_another_file_is_an_error(tmp_path, text):
+    """It names the file, and no secret."""
+    file = tmp_path / "config.json"
+    file.write_text(text)
+    with pytest.raises(RegistryConfigError, match=r"config\.json: not a docker config file"):
+        read_logins(file)
+    with pytest.raises(RegistryConfigError, match=r"nothing: No such file or directory$"):
+        read_logins(tmp_path / "nothing")

@@ -1,0 +1,39 @@
+"""What a registry knows of images: the digest of a tag, and what is attached to a digest."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from webhook.engine import NotLookedUpError, Request
+
+DIGESTS = "image_digests"  # look-up: by reference with a tag, its digest
+SIGNATURES = "image_signatures"  # look-up: by reference with a digest, what is attached to it
+IMAGE_LOOK_UPS = frozenset({DIGESTS, SIGNATURES})
+
+
+@dataclass(frozen=True, slots=True)
+class SignatureDocument:
+    """A bundle, or a legacy payload with its signature in base64."""
+
+    content: bytes
+    legacy_signature: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Attached:
+    """Everything attached to one image; compared by identity, so that verdicts are kept cheaply."""
+
+    documents: tuple[SignatureDocument, ...] = ()
+
+
+def read(request: Request, look_up: str, references: Iterable[str]) -> dict[str, Any]:
+    """Return what is looked up of images. NotLookedUpError where that of any is missing.
+
+    Each is asked for before the first one that is missing ends the judgement, so that all are read
+    at the same time.
+    """
+    known = request.lookup(look_up)
+    found = {each: known.get(each) for each in references}
+    if any(answer is None for answer in found.values()):
+        raise NotLookedUpError(look_up)
+    return found

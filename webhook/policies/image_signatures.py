@@ -1,0 +1,201 @@
+"""Images are signed by the keys of those who may build them.
+
+Why: a registry says where an image comes from, not that it is the image that was built. A signature
+does.
+
+Judged: the images of all containers and of image volumes, and the image of a WebApp, where an entry
+of `signatures` names them; `images` are named as in image-registries. What is verified is a digest:
+an image without one is denied, unless the policy image-pins adds the digest first. On an update,
+images that stay as they are are not verified again.
+
+Formats, found in this order: sigstore bundles (cosign v3) by the registry's referrers API or by the
+tag `sha256-…`, and cosign's legacy tag `sha256-….sig`. Keys are ECDSA P-256 or P-384, Ed25519 or
+RSA. Keyless signatures (certificates of Fulcio) are not supported.
+
+Allowed: `image: registry.company.com/shop@sha256:…` with `minimum` signatures by different `keys`.
+Denied:  the same image without a signature, signed by another key, or with a signature of another
+         digest or repository. Where the registry does not answer, the policy's failurePolicy
+         decides.
+Fix: sign the image: `cosign sign --key cosign.key IMAGE@DIGEST`.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from webhook.engine import Params, Policy, Request, Violations
+from webhook.engine.containers import Image
+from webhook.engine.images import ImageReference, parsed
+from webhook.engine.policy import RuleError
+from webhook.engine.violation import shown
+from webhook.policies._attached import SIGNATURES, Attached, read
+from webhook.policies._images import Registry, RegistryName, changed_images, parse_registry
+
+if TYPE_CHECKING:
+    from webhook.policies._signatures import SignedStatement, VerifyingKey
+
+RULE = "images must be signed"
+
+
+def _key(pem: str) -> "VerifyingKey":
+    # imported here: only a policy set that names this policy needs cryptography
+    from webhook.policies._signatures import verifying_key
+
+    return verifying_key(pem)
+
+
+def _condition(text: str) -> str:
+    # imported here, for the same reason
+    from webhook.cel.attestations import compiled
+    from webhook.cel.errors import CompileError
+
+    try:
+        compiled(text)
+    except CompileError as error:
+        raise ValueError(f"line {error.line}, column {error.column}: {error.text}") from None
+    return text
+
+
+KeyPem = Annotated[str, AfterValidator(lambda text: _key(text) and text)]
+ConditionText = Annotated[str, AfterValidator(_condition)]
+
+
+class SignedImages(Params):
+    """Whose signatures some images need."""
+
+    images: list[RegistryName] = Field(min_length=1, description="registries, or parts of them")
+    keys: list[KeyPem] = Field(min_length=1, description="public keys in PEM, such as cosign.pub")
+    minimum: int = Field(1, ge=1, description="how many of the keys must have signed")
+
+    @cached_property
+    def verifying_keys(self) -> "tuple[VerifyingKey, ...]":
+        """The keys, parsed."""
+        return tuple(map(_key, self.keys))
+
+
+class RequiredAttestation(Params):
+    """A statement about images that must be signed, such as their provenance."""
+
+    type: str = Field(min_length=1, description="predicate type: https://slsa.dev/provenance/v1")
+    keys: list[KeyPem] = Field(min_length=1, description="public keys in PEM, one of which signed")
+    conditions: list[ConditionText] = Field(
+        [], description="CEL about `predicate`; all must be true"
+    )
+
+    @cached_property
+    def verifying_keys(self) -> "tuple[VerifyingKey, ...]":
+        """The keys, parsed."""
+        return tuple(map(_key, self.keys))
+
+
+class ImageSignatures(Params):
+    """Which images must be signed, and by whom."""
+
+    signatures: list[SignedImages] = Field(min_length=1, description="images with their keys")
+    attestations: list[RequiredAttestation] = Field(
+        [], description="statements that all these images need"
+    )
+    unsigned: Literal["allow", "deny"] = Field(
+        "allow", description="whether images that no entry names are allowed"
+    )
+
+    @cached_property
+    def registries(self) -> tuple[tuple[Registry, SignedImages], ...]:
+        """Each registry with its entry, in order."""
+        return tuple(
+            (parse_registry(name), entry) for entry in self.signatures for name in entry.images
+        )
+
+    def entry(self, image: ImageReference) -> SignedImages | None:
+        """Return the first entry that names an image."""
+        for registry, entry in self.registries:
+            if registry.holds(image):
+                return entry
+        return None
+
+
+def validate(request: Request, params: ImageSignatures) -> Violations:
+    """Yield a violation for each image without the signatures and attestations that it needs."""
+    named = list[tuple[Image, ImageReference, SignedImages]]()
+    for each in changed_images(request):
+        image = parsed(each.text)
+        entry = None if image is None else params.entry(image)
+        if image is not None and entry is not None and image.digest is not None:
+            named.append((each, image, entry))
+        elif fault := _unverifiable(each.text, entry, params):
+            yield each.holder.violation(each.field, each.text, RULE, fault[1], found=fault[0])
+    known = read(request, SIGNATURES, (str(image) for _, image, _ in named)) if named else {}
+    for each, image, entry in named:
+        attached = known[str(image)]
+        if isinstance(attached, str):
+            raise RuleError(f"{image}: {attached}")
+        for lack, fix in _faults(image, attached, entry, params.attestations):
+            found = f"{shown(each.text)} {lack}"
+            yield each.holder.violation(each.field, each.text, RULE, fix, found=found)
+
+
+def _unverifiable(
+    text: str, entry: SignedImages | None, params: ImageSignatures
+) -> tuple[str, str] | None:
+    """Return why an image cannot be verified, and the fix; None where it need not be."""
+    if entry is not None:
+        return (
+            f"{shown(text)} has no digest, so what is verified may not be what is pulled",
+            "add its digest (@sha256:…), or put the policy image-pins in force",
+        )
+    if params.unsigned == "deny":
+        return (
+            f"{shown(text)} is named by no entry of signatures",
+            "use a signed image, or add its registry and keys to the policy",
+        )
+    return None
+
+
+def _faults(
+    image: ImageReference,
+    attached: Attached,
+    entry: SignedImages,
+    attestations: Sequence[RequiredAttestation],
+) -> Iterator[tuple[str, str]]:
+    """Yield what an image lacks, and the fix."""
+    from webhook.policies._signatures import SIGN_PREDICATE, statements
+
+    found, rejected = statements(attached, image, entry.verifying_keys)
+    signers = {key for each in found if each.predicate_type == SIGN_PREDICATE for key in each.keys}
+    name = f"{image.registry}/{image.repository}@{image.digest}"
+    if len(signers) < entry.minimum:
+        had = f"has {len(signers)} of {entry.minimum} signatures"
+        what = "has no signature" if entry.minimum == 1 else had
+        seen = f"; found: {', '.join(rejected)}" if rejected else ""
+        expected = ", ".join(each.id for each in entry.verifying_keys)
+        fix = f"sign it: cosign sign --key cosign.key {name}"
+        yield f"{what} by a key of the policy ({expected}){seen}", fix
+    for each in attestations:
+        signed, _ = statements(attached, image, each.verifying_keys)
+        ofthis = [found for found in signed if found.predicate_type == each.type]
+        fix = (
+            f"attest it: cosign attest --key cosign.key --type {each.type} --predicate FILE {name}"
+        )
+        if not ofthis:
+            yield f"has no attestation {each.type} by a key of the policy", fix
+        elif not any(_meets(statement, each) for statement in ofthis):
+            conditions = " and ".join(each.conditions)
+            yield f"has no attestation {each.type} for which {conditions} is true", fix
+
+
+def _meets(statement: "SignedStatement", attestation: RequiredAttestation) -> bool:
+    from webhook.cel.attestations import is_true
+
+    return all(is_true(each, statement.predicate) for each in attestation.conditions)
+
+
+POLICY = Policy(
+    "image-signatures",
+    ImageSignatures,
+    validate=validate,
+    category="images",
+    severity="high",
+    needs=(SIGNATURES,),
+)

@@ -1,0 +1,176 @@
+"""A client of the OCI distribution API: manifests, referrers and small blobs of one registry.
+
+Source: opencontainers/distribution-spec v1.1, and the token authentication of the distribution
+project.
+"""
+
+import asyncio
+import hashlib
+import json
+import re
+import ssl
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlencode, urljoin, urlsplit
+
+import aiohttp
+
+from webhook.engine.images import DEFAULT_REGISTRY, ImageReference
+from webhook.registries.credentials import RegistryLogin
+
+MANIFEST_BYTES = 4 * 1024 * 1024
+BLOB_BYTES = 1024 * 1024
+MAX_REDIRECTS = 3
+TOKEN_BYTES = 64 * 1024
+API_HOSTS = {DEFAULT_REGISTRY: "registry-1.docker.io"}
+ACCEPTED = ", ".join(
+    (
+        "application/vnd.oci.image.index.v1+json",
+        "application/vnd.oci.image.manifest.v1+json",
+        "application/vnd.docker.distribution.manifest.list.v2+json",
+        "application/vnd.docker.distribution.manifest.v2+json",
+    )
+)
+_PARAMETER = re.compile(r'(\w+)="([^"]*)"')
+
+
+class RegistryError(Exception):
+    """A registry that does not answer as it should; the text says how, without any credential."""
+
+
+class NotInRegistryError(RegistryError):
+    """The registry has no such manifest or blob."""
+
+
+@dataclass(slots=True)
+class RegistryClient:
+    """Reads registries. `insecure` are the hosts that are asked over plain HTTP."""
+
+    session: aiohttp.ClientSession
+    logins: Mapping[str, RegistryLogin] = field(default_factory=dict)
+    insecure: Collection[str] = ()
+    trusted: ssl.SSLContext | bool = True
+    _tokens: dict[tuple[str, str], str] = field(default_factory=dict)
+
+    async def manifest(self, image: ImageReference, reference: str) -> tuple[str, bytes]:
+        """Return digest and content of the manifest with a tag or digest."""
+        url = f"{self._root(image)}/manifests/{reference}"
+        body = await self._read(image, url, MANIFEST_BYTES, {"Accept": ACCEPTED})
+        digest = f"sha256:{hashlib.sha256(body).hexdigest()}"
+        if reference.startswith("sha256:") and reference != digest:
+            raise RegistryError(f"{image.registry} answers with another manifest than {reference}")
+        return digest, body
+
+    async def referrers(self, image: ImageReference) -> bytes:
+        """Return the index of what refers to the digest of an image."""
+        url = f"{self._root(image)}/referrers/{image.digest}"
+        return await self._read(image, url, MANIFEST_BYTES, {"Accept": ACCEPTED})
+
+    async def blob(self, image: ImageReference, digest: str) -> bytes:
+        """Return a small blob."""
+        body = await self._read(image, f"{self._root(image)}/blobs/{digest}", BLOB_BYTES, {})
+        if digest != f"sha256:{hashlib.sha256(body).hexdigest()}":
+            raise RegistryError(f"{image.registry} answers with another blob than {digest}")
+        return body
+
+    def _root(self, image: ImageReference) -> str:
+        scheme = "http" if image.registry in self.insecure else "https"
+        host = API_HOSTS.get(image.registry, image.registry)
+        return f"{scheme}://{host}/v2/{image.repository}"
+
+    async def _read(
+        self, image: ImageReference, url: str, limit: int, headers: Mapping[str, str]
+    ) -> bytes:
+        try:
+            return await self._authorized(image, url, limit, headers)
+        except (aiohttp.ClientError, OSError, asyncio.IncompleteReadError) as error:
+            reason = str(error) or type(error).__name__
+            raise RegistryError(f"registry {image.registry} cannot be reached: {reason}") from error
+
+    async def _authorized(
+        self, image: ImageReference, url: str, limit: int, headers: Mapping[str, str]
+    ) -> bytes:
+        """Ask, and once more with a token or login where the registry wants one."""
+        scope = image.registry, image.repository
+        for is_last in (False, True):
+            authorization = self._tokens.get(scope)
+            sent = {**headers, **({"Authorization": authorization} if authorization else {})}
+            async with self._get(url, sent) as response:
+                if response.status == 401 and not is_last:
+                    challenge = response.headers.get("WWW-Authenticate", "")
+                else:
+                    return await self._body(image, response, limit)
+            self._tokens[scope] = await self._authorization(image, challenge)
+        raise AssertionError  # the last attempt returned or raised
+
+    def _get(self, url: str, headers: Mapping[str, str]) -> Any:
+        plain = {"Accept-Encoding": "identity", **headers}  # what is small stays small
+        return self.session.get(url, headers=plain, ssl=self.trusted, allow_redirects=False)
+
+    async def _body(
+        self, image: ImageReference, response: aiohttp.ClientResponse, limit: int
+    ) -> bytes:
+        if response.status in (301, 302, 303, 307, 308):
+            return await self._redirected(image, response, limit)
+        return await _content(image, response, limit)
+
+    async def _redirected(
+        self, image: ImageReference, response: aiohttp.ClientResponse, limit: int
+    ) -> bytes:
+        """Follow a redirect to a store of blobs: without credentials, and over HTTPS only."""
+        location = urljoin(str(response.url), response.headers.get("Location", ""))
+        for _ in range(MAX_REDIRECTS):
+            parts = urlsplit(location)
+            if parts.scheme != "https" and parts.netloc not in self.insecure:
+                raise RegistryError(f"{image.registry} redirects to {parts.scheme}, not to https")
+            async with self._get(location, {}) as answer:
+                if answer.status not in (301, 302, 303, 307, 308):
+                    return await _content(image, answer, limit)
+                location = urljoin(location, answer.headers.get("Location", ""))
+        raise RegistryError(f"{image.registry} redirects more than {MAX_REDIRECTS} times")
+
+    async def _authorization(self, image: ImageReference, challenge: str) -> str:
+        """Return the Authorization header that a challenge asks for."""
+        login = self.logins.get(image.registry)
+        kind, _, rest = challenge.partition(" ")
+        if kind.lower() == "basic" and login is not None:
+            return login.basic
+        parameters = dict(_PARAMETER.findall(rest))
+        realm = parameters.get("realm", "")
+        host = urlsplit(realm)
+        if kind.lower() != "bearer" or not self._is_trusted_realm(image, host.scheme, host.netloc):
+            raise RegistryError(f"registry {image.registry} wants a login that is not configured")
+        query = {"scope": f"repository:{image.repository}:pull"}
+        if service := parameters.get("service"):
+            query["service"] = service
+        headers = {"Authorization": login.basic} if login else {}
+        async with self._get(f"{realm}?{urlencode(query)}", headers) as response:
+            body = await _content(image, response, TOKEN_BYTES)
+        try:
+            answer = json.loads(body)
+            token = answer.get("token") or answer["access_token"]
+        except (ValueError, KeyError, AttributeError):
+            raise RegistryError(f"registry {image.registry} gives no token") from None
+        return f"Bearer {token}"
+
+    def _is_trusted_realm(self, image: ImageReference, scheme: str, netloc: str) -> bool:
+        """Whether a token server may get the login: it is asked over HTTPS, or named insecure."""
+        return scheme == "https" or (scheme == "http" and netloc in self.insecure)
+
+
+async def _content(image: ImageReference, response: aiohttp.ClientResponse, limit: int) -> bytes:
+    if response.status == 404:
+        raise NotInRegistryError(f"registry {image.registry} has no such image")
+    if response.status == 429:
+        raise RegistryError(f"registry {image.registry} limits the rate of requests (429)")
+    if response.status != 200:
+        raise RegistryError(f"registry {image.registry} answers with {response.status}")
+    if "Content-Encoding" in response.headers:
+        raise RegistryError(f"registry {image.registry} compresses what must not be")
+    body = bytearray()
+    async for chunk in response.content.iter_any():
+        body += chunk
+        if len(body) > limit:
+            raise RegistryError(f"registry {image.registry} answers with more than {limit} bytes")
+    return bytes(body)
