@@ -3,8 +3,8 @@
 `serve` listens, with certificates of `tls` from `pairs`; `records` reads the TLS records. A
 `protocol` is one client's connection and its `activity`, one of the `connections` that have
 `shares` of the server. `admission` answers a request in steps: `requests` reads it, `exchange`
-counts it, `needs` looks up by `cluster_data`, `turns` gives it time, `decisions` logs it, `answers`
-writes it; `convert` answers for CRDs. `engine_in_force` is made of `policy_files` and
-`cluster_policies`; `content` notices changed files. `metrics` counts, `callers` says who may call,
-`recording` keeps a sample of reviews.
+counts it, `needs` looks up by `cluster_data` (`stored_objects` are decoded later), `turns` gives it
+time, `decisions` logs it, `answers` writes it; `convert` answers for CRDs. `engine_in_force` is
+made of `policy_files` and `cluster_policies`; `content` notices changed files. `metrics` counts,
+`callers` says who may call, `recording` keeps a sample of reviews.
 """
