@@ -30,7 +30,7 @@ CALLS: dict[str, list[str]] = {
     ],
     "slice": ["o.numbers.slice(0, o.numbers.size())", "o.numbers.slice(0, 1000000000)"],
     "flatten": ["o.lists.flatten()", "o.shared.flatten(20)", "o.numbers.flatten(1)"],
-    "sort": ["o.numbers.sort()", "o.reversed.sort()", "o.mixed.sort()", "o.texts.sort()"],
+    "sort": ["o.numbers.sort()", "o.reversed.sort()", "o.mixed.sort()", "o.texts.sort()", "o.lists.sort()"],
     "distinct": ["o.numbers.distinct()", "o.same.distinct()", "o.shared.distinct()"],
     "reverse": ["o.numbers.reverse()"],
     "first": ["o.numbers.first()"],
@@ -180,7 +180,8 @@ CALLS: dict[str, list[str]] = {
               f"o.few.all(x, timestamp(1).{name}('No/' + x) == 0 || true)"]
        for name in ("getFullYear", "getMonth", "getDayOfYear", "getDayOfMonth", "getDate", "getDayOfWeek")},
     **{name: [f"timestamp(1).{name}()", f"duration('1h').{name}()",
-              f"o.few.all(x, timestamp(1).{name}(o.host) == 0 || true)"]
+              f"o.few.all(x, timestamp(1).{name}(o.host) == 0 || true)",
+              f"o.few.all(x, timestamp(1).{name}(o.wide) == 0 || true)"]
        for name in ("getHours", "getMinutes", "getSeconds", "getMilliseconds")},
     **{name: [f"ip('2001:db8::1').{name}()"] for name in
        ("family", "isUnspecified", "isLoopback", "isLinkLocalUnicast", "isLinkLocalMulticast",
@@ -233,8 +234,8 @@ def parts(size: int) -> dict[str, Any]:
     return {
         "size": size, "double": 1.5, "flag": True, "text": text, "text2": "a" * size, "wide": wide,
         "wide2": "é中" * (size // 2), "bytes": text.encode(), "bytes2": b"a" * size,
-        "widebytes": wide.encode(), "needle": "b" + "a" * min(98, size),
-        "wideneedle": "x" + "é中" * 40, "half": "b" + "a" * (size // 2), "spaces": " " * size,
+        "widebytes": wide.encode(), "needle": "a" * min(97, size) + "ba",
+        "wideneedle": "é中" * 40 + "xé", "half": "ab" + "a" * (size // 2), "spaces": " " * size,
         "widespaces": "\u3000" * size, "quotes": '"' * size, "tildes": "~" * size,
         "slashes": "/" * size, "dots": "1." * (size // 2), "colons": "1:" * (size // 2),
         "digits": "1" * size, "words": "a," * (size // 2), "equals": "=" * size,

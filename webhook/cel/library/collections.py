@@ -99,6 +99,11 @@ def _has(meter: Meter, items: list[Any], wanted: Any) -> bool:
     return _position(meter, items, wanted) >= 0
 
 
+def _sort(meter: Meter, items: list[Any]) -> list[Any]:
+    meter.charge(len(items))
+    return sorted_by(meter, list(zip(items, items, strict=True)))
+
+
 def _distinct(meter: Meter, items: list[Any]) -> list[Any]:
     found: list[Any] = []
     for item in items:
@@ -182,7 +187,7 @@ declare(
     (_FLATTEN, _flatten, WALKED),
     (
         "(list(C)).sort() -> list(C)",
-        lambda meter, items: sorted_by(meter, list(zip(items, items, strict=True))),
+        _sort,
         WALKED,
     ),
     ("(list(A)).distinct() -> list(A)", _distinct, WALKED),

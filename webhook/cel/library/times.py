@@ -26,6 +26,7 @@ _DURATION = re.compile(
 _PART = re.compile(r"(\d*)\.?(\d*)(ns|us|µs|μs|ms|s|m|h)")
 _TIMESTAMP = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:[.,](\d{1,30}))?(Z|[+-]\d\d:\d\d)")
 _OFFSET = re.compile(r"([+-]?)(\d{1,2}):(\d\d)")
+MAX_ZONE = 255  # characters of a name, which is that of a file
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -87,6 +88,8 @@ def _part(name: str, read: Callable[[datetime], int]) -> Row:
 
 
 def _local(meter: Meter, value: Timestamp, zone: str) -> datetime:
+    if len(zone) > MAX_ZONE:
+        raise EvaluationError(f"unknown time zone {brief(zone)}")
     is_named = zone not in {"", "UTC"} and not _OFFSET.fullmatch(zone)
     meter.charge(400 if is_named else 12)  # what a name means is in a file
     try:
