@@ -9,12 +9,12 @@ import pytest
 
 from config.api.match import MatchSpec
 from tests.webhook.asking import about, ask, in_force
+from tests.webhook.engine.outcomes import reported
 from webhook.engine import (
     MAX_VIOLATIONS,
     NAMESPACE_LABELS,
     Engine,
     NotLookedUpError,
-    Outcome,
     Patch,
     Policy,
     Request,
@@ -108,20 +108,17 @@ def test_all_violations_are_in_the_order_of_the_policy_set():
     engine = Engine(
         [in_force(COUNTS), in_force(NAMES), in_force(COUNTS, name="counts-again", actions={"Warn"})]
     )
-    assert engine.validate(ask(POD | {"spec": {"count": 0}})) == Verdict(
+    assert reported(engine.validate(ask(POD | {"spec": {"count": 0}}))) == [
+        ("counts", ()),
         (
-            Outcome("counts", DENY),
-            Outcome(
-                "names",
-                DENY,
-                (
-                    Violation("metadata.name", "it", "names are dull", "find another"),
-                    Violation("metadata.name", "again", "names are long", "shorten it"),
-                ),
+            "names",
+            (
+                Violation("metadata.name", "it", "names are dull", "find another"),
+                Violation("metadata.name", "again", "names are long", "shorten it"),
             ),
-            Outcome("counts-again", {"Warn"}),
-        )
-    )
+        ),
+        ("counts-again", ()),
+    ]
 
 
 def test_without_policies_there_are_no_outcomes():
@@ -172,7 +169,7 @@ def test_a_malformed_object_is_denied_by_policies_that_deny(actions, fails_close
     malformed = Violation(
         "spec.count", '"3" is a string', "it must be an integer", "correct its type"
     )
-    assert verdict == Verdict((Outcome("counts", frozenset(actions), malformed=malformed),))
+    assert reported(verdict) == [("counts", (malformed,))]
     assert verdict.allowed is ("Deny" not in actions)
 
 
@@ -193,7 +190,7 @@ def test_a_policy_error_is_decided_by_its_failure_policy(fails_closed, actions):
         fails_closed,
         fails_closed,
     )
-    assert counted == Outcome("counts", DENY)
+    assert (counted.policy, counted.reported, counted.error) == ("counts", (), None)
     assert verdict.allowed is not fails_closed
 
 
@@ -202,9 +199,7 @@ def test_a_missing_look_up_is_an_error():
     engine = Engine([in_force(LOOKS)])
     (outcome,) = engine.validate(ask(POD)).outcomes
     assert isinstance(outcome.error, NotLookedUpError)
-    assert engine.validate(ask(POD, looked_up={"limit_ranges": []})) == Verdict(
-        (Outcome("looks", DENY),)
-    )
+    assert reported(engine.validate(ask(POD, looked_up={"limit_ranges": []}))) == [("looks", ())]
 
 
 def test_missing_namespace_labels_are_an_error():
@@ -224,27 +219,26 @@ def test_missing_namespace_labels_are_an_error():
 def test_each_mutation_sees_the_one_before():
     """The patch has the changes of all policies."""
     verdict = Engine([in_force(FIRST), in_force(NOTHING), in_force(SECOND)]).mutate(ask(POD))
-    assert verdict == Verdict(
-        (
-            Outcome("first", DENY, patched=True),
-            Outcome("nothing", DENY),
-            Outcome("second", DENY, patched=True),
-        ),
-        [
-            {"op": "add", "path": "/spec/first", "value": "first"},
-            {"op": "add", "path": "/spec/second", "value": "first"},
-        ],
-        {"kind": "Pod", "metadata": {"name": "it"}, "spec": {"first": "first", "second": "first"}},
-    )
+    patched = {each.policy: each.patched for each in verdict.outcomes}
+    assert patched == {"first": True, "nothing": False, "second": True}
+    assert verdict.operations == [
+        {"op": "add", "path": "/spec/first", "value": "first"},
+        {"op": "add", "path": "/spec/second", "value": "first"},
+    ]
+    assert verdict.object == {
+        "kind": "Pod",
+        "metadata": {"name": "it"},
+        "spec": {"first": "first", "second": "first"},
+    }
 
 
 def test_mutations_are_idempotent():
     """A second run changes nothing."""
     engine = Engine([in_force(FIRST), in_force(SECOND)])
     once = engine.mutate(ask(POD)).object
-    assert engine.mutate(ask(once)) == Verdict(
-        (Outcome("first", DENY), Outcome("second", DENY)), [], once
-    )
+    again = engine.mutate(ask(once))
+    assert (again.operations, again.object) == ([], once)
+    assert [each.patched for each in again.outcomes] == [False, False]
 
 
 def test_a_mutation_below_the_wrong_type_denies():
@@ -253,10 +247,7 @@ def test_a_mutation_below_the_wrong_type_denies():
     malformed = Violation(
         "metadata.name", '"it" is a string', "it must be an object", "correct its type"
     )
-    assert (verdict.outcomes, verdict.allowed) == (
-        (Outcome("below", DENY, malformed=malformed),),
-        False,
-    )
+    assert (reported(verdict), verdict.allowed) == ([("below", (malformed,))], False)
 
 
 def test_a_failed_policy_leaves_no_changes():
