@@ -46,10 +46,11 @@ helm from its Go module (4 to 12 minutes, once); then run `make manifests` again
 
 
 def from_types() -> dict[str, str]:
-    """The files made from API types, planned kinds and policies, by their path in the repository."""
+    """The files made from API types, kinds, policies and settings, by their path in the repository."""
     audited = [kind.resource for kind in KINDS.values()]
     reports = texts("config/crd/reports")
-    return generated(own_kinds(), RESOURCES, presets(), reports, audited)
+    files = generated(own_kinds(), RESOURCES, presets(), reports, audited)
+    return files | {f"{CHART}/files/settings.yaml": chart_settings()}
 
 
 def presets() -> dict[str, str]:
@@ -126,7 +127,6 @@ def from_code() -> dict[str, str]:
             for name, text in editor_schemas.render(catalogue().values()).items()
         },
         "docs/reference/settings.md": reference.settings(taken()),
-        f"{CHART}/files/settings.yaml": chart_settings(),
         "docs/reference/metrics.md": reference.metrics(collectors()),
     }
 
