@@ -1,8 +1,7 @@
 """The CEL expressions of one policy: compiled together, evaluated for a request."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from config.api.admission import KubernetesPolicySpec
@@ -22,57 +21,13 @@ from webhook.cel import (
 )
 from webhook.cel.admission_environment import ADMISSION, AUTHORIZER, with_variable, without_params
 from webhook.engine import Patch, Request, Violation
-from webhook.engine.origins import value_at
 from webhook.engine.policy import RuleError
-from webhook.engine.request import NAMESPACE, what_is_written
-from webhook.engine.violation import shown
+from webhook.engine.request import NAMESPACE
 from webhook.policy_sets.cel_request import admission_request, completed, namespace_object
 from webhook.policy_sets.mutations import changed, differences
+from webhook.policy_sets.validations import CompiledValidation, is_of_sender
 
 Spec = AdmissionPolicySpec | KubernetesPolicySpec
-MAX_MESSAGE = 5 * 1024  # bytes of what a messageExpression returns; a longer one does not count
-# what of a request its sender decides, beside the object
-OF_THE_SENDER = frozenset({"userInfo", "operation", "options", "dryRun"})
-
-
-@dataclass(frozen=True, slots=True)
-class CompiledValidation:
-    """A compiled validation."""
-
-    validation: Validation
-    program: Program
-    message: Program | None
-    reads: tuple[Steps, ...]  # fields of the object, sorted; the object itself has no steps
-    # whether the object alone decides, so that it may have had the violation before
-    is_about_object: bool
-
-    def worded(self, values: Frame) -> str:
-        """Return the message of a violation."""
-        text = ""
-        if self.message is not None:
-            with suppress(CelError):
-                text = str(self.message.evaluate(values)).strip()
-        if "\n" in text or len(text.encode()) > MAX_MESSAGE:
-            text = ""
-        return (
-            text
-            or (self.validation.message or "").strip()
-            or f"failed expression: {self.program.source.strip()}"
-        )
-
-    def violation(self, judged: dict[str, Any], values: Frame) -> Violation:
-        """Return its violation: the same as before while the value at `path`, or all it reads, is.
-
-        One that is not about the object alone is never the same.
-        """
-        path = self.validation.path or ""
-        value = value_at(judged, path) if path else None
-        found = "" if not path else "missing" if value is None else shown(value)
-        tested = [_value(judged, steps) for steps in self.reads] if value is None else value
-        if not self.is_about_object:
-            tested = object()
-        id = f"validation: {self.program.source}"
-        return Violation(path, found, self.worded(values), "", value=tested, id=id)
 
 
 class Expressions:
@@ -162,7 +117,7 @@ class Expressions:
             )
         read = self._read_by(program)
         own = sorted(steps[1:] for steps in read if steps[0] == "object")
-        is_about_object = bool(own) and not any(map(_is_of_sender, read))
+        is_about_object = bool(own) and not any(map(is_of_sender, read))
         return CompiledValidation(validation, program, message, tuple(own), is_about_object)
 
     def _read_by(self, program: Program) -> set[Steps]:
@@ -176,7 +131,7 @@ class Expressions:
     def asks_who(self) -> bool:
         """Whether a condition depends on who asks, so that it says nothing of who asked before."""
         read = (steps for _, program in self.conditions for steps in self._read_by(program))
-        return any(steps[0] != "oldObject" and _is_of_sender(steps) for steps in read)
+        return any(steps[0] != "oldObject" and is_of_sender(steps) for steps in read)
 
     def _mutation(self, path: str, mutation: Mutation) -> tuple[str, Program]:
         is_patch = mutation.patch_type == "JSONPatch"
@@ -281,23 +236,6 @@ class Expressions:
             except CelError as error:
                 raise RuleError(f"mutation '{program.source}' failed: {error}") from None
         yield from differences(completed(request)[0] or {}, object)
-
-
-def _is_of_sender(steps: Steps) -> bool:
-    """Return whether it can differ between two requests that leave the same object."""
-    if steps[0] == "request":
-        return len(steps) == 1 or steps[1] in OF_THE_SENDER
-    return steps[0] in ("oldObject", "authorizer")
-
-
-def _value(object: dict[str, Any], steps: Steps) -> Any:
-    """Return what is in a field; of the object itself what its writers set."""
-    if not steps:
-        return what_is_written(object)
-    value: Any = object
-    for step in steps:
-        value = value.get(step) if isinstance(value, dict) else None
-    return value
 
 
 def _failed(text: str) -> Violation:

@@ -823,3 +823,51 @@ def test_a_case_may_be_about_a_kind_that_its_policies_name_in_full(tmp_path):
     file.write_text(head % ("Issuer", "{}") + "  expect: allowed\n")
     with pytest.raises(DocumentError, match='unknown kind "Issuer"'):
         list(load_trials(file, catalogue()))
+
+
+POLICY_OF_ANY_KIND = """\
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: all}
+spec:
+  matchConstraints:
+    resourceRules:
+      - {apiGroups: ["*"], resources: [priorityclasses, validatingwebhookconfigurations]}
+      - {apiGroups: [cert-manager.io], resources: [certificates]}
+  validations: [{expression: "object.metadata.name != 'case'", message: applies}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: all}
+spec: {policyName: all, validationActions: [Deny]}
+"""
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind", "is_known"),
+    [
+        ("scheduling.k8s.io/v1", "PriorityClass", True),
+        ("scheduling.k8s.io/v1", "Priorityclasses", False),
+        ("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", True),
+        ("cert-manager.io/v1", "Certificate", True),
+        ("cert-manager.io/v1", "Certificates", False),
+        ("cert-manager.io/v1", "Issuer", False),
+    ],
+)
+def test_a_case_may_be_about_any_kind_of_a_resource_that_a_policy_names(
+    tmp_path, api_version, kind, is_known
+):
+    """Kubernetes' own kinds are known by name; another one has the name that its resource is the plural of."""
+    (tmp_path / "set.yaml").write_text(POLICY_OF_ANY_KIND)
+    file = tmp_path / "cases.yaml"
+    file.write_text(
+        "policies: set.yaml\ncases:\n- name: a\n"
+        f"  object: {{apiVersion: {api_version}, kind: {kind}}}\n"
+        '  expect: {denied: [{path: "", message: applies}]}\n'
+    )
+    if is_known:
+        (trial,) = load_trials(file, catalogue())
+        assert differences(trial) == []
+    else:
+        with pytest.raises(DocumentError, match=f'unknown kind "{kind}"'):
+            list(load_trials(file, catalogue()))

@@ -1,0 +1,73 @@
+"""One compiled validation: its violation, and what of a request it depends on."""
+
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from config.api.rules import Validation
+from webhook.cel import CelError, Frame, Program, Steps
+from webhook.engine import Violation
+from webhook.engine.origins import value_at
+from webhook.engine.request import what_is_written
+from webhook.engine.violation import shown
+
+MAX_MESSAGE = 5 * 1024  # bytes of what a messageExpression returns; a longer one does not count
+# what of a request its sender decides, beside the object
+OF_THE_SENDER = frozenset({"userInfo", "operation", "options", "dryRun"})
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledValidation:
+    """A compiled validation."""
+
+    validation: Validation
+    program: Program
+    message: Program | None
+    reads: tuple[Steps, ...]  # fields of the object, sorted; the object itself has no steps
+    # whether the object alone decides, so that it may have had the violation before
+    is_about_object: bool
+
+    def worded(self, values: Frame) -> str:
+        """Return the message of a violation."""
+        text = ""
+        if self.message is not None:
+            with suppress(CelError):
+                text = str(self.message.evaluate(values)).strip()
+        if "\n" in text or len(text.encode()) > MAX_MESSAGE:
+            text = ""
+        return (
+            text
+            or (self.validation.message or "").strip()
+            or f"failed expression: {self.program.source.strip()}"
+        )
+
+    def violation(self, judged: dict[str, Any], values: Frame) -> Violation:
+        """Return its violation: the same as before while the value at `path`, or all it reads, is.
+
+        One that is not about the object alone is never the same.
+        """
+        path = self.validation.path or ""
+        value = value_at(judged, path) if path else None
+        found = "" if not path else "missing" if value is None else shown(value)
+        tested = [_value(judged, steps) for steps in self.reads] if value is None else value
+        if not self.is_about_object:
+            tested = object()
+        id = f"validation: {self.program.source}"
+        return Violation(path, found, self.worded(values), "", value=tested, id=id)
+
+
+def is_of_sender(steps: Steps) -> bool:
+    """Return whether it can differ between two requests that leave the same object."""
+    if steps[0] == "request":
+        return len(steps) == 1 or steps[1] in OF_THE_SENDER
+    return steps[0] in ("oldObject", "authorizer")
+
+
+def _value(object: dict[str, Any], steps: Steps) -> Any:
+    """Return what is in a field; of the object itself what its writers set."""
+    if not steps:
+        return what_is_written(object)
+    value: Any = object
+    for step in steps:
+        value = value.get(step) if isinstance(value, dict) else None
+    return value
