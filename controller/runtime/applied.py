@@ -10,7 +10,8 @@ from typing import Any
 from zlib import crc32
 
 from controller.runtime.diff import digest, list_key
-from kube.resource import JsonObject
+from kube.client import Client
+from kube.resource import JsonObject, Resource
 
 APPLIED = "gatewright.io/applied"
 REPLACED = "replaced"  # its value while lists are rewritten
@@ -40,6 +41,35 @@ def is_replaced(current: JsonObject, desired: JsonObject) -> bool:
     applied = set(re.findall(f".{{{MARK}}}", marks[1])) if marks else wanted
     lists = {mark[:2] for mark in applied - stored}
     return any(mark[:2] in lists for mark in stored - applied - wanted)
+
+
+async def replace_lists(
+    client: Client, resource: Resource, current: JsonObject, desired: JsonObject, *, manager: str
+) -> JsonObject:
+    """Restore list items that another writer replaced, and give up the ownership it brings.
+
+    Only what an apply owns goes again when it leaves the plan. The annotation says that this is
+    under way, so that a crash, or another write in between, does not leave it half done.
+    """
+    name, namespace = desired["metadata"]["name"], desired["metadata"].get("namespace")
+    outside = ("apiVersion", "kind", "metadata")
+    content = {key: value for key, value in desired.items() if key not in outside}
+    metadata = _version_of(current) | {"annotations": {APPLIED: REPLACED}}
+    begun = content | {"metadata": metadata}
+    stored = await client.patch(resource, name, begun, namespace, field_manager=manager)
+    patched = {"manager": manager, "operation": "Update"}
+    owners = [
+        each
+        for each in stored["metadata"].get("managedFields") or ()
+        if each.get("subresource") or not patched.items() <= each.items()
+    ]
+    disowned = {"metadata": _version_of(stored) | {"managedFields": owners}}
+    return await client.patch(resource, name, disowned, namespace, field_manager=manager)
+
+
+def _version_of(object: JsonObject) -> JsonObject:
+    """Return the metadata by which a patch is for this version of an object only."""
+    return {key: object["metadata"][key] for key in ("uid", "resourceVersion")}
 
 
 def _marks_of(object: JsonObject) -> set[str]:

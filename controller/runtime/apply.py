@@ -7,32 +7,31 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from controller.runtime.applied import APPLIED, REPLACED, annotation_of, applied_to, is_replaced
+from controller.runtime.applied import (
+    APPLIED,
+    REPLACED,
+    annotation_of,
+    applied_to,
+    is_replaced,
+    replace_lists,
+)
 from controller.runtime.cache import Cache
 from controller.runtime.conflict_backoff import Conflicts, ContestedError, WrittenObject
 from controller.runtime.diff import cut, difference, digest
 from controller.runtime.expectations import Expectations
 from controller.runtime.kind import PlannedKind
 from controller.runtime.observed import Owner, Snapshot, is_controlled_by
+from controller.runtime.ownership import NameTakenError, check_ownership
 from controller.runtime.plan import Apply, ApplyFields, CreateOnly, Delete, Random, Reference, Step
-from controller.runtime.types import ReconcileRequest, RetryableError, TerminalError
+from controller.runtime.types import ReconcileRequest
 from kube.client import Client
 from kube.errors import AlreadyExists, Conflict, Forbidden, Invalid, NotFound
 from kube.resource import JsonObject, Resource
-from kube.store import controller_of
 
 FIELD_MANAGER = "gatewright-controller"
 # the resourceVersion of no object (etcd begins with 2): an apply with it creates, or is a Conflict
 NO_VERSION = "1"
 MAX_RACES = 3  # attempts at once while others write a child; then with back-off
-
-
-class NameTakenError(TerminalError):
-    """An object with the needed name exists and has another owner, or none: it is never written."""
-
-
-class StillThereError(RetryableError):
-    """A child is still terminating, or the garbage collector has yet to remove an earlier one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,40 +152,10 @@ class Applier:
         changed = "" if is_new else difference(current, desired)
         if applied == REPLACED or (changed is not None and is_replaced(current, desired)):
             self.conflicts.check(place, digest(desired), repair=True)
-            current = await self._replace_lists(place[1], current, desired)
+            current = await replace_lists(
+                self.client, place[1], current, desired, manager=FIELD_MANAGER
+            )
         await self._update(place, current, desired, changed, FIELD_MANAGER, only_this=True)
-
-    async def _replace_lists(
-        self, resource: Resource, current: JsonObject, desired: JsonObject
-    ) -> JsonObject:
-        """Restore list items that another writer replaced, and give up the ownership it brings.
-
-        Only what an apply owns goes again when it leaves the plan. The annotation says that this is
-        under way, so that a crash, or another write in between, does not leave it half done.
-        """
-        name, namespace = desired["metadata"]["name"], desired["metadata"].get("namespace")
-        content = {
-            key: value
-            for key, value in desired.items()
-            if key not in ("apiVersion", "kind", "metadata")
-        }
-        metadata = {key: current["metadata"][key] for key in ("uid", "resourceVersion")}
-        begun = content | {"metadata": metadata | {"annotations": {APPLIED: REPLACED}}}
-        live = await self.client.patch(
-            resource, name, begun, namespace, field_manager=FIELD_MANAGER
-        )
-        metadata = {key: live["metadata"][key] for key in ("uid", "resourceVersion")}
-        patched = {"manager": FIELD_MANAGER, "operation": "Update"}
-        entries = live["metadata"].get("managedFields") or ()
-        owners = [
-            each
-            for each in entries
-            if each.get("subresource") or not patched.items() <= each.items()
-        ]
-        disowned = {"metadata": metadata | {"managedFields": owners}}
-        return await self.client.patch(
-            resource, name, disowned, namespace, field_manager=FIELD_MANAGER
-        )
 
     async def _patch(self, patch: ApplyFields) -> None:
         """Set fields of an object with another owner where they differ.
@@ -262,29 +231,12 @@ class Applier:
 
     def _check(self, place: WrittenObject, current: JsonObject, *, adopts: bool) -> None:
         """Raise unless `current` is a child of the owner, or one that it adopts, and stays."""
-        (_, resource, key), owner, metadata = place, self.owner, current["metadata"]
-        what, other = f"{resource.kind} {metadata['name']}", controller_of(metadata)
-        if adopts or is_controlled_by(current, owner.object):
-            if "deletionTimestamp" in metadata:
-                finalizers = ", ".join(metadata.get("finalizers") or ())
-                held = f", held by its finalizers ({finalizers})" if finalizers else ""
-                raise StillThereError(f"{what} is still terminating{held}; it will be recreated")
-            return
-        same = (owner.resource.kind, owner.resource.group, owner.request.name)
-        if (
-            other is not None
-            and (other.kind, other.api_version.rpartition("/")[0], other.name) == same
-        ):
-            raise StillThereError(
-                f"{what} of a deleted {other.kind} is still terminating; it will be recreated"
-            )
-        belongs = (
-            f"belongs to {other.kind} {other.name}"
-            if other
-            else f"was not created by this {owner.resource.kind}"
-        )
-        self.expectations.blocked(owner.request, self.caches[resource], key)
-        raise NameTakenError(f"{what} exists and {belongs}; rename one of them")
+        request, resource, key = place
+        try:
+            check_ownership(self.owner, resource, current, adopts=adopts)
+        except NameTakenError:
+            self.expectations.blocked(request, self.caches[resource], key)
+            raise
 
     def _answered(self, place: WrittenObject, desired: JsonObject, answer: JsonObject) -> None:
         """Take the answer to a write.

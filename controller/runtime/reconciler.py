@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from controller.runtime import status as statuses
-from controller.runtime.apply import FIELD_MANAGER, Applier, NameTakenError, StillThereError, live
+from controller.runtime.apply import FIELD_MANAGER, Applier, live
 from controller.runtime.cache import Cache
 from controller.runtime.conflict_backoff import Conflicts, ContestedError
 from controller.runtime.diff import digest
@@ -18,6 +18,7 @@ from controller.runtime.expectations import Expectations
 from controller.runtime.kind import PlannedKind
 from controller.runtime.metrics import KindMetrics
 from controller.runtime.observed import Owner, Snapshot
+from controller.runtime.ownership import NameTakenError, StillThereError
 from controller.runtime.plan import Event, Plan, Problem, Step
 from controller.runtime.status import Failure
 from controller.runtime.types import ReconcileRequest, Result, RetryableError, TerminalError

@@ -9,12 +9,13 @@ import pytest
 from controller.reconcilers.application import deployment
 from controller.reconcilers.resources import DEPLOYMENT, SERVICE
 from controller.reconcilers.webapp import WEBAPP, application_of
-from controller.runtime.apply import FIELD_MANAGER, Applier, NameTakenError
+from controller.runtime.apply import FIELD_MANAGER, Applier
 from controller.runtime.cache import Caches
 from controller.runtime.conflict_backoff import Conflicts
 from controller.runtime.events import EVENT
 from controller.runtime.expectations import Expectations
 from controller.runtime.observed import Owner, Snapshot
+from controller.runtime.ownership import NameTakenError
 from controller.runtime.plan import Apply, Step
 from controller.runtime.status import ready_in
 from controller.runtime.types import ReconcileRequest
