@@ -276,6 +276,7 @@ def test_alerts_on_admission(render):
         "WebhookDown": 'absent(up{job="gatewright-webhook-metrics"} == 1)',
         "WebhookCertificateExpires": f"min({expires}) - time() < 7 * 86400",
         "PolicySetRefused": "increase(gatewright_policy_reload_errors_total[10m]) > 0",
+        "RegistryFails": ("sum by (host) (increase(gatewright_registry_failures_total[10m])) > 10"),
     }
 
 

@@ -33,6 +33,7 @@ from webhook.harness.case_file import ExpectedAnswer
 from webhook.harness.cases import Trial, load_trials
 from webhook.harness.reviews import ask
 from webhook.policy_sets.catalogue import catalogue
+from webhook.registries.cache import RegistryMetrics
 from webhook.server.cluster_data import RESOURCES
 from webhook.server.metrics import WebhookMetrics
 
@@ -178,6 +179,7 @@ def collectors() -> dict[str, CollectorRegistry]:
     """The registries of what is counted, by what counts it."""
     webhook, controller, kind = CollectorRegistry(), CollectorRegistry(), CollectorRegistry()
     WebhookMetrics(webhook)
+    RegistryMetrics(webhook)
     shared = Controllers(controller)
     controller.register(LastBackups(tuple))
     for counts in filter(None, (each.counts for each in own_kinds())):
