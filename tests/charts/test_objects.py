@@ -252,7 +252,7 @@ def test_queries_use_existing_metrics_and_labels(render):
         }
         assert labels <= kept, query
         asked |= series
-    assert len(asked) == 18
+    assert len(asked) == 20
 
 
 def test_without_leader_election_there_is_no_leader_alert(render):
