@@ -1,7 +1,7 @@
 """The API types: a pydantic model for each custom resource, from which its CRD is generated.
 
 `meta` has what all kinds share, `definition` the parts of a CRD other than its schema, `core`
-Kubernetes' own types, `formats` what their texts must be. `policy`, `match` and `rules` are Gatewright's policy objects, `admission`
-Kubernetes' own policies. Each other kind has a module of its name; `components` and `storage` are
-parts of several.
+Kubernetes' own types, `formats` what texts must be. `policy`, `match` and `rules` are Gatewright's
+policy objects, `admission` Kubernetes' own policies. Each other kind has a module of its name;
+`components` and `storage` are parts of several.
 """
