@@ -20,6 +20,8 @@ exec buildah --root {root} --runroot {run} --storage-driver overlay "$@"
 """
 UNSHARED = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
+# What that many steps of earlier builds left takes about 2 GB.
+RESUMABLE = 20
 # pip's settings that name a place of this machine mean nothing in a build.
 LOCAL = ("find-links", "cache-dir", "log", "build", "src")
 
@@ -52,6 +54,18 @@ def build(dockerfile: Path, context: Path, *names: str) -> None:
     lent = [part for each in _lent() for part in ("--volume", each)]
     place = ("--isolation", "chroot", "--network", "host", "--layers")
     run("bud", *place, *tags, *lent, "--file", dockerfile, context)
+
+
+def forget_others(name: str) -> None:
+    """Remove the other versions of an image, and, once they are many, what earlier builds can be resumed from."""
+    listed = json.loads(run("images", "--json").stdout)
+    repository = name.rpartition(":")[0]
+    names = [each for about in listed for each in about["names"] or ()]
+    old = [each for each in names if each.startswith(f"{repository}:") and each != name]
+    if old:
+        run("rmi", *old, check=False)
+    if sum(not about["names"] for about in listed) > RESUMABLE:
+        run("rmi", "--prune", check=False)
 
 
 def storage() -> Path:
@@ -91,9 +105,3 @@ def _pip_settings() -> dict[str, str]:
     listed = subprocess.run(command, capture_output=True, text=True, env=os.environ).stdout
     found = re.findall(r"^(?:global|user|site|:env:)\.([\w-]+)='(.*)'$", listed, re.MULTILINE)
     return {key: value for key, value in found if key not in LOCAL}
-
-
-def labels(name: str) -> dict[str, str]:
-    """Return the labels of an image."""
-    about = json.loads(run("inspect", "--type", "image", name).stdout)
-    return dict(about["OCIv1"]["config"].get("Labels") or {})

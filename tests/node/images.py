@@ -102,6 +102,7 @@ def build(images: Iterable[Image], say: Say) -> None:
                 provide(base, say)
             say(f"building {each.name}")
             buildah.build(each.dockerfile, each.context, each.built, each.name)
+            buildah.forget_others(each.built)
 
 
 def archive(each: Image, directory: Path) -> Path:
