@@ -482,7 +482,11 @@ UNBOUND = """\
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy
 metadata: {name: replicas}
-spec: {validations: [{expression: object.spec.replicas <= 3}]}
+spec:
+  matchConstraints:
+    resourceRules:
+      - {apiGroups: [apps], apiVersions: [v1], operations: [CREATE], resources: [deployments]}
+  validations: [{expression: object.spec.replicas <= 3}]
 """
 BINDING = """\
 ---
