@@ -10,7 +10,7 @@ export PYTHONUNBUFFERED := 1
 unexport PYTHONDONTWRITEBYTECODE  # the tests start many processes: modules are compiled for all of them once
 
 .DEFAULT_GOAL := help
-.PHONY: help demo cluster node run lint format test test-unit test-integration test-node databases node-packages \
+.PHONY: help demo cluster node run lint format test test-unit test-integration test-node databases browser node-packages \
 	bench bench-reviews bench-controller bench-audit manifests helm install docker-build wheel package-chart backup-images \
 	deploy undeploy clean
 
@@ -60,6 +60,9 @@ test-node: .venv/ready ## the tests on a real node, where root can make one (its
 
 node-packages: ## install what a real node is made of (apt-get, as root)
 	@tests/node/install.sh
+
+browser: ## install the browser that tests of HTML start (apt-get, as root)
+	@tests/gatewright/outputs/install.sh
 
 databases: ## install the database servers that tests start (apt-get, as root)
 	@tests/databases/install.sh
