@@ -55,6 +55,7 @@ def main() -> None:
                 if shutil.which("kubectl")
                 else PATH.format(directory=node.plane.binaries["kubectl"].parent)
             )
+            say("ready")
             names = ", ".join(each.name for each in wanted)
             print(READY.format(kubeconfig=kubeconfig, path=path, images=names), flush=True)
             while True:
