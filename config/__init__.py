@@ -5,5 +5,5 @@ read and change YAML; `modules` imports a team's own Python files. `api` has the
 custom resources, `converters` their other versions, `defaulting` the defaults of their schemas;
 `schemas` knows the fields of Kubernetes' own kinds, and `built_in_defaults` what the API server
 fills in. `crds`, `rbac` and `manifests` generate files. Rules of single fields: `config_maps`,
-`cron`, `data_versions`, `quantities`, `regexes`, `roles` and `templates`.
+`cron`, `data_versions`, `printable`, `quantities`, `regexes`, `roles` and `templates`.
 """

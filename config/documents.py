@@ -12,6 +12,7 @@ import orjson
 import yaml
 
 from config.nodes import compose, construct
+from config.printable import printable
 
 STEP = re.compile(r"\[[^\]]*\]|[^.\[\]]+")
 LARGEST = (
@@ -60,7 +61,8 @@ class Document:
 
     def where(self, path: str = "") -> str:
         """Return `file:line` of the field at `path`; the source alone where it has no lines."""
-        return f"{self.source}:{self.line(path)}" if self.has_lines else self.source
+        source = printable(self.source)
+        return f"{source}:{self.line(path)}" if self.has_lines else source
 
     @property
     def has_lines(self) -> bool:
@@ -96,28 +98,28 @@ def parse_documents(data: bytes, source: str) -> Iterator[Document]:
         for node in compose(data.decode()):
             line = node.start_mark.line + 1
             if _measured(node, source, {}) > LARGEST:
-                raise DocumentError(f"{source}:{line}: larger than {LARGEST} values")
+                raise DocumentError(f"{printable(source)}:{line}: larger than {LARGEST} values")
             value = construct(node)
             if value is not None:
-                _refuse_foreign(value, f"{source}:{line}")
+                _refuse_foreign(value, f"{printable(source)}:{line}")
                 yield from _items(Document(source, value, node))
     except UnicodeDecodeError as error:
         raise DocumentError(
-            f"{source}: not UTF-8 text: {error.reason} at byte {error.start}"
+            f"{printable(source)}: not UTF-8 text: {error.reason} at byte {error.start}"
         ) from None
     except yaml.reader.ReaderError as error:
         raise DocumentError(
-            f"{source}: not YAML: a control character at position {error.position}"
+            f"{printable(source)}: not YAML: a control character at position {error.position}"
         ) from None
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         at = f":{mark.line + 1}" if mark else ""
         hint = "; a template must be rendered first" if b"{{" in data else ""
         raise DocumentError(
-            f"{source}{at}: not YAML: {error.problem or error.context}{hint}"
+            f"{printable(source)}{at}: not YAML: {error.problem or error.context}{hint}"
         ) from None
     except RecursionError:
-        raise DocumentError(f"{source}: not YAML: nested too deeply") from None
+        raise DocumentError(f"{printable(source)}: not YAML: nested too deeply") from None
 
 
 def read_documents(path: Path) -> Iterator[Document]:
@@ -128,7 +130,7 @@ def read_documents(path: Path) -> Iterator[Document]:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise DocumentError(f"{path}: {error.strerror or error}") from None
+        raise DocumentError(f"{printable(path)}: {error.strerror or error}") from None
     yield from parse_documents(data, os.fsencode(path).decode(errors="backslashreplace"))
 
 
@@ -172,7 +174,7 @@ def yaml_files(path: Path) -> list[Path]:
         return [path]
     found = yaml_files_in(path)
     if not found:
-        raise DocumentError(f"{path}: no YAML files in this directory")
+        raise DocumentError(f"{printable(path)}: no YAML files in this directory")
     return found
 
 
@@ -250,7 +252,7 @@ def _measured(node: yaml.Node, source: str, sizes: dict[int, int]) -> int:
             if isinstance(key, yaml.ScalarNode):
                 if key.value in seen and key.tag != "tag:yaml.org,2002:merge":
                     line = key.start_mark.line + 1
-                    raise DocumentError(f"{source}:{line}: duplicate key {key.value!r}")
+                    raise DocumentError(f"{printable(source)}:{line}: duplicate key {key.value!r}")
                 seen.add(key.value)
             below.append(value)
     elif isinstance(node, yaml.SequenceNode):

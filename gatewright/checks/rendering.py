@@ -43,7 +43,10 @@ def rendered(directory: Path, namespace: str) -> Iterator[Document]:
 def _chart(directory: Path, namespace: str) -> Iterator[Document]:
     helm = shutil.which("helm")
     if helm is None:
-        raise NotRenderedError(f"{directory}: skipped: a Helm chart, and helm is not installed")
+        raise NotRenderedError(
+            f"{directory}: not judged: a Helm chart, and helm is not installed. Install helm, or "
+            "list the directory in .gatewrightignore"
+        )
     text = _output(
         [helm, "template", "release-name", str(directory), "--namespace", namespace], directory
     )

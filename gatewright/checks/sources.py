@@ -9,6 +9,7 @@ from pathlib import Path
 import pathspec
 
 from config.documents import Document, DocumentError, read_documents, read_stdin
+from config.printable import printable
 from gatewright.checks import rendering
 from webhook.harness.objects import is_object
 
@@ -56,7 +57,7 @@ def _expanded(manifest: str, found: Sources) -> Iterator[Path | None]:
     elif glob.has_magic(manifest) and not Path(manifest).exists():
         paths = sorted(glob.iglob(manifest, recursive=True))  # noqa: PTH207
         if not paths:
-            found.problems.append(f"{manifest}: no file matches")
+            found.problems.append(f"{printable(manifest)}: no file matches")
         yield from (
             path for each in paths if (path := Path(each)).is_dir() or path.suffix in SUFFIXES
         )
@@ -74,7 +75,7 @@ def _files(path: Path, found: Sources, unrendered: Path | None = None) -> Iterat
     ignored = _Ignored(path)
     if not path.is_dir():
         if ignored(path):
-            found.notes.append(f"{path}: skipped: listed in {IGNORE_FILE}")
+            found.notes.append(f"{printable(path)}: skipped: listed in {IGNORE_FILE}")
         else:
             yield path
         return
@@ -131,7 +132,7 @@ def _read(
         else:
             documents = list(read_documents(file))
     except rendering.NotRenderedError as error:
-        found.notes.append(str(error))
+        found.problems.append(str(error))
         return
     except DocumentError as error:
         found.problems.append(str(error))
@@ -145,7 +146,7 @@ def _read(
     if file is None or changed is None or _has_changed(file, changed):
         found.judged += objects
         if not objects:
-            found.notes.append(f"{file or '<stdin>'}: skipped: {NO_OBJECTS}")
+            found.notes.append(f"{printable(file or '<stdin>')}: skipped: {NO_OBJECTS}")
         else:
             others = (each for each in documents if not is_object(each))
             found.notes += [f"{each.where()}: skipped: not a Kubernetes object" for each in others]

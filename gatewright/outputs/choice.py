@@ -12,9 +12,11 @@ import click
 from config.faults import did_you_mean
 from gatewright.console.terminal import columns, complain, has_colours
 from gatewright.outputs import table
+from gatewright.outputs.printing import printable_report
 from gatewright.outputs.results import FAIL_AT, Report
 
 FORMATS = ("table", "json", "sarif", "junit", "github", "markdown", "html")
+EXACT = ("json", "sarif")  # which escape by themselves
 MAX_NOTES = 50  # limit for tables; JSON lists all
 JOB_SUMMARY = (
     "GITHUB_STEP_SUMMARY"  # environment variable: the Markdown file of a GitHub Actions step
@@ -79,13 +81,15 @@ FAIL_ON: Callable[[Any], Any] = click.option(
 
 def write(report: Report, outputs: tuple[Output, ...]) -> None:
     """Write the report in each format; notes and problems go to standard error."""
+    exact, report = report, printable_report(report)
     for output in outputs:
+        shown = exact if output.format in EXACT else report
         if output.file is not None:
-            output.file.write_text(_rendered(report, output.format), "utf-8")
+            output.file.write_text(_rendered(shown, output.format), "utf-8")
         elif output.format == "table":
             click.echo(table.render(report, columns(), colours=has_colours()), nl=False, color=True)
         else:
-            click.echo(_rendered(report, output.format), nl=False)
+            click.echo(_rendered(shown, output.format), nl=False)
         if output.format == "github" and (file := os.environ.get(JOB_SUMMARY)):
             with Path(file).open("a", encoding="utf-8") as job_summary:
                 job_summary.write(_rendered(report, "markdown"))

@@ -525,14 +525,17 @@ def test_an_ignored_kustomization_is_not_rendered(check):
     assert check("app") == (1, ["denied shop"], "")
 
 
-def test_a_chart_is_skipped_without_helm(check, monkeypatch):
-    """A note says so: its templates are not YAML."""
+def test_a_chart_is_never_a_silent_pass_without_helm(check, monkeypatch):
+    """It is a problem, exit 3: its templates are not YAML, so nothing of it was judged."""
     monkeypatch.setenv("PATH", "/nowhere")
     write("app/good.yaml", GOOD)
     write("app/chart/Chart.yaml", "apiVersion: v2\nname: chart\nversion: 1.0.0\n")
     write("app/chart/templates/a.yaml", "metadata: {{ x }}\n")
-    note = "note: app/chart: skipped: a Helm chart, and helm is not installed\n"
-    assert check("app") == (0, ["allowed shop"], note)
+    problem = (
+        "app/chart: not judged: a Helm chart, and helm is not installed. Install helm, or list the "
+        "directory in .gatewrightignore\n"
+    )
+    assert check("app") == (3, ["allowed shop"], problem)
 
 
 def test_a_chart_is_rendered_by_helm(check, run, tmp_path, monkeypatch):

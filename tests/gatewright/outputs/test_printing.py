@@ -1,0 +1,53 @@
+"""A fork's hostile pull request: what files and objects are called starts no command anywhere."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.gatewright.started import once
+
+POLICIES = Path("config/policies/baseline.yaml").absolute()
+EVIL = "a\\n::error::pwned\\x1b[2J\\u202e"
+OBJECT = f"""\
+apiVersion: v1
+kind: Pod
+metadata: {{name: "{EVIL}"}}
+spec:
+  hostNetwork: true
+  containers: [{{name: "{EVIL}", image: a}}]
+"""
+FORMATS = ("table", "github", "markdown", "junit")
+
+
+@pytest.fixture
+def fork(tmp_path: Path) -> Path:
+    """A directory with an object and files whose names are commands."""
+    name = "bad\n::error::pwned\x1b[2J.yaml"
+    (tmp_path / name).write_text(OBJECT)
+    (tmp_path / f"un{name}").write_text("a: [")
+    (tmp_path / "empty\n::warning::pwned.yaml").write_text("")
+    return tmp_path
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_no_name_starts_a_line_or_moves_the_cursor(fork, format):
+    """Neither on standard output nor on standard error, in no format."""
+    ended = once("check", "--policies", str(POLICIES), "-o", format, str(fork))
+    assert ended.returncode == 3
+    for stream in (ended.stdout, ended.stderr):
+        assert "\x1b" not in stream
+        assert "\u202e" not in stream
+        own = [line for line in stream.splitlines() if line.startswith("::")]
+        assert [
+            line for line in own if not line.startswith(("::error file=", "::warning file="))
+        ] == []
+        assert "pwned" not in [line.partition("::")[2].partition("::")[2] for line in own]
+    assert "pwned" in ended.stdout + ended.stderr
+
+
+def test_formats_of_programs_keep_names_as_they_are(fork):
+    """JSON escapes by itself."""
+    ended = once("check", "--policies", str(POLICIES), "-o", "json", str(fork))
+    (result,) = json.loads(ended.stdout)["results"]
+    assert result["name"] == "a\n::error::pwned\x1b[2J\u202e"
