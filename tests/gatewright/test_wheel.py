@@ -44,16 +44,10 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (wheel,) = directory.glob("gatewright-*.whl")
     venv.create(directory / "environment", with_pip=False)
     python = directory / "environment/bin/python"
-    install = [
-        *pip,
-        "--python",
-        python,
-        "install",
-        "--constraint",
-        ROOT / "requirements.txt",
-        wheel,
-    ]
-    subprocess.run(install, check=True, timeout=300)
+    install = [*pip, "--python", python, "install"]
+    locked = [*install, "--require-hashes", "--requirement", ROOT / "requirements.txt"]
+    subprocess.run(locked, check=True, timeout=300)
+    subprocess.run([*install, "--no-deps", wheel], check=True, timeout=300)
     return python.parent
 
 

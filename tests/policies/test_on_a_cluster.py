@@ -17,11 +17,13 @@ from tests.policies.on_a_cluster.questions import Question, is_about_policies, q
 from tests.policies.on_a_cluster.requests import creation
 from webhook.engine import Engine
 from webhook.harness.cases import Trial, load_trials
+from webhook.policies._attached import IMAGE_LOOK_UPS
 from webhook.policy_sets.catalogue import catalogue
 from webhook.policy_sets.policy_set import load
 
 HERE = Path(__file__).parent
 CRDS = Path(__file__).parents[2] / "config/crd/bases"
+REGISTRIES = "only a registry has what it looks up: tests/registries asks real ones"
 FEWEST = 1000  # cases asked; a directory that is half there must not pass
 NOT_ASKED = {  # why some cases mean nothing on a cluster; `file: case`, whatever its kinds
     "only files leave it out: the API server fills it in before it asks anybody": (
@@ -67,6 +69,8 @@ def title(trial: Trial) -> str:
 
 def why(table: Mapping[str, Sequence[str]], trial: Trial) -> str | None:
     """Return a table's entry for a case, if any."""
+    if table is NOT_ASKED and not IMAGE_LOOK_UPS.isdisjoint(trial.looks_up):
+        return REGISTRIES
     return next((reason for reason, titles in table.items() if title(trial) in titles), None)
 
 
