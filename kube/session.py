@@ -3,7 +3,7 @@
 import os
 import socket
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import aiohttp
 from aiohttp.abc import AbstractStreamWriter
@@ -25,7 +25,9 @@ REASONS: dict[type[Exception], str] = {
 Gate = Callable[[], None]
 
 
-def new_session(headers: Mapping[str, str]) -> aiohttp.ClientSession:
+def new_session(
+    headers: Mapping[str, str], middlewares: Sequence[aiohttp.ClientMiddlewareType] = ()
+) -> aiohttp.ClientSession:
     """Return a session whose only time-out is that for connecting.
 
     Proxies of the environment are ignored.
@@ -39,6 +41,7 @@ def new_session(headers: Mapping[str, str]) -> aiohttp.ClientSession:
             socket_factory=keep_alive_socket,
         ),
         headers=headers,
+        middlewares=middlewares,
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
         cookie_jar=aiohttp.DummyCookieJar(),
     )

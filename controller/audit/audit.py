@@ -14,7 +14,8 @@ from functools import partial
 
 from prometheus_client import CollectorRegistry
 
-from controller.audit.inventory import look_up, verdicts
+from controller.audit.images import ImageVerifier
+from controller.audit.inventory import existing, look_up
 from controller.audit.judge import ObjectJudge
 from controller.audit.kubernetes_policies import VALIDATING, joined, kubernetes_policies
 from controller.audit.listing import Lister, RateLimit
@@ -39,7 +40,7 @@ from controller.runtime.types import ReconcileRequest, Result
 from kube.client import Client
 from kube.errors import NotFound
 from webhook.engine import Engine
-from webhook.policies._attached import IMAGE_LOOK_UPS
+from webhook.registries.cache import ImageLookUps
 
 FIELD_MANAGER = "gatewright-audit"
 REQUEST = ReconcileRequest(None, "cluster")
@@ -67,18 +68,19 @@ class Audit:
         namespaces: Collection[str] = (),
         excluded_namespaces: Collection[str] = (),
         kubernetes: bool = False,
+        images: ImageLookUps | None = None,
         on_judged: Callable[[], None] = lambda: None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         """Take the engine in force (None until it is known), and the audit's settings.
 
-        `kubernetes`: judge by the ValidatingAdmissionPolicies in the cluster too. `on_judged` is
-        called when a pass has new totals.
+        `kubernetes`: judge by the ValidatingAdmissionPolicies in the cluster too. `images` reads
+        registries. `on_judged` is called when a pass has new totals.
         """
         self._client, self._engine, self._now = client, engine, now
         self._interval, self._limit, self._format = interval, RateLimit(qps), format
         self._namespaces, self._excluded = tuple(namespaces), excluded_namespaces
-        self._kubernetes = kubernetes
+        self._kubernetes, self._images = kubernetes, images
         self._metrics = AuditMetrics(registry, interval)
         self._started: datetime | None = None
         self._on_judged = on_judged
@@ -131,7 +133,7 @@ class Audit:
         """Return the judge by this engine, with Kubernetes' own policies if they count.
 
         ApiError where something that policies look up cannot be listed: they could decide about no
-        object. Policies that ask registries judge images when they enter the cluster, not here.
+        object.
         """
         # First, since Kubernetes' own policies look nothing up and may be unread.
         known = await look_up(lister, engine)
@@ -143,16 +145,17 @@ class Audit:
                 for path, text in each.faults:
                     log.warning("%s is not audited: %s: %s", each.document.source, path, text)
             engine = joined(engine, (policy for each in natives for policy in each.policies))
-        judging = (each for each in engine.policies if each.needs.isdisjoint(IMAGE_LOOK_UPS))
-        return ObjectJudge(engine.with_policies(judging), known, now)
+        return ObjectJudge(engine, known, now)
 
     async def _found(self, judge: ObjectJudge, lister: Lister) -> tuple[list[ObjectResults], int]:
         """Return the objects with violations, and how many were judged."""
         policies = {each.title: each for each in judge.engine.policies}
         found, number = list[ObjectResults](), 0
-        async for object, (verdict,) in verdicts(lister, [judge], self._excluded):
+        verifier = ImageVerifier(judge, self._images) if self._images else None
+        async for each in existing(lister, [judge], self._excluded):
             number += 1
-            judged = results_of(object, verdict, policies)
+            verdict = await verifier.verdict(each) if verifier else judge(*each)
+            judged = results_of(each.object, verdict, policies)
             if judged is not None:
                 found.append(judged)
             if number % YIELD_EVERY == 0:

@@ -1,11 +1,12 @@
 """Lists what stands in a cluster: the objects that policies judge, and what policies look up."""
 
 from collections.abc import AsyncIterator, Collection, Iterable, Sequence
+from typing import NamedTuple
 
 from controller.audit.judge import ObjectJudge
 from controller.audit.listing import Lister
 from kube.resource import JsonObject, Resource
-from webhook.engine import Engine, Verdict
+from webhook.engine import Engine
 from webhook.engine.kinds import KINDS, NAMESPACES, Kind
 from webhook.engine.look_ups import LOOK_UPS
 from webhook.known import Known
@@ -14,10 +15,18 @@ NAMESPACE = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 LIMIT_RANGE = Resource("", "v1", "limitranges", "LimitRange")
 
 
-async def verdicts(
+class Existing(NamedTuple):
+    """An object of a cluster; `is_owned` where its owner answers for it."""
+
+    kind: Kind
+    object: JsonObject
+    is_owned: bool
+
+
+async def existing(
     lister: Lister, judges: Sequence[ObjectJudge], excluded: Collection[str] = ()
-) -> AsyncIterator[tuple[JsonObject, list[Verdict]]]:
-    """Yield each object that stands in a cluster, with the verdict of each judge.
+) -> AsyncIterator[Existing]:
+    """Yield each object of a cluster that the judges have to judge.
 
     Skipped are objects that are being deleted, those in `excluded` namespaces, and those whose
     owner answers for them by all judges, unless some policy has rules about these alone.
@@ -33,7 +42,7 @@ async def verdicts(
                 continue
             is_owned = all(judge.owner_answers(kind, object) for judge in judges)
             if not is_owned or kind in when_owned:
-                yield object, [judge(kind, object, is_owned=is_owned) for judge in judges]
+                yield Existing(kind, object, is_owned)
 
 
 async def look_up(lister: Lister, *engines: Engine) -> Known:

@@ -1,12 +1,15 @@
 """Judges objects that stand in a cluster, as the webhook would judge their creation. Pure."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import datetime
+from typing import Any
 
 from kube.resource import JsonObject
 from webhook.engine import NOW, Attributes, BoundPolicy, Engine, Request, Verdict
 from webhook.engine.kinds import NAMESPACES, Kind
 from webhook.known import Known
+
+NO_IMAGES: Mapping[str, Any] = {}
 
 
 class ObjectJudge:
@@ -37,8 +40,14 @@ class ObjectJudge:
         """The kinds whose objects are judged."""
         return self._judged_by.keys()
 
-    def __call__(self, kind: Kind, object: JsonObject, *, is_owned: bool) -> Verdict:
-        """Return the verdict on an object.
+    def __call__(
+        self,
+        kind: Kind,
+        object: JsonObject,
+        is_owned: bool,
+        images: Mapping[str, Any] = NO_IMAGES,
+    ) -> Verdict:
+        """Return the verdict on an object, with the look-ups of its images.
 
         Where its owner answers for it (`is_owned`), only by policies for owned.
         """
@@ -56,9 +65,8 @@ class ObjectJudge:
             namespace=name if (kind.group, kind.plural) == NAMESPACES else namespace,
         )
         engine = self.engine.for_owned if is_owned else self.engine
-        return engine.validate(
-            Request(attributes, object, None, {**self._known.about(namespace), NOW: self._now})
-        )
+        known = {**self._known.about(namespace), **images, NOW: self._now}
+        return engine.validate(Request(attributes, object, None, known))
 
     def owner_answers(self, kind: Kind, object: JsonObject) -> bool:
         """Whether the owner of an object is judged by the same policies, or plans it."""

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from config.documents import Document, parse_documents
 from config.settings import Settings
-from controller.audit.inventory import kinds_of, verdicts
+from controller.audit.inventory import existing, kinds_of
 from controller.audit.judge import ObjectJudge
 from controller.audit.kubernetes_policies import kubernetes_policies
 from controller.audit.listing import Lister, RateLimit
@@ -87,12 +87,10 @@ class Live:
     ) -> AsyncIterator[list[JudgedManifest]]:
         """Yield the verdicts on each object that an audit by these engines would judge."""
         judges = [ObjectJudge(engine, known, now) for engine, now in engines]
-        async for object, found in verdicts(self.lister, judges, [*SYSTEM_NAMESPACES, self._home]):
-            document, namespace = (
-                Document.of_object(object),
-                object["metadata"].get("namespace", ""),
-            )
-            yield [judged(document, namespace, each.outcomes) for each in found]
+        async for each in existing(self.lister, judges, [*SYSTEM_NAMESPACES, self._home]):
+            document = Document.of_object(each.object)
+            namespace = each.object["metadata"].get("namespace", "")
+            yield [judged(document, namespace, judge(*each).outcomes) for judge in judges]
 
 
 @asynccontextmanager

@@ -1,11 +1,12 @@
 """`gatewright controller`: reconcile custom resources."""
 
+from contextlib import AsyncExitStack
 from functools import partial
 
 import click
 
 from config.settings import Settings
-from gatewright.console.options import CLUSTER, POLICIES, settings_options
+from gatewright.console.options import CLUSTER, POLICIES, REGISTRIES, settings_options
 from gatewright.processes import logs, process
 from gatewright.processes.controller_process import manager_of_kinds
 from gatewright.processes.listeners import ProcessHealth
@@ -48,6 +49,7 @@ from kube.credentials import load
     "audit_reports",
     "kubernetes_policies",
     *POLICIES,
+    *REGISTRIES,
     *CLUSTER,
 )
 def command(settings: Settings) -> int:
@@ -67,14 +69,20 @@ async def _run(settings: Settings) -> None:
     endpoint = await load(settings.kubeconfig, settings.context)
     manager = manager_of_kinds(settings, endpoint, observed, elects=settings.leader_elect)
     background: dict[str, Background] = {}
-    if settings.webhook_configuration or settings.webhook_url or settings.audit:
-        from gatewright.processes.registration import leader_tasks
+    async with AsyncExitStack() as stack:
+        if settings.webhook_configuration or settings.webhook_url or settings.audit:
+            from gatewright.processes.registration import leader_tasks
+            from gatewright.processes.registries import image_look_ups
 
-        background["policies"] = leader_tasks(settings, endpoint, manager, observed).run
-    await process.run(
-        {"controller": partial(run_leading, manager)},
-        background=background,
-        observed=observed,
-        metrics=settings.metrics_listen,
-        health=settings.health_listen,
-    )
+            images = await stack.enter_async_context(
+                image_look_ups(settings, observed.registry, settings.audit_qps)
+            )
+            tasks = leader_tasks(settings, endpoint, manager, observed, images)
+            background["policies"] = tasks.run
+        await process.run(
+            {"controller": partial(run_leading, manager)},
+            background=background,
+            observed=observed,
+            metrics=settings.metrics_listen,
+            health=settings.health_listen,
+        )

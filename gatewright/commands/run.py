@@ -20,6 +20,7 @@ from gatewright.processes.current_user import whoami
 from gatewright.processes.listeners import ProcessHealth
 from gatewright.processes.policy_tasks import PolicyTasks
 from gatewright.processes.registration import CONFIGURATION, excluded_namespaces, register
+from gatewright.processes.registries import image_look_ups
 from gatewright.processes.unregistration import unregister
 from gatewright.processes.webhook_process import UNREGISTERED, webhook_of
 from gatewright.runtime import run_leading
@@ -88,7 +89,9 @@ async def _run(settings: Settings) -> None:
         name = settings.webhook_configuration or CONFIGURATION
         excluded = excluded_namespaces(settings, endpoint)
         home = settings.namespace or endpoint.namespace
-        tasks = PolicyTasks(settings, manager, webhook.policies, home, excluded)
+        # the audit's own, since its requests are limited
+        images = await stack.enter_async_context(image_look_ups(settings, qps=settings.audit_qps))
+        tasks = PolicyTasks(settings, manager, webhook.policies, home, excluded, images)
         register(
             settings, manager, observed, tasks, home, excluded, ca_bundle=lambda: ca, creates=True
         )

@@ -13,6 +13,7 @@ from controller.runtime.manager import Manager
 from controller.runtime.types import ReconcileRequest
 from kube.resource import Resource
 from webhook.policy_sets.catalogue import catalogue
+from webhook.registries.cache import ImageLookUps
 from webhook.server.cluster_policies import EXCEPTION, RESOURCES, ObjectId
 from webhook.server.engine_in_force import Policies
 
@@ -34,10 +35,11 @@ class PolicyTasks:
         policies: Policies,
         home: str,
         excluded_namespaces: Sequence[str],
+        images: ImageLookUps,
     ) -> None:
         """Add controllers of policy objects' statuses to `manager`, and the audit if it is on.
 
-        Exceptions from cluster policies are in the namespace `home`.
+        Exceptions from cluster policies are in the namespace `home`. The audit reads `images`.
         """
         self.policies = policies
         self._caches = {each: manager.caches.of(each, optional=True) for each in RESOURCES}
@@ -56,6 +58,7 @@ class PolicyTasks:
                 namespaces=settings.namespaces,
                 excluded_namespaces=[*SYSTEM_NAMESPACES, *excluded_namespaces],
                 kubernetes=settings.kubernetes_policies,
+                images=images,
                 on_judged=self._on_audit_judged,
             )
             audit_controller = self._audit.controller(manager.metrics, manager.caches)

@@ -23,6 +23,7 @@ from gatewright.processes.policies_in_force import policies_of
 from gatewright.processes.policy_tasks import PolicyTasks
 from kube.endpoint import Endpoint
 from kube.watched import WatchedObject
+from webhook.registries.cache import ImageLookUps
 from webhook.server.cluster_policies import RESOURCES
 from webhook.server.engine_in_force import Policies
 from webhook.server.metrics import WebhookMetrics
@@ -31,7 +32,11 @@ CONFIGURATION = "gatewright"  # name of both webhook configurations, where nothi
 
 
 def leader_tasks(
-    settings: Settings, endpoint: Endpoint, manager: Manager, observed: ProcessHealth
+    settings: Settings,
+    endpoint: Endpoint,
+    manager: Manager,
+    observed: ProcessHealth,
+    images: ImageLookUps,
 ) -> PolicyTasks:
     """Return the tasks for policies, with the webhook's registration where one is configured.
 
@@ -40,7 +45,7 @@ def leader_tasks(
     home = settings.namespace or endpoint.namespace
     policies = _policies(settings, manager, home)
     excluded = excluded_namespaces(settings, endpoint)
-    tasks = PolicyTasks(settings, manager, policies, home, excluded)
+    tasks = PolicyTasks(settings, manager, policies, home, excluded, images)
     if not (settings.webhook_configuration or settings.webhook_url):
         return tasks
     if settings.cert_manager:

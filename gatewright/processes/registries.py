@@ -1,12 +1,15 @@
 """Opens the look-ups of images in registries, as the settings say."""
 
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 
+import aiohttp
 from prometheus_client import CollectorRegistry
 
 from config.settings import Settings
+from controller.audit.listing import RateLimit
 from kube.session import new_session
 from webhook.registries.cache import ImageLookUps, RegistryMetrics
 from webhook.registries.client import RegistryClient
@@ -16,18 +19,35 @@ from webhook.registries.reader import RegistryReader
 
 @asynccontextmanager
 async def image_look_ups(
-    settings: Settings, registry: CollectorRegistry | None = None
+    settings: Settings,
+    registry: CollectorRegistry | None = None,
+    qps: float | None = None,
 ) -> AsyncIterator[ImageLookUps]:
     """Enter the look-ups; nothing is connected before a policy needs an image.
+
+    At most `qps` requests a second are sent.
 
     RegistryConfigError where a file of the settings cannot be used.
     """
     logins = read_logins(settings.registry_config) if settings.registry_config else {}
-    async with new_session({"User-Agent": "gatewright"}) as session:
+    async with new_session({"User-Agent": "gatewright"}, _limits(qps)) as session:
         client = RegistryClient(
             session, logins, frozenset(settings.insecure_registries), _trusted(settings)
         )
         yield ImageLookUps(RegistryReader(client), RegistryMetrics(registry or CollectorRegistry()))
+
+
+def _limits(qps: float | None) -> Sequence[aiohttp.ClientMiddlewareType]:
+    if qps is None:
+        return ()
+    limit = RateLimit(qps)
+
+    async def in_turn(
+        request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType
+    ) -> aiohttp.ClientResponse:
+        return await limit.send(partial(send, request))
+
+    return (in_turn,)
 
 
 def _trusted(settings: Settings) -> ssl.SSLContext | bool:

@@ -25,7 +25,7 @@ EXTRA = {
 
 
 def test_registries_are_read_with_mounted_logins_and_authorities(render):
-    """The Secret and the ConfigMap that the user names; the controller gets neither."""
+    """The Secret and the ConfigMap that the user names; the controller's are those of its audit."""
     settings = (
         "registries.credentials=logins",
         "registries.ca=authorities",
@@ -45,6 +45,10 @@ def test_registries_are_read_with_mounted_logins_and_authorities(render):
     assert volumes["registries"]["secret"] == {"secretName": "logins"}
     assert volumes["registry-ca"]["configMap"] == {"name": "authorities"}
     assert "logins" not in str(objects.pod(CONTROLLER))
+    controller = render(*settings, "audit.enabled=true").pod(CONTROLLER)
+    assert set(controller["containers"][0]["args"]) >= set(arguments[first : first + 3])
+    volumes = {each["name"]: each for each in controller["volumes"]}
+    assert volumes["registries"]["secret"] == {"secretName": "logins"}
 
 
 def test_extra_arguments_variables_and_volumes(render, tmp_path: Path):

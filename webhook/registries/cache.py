@@ -97,8 +97,9 @@ class Remembered:
             answer, seconds = str(error) or slow, REFUSAL_SECONDS
             self._metrics.lookups.labels("failed").inc()
             self._metrics.failures.labels(image.registry).inc()
-            if isinstance(self._known.get(reference, (None,))[0], Attached):
-                return  # what was read of a digest stays true
+            known, *_ = self._known.get(reference, (None,))
+            if isinstance(known, Attached):  # what was read of a digest stays true
+                answer, seconds = known, self._seconds
         now = time.monotonic()
         self._known[reference] = answer, now, now + seconds
         self._known.move_to_end(reference)

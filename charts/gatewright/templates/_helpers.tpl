@@ -280,12 +280,12 @@ capabilities:
   mountPath: /etc/gatewright/client-ca
   readOnly: true
 {{- end }}
-{{- if and (eq .component "webhook") .root.Values.registries.credentials }}
+{{- if and (or (eq .component "webhook") .root.Values.audit.enabled) .root.Values.registries.credentials }}
 - name: registries
   mountPath: /etc/gatewright/registries
   readOnly: true
 {{- end }}
-{{- if and (eq .component "webhook") .root.Values.registries.ca }}
+{{- if and (or (eq .component "webhook") .root.Values.audit.enabled) .root.Values.registries.ca }}
 - name: registry-ca
   mountPath: /etc/gatewright/registry-ca
   readOnly: true
@@ -307,18 +307,33 @@ capabilities:
   configMap:
     name: {{ .root.Values.webhook.clientCA }}
 {{- end }}
-{{- if and (eq .component "webhook") .root.Values.registries.credentials }}
+{{- if and (or (eq .component "webhook") .root.Values.audit.enabled) .root.Values.registries.credentials }}
 - name: registries
   secret:
     secretName: {{ .root.Values.registries.credentials }}
 {{- end }}
-{{- if and (eq .component "webhook") .root.Values.registries.ca }}
+{{- if and (or (eq .component "webhook") .root.Values.audit.enabled) .root.Values.registries.ca }}
 - name: registry-ca
   configMap:
     name: {{ .root.Values.registries.ca }}
 {{- end }}
 {{- with .settings.extraVolumes }}
 {{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{/* The arguments by which policies read registries. */}}
+{{- define "gatewright.registries" -}}
+{{- with .Values.registries }}
+{{- if .credentials }}
+- --registry-config=/etc/gatewright/registries/.dockerconfigjson
+{{- end }}
+{{- if .ca }}
+- --registry-ca=/etc/gatewright/registry-ca/ca.crt
+{{- end }}
+{{- range .insecure }}
+- --insecure-registries={{ . }}
+{{- end }}
 {{- end }}
 {{- end }}
 

@@ -1,22 +1,32 @@
 """One audit after the other on the in-process API server: what it reads, reports and leaves alone."""
 
+import asyncio
+import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 import yaml
+from cryptography.hazmat.primitives.asymmetric import ec
 from prometheus_client import CollectorRegistry
 
+from config.settings import Settings
+from controller.audit import images as audited_images
 from controller.audit.audit import REQUEST, Audit
 from controller.audit.listing import Lister, RateLimit
 from controller.audit.reports import KINDS
 from controller.fake_apiserver import FakeApiServer
+from gatewright.processes.registries import image_look_ups
 from kube.client import Client
 from kube.errors import Forbidden
 from kube.resource import Resource
+from tests.webhook.registries.conftest import rate_limited, small_registry
+from tests.webhook.registries.signing import bundle, pem
 from webhook.engine import Engine
+from webhook.policies._attached import DIGESTS
 from webhook.policy_sets.catalogue import catalogue
 from webhook.policy_sets.policy_set import PolicySet, bind, in_force
+from webhook.registries import cache
 
 CRD = Resource(
     "apiextensions.k8s.io",
@@ -82,7 +92,7 @@ async def server():
 class Auditor:
     """Runs audits on one server and remembers what they wrote."""
 
-    def __init__(self, server, client, registry):
+    def __init__(self, server, client, registry, images=None):
         self.server, self.registry = server, registry
         self.now = datetime(2026, 11, 1, tzinfo=UTC)
         self.engine = engine()
@@ -93,6 +103,7 @@ class Auditor:
             interval=timedelta(minutes=10),
             qps=1000,
             excluded_namespaces=["kube-system"],
+            images=images,
             now=lambda: self.now,
         )
 
@@ -316,3 +327,112 @@ async def test_audits_do_not_follow_one_another_at_once(auditor):
     await auditor.run()
     auditor.now += timedelta(seconds=5)
     assert (await auditor.audit.reconcile(REQUEST)).requeue_after == timedelta(seconds=10)
+
+
+KEY = ec.generate_private_key(ec.SECP256R1())
+DIGEST = f"sha256:{'a' * 64}"
+
+
+@pytest.fixture
+async def registry():
+    """A registry of images."""
+    async with small_registry() as small:
+        yield small
+
+
+@pytest.fixture
+async def verifying(server, registry):
+    """Audits by a policy that wants the images of the registry signed."""
+    settings = Settings(insecure_registries=[registry.address])
+    async with Client(server.endpoint) as client, image_look_ups(settings) as images:
+        found = Auditor(server, client, CollectorRegistry(), images)
+        found.engine = engine(signed_by(KEY, registry))
+        yield found
+
+
+def signed_by(key, registry):
+    """The policy that wants the images of a registry signed."""
+    entry = {"images": [f"{registry.address}/team"], "keys": [pem(key)]}
+    spec = {"policy": "image-signatures", "params": {"signatures": [entry]}}
+    kind = {"apiVersion": "gatewright.io/v1alpha1", "kind": "ClusterAdmissionPolicy"}
+    return yaml.safe_dump({**kind, "metadata": {"name": "signed"}, "spec": spec})
+
+
+def run_image(server, registry):
+    """Create a Deployment that runs the image; return the image."""
+    image = f"{registry.address}/team/shop@{DIGEST}"
+    template = {"spec": {"containers": [{"name": "app", "image": image}]}}
+    new = deployment("shop", 3)
+    new["spec"]["template"] = template
+    server.create(DEPLOYMENT, new)
+    return image
+
+
+def levels(server):
+    """The result of each report."""
+    return [
+        each["results"][0]["result"] for kind in KINDS["openreports"] for each in server.list(kind)
+    ]
+
+
+async def test_images_that_run_are_verified_once(server, registry, verifying):
+    """A signed one is not reported; the next pass asks nothing; by another key it is unsigned."""
+    image = run_image(server, registry)
+    registry.attach(DIGEST, bundle(KEY, DIGEST))
+    await verifying.run()
+    assert verifying.reports() == {}
+    asked = len(registry.asked)
+    await verifying.run()
+    assert len(registry.asked) == asked > 0
+    verifying.engine = engine(signed_by(ec.generate_private_key(ec.SECP256R1()), registry))
+    await verifying.run()
+    (message,) = verifying.reports()["shop"]
+    assert message.startswith(
+        f'spec.template.spec.containers[name=app].image: "{image}" has no signature by a key'
+    )
+    assert levels(server) == ["fail"]
+
+
+async def test_a_registry_that_refuses_is_an_error_until_it_answers(
+    server, registry, verifying, monkeypatch
+):
+    """What cannot be verified is no pass, and says why."""
+    monkeypatch.setattr(cache, "REFUSAL_SECONDS", 0.5)
+    image = run_image(server, registry)
+    registry.attach(DIGEST, bundle(KEY, DIGEST))
+    registry.handlers["*"] = rate_limited
+    await verifying.run()
+    reason = f"{image}: registry {registry.address} limits the rate of requests (429)"
+    assert verifying.reports() == {"shop": [reason]}
+    assert levels(server) == ["error"]
+    registry.handlers.clear()
+    async with asyncio.timeout(30):
+        while verifying.reports():
+            await verifying.run()
+
+
+async def test_a_pass_does_not_wait_for_registries_for_ever(
+    server, registry, verifying, monkeypatch
+):
+    """After its time, images that are not known are errors; other policies judge as ever."""
+    monkeypatch.setattr(audited_images, "REGISTRY_SECONDS", 0.0)
+    verifying.engine = engine(f"{signed_by(KEY, registry)}---{POLICY}")
+    run_image(server, registry)
+    server.create(DEPLOYMENT, deployment("many", 30))
+    await verifying.run()
+    unknown = "could not be decided, since image signatures could not be looked up. Try again."
+    assert verifying.reports() == {"shop": [unknown], "many": [MESSAGE]}
+    assert registry.asked == []
+
+
+async def test_registries_are_asked_at_a_limited_rate(registry):
+    """Four requests at ten a second take three tenths of a second."""
+    settings = Settings(insecure_registries=[registry.address])
+    async with image_look_ups(settings, qps=10) as images:
+        review = images.of_review(frozenset({DIGESTS}))
+        for tag in range(4):
+            review.looked_up[DIGESTS].get(f"{registry.address}/team/shop:{tag}")
+        began = time.monotonic()
+        assert await review.has_more(is_denied=False, seconds=20)
+    assert len(registry.asked) == 4
+    assert time.monotonic() - began >= 0.3

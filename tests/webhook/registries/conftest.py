@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -94,14 +95,21 @@ class SmallRegistry:
         return web.Response(body=body, content_type=MANIFEST)
 
 
-@pytest.fixture
-async def registry() -> AsyncIterator[SmallRegistry]:
-    """A registry over plain HTTP."""
+@asynccontextmanager
+async def small_registry() -> AsyncIterator[SmallRegistry]:
+    """Serve a registry over plain HTTP until the context exits."""
     small = SmallRegistry()
     application = web.Application()
     application.router.add_route("*", "/{path:.*}", small.answer)
     async with TestServer(application) as server:
         small.address = f"127.0.0.1:{server.port}"
+        yield small
+
+
+@pytest.fixture
+async def registry() -> AsyncIterator[SmallRegistry]:
+    """A registry over plain HTTP."""
+    async with small_registry() as small:
         yield small
 
 
@@ -130,3 +138,8 @@ async def hanging(request: web.Request) -> web.StreamResponse:
     """Answer never."""
     await asyncio.Event().wait()
     raise AssertionError
+
+
+async def rate_limited(request: web.Request) -> web.Response:
+    """Refuse."""
+    return web.Response(status=429)

@@ -1,6 +1,7 @@
 """One read of one image at a time, answers from memory, failures for a time, reviews in rounds."""
 
 import asyncio
+import time
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -83,6 +84,23 @@ async def test_what_was_read_of_a_digest_outlives_its_registry(look_ups, registr
     review.looked_up[SIGNATURES].get(image)
     assert await review.has_more(is_denied=True, seconds=5)
     assert isinstance(review.looked_up[SIGNATURES].get(image), Attached)
+
+
+async def test_a_registry_that_is_gone_is_asked_about_a_digest_once_in_a_while(
+    look_ups, registry, monkeypatch
+):
+    """A denial does not wait for it again and again, as each review of an unsigned image would."""
+    image = str(registry.image(DIGEST))
+    review = look_ups.of_review(frozenset({SIGNATURES}))
+    review.looked_up[SIGNATURES].get(image)
+    await review.has_more(is_denied=True, seconds=5)
+    review.looked_up[SIGNATURES].get(image)
+    registry.handlers["*"] = hanging
+    monkeypatch.setattr(cache, "READ_SECONDS", 0.05)
+    now = time.monotonic
+    monkeypatch.setattr(time, "monotonic", lambda: now() + 2 * cache.REFUSAL_SECONDS)
+    assert await review.has_more(is_denied=True, seconds=5)
+    assert not await review.has_more(is_denied=True, seconds=5)
 
 
 async def test_a_registry_that_hangs_is_an_answer_in_time(look_ups, registry):

@@ -7,7 +7,7 @@ import pytest
 from aiohttp import web
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from tests.webhook.registries.conftest import INDEX, MANIFEST, digest_of, endless
+from tests.webhook.registries.conftest import INDEX, MANIFEST, digest_of, endless, rate_limited
 from tests.webhook.registries.signing import bundle, legacy
 from webhook.policies._attached import SignatureDocument
 from webhook.registries.client import NotInRegistryError, RegistryError
@@ -83,11 +83,6 @@ async def never_ending_redirect(request: web.Request) -> web.Response:
 async def to_plain_http(request: web.Request) -> web.Response:
     """Redirect to a host that is not named insecure."""
     return web.Response(status=307, headers={"Location": "http://metadata.internal/token"})
-
-
-async def rate_limited(request: web.Request) -> web.Response:
-    """Refuse."""
-    return web.Response(status=429)
 
 
 async def unauthorized(request: web.Request) -> web.Response:

@@ -1,0 +1,36 @@
+"""Judges existing objects with what registries know of their images."""
+
+import time
+
+from controller.audit.inventory import Existing
+from controller.audit.judge import ObjectJudge
+from webhook.engine import Verdict
+from webhook.policies._attached import IMAGE_LOOK_UPS
+from webhook.registries.cache import ImageLookUps
+
+REGISTRY_SECONDS = 300.0  # that one pass waits for registries in all
+
+
+class ImageVerifier:
+    """Reads from registries what an object's images lack, then judges it again.
+
+    After REGISTRY_SECONDS, policies cannot decide about images that are not known yet.
+    """
+
+    def __init__(self, judge: ObjectJudge, look_ups: ImageLookUps) -> None:
+        """Take the judge of one pass."""
+        self._judge, self._look_ups = judge, look_ups
+        self._left = REGISTRY_SECONDS
+
+    async def verdict(self, existing: Existing) -> Verdict:
+        """Return the verdict on an object."""
+        images = self._look_ups.of_review(IMAGE_LOOK_UPS)
+        while True:
+            verdict = self._judge(*existing, images.looked_up if images else {})
+            if images is None or self._left <= 0:
+                return verdict
+            began = time.monotonic()
+            has_more = await images.has_more(is_denied=not verdict.allowed, seconds=self._left)
+            self._left -= time.monotonic() - began
+            if not has_more:
+                return verdict
