@@ -5,66 +5,19 @@ import re
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from config.faults import FaultsError, did_you_mean, faults
+from config.setting_types import DurationText, ListenAddress, NameList, Paths, Url
 
 if TYPE_CHECKING:
     from config.documents import Document
 
 PREFIX = "GATEWRIGHT_"
-UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600}
-DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
 # Environment variables that Kubernetes adds to pods for Services.
 SERVICE_LINK = re.compile(r".*_(SERVICE_HOST|SERVICE_PORT(_.*)?|PORT(_\d+_.*)?)")
-
-
-def _duration(value: Any) -> Any:
-    if not isinstance(value, str):
-        return value
-    parts = DURATION.findall(value)
-    if not parts or "".join(number + unit for number, unit in parts) != value:
-        raise ValueError("must be a duration such as 15s or 1m30s")
-    return timedelta(seconds=sum(float(number) * UNITS[unit] for number, unit in parts))
-
-
-def _address(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return value
-    host, colon, port = str(value).rpartition(":")
-    host = host.removeprefix("[").removesuffix("]")
-    if not colon or not port.isascii() or not port.isdigit() or int(port) > 65535:
-        raise ValueError("must be an address of the form HOST:PORT, or :PORT for every interface")
-    return host or None, int(port)
-
-
-def _several(value: Any) -> Any:
-    """Read `a,b` as two values, on the command line, in the environment and in a file."""
-    values = value if isinstance(value, list | tuple) else [value]
-    return [
-        part
-        for each in values
-        for part in (each.split(",") if isinstance(each, str) else [each])
-        if part
-    ]
-
-
-def _url(value: str) -> str:
-    """Return a URL that the API server accepts for a webhook."""
-    url = urlsplit(value)
-    if url.scheme != "https" or not url.hostname or "@" in url.netloc or url.query or url.fragment:
-        raise ValueError("must be an address of the form https://HOST:PORT")
-    return value
-
-
-DurationText = Annotated[timedelta, BeforeValidator(_duration)]
-ListenAddress = Annotated[tuple[str | None, int], BeforeValidator(_address)]
-NameList = Annotated[list[str], BeforeValidator(_several)]
-Paths = Annotated[list[Path], BeforeValidator(_several)]
-Url = Annotated[str, AfterValidator(_url)]
 
 
 class Settings(BaseModel):

@@ -12,7 +12,7 @@ class ApiError(Exception):
     """A request that failed; `code` is the HTTP status, or 0 where there was no answer at all."""
 
     retryable: ClassVar[bool] = True
-    """Whether the same request may succeed later though nobody changes its object."""
+    """Whether the same request may succeed later without a change of its object."""
 
     def __init__(
         self,

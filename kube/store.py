@@ -214,7 +214,7 @@ class _Index:
 def values_of(function: IndexFunction, object: JsonObject) -> frozenset[str]:
     """Return the values that an object is found under.
 
-    None where the function raises: whoever reads a malformed object reports it, the others go on.
+    None where the function raises: the reader of a malformed object reports it, the others go on.
     """
     try:
         return frozenset(function(object))

@@ -5,7 +5,8 @@ import asyncio
 from controller.fake_apiserver.definitions import ServedResource, built_in, from_crd
 from controller.fake_apiserver.refusals import not_found
 from controller.fake_apiserver.storage import Storage
-from controller.fake_apiserver.writes import NAMESPACES, WriteRequest, Writes
+from controller.fake_apiserver.write_request import WriteRequest
+from controller.fake_apiserver.writes import NAMESPACES, Writes
 from kube.resource import JsonObject
 
 

@@ -13,7 +13,8 @@ from controller.fake_apiserver.reads import StorageReader, metadata_only
 from controller.fake_apiserver.refusals import StatusError, invalid, not_found
 from controller.fake_apiserver.requests import Logged, Requests
 from controller.fake_apiserver.watches import WatchStreams
-from controller.fake_apiserver.writes import WriteRequest, Writes
+from controller.fake_apiserver.write_request import WriteRequest
+from controller.fake_apiserver.writes import Writes
 from kube.resource import JsonObject
 
 MERGE_PATCH = "application/merge-patch+json"

@@ -16,7 +16,8 @@ from controller.fake_apiserver.requests import InjectedFault, Requests
 from controller.fake_apiserver.routes import Routes, stated
 from controller.fake_apiserver.storage import Storage
 from controller.fake_apiserver.watches import CUT, END, WatchStreams
-from controller.fake_apiserver.writes import WriteRequest, Writes
+from controller.fake_apiserver.write_request import WriteRequest
+from controller.fake_apiserver.writes import Writes
 from kube.endpoint import Endpoint, anonymous, static_token
 from kube.resource import JsonObject, Resource
 

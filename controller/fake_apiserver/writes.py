@@ -5,7 +5,6 @@ import re
 import string
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import jsonpatch
 
@@ -15,6 +14,14 @@ from controller.fake_apiserver.objects import admit, copy, desired, merged
 from controller.fake_apiserver.ownership import FieldManager
 from controller.fake_apiserver.refusals import StatusError, conflict, invalid, not_found
 from controller.fake_apiserver.storage import ObjectKey, Storage
+from controller.fake_apiserver.write_request import (
+    WriteRequest,
+    check_finalizers,
+    check_identity,
+    check_immutable,
+    check_uid,
+    check_version,
+)
 from kube.resource import JsonObject
 
 NAME = re.compile(r"[a-z0-9]([-a-z0-9.:]*[a-z0-9])?")
@@ -27,29 +34,6 @@ KEPT = (
     "generation",
     "generateName",
 )
-
-
-@dataclass(frozen=True)
-class WriteRequest:
-    """Where a write goes, and how."""
-
-    kind: ServedResource
-    namespace: str = ""
-    name: str = ""
-    subresource: str = ""
-    manager: str = "unknown"
-    dry_run: bool = False
-
-    @property
-    def key(self) -> ObjectKey:
-        """The key of its object."""
-        return (self.namespace, self.name)
-
-    def by(self, operation: str) -> FieldManager:
-        """Return who writes, as managedFields knows them."""
-        return FieldManager(
-            self.manager, operation, self.kind.resource.api_version, self.subresource
-        )
 
 
 class Writes:
@@ -132,7 +116,7 @@ class Writes:
                 "Invalid value: 0: must be specified for an update",
             )
             raise invalid(write.kind.resource.kind, write.name, cause)
-        self._check_uid(write, old, object["metadata"])
+        check_uid(write, old, object["metadata"])
         return self._change(write, old, object, ownership.read(old), write.by("Update"))
 
     def merge_patch(self, write: WriteRequest, patch: JsonObject) -> JsonObject:
@@ -172,8 +156,8 @@ class Writes:
             if write.subresource:
                 raise not_found(write.kind.resource.plural, write.name)
             return self.create(write, object, applied=True), True
-        self._check_version(write, old, metadata)
-        self._check_immutable(write, old, metadata)
+        check_version(write, old, metadata)
+        check_immutable(write, old, metadata)
         if write.subresource:
             object = {
                 name: object[name]
@@ -190,8 +174,8 @@ class Writes:
     def delete(self, write: WriteRequest, options: JsonObject) -> JsonObject:
         """Delete an object, or mark it as to be deleted while it has finalizers."""
         old = self.existing(write)
-        self._check_uid(write, old, options.get("preconditions") or {})
-        self._check_version(write, old, options.get("preconditions") or {})
+        check_uid(write, old, options.get("preconditions") or {})
+        check_version(write, old, options.get("preconditions") or {})
         if options.get("propagationPolicy", "Background") != "Background":
             raise StatusError(501, "the fake API server deletes in the background only")
         metadata = old["metadata"]
@@ -221,9 +205,9 @@ class Writes:
         What changes nothing is not stored.
         """
         kind = write.kind
-        self._check_identity(write, new)
-        self._check_version(write, old, new["metadata"])
-        self._check_immutable(write, old, new["metadata"])
+        check_identity(write, new)
+        check_version(write, old, new["metadata"])
+        check_immutable(write, old, new["metadata"])
         if write.subresource:
             new = copy(old) | {name: new[name] for name in (write.subresource,) if name in new}
         elif kind.status:
@@ -233,14 +217,7 @@ class Writes:
         given = {name: value for name, value in new["metadata"].items() if name not in KEPT}
         new["metadata"] = given | kept | {"resourceVersion": old["metadata"]["resourceVersion"]}
         new = self.mutate(admit(kind, new))
-        finalizers = set(new["metadata"].get("finalizers") or [])
-        deleting = "deletionTimestamp" in old["metadata"]
-        if deleting and finalizers - set(old["metadata"].get("finalizers") or []):
-            cause = (
-                "metadata.finalizers",
-                "Forbidden: no new finalizers can be added if the object is being deleted",
-            )
-            raise invalid(kind.resource.kind, write.name, cause)
+        check_finalizers(write, old, new["metadata"])
         if kind.generation and desired(new) != desired(old):
             new["metadata"]["generation"] = old["metadata"]["generation"] + 1
         if manager:
@@ -248,37 +225,11 @@ class Writes:
         ownership.write(new, owners, self._now())
         if new == old or write.dry_run:
             return new
-        if deleting and not finalizers and kind.resource.kind != "Namespace":
+        is_last = "deletionTimestamp" in old["metadata"] and not new["metadata"].get("finalizers")
+        if is_last and kind.resource.kind != "Namespace":
             self._remove(kind, write.key)
             return new
         return self._store(kind, write.key, new)
-
-    def _check_version(self, write: WriteRequest, old: JsonObject, wanted: JsonObject) -> None:
-        if wanted.get("resourceVersion") not in (None, "", old["metadata"]["resourceVersion"]):
-            why = (
-                "the object has been modified; please apply your changes to the latest version "
-                "and try again"
-            )
-            raise conflict(write.kind.resource.plural, write.name, why)
-
-    def _check_uid(self, write: WriteRequest, old: JsonObject, wanted: JsonObject) -> None:
-        uid = old["metadata"]["uid"]
-        if wanted.get("uid") not in (None, "", uid):
-            why = (
-                f"Precondition failed: UID in precondition: {wanted['uid']}, UID in object meta: "
-                f"{uid}"
-            )
-            raise conflict(write.kind.resource.plural, write.name, why)
-
-    def _check_immutable(self, write: WriteRequest, old: JsonObject, wanted: JsonObject) -> None:
-        if wanted.get("uid") not in (None, "", old["metadata"]["uid"]):
-            cause = ("metadata.uid", f'Invalid value: "{wanted["uid"]}": field is immutable')
-            raise invalid(write.kind.resource.kind, write.name, cause)
-
-    def _check_identity(self, write: WriteRequest, new: JsonObject) -> None:
-        metadata = new["metadata"]
-        if metadata.get("name") != write.name or metadata.get("namespace", "") != write.namespace:
-            raise StatusError(400, "the name or namespace of the object does not match the URL")
 
     def _check_namespace(self, name: str) -> None:
         found = self._storage.get(NAMESPACES, ("", name))

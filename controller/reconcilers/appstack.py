@@ -4,8 +4,8 @@ from datetime import datetime
 
 from config.api.appstack import AppStack
 from controller.reconcilers.claims import READS_CLASSES
+from controller.reconcilers.component import ComponentsParent
 from controller.reconcilers.components import (
-    ComponentsParent,
     cache,
     url_variable,
     without_cache,

@@ -7,13 +7,7 @@ from config.api.components import Database
 from config.quantities import MILLI
 from controller.reconcilers import mysql, mysql_backups
 from controller.reconcilers.claims import amount, without_class
-from controller.reconcilers.components import (
-    ChildKey,
-    Component,
-    ComponentsParent,
-    removed,
-    without,
-)
+from controller.reconcilers.component import ChildKey, Component, ComponentsParent, removed, without
 from controller.reconcilers.images import image
 from controller.reconcilers.labels import metadata_origin
 from controller.reconcilers.mysql_claims import (

@@ -5,14 +5,8 @@ from datetime import datetime
 from config.api.components import Workload
 from config.api.ecommerceplatform import EcommercePlatform, EcommercePlatformSpec
 from controller.reconcilers.claims import READS_CLASSES
-from controller.reconcilers.components import (
-    Component,
-    ComponentsParent,
-    cache,
-    url_variable,
-    without,
-    workload,
-)
+from controller.reconcilers.component import Component, ComponentsParent, without
+from controller.reconcilers.components import cache, url_variable, workload
 from controller.reconcilers.databases import BACKUPS, OWNED, database, variables
 from controller.reconcilers.labels import inherited, metadata_origin
 from controller.reconcilers.monitoring import (

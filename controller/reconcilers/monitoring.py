@@ -5,7 +5,7 @@ Where the monitoring APIs do not exist, annotations name the port.
 
 from config.api.ecommerceplatform import Monitoring
 from controller.reconcilers.application import ORIGIN as METADATA
-from controller.reconcilers.components import Component, ComponentsParent, removed, without
+from controller.reconcilers.component import Component, ComponentsParent, removed, without
 from controller.runtime.plan import Apply
 from kube.resource import JsonObject, Resource
 

@@ -7,7 +7,7 @@ from typing import Literal
 from config.api.appstack import AppStack
 from config.api.components import ComponentsStatus
 from config.api.ecommerceplatform import EcommercePlatform
-from controller.reconcilers.components import Component
+from controller.reconcilers.component import Component
 from controller.runtime.plan import Plan, Problem
 
 WAITING_INTERVAL = timedelta(seconds=30)

@@ -1,7 +1,5 @@
 """Carries out the writes of a plan: server-side apply, creation, patches and deletions."""
 
-import base64
-import secrets
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -10,19 +8,19 @@ from typing import Any
 from controller.runtime.applied import (
     APPLIED,
     REPLACED,
-    annotation_of,
     applied_to,
     is_replaced,
     replace_lists,
 )
 from controller.runtime.cache import Cache
+from controller.runtime.child import child_of, generated
 from controller.runtime.conflict_backoff import Conflicts, ContestedError, WrittenObject
 from controller.runtime.diff import cut, difference, digest
 from controller.runtime.expectations import Expectations
 from controller.runtime.kind import PlannedKind
 from controller.runtime.observed import Owner, Snapshot, is_controlled_by
 from controller.runtime.ownership import NameTakenError, check_ownership
-from controller.runtime.plan import Apply, ApplyFields, CreateOnly, Delete, Random, Reference, Step
+from controller.runtime.plan import Apply, ApplyFields, CreateOnly, Delete, Reference, Step
 from controller.runtime.types import ReconcileRequest
 from kube.client import Client
 from kube.errors import AlreadyExists, Conflict, Forbidden, Invalid, NotFound
@@ -77,18 +75,14 @@ class Applier:
         current = self.observed.get(resource, key)
         if current is not None and not is_controlled_by(current, self.owner.object):
             current = self.caches[resource].get(key)  # it may be gone by now
-        desired = self._desired(write, resource)
+        desired = child_of(self.owner, write, resource)
         if current is None:
             if not may_create:
                 return
             try:
                 answer = await self._create(write, resource, desired)
-            except (
-                AlreadyExists,
-                Conflict,
-                Forbidden,
-                Invalid,
-            ):  # admission may refuse what another owner has there
+            except (AlreadyExists, Conflict, Forbidden, Invalid):
+                # admission may refuse what another owner has there
                 if (current := await live(self.client, resource, key)) is None:
                     raise
                 self.observed.record(resource, key, current)
@@ -98,20 +92,6 @@ class Applier:
         self._check(place, current, adopts=isinstance(write, CreateOnly) and write.adopts(current))
         if isinstance(write, Apply):
             await self._keep(place, current, desired)
-
-    def _desired(self, write: Apply | CreateOnly, resource: Resource) -> JsonObject:
-        """Return a child as it is sent: with namespace, owner, and the digest of its fields."""
-        metadata = dict(write.object["metadata"])
-        desired = {**write.object, "metadata": metadata}
-        if resource.namespaced:
-            metadata["namespace"] = self.owner.request.namespace
-        if isinstance(write, Apply) or not write.adopt_labels:
-            metadata["ownerReferences"] = [self.owner.reference]
-        if isinstance(write, Apply):
-            metadata["annotations"] = (metadata.get("annotations") or {}) | {
-                APPLIED: annotation_of(desired)
-            }
-        return desired
 
     async def _create(
         self, write: Apply | CreateOnly, resource: Resource, desired: JsonObject
@@ -260,18 +240,3 @@ async def live(client: Client, resource: Resource, key: str) -> JsonObject | Non
         return await client.get(resource, name, namespace)
     except NotFound:
         return None
-
-
-def generated(desired: JsonObject, generate: Mapping[str, Random]) -> JsonObject:
-    """Return an object with random values at the paths of `generate`.
-
-    Those of a Secret's `data` are in base64.
-    """
-    filled = dict(desired)
-    for path, random in generate.items():
-        field, _, key = path.partition(".")
-        value = secrets.token_urlsafe(random.length)[: random.length]
-        if field == "data":
-            value = base64.b64encode(value.encode()).decode()
-        filled[field] = {**filled.get(field, {}), key: value}
-    return filled

@@ -100,7 +100,7 @@ def status_of_unplanned(
 
 
 def readable(status: Any) -> JsonObject:
-    """Return a stored status without what no status has, whoever wrote it: it is written again."""
+    """Return a stored status without fields that no status has: it is written again."""
     if not isinstance(status, dict):
         return {}
     conditions = status.get("conditions")

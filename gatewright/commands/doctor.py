@@ -1,4 +1,4 @@
-"""`gatewright doctor`: find what will hurt in a cluster's admission, whoever installed it."""
+"""`gatewright doctor`: find what will hurt in a cluster's admission, Gatewright's or not."""
 
 import asyncio
 from datetime import UTC, datetime

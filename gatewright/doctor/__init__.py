@@ -1,4 +1,4 @@
-"""Finds what will hurt in a cluster's admission, whoever installed it. Pure, except `loading`.
+"""Finds what will hurt in a cluster's admission, Gatewright's or not. Pure, except `loading`.
 
 `models` has the objects as they are read, `state` finds them by name. `calls` decides whether a
 webhook is called for a request, `needs` has the requests that a cluster must get. Each of

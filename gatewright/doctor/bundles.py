@@ -39,8 +39,8 @@ def check(
                 caller,
                 "unverified",
                 WARNING,
-                "the API server does not verify what answers (insecureSkipTLSVerify): whoever "
-                "can answer for the Service reads and changes these requests",
+                "the API server does not verify what answers (insecureSkipTLSVerify): any "
+                "pod that answers for the Service reads and changes these requests",
                 "set caBundle and remove insecureSkipTLSVerify",
             )
             continue

@@ -45,19 +45,19 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
         or file_path.name.startswith(".")
     ):
         return None
-    return CaseFile.from_parent(parent, path=file_path)
+    return GatewrightFile.from_parent(parent, path=file_path)
 
 
-class CaseFile(pytest.File):
+class GatewrightFile(pytest.File):
     """One case file."""
 
     def collect(self) -> Iterator[pytest.Item]:
         """Yield its cases. A file that cannot be used is a collection error."""
         for result in _results(self.config, self.path):
-            yield Case.from_parent(self, name=result["name"], result=result)
+            yield GatewrightItem.from_parent(self, name=result["name"], result=result)
 
 
-class Case(pytest.Item):
+class GatewrightItem(pytest.Item):
     """One case, tried already."""
 
     def __init__(self, *, result: dict[str, Any], **keywords: Any) -> None:

@@ -197,7 +197,7 @@ def test_changed_policies_are_in_force_without_a_kubelet(running: Installation) 
 
 
 def policies_line(running: Installation) -> str:
-    """Return what the webhook says of its policies."""
+    """Return what the webhook reports about its policies."""
     lines = running.webhook.get("/readyz")[1].splitlines()
     (line,) = (line for line in lines if line.startswith("[+] policies: "))
     return line

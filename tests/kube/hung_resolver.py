@@ -23,7 +23,7 @@ RESOLVER = "nameserver 127.0.0.1\noptions timeout:30 attempts:1\n"
 
 
 def hang_the_resolver() -> socket.socket:
-    """Let the only name server be a socket that nobody reads."""
+    """Let the only name server be a socket that is never read."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
         fcntl.ioctl(control, SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", UP))
     with tempfile.NamedTemporaryFile("w") as file:

@@ -1,4 +1,4 @@
-"""A hung resolver keeps nobody from an API server that is reached by its IP address."""
+"""A hung resolver keeps no client from an API server that is reached by its IP address."""
 
 import os
 import subprocess

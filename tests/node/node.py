@@ -68,7 +68,7 @@ class Node:
             process.kill()
 
     def close(self) -> None:
-        """End everything. What is left are files, which whoever holds the slot removes."""
+        """End everything. What is left are files, which the next holder of the slot removes."""
         self.cut_power()
         self.plane.close()
         self._reaper.close()

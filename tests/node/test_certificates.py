@@ -1,4 +1,4 @@
-"""The serving certificate of pods: issued anew, it is served without a restart."""
+"""The serving certificate of pods: reissued, it is served without a restart."""
 
 import base64
 import ssl
@@ -24,7 +24,7 @@ def test_a_new_certificate_is_served_by_every_pod(installed: Installation, figur
     before = issued(installed)
     with Load(installed) as load:
         installed.cluster.kubectl("delete", "secret", SECRET, "-n", NAMESPACE)
-        installed.until("it is issued anew", lambda: issued(installed) not in ("", before))
+        installed.until("it is reissued", lambda: issued(installed) not in ("", before))
         new = issued(installed)
         took = installed.until("all serve it", lambda: served(installed) == {new})
     figure(f"served by all {took:.1f} s after it was issued; {load}")

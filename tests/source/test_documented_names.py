@@ -37,7 +37,7 @@ def exists(name: str) -> bool:
 
 
 def defines(module: str, member: str) -> bool:
-    """Return whether a module or package of ours has a member; True for a library's."""
+    """Return whether a module or package of the project has a member; True for a library's."""
     ours = [path for path in files() if re.search(rf"/{module}(/.*)?\.py$", path)]
     pattern = re.compile(rf"\b(?:def|class) {member}\b|^{member}\b", re.MULTILINE)
     found = (exists(f"{module}/{member}"), *(pattern.search(read(path)) for path in ours))

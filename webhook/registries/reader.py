@@ -1,7 +1,7 @@
 """Finds what is attached to an image: bundles by the referrers API or its tag, legacy signatures.
 
-Each candidate is judged by its own manifest: what the descriptor that points to it says of its
-type depends on the registry and on the client that wrote it.
+Each candidate is judged by its own manifest: the type in the descriptor that points to it depends
+on the registry and on the client that wrote it.
 """
 
 import json

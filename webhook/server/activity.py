@@ -50,7 +50,7 @@ class Activity:
     __slots__ = ("_clock", "actor", "since")
 
     def __init__(self, clock: Callable[[], float]) -> None:
-        """Begin with a connection on which nobody has sent anything."""
+        """Begin with a connection that has carried nothing yet."""
         self._clock = clock
         self.actor, self.since = UNUSED, clock()
 

@@ -91,7 +91,7 @@ class Connections(HttpServer):
         """Return whether one more connection may begin.
 
         Beyond its share, an address loses an idle one for it: the oldest that was never used, else
-        one that nobody has used for a while.
+        one that has been idle for a while.
         """
         if self._shares.has_room(address, 1):
             return True

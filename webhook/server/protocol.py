@@ -2,7 +2,7 @@
 
 | replaced                         | because aiohttp                                        |
 | -------------------------------- | ------------------------------------------------------ |
-| `Server.connection_lost`         | tells nobody; the number of connections is bounded     |
+| `Server.connection_lost`         | reports nothing; the number of connections is bounded  |
 | `RequestHandler.connection_made` | lets a paused connection keep 256 KiB                  |
 | `RequestHandler.data_received`   | has no deadline, no cost for tiny pieces, and reads    |
 |                                  | a body before anybody has judged the head              |
@@ -60,7 +60,7 @@ class HttpServer(web.Server):
 
 
 class HttpConnection(web.RequestHandler):
-    """One client's connection: slow ones hold up nobody, and no request is lost at its end."""
+    """One client's connection: slow ones delay no other, and no request is lost at its end."""
 
     __slots__ = ("activity", "address", "is_pausing", "records", "server", "small_reads", "unread")
 

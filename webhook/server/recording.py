@@ -26,7 +26,7 @@ log = logging.getLogger("gatewright.webhook.recording")
 
 
 class Recorder:
-    """Appends reviews to one file, which nobody but its owner may read."""
+    """Appends reviews to one file, which only its owner may read."""
 
     def __init__(self, path: Path, share: float, draw: Callable[[], float] = random.random) -> None:
         """Take the file, and which share of the reviews is recorded (0 to 1).

@@ -31,7 +31,7 @@ class StoredObjects:
 
 @lru_cache(MAX_SUMMARIES)
 def _summary(shape: Callable[[JsonObject, str], JsonObject], raw: bytes) -> JsonObject:
-    """Return what counts of an object, which is read again and again: nobody changes it."""
+    """Return what counts of an object, which is read again and again and never changed."""
     return shape(orjson.loads(raw), "")
 
 

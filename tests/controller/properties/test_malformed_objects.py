@@ -100,7 +100,7 @@ async def all_kinds(server: ApiServer) -> AsyncIterator[Manager]:
 
 
 def unreported(server: ApiServer, kind: PlannedKind[Any]) -> set[str]:
-    """Return the objects of a kind about which nobody has said anything yet."""
+    """Return the objects of a kind that has no condition and no event yet."""
     told = {each.split("/", 1)[1].partition(":")[0] for each in server.events}
     objects = server.list(kind.resource, NAMESPACE)
     return {each["metadata"]["name"] for each in objects if not has_ready(each)} - told

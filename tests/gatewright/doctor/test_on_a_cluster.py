@@ -32,7 +32,7 @@ POD = {"containers": [{"name": "a", "image": "a"}], "automountServiceAccountToke
 
 
 class Cluster:
-    """An API server with admission that hurts: what doctor says of it, and what it answers."""
+    """An API server with admission that hurts: what doctor reports, and what it answers."""
 
     def __init__(self, plane: ControlPlane) -> None:
         self.plane = plane

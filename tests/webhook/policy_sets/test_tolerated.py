@@ -1,4 +1,4 @@
-"""An update tolerates only what stood there before, whoever asks: at random objects and users."""
+"""An update tolerates only what stood there before, for every user: at random objects and users."""
 
 import copy
 import random

@@ -1,4 +1,4 @@
-"""Client certificates: who may send reviews, and what the others are told."""
+"""Client certificates: who may send reviews, and what the others get."""
 
 import ssl
 
@@ -35,7 +35,7 @@ class Clients:
 
 @pytest.fixture
 def clients(tmp_path, authority):
-    """Clients whose CA the webhook is told."""
+    """Clients of a CA that the webhook knows."""
     return Clients(tmp_path, authority)
 
 
@@ -51,7 +51,7 @@ def start_for(start, clients):
 
 
 async def test_a_client_with_a_certificate_is_answered(start_for, clients):
-    """Whoever the CA has signed, if no names are given."""
+    """Every client with a certificate of the CA, if no names are given."""
     async with start_for() as webhook, webhook.connected(clients.context("any")) as wire:
         for path in ("/validate", "/mutate"):
             assert (await wire.post(review(), path)).response["allowed"]
@@ -59,7 +59,7 @@ async def test_a_client_with_a_certificate_is_answered(start_for, clients):
 
 @pytest.mark.parametrize("path", ["/validate", "/mutate"])
 async def test_a_client_without_a_certificate_is_refused(start_for, path):
-    """It is told what is missing, before its body is read."""
+    """The answer names what is missing, before the body is read."""
     async with start_for() as webhook:
         answer = await webhook.post(review(), path)
     assert (answer.status, answer.headers["connection"]) == (403, "close")
@@ -69,7 +69,7 @@ async def test_a_client_without_a_certificate_is_refused(start_for, path):
 
 
 async def test_a_name_that_is_not_allowed_is_refused(start_for, clients):
-    """It is told which name it has; the allowed ones are answered."""
+    """The answer names the client's name; allowed ones get their review."""
     async with start_for("kube-apiserver", "other") as webhook:
         async with webhook.connected(clients.context("mallory")) as wire:
             answer = await wire.post(review())
@@ -112,7 +112,7 @@ async def test_a_new_ca_is_taken_without_a_restart(start_for, clients):
 
 
 async def test_a_bundle_that_holds_nothing_is_told(start_for, clients, caplog):
-    """The webhook is not ready: it would answer nobody."""
+    """The webhook is not ready: it would answer no client."""
     clients.bundle.write_text("")
     async with start_for() as webhook:
         problem = f"{clients.bundle}: no CA certificates of clients"

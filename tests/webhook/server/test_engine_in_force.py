@@ -186,7 +186,7 @@ def test_one_of_two_files_that_holds_nothing_keeps_its_policies(load, tmp_path, 
 
 @pytest.mark.parametrize("text", EMPTY)
 def test_a_file_that_holds_nothing_at_the_start_is_an_error(load, file, text):
-    """Nobody names a file to have no policies."""
+    """A file that is named is meant to hold policies."""
     file.write_text(text)
     with pytest.raises(DocumentError, match="no policies in this file"):
         load(file)

@@ -32,7 +32,7 @@ def test_a_replaced_method_takes_what_aiohttp_passes(base, ours, name):
 
 
 def test_nothing_else_of_aiohttp_is_replaced():
-    """What a class of ours defines, aiohttp's does not, except for what the module lists."""
+    """The classes define nothing that aiohttp's do, except for what the module lists."""
     replaced = {(ours, name) for _, ours, name in REPLACED} | {(HttpAnswer, "keep_alive")}
     for ours in (HttpServer, HttpConnection, HttpAnswer):
         names = {name for name in vars(ours) if not name.startswith(("__", "_abc"))}
@@ -86,7 +86,7 @@ async def test_a_body_waits_until_its_head_is_accepted(start, monkeypatch):
 
 
 async def test_a_connection_that_ends_is_forgotten(webhook):
-    """The server is told so by aiohttp, whoever ends it."""
+    """aiohttp reports it to the server, no matter which side ends it."""
     async with webhook.connected() as wire:
         await wire.post(review())
         assert webhook.counted("gatewright_webhook_connections") == 1

@@ -1,0 +1,74 @@
+"""What a write is about, and what the API server requires of it before anything is stored."""
+
+from dataclasses import dataclass
+
+from controller.fake_apiserver.definitions import ServedResource
+from controller.fake_apiserver.ownership import FieldManager
+from controller.fake_apiserver.refusals import StatusError, conflict, invalid
+from controller.fake_apiserver.storage import ObjectKey
+from kube.resource import JsonObject
+
+
+@dataclass(frozen=True)
+class WriteRequest:
+    """Where a write goes, and how."""
+
+    kind: ServedResource
+    namespace: str = ""
+    name: str = ""
+    subresource: str = ""
+    manager: str = "unknown"
+    dry_run: bool = False
+
+    @property
+    def key(self) -> ObjectKey:
+        """The key of its object."""
+        return (self.namespace, self.name)
+
+    def by(self, operation: str) -> FieldManager:
+        """Return who writes, as managedFields knows them."""
+        return FieldManager(
+            self.manager, operation, self.kind.resource.api_version, self.subresource
+        )
+
+
+def check_version(write: WriteRequest, old: JsonObject, wanted: JsonObject) -> None:
+    """Refuse a write for another version of the object."""
+    if wanted.get("resourceVersion") not in (None, "", old["metadata"]["resourceVersion"]):
+        why = (
+            "the object has been modified; please apply your changes to the latest version "
+            "and try again"
+        )
+        raise conflict(write.kind.resource.plural, write.name, why)
+
+
+def check_uid(write: WriteRequest, old: JsonObject, wanted: JsonObject) -> None:
+    """Refuse a precondition for another object of this name."""
+    uid = old["metadata"]["uid"]
+    if wanted.get("uid") not in (None, "", uid):
+        why = (
+            f"Precondition failed: UID in precondition: {wanted['uid']}, UID in object meta: {uid}"
+        )
+        raise conflict(write.kind.resource.plural, write.name, why)
+
+
+def check_immutable(write: WriteRequest, old: JsonObject, wanted: JsonObject) -> None:
+    """Refuse another uid, which is immutable."""
+    if wanted.get("uid") not in (None, "", old["metadata"]["uid"]):
+        cause = ("metadata.uid", f'Invalid value: "{wanted["uid"]}": field is immutable')
+        raise invalid(write.kind.resource.kind, write.name, cause)
+
+
+def check_identity(write: WriteRequest, new: JsonObject) -> None:
+    """Refuse an object that is not the one of the URL."""
+    metadata = new["metadata"]
+    if metadata.get("name") != write.name or metadata.get("namespace", "") != write.namespace:
+        raise StatusError(400, "the name or namespace of the object does not match the URL")
+
+
+def check_finalizers(write: WriteRequest, old: JsonObject, wanted: JsonObject) -> None:
+    """Refuse a finalizer that is added to an object that is being deleted."""
+    added = set(wanted.get("finalizers") or []) - set(old["metadata"].get("finalizers") or [])
+    if "deletionTimestamp" in old["metadata"] and added:
+        why = "Forbidden: no new finalizers can be added if the object is being deleted"
+        raise invalid(write.kind.resource.kind, write.name, ("metadata.finalizers", why))

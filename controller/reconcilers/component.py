@@ -1,0 +1,83 @@
+"""One component of AppStack or EcommercePlatform: its step, and what goes when it is disabled."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from controller.reconcilers.tiers import Tier
+from controller.runtime.plan import Delete, Observed, Problem, Reference, Step, Write
+from kube.resource import Resource
+
+ChildKey = tuple[Resource, str]
+
+
+class ComponentsParent(NamedTuple):
+    """The parent of the components, with its observed children."""
+
+    name: str
+    namespace: str
+    labels: Mapping[str, str]
+    tier: Tier
+    observed: Observed
+
+    def named(self, component: str) -> str:
+        """Return the name of a component's children."""
+        return f"{self.name}-{component}"
+
+    def labelled(self, component: str) -> dict[str, str]:
+        """Return the labels of a component's children, without those of selectors."""
+        return {**self.labels, "app.kubernetes.io/component": component}
+
+    def url(self, scheme: str, component: str, port: int) -> str:
+        """Return the URL of a component's Service."""
+        return f"{scheme}://{self.named(component)}.{self.namespace}.svc:{port}"
+
+
+class Component(NamedTuple):
+    """One component of the parent: its writes and its readiness."""
+
+    name: str
+    writes: Sequence[Write] = ()
+    ready: bool = True
+    note: str | Problem = ""
+    url: str = ""
+    enabled: bool = True
+    problem: Problem | None = None  # can be solved only by a change of the spec
+    is_failed: bool = False  # its own status reports a final failure
+    doing: str = "deployment failed"
+
+    def step(self, needs: Iterable["Component"] = ()) -> Step:
+        """Return the step that creates it once the components that it needs are ready."""
+        needed = [each for each in needs if each.enabled]
+        unmet = [each.name for each in needed if not each.ready]
+        waiting = f"waiting for {', '.join(unmet)}" if unmet and not self.ready else ""
+        return Step(
+            self.name,
+            self.writes,
+            depends_on=[each.name for each in needed],
+            ready=self.ready,
+            doing=f"{self.title} {self.doing}",
+            condition=f"{self.title}Ready" if self.enabled else "",
+            note=self.note or waiting,
+        )
+
+    @property
+    def title(self) -> str:
+        """Its name in conditions."""
+        return self.name.capitalize()
+
+
+def without(parent: ComponentsParent, name: str, places: Iterable[ChildKey]) -> Component:
+    """Return a disabled component, whose existing children are deleted."""
+    return Component(name, removed(parent, places), enabled=False)
+
+
+def removed(parent: ComponentsParent, places: Iterable[ChildKey]) -> list[Write]:
+    """Return the deletions of the children that exist at these places."""
+    observed = (
+        (resource, name, parent.observed.child(resource, name)) for resource, name in places
+    )
+    return [
+        Delete(Reference(resource, name, child["metadata"]["uid"], parent.namespace))
+        for resource, name, child in observed
+        if child is not None
+    ]

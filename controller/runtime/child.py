@@ -1,0 +1,40 @@
+"""A child as it is sent: with its owner, the digest of its fields, and random values."""
+
+import base64
+import secrets
+from collections.abc import Mapping
+
+from controller.runtime.applied import APPLIED, annotation_of
+from controller.runtime.observed import Owner
+from controller.runtime.plan import Apply, CreateOnly, Random
+from kube.resource import JsonObject, Resource
+
+
+def child_of(owner: Owner, write: Apply | CreateOnly, resource: Resource) -> JsonObject:
+    """Return a child as it is sent: with namespace, owner, and the digest of its fields."""
+    metadata = dict(write.object["metadata"])
+    desired = {**write.object, "metadata": metadata}
+    if resource.namespaced:
+        metadata["namespace"] = owner.request.namespace
+    if isinstance(write, Apply) or not write.adopt_labels:
+        metadata["ownerReferences"] = [owner.reference]
+    if isinstance(write, Apply):
+        metadata["annotations"] = (metadata.get("annotations") or {}) | {
+            APPLIED: annotation_of(desired)
+        }
+    return desired
+
+
+def generated(desired: JsonObject, generate: Mapping[str, Random]) -> JsonObject:
+    """Return an object with random values at the paths of `generate`.
+
+    Those of a Secret's `data` are in base64.
+    """
+    filled = dict(desired)
+    for path, random in generate.items():
+        field, _, key = path.partition(".")
+        value = secrets.token_urlsafe(random.length)[: random.length]
+        if field == "data":
+            value = base64.b64encode(value.encode()).decode()
+        filled[field] = {**filled.get(field, {}), key: value}
+    return filled
