@@ -1,4 +1,4 @@
-"""What a verdict says of an object, by policy: what users see of its outcomes."""
+"""A verdict on an object, by policy: what users see of its outcomes."""
 
 from webhook.engine import Verdict, Violation
 

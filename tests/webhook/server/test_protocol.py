@@ -86,7 +86,7 @@ async def test_a_body_waits_until_its_head_is_accepted(start, monkeypatch):
 
 
 async def test_a_connection_that_ends_is_forgotten(webhook):
-    """aiohttp reports it to the server, no matter which side ends it."""
+    """The server hears of it from aiohttp, no matter which side ends it."""
     async with webhook.connected() as wire:
         await wire.post(review())
         assert webhook.counted("gatewright_webhook_connections") == 1
