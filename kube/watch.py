@@ -205,9 +205,10 @@ class Watch:
                 "error": str(error),
                 "retry_seconds": round(delay, 1),
             }
-            LOG.warning(
-                "cannot watch %s: %s", self.resource.plural, error, extra={"fields": fields}
-            )
+            # A version expires in the ordinary course; the list that follows is as good.
+            level = logging.INFO if isinstance(error, Gone) else logging.WARNING
+            message = "cannot watch %s: %s"
+            LOG.log(level, message, self.resource.plural, error, extra={"fields": fields})
         self.problem = str(error)
 
 

@@ -26,6 +26,8 @@ from kube.errors import NotFound
 from kube.resource import JsonObject, Resource
 
 PROBE_AGAIN = timedelta(seconds=2)
+# Until then, webhook pods that do not answer are starting, or their image is being pulled.
+EXPECTED_TO_ANSWER = timedelta(minutes=2)
 # Between two writes of the same content, so that writers do not fight.
 REPAIR_INTERVAL = timedelta(seconds=30)
 
@@ -85,7 +87,8 @@ class Upkeep(ABC):
         self._written: dict[tuple[Resource, str], LastWrite] = {}
         self.problem = ""
         """Why no webhook answers, as far as this process has asked."""
-        """Why no webhook answers, as far as this process has asked."""
+        self._unanswered_since: float | None = None
+        self._logged: tuple[int, str] | None = None
 
     @abstractmethod
     def wanted(self, resource: Resource, stored: JsonObject | None) -> Wanted | None:
@@ -161,16 +164,22 @@ class Upkeep(ABC):
             cluster_ip = await self._cluster_ip(address.at)
             await probe(address.url, address.ca_bundle or b"", cluster_ip)
         except ProbeError as error:
-            if str(error) != self.problem:
-                LOG.warning(
-                    "%s yet: no webhook answers",
-                    self.purpose,
-                    extra={"fields": {"error": str(error)}},
-                )
             self.problem = str(error)
+            self._log_problem()
             return False
-        self.problem = ""
+        self.problem, self._unanswered_since, self._logged = "", None, None
         return True
+
+    def _log_problem(self) -> None:
+        """Log why no webhook answers, once each: a warning when it should long have answered."""
+        if self._unanswered_since is None:
+            self._unanswered_since = self._clock()
+        lasts = timedelta(seconds=self._clock() - self._unanswered_since)
+        level = logging.INFO if lasts < EXPECTED_TO_ANSWER else logging.WARNING
+        if (level, self.problem) != self._logged:
+            fields = {"error": self.problem}
+            LOG.log(level, "%s yet: no webhook answers", self.purpose, extra={"fields": fields})
+        self._logged = (level, self.problem)
 
     async def _cluster_ip(self, at: Service | str) -> str | None:
         """Return the address of the webhook's Service; None where it is reached by a URL."""

@@ -194,9 +194,13 @@ async def test_a_broken_watch_goes_on_where_it_was(
 
 @pytest.mark.parametrize("way", ["status", "event"])
 async def test_an_expired_version_is_listed_anew(
-    server: FakeApiServer, client: Client, way: str
+    server: FakeApiServer, client: Client, caplog: pytest.LogCaptureFixture, way: str
 ) -> None:
-    """After 410, as a status or in the stream, what vanished is deleted and what has another uid is another object."""
+    """After 410, as a status or in the stream, what vanished is deleted and what has another uid is another object.
+
+    That is ordinary: there is no warning.
+    """
+    caplog.set_level(logging.INFO, "gatewright.kube.watch")
     for name in ("kept", "deleted", "again"):
         put(server, name)
     async with following(client) as follower:
@@ -219,6 +223,8 @@ async def test_an_expired_version_is_listed_anew(
         assert told[:2] == [("deleted", "default/again"), ("added", "default/again")]
         assert sorted(told[2:]) == [("added", "default/new"), ("deleted", "default/deleted")]
     assert requested(server.requests)[-2] == "list"
+    expired = [each.levelname for each in caplog.records if "410 Expired" in each.getMessage()]
+    assert expired == ["INFO"]
 
 
 async def test_a_list_that_changes_too_fast_is_read_at_once(

@@ -126,7 +126,8 @@ def sql(installation: Installation, pod: str, statement: str, database: str = "s
 
 def over_network(installation: Installation, word: str, statement: str = CLIENT) -> str:
     """Run SQL through the Service with a password, and return the values, or the error."""
-    url = f"postgresql://app:{word}@db:5432/shop"
+    # A packet to a pod that has just ended is lost without an answer.
+    url = f"postgresql://app:{word}@db:5432/shop?connect_timeout=3"
     inside = ("exec", "-n", NAMESPACE, "db-1", "-c", "postgres", "--")
     psql = ("psql", url, "-A", "-t", "-q", "-c", statement)
     done = installation.plane.kubectl(*inside, *psql, check=False)

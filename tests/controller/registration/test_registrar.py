@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import logging
 import subprocess
 from datetime import UTC, datetime, timedelta
 
@@ -32,6 +33,13 @@ def bundle_of(webhook: dict) -> bytes:
     return base64.b64decode(webhook["clientConfig"]["caBundle"])
 
 
+@pytest.fixture
+def log(caplog):
+    """What is logged about registration, informational lines included."""
+    caplog.set_level(logging.INFO, "gatewright.registration")
+    return caplog
+
+
 async def test_both_secrets_are_made_at_the_first_start(system):
     """The leaf is verified by the bundle, and the key of the authority is in one Secret only."""
     authority, serving = system.secret(NAMES.ca_secret), system.secret(NAMES.tls_secret)
@@ -41,7 +49,7 @@ async def test_both_secrets_are_made_at_the_first_start(system):
 
 
 async def test_nothing_is_registered_before_a_webhook_answers(
-    server, client, tmp_path, monkeypatch, caplog
+    server, client, tmp_path, monkeypatch, log
 ):
     """A webhook without a certificate is none; once it answers, both configurations are filled."""
     monkeypatch.setattr(upkeep, "PROBE_AGAIN", timedelta(milliseconds=10))
@@ -51,7 +59,7 @@ async def test_nothing_is_registered_before_a_webhook_answers(
         with pytest.raises(ProbeError, match="cannot be reached: connection reset by peer"):
             await probe(system.registrar.at, system.certificates.ca_bundle())
         assert not any(server.get(resource, NAME).get("webhooks") for resource in CONFIGURATIONS)
-        await until_logged(caplog, system.registrar.ready() or "")
+        await until_logged(log, system.registrar.ready() or "")
         system.mount()
         await system.until(system.registered)
         assert system.registrar.ready() is None
@@ -60,9 +68,7 @@ async def test_nothing_is_registered_before_a_webhook_answers(
             assert bundle_of(webhook) == system.certificates.ca_bundle()
 
 
-async def test_a_service_is_dialled_by_its_cluster_ip(
-    server, client, tmp_path, monkeypatch, caplog
-):
+async def test_a_service_is_dialled_by_its_cluster_ip(server, client, tmp_path, monkeypatch, log):
     """No DNS is asked for a name that nothing resolves here; what is missing is named."""
     monkeypatch.setattr(upkeep, "PROBE_AGAIN", timedelta(milliseconds=10))
     about = f"Service {NAMESPACE}/gatewright-webhook"
@@ -71,15 +77,15 @@ async def test_a_service_is_dialled_by_its_cluster_ip(
     async with working(server.endpoint, tmp_path, by_service=True) as system:
         await system.until(lambda: system.secret(NAMES.tls_secret))
         system.mount()
-        await until_logged(caplog, f"{about} does not exist")
+        await until_logged(log, f"{about} does not exist")
         server.create(SERVICE, service | {"spec": {"clusterIP": "None"}})
-        await until_logged(caplog, f"{about} has no cluster IP, so the API server cannot call it")
+        await until_logged(log, f"{about} has no cluster IP, so the API server cannot call it")
         server.change(
             SERVICE, "gatewright-webhook", {"spec": {"clusterIP": "127.0.0.9"}}, NAMESPACE
         )
         at = f"127.0.0.9:{system.connections.port}"
         await until_logged(
-            caplog,
+            log,
             f"{system.registrar.at.url}, dialled at its Service's cluster IP {at}, cannot be "
             "reached: connection refused",
         )
@@ -91,11 +97,36 @@ async def test_a_service_is_dialled_by_its_cluster_ip(
         assert webhook["clientConfig"]["service"]["name"] == "gatewright-webhook"
 
 
-async def until_logged(caplog, error: str) -> None:
+async def test_a_webhook_that_does_not_answer_for_minutes_is_a_warning(
+    server, client, tmp_path, monkeypatch, log
+):
+    """While its pods start there is none; then there is one, however often it is asked."""
+    monkeypatch.setattr(upkeep, "PROBE_AGAIN", timedelta(milliseconds=10))
+    await install(client)
+    async with working(server.endpoint, tmp_path) as system:
+        error = f"{system.registrar.at} cannot be reached: connection reset by peer"
+        await until_logged(log, error)
+        assert levels(log) == ["INFO"]
+        system.clock.now += 121
+        await until_logged(log, error, "WARNING")
+        system.mount()
+        await system.until(system.registered)
+    assert levels(log) == ["INFO", "WARNING"]
+
+
+async def until_logged(log, error: str, level: str = "INFO") -> None:
     """Wait until a log line has this error; there is no event for it."""
     async with asyncio.timeout(30):
-        while error not in {getattr(each, "fields", {}).get("error") for each in caplog.records}:  # noqa: ASYNC110
+        while (level, error) not in {  # noqa: ASYNC110
+            (each.levelname, getattr(each, "fields", {}).get("error")) for each in log.records
+        }:
             await asyncio.sleep(0.01)
+
+
+def levels(log) -> list[str]:
+    """Return the levels of the log lines about a registrar whose webhook does not answer."""
+    waiting = "not registered yet: no webhook answers"
+    return [each.levelname for each in log.records if each.getMessage() == waiting]
 
 
 async def test_break_glass_is_no_problem_of_readiness(system, server):
