@@ -17,21 +17,19 @@ from gatewright.checks.check_report import (
     result,
     without_effect,
 )
+from gatewright.checks.image_access import judge_with_images
 from gatewright.checks.live_cluster import Live, cluster_of
 from gatewright.checks.policy_files import engine_from, policy_documents
 from gatewright.checks.subjects import Subjects
 from gatewright.outputs import InputProblem, Report, SubjectResult
 from gatewright.plans.planners import planners_of
-from gatewright.processes.registries import image_look_ups
 from webhook.engine import BoundPolicy, Engine
 from webhook.engine.conflicts import ConflictingPoliciesError
 from webhook.engine.exceptions import BoundException
 from webhook.engine.kinds import Kind
 from webhook.harness.manifests import JudgedManifest
-from webhook.policies._attached import DIGESTS, SIGNATURES
 from webhook.policy_sets.catalogue import catalogue
 from webhook.policy_sets.policy_set import PolicySet, bind, read
-from webhook.registries.cache import READ_SECONDS
 
 NO_POLICIES = (
     "no policies given: name policy sets with --policies, or a cluster that has some with "
@@ -55,6 +53,8 @@ class Checker:
         self.problems: list[InputProblem] = []
         self.notes: list[str] = []
         self.judged: list[JudgedManifest] = []
+        self.images: Mapping[str, Any] = {}
+        """What registries said of images."""
         self.now = datetime.now(UTC)
         self._settings = settings
         self._home = home
@@ -130,21 +130,19 @@ class Checker:
         )
 
     async def _judge(self, subjects: Subjects, live: Live | None) -> None:
-        needs = frozenset[str]().union(*(bound.needs for bound in self._engine.policies))
-        asks_registries = not needs.isdisjoint((DIGESTS, SIGNATURES))
-        if not (asks_registries and self._registry_access):
-            if asks_registries:
-                self.notes.append("images are not verified: that needs --registry-access")
-            await self._pass(subjects, live, {})
-            return
-        async with image_look_ups(self._settings) as look_ups:
-            images = look_ups.of_review(needs)
-            while images is not None:
-                problems = list(self.problems)
-                await self._pass(subjects, live, images.looked_up)
-                if not await images.has_more(is_denied=False, seconds=READ_SECONDS):
-                    return
-                self.results, self.judged, self.problems = [], [], problems
+        before = tuple(self.problems)
+
+        async def judge_all(images: Mapping[str, Any]) -> None:
+            self.results, self.judged, self.problems[:] = [], [], before
+            await self._pass(subjects, live, images)
+
+        self.images = await judge_with_images(
+            self._settings,
+            [self._engine],
+            judge_all,
+            self.notes,
+            registry_access=self._registry_access,
+        )
 
     async def _pass(self, subjects: Subjects, live: Live | None, images: Mapping[str, Any]) -> None:
         """Judge every subject once; `images` are the look-ups of images."""

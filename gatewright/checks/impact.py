@@ -14,11 +14,12 @@ def compare(old: SubjectResult, new: SubjectResult) -> SubjectResult:
     """Return what changes for an object, as a result whose violations are the differences.
 
     Its verdict is "newly denied", "no longer denied", "still denied" (for other violations), "newly
-    warned", "patched otherwise" or "unchanged"; "error" where the new policies cannot decide. Only
-    what becomes denied has violations of level error.
+    warned", "patched otherwise" or "unchanged"; "error" where the policies of one side cannot
+    decide. Only what becomes denied has violations of level error.
     """
-    if new.verdict == "error":
-        return new
+    for side in (new, old):
+        if side.verdict == "error":
+            return side
     was_denied, is_denied = (
         any(each.level == "error" for each in side.violations) for side in (old, new)
     )

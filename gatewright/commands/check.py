@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from pathlib import Path
 
 import click
 
@@ -17,12 +18,15 @@ from gatewright.console.options import (
     NAMESPACE_LABELS,
     POLICIES,
     REGISTRIES,
+    REGISTRY_ACCESS,
     NamedPath,
     settings_options,
 )
 from gatewright.outputs import FAIL_ON, OUTPUTS, InputProblem, Output, write
+from gatewright.outputs.yaml_text import written
 from webhook.engine.exceptions import HOME
 from webhook.engine.match import Labels
+from webhook.harness.looked_up import written_images
 
 
 @click.command
@@ -52,10 +56,12 @@ from webhook.engine.match import Labels
     is_flag=True,
     help="like --fix, and write the fields that mutating policies set",
 )
+@REGISTRY_ACCESS
 @click.option(
-    "--registry-access",
-    is_flag=True,
-    help="ask registries for what policies need of images; without it they cannot decide",
+    "--record-images",
+    type=NamedPath(path_type=Path),
+    metavar="FILE",
+    help="with --registry-access, write what registries said, as `looked_up` of a test case",
 )
 @click.option(
     "--allow-empty", is_flag=True, help="exit with 0 if there is nothing to judge, for hooks"
@@ -76,6 +82,7 @@ def command(
     fix_defaults: bool,
     allow_empty: bool,
     registry_access: bool,
+    record_images: Path | None,
 ) -> int:
     """Judge MANIFESTs as the webhook would: files, directories, globs, or - for standard input.
 
@@ -90,6 +97,8 @@ def command(
     """
     if not manifests and settings.kubeconfig is None:
         raise click.UsageError("Missing argument 'MANIFEST…'.")
+    if record_images and not registry_access:
+        raise click.UsageError("--record-images needs --registry-access")
 
     def judged() -> Checker:
         checker = Checker(
@@ -111,6 +120,8 @@ def command(
     except GitError as error:
         raise click.BadParameter(str(error), param_hint="--changed") from None
     checker.notes += fixed
+    if record_images:
+        record_images.write_text(written({"looked_up": written_images(checker.images)}), "utf-8")
     if not (checker.results or checker.problems or allow_empty or changed is not None):
         what = ", ".join(manifests) or "the cluster"
         checker.problems.append(InputProblem(f"{what}: no Kubernetes objects"))

@@ -11,12 +11,14 @@ from config.settings import Settings
 from gatewright.checks.policy_files import policy_documents
 from gatewright.console.options import POLICIES, settings_options
 from gatewright.console.terminal import columns, echo, say, table
-from gatewright.explain.policy_pages import does, parameters, summary, targets
+from gatewright.explain.policy_pages import does, parameters, reads_registries, summary, targets
 from webhook.policy_sets.admission_policies import native_policies
 from webhook.policy_sets.catalogue import catalogue
 from webhook.policy_sets.policy_set import read
 
 CONTINUED = re.compile(r"\n(?!(?:Why|Judged|Allowed|Denied|Sets|Warns|Fix|See):) *")
+
+READS_REGISTRIES = "Reads registries: `check` and `impact` do with --registry-access only."
 
 
 @click.command
@@ -50,6 +52,8 @@ def command(settings: Settings, policy: str | None) -> None:
     say(f"Applies to: {', '.join(targets(policies[policy]))}")
     if policies[policy].always:
         say("Always in force.")
+    if reads_registries(policies[policy].needs):
+        say(READS_REGISTRIES)
     found = [(each.name, each.default, each.meaning) for each in parameters(policies[policy])]
     if found:
         say("\nParameters", "bold")
@@ -61,6 +65,8 @@ def _explain_objects(documents: list[Document]) -> None:
     for bound in read(documents, catalogue()).policies:
         echo(bound.title, "bold")
         say(f"\n{bound.policy.documentation}\n\nApplies to: {', '.join(targets(bound.policy))}\n")
+        if reads_registries(bound.needs):
+            say(f"{READS_REGISTRIES}\n")
     for native in native_policies(documents)[0]:
         if not native.policies:
             kind, name = native.document.value["kind"], native.document.value["metadata"]["name"]

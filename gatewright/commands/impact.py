@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -17,6 +18,7 @@ from gatewright.checks.check_report import (
     result,
     without_effect,
 )
+from gatewright.checks.image_access import judge_with_images
 from gatewright.checks.impact import UNCHANGED, compare
 from gatewright.checks.live_cluster import Live, cluster_of
 from gatewright.checks.policy_files import engine_from, policy_documents
@@ -28,6 +30,8 @@ from gatewright.console.options import (
     INSTALLED_IN,
     NAMESPACE_LABELS,
     POLICIES,
+    REGISTRIES,
+    REGISTRY_ACCESS,
     NamedPath,
     settings_options,
 )
@@ -43,7 +47,9 @@ DATE = ["%Y-%m-%d", "%Y-%m-%dT%H:%M:%SZ"]
 
 
 @click.command
-@settings_options("registry", "controller_account", "kubernetes_policies", *POLICIES, *CLUSTER)
+@settings_options(
+    "registry", "controller_account", "kubernetes_policies", *POLICIES, *REGISTRIES, *CLUSTER
+)
 @OUTPUTS
 @click.option(
     "-n", "--namespace", default="default", help="namespace for objects without one [default]"
@@ -58,6 +64,7 @@ DATE = ["%Y-%m-%d", "%Y-%m-%dT%H:%M:%SZ"]
 @click.option(
     "--at", type=click.DateTime(DATE), metavar="DATE", help="date (UTC) at which NEW judges [now]"
 )
+@REGISTRY_ACCESS
 @INSTALLED_IN
 @click.argument("old", type=NamedPath(path_type=Path))
 @click.argument("new", type=NamedPath(path_type=Path))
@@ -73,6 +80,8 @@ def command(
     reviews: Path | None,
     at: datetime | None,
     home: str | None,
+    *,
+    registry_access: bool,
 ) -> int:
     """Judge the same objects by the policy sets OLD and NEW, and list the differences.
 
@@ -83,7 +92,13 @@ def command(
     """
     if not (manifests or reviews or settings.kubeconfig):
         raise click.UsageError("name MANIFESTs, recorded --reviews, or a cluster by --kubeconfig")
-    comparison = Comparison(settings, home or settings.namespace or HOME, (old, new), at)
+    comparison = Comparison(
+        settings,
+        home or settings.namespace or HOME,
+        (old, new),
+        at,
+        registry_access=registry_access,
+    )
     sources = read_sources(manifests, namespace) if manifests or reviews else None
     recorded = [] if reviews is None else list(read_reviews(reviews))
     asyncio.run(comparison.run(Subjects(sources, namespace, namespace_labels, recorded)))
@@ -96,10 +111,17 @@ class Comparison:
     """Two policy sets, and the differences between their verdicts so far."""
 
     def __init__(
-        self, settings: Settings, home: str, paths: tuple[Path, Path], at: datetime | None
+        self,
+        settings: Settings,
+        home: str,
+        paths: tuple[Path, Path],
+        at: datetime | None,
+        *,
+        registry_access: bool,
     ) -> None:
         """Read the files of both sets. Raises DocumentError where one cannot be read."""
         self._settings, self._home = settings, home
+        self._registry_access = registry_access
         now = datetime.now(UTC)
         self._times = (now, now if at is None else at.replace(tzinfo=UTC))
         self._sets = [(path, policy_documents([path])) for path in paths]
@@ -142,10 +164,24 @@ class Comparison:
 
     async def _compare(self, subjects: Subjects, live: Live | None) -> None:
         self._notes += subjects.sources.notes if subjects.sources is not None else []
+        before = tuple(self._problems)
+
+        async def judge_all(images: Mapping[str, Any]) -> None:
+            self._results, self._problems[:] = [], before
+            await self._pass(subjects, live, images)
+
+        await judge_with_images(
+            self._settings,
+            self._engines,
+            judge_all,
+            self._notes,
+            registry_access=self._registry_access,
+        )
+
+    async def _pass(self, subjects: Subjects, live: Live | None, images: Mapping[str, Any]) -> None:
         infos = [policy_infos(engine.policies) for engine in self._engines]
-        async for verdicts in subjects.judged(
-            [*zip(self._engines, self._times, strict=True)], live
-        ):
+        engines = [*zip(self._engines, self._times, strict=True)]
+        async for verdicts in subjects.judged(engines, live, images):
             if isinstance(verdicts, DocumentError):
                 self._problems.append(problem(verdicts))
             else:

@@ -51,6 +51,12 @@ INSTALLED_IN = click.option(  # for commands whose --namespace means something e
     "[gatewright-system]",
 )
 
+REGISTRY_ACCESS = click.option(
+    "--registry-access",
+    is_flag=True,
+    help="ask registries for what policies need of images; without it they cannot decide",
+)
+
 
 class _LabelsOfNamespaces(click.ParamType[tuple[str, dict[str, str]]]):
     """Labels of a namespace: NAMESPACE=KEY=VALUE,KEY=VALUE, or NAMESPACE= for none."""

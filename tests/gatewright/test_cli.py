@@ -519,6 +519,13 @@ def test_explain_shows_whether_a_policy_of_kubernetes_is_in_force(run, tmp_path,
     assert out.startswith(f"replicas\n\n{shown}\n")
 
 
+def test_explain_names_the_flag_of_policies_that_read_registries(run):
+    """And of no other."""
+    line = "Reads registries: `check` and `impact` do with --registry-access only."
+    pages = {name: run("explain", name)[1] for name in ("image-signatures", "image-tags")}
+    assert [line in page for page in pages.values()] == [True, False]
+
+
 def test_explain_prints_every_policys_page(run):
     """The page is the documentation and the parameters."""
     for name, policy in catalogue().items():

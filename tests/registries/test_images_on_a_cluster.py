@@ -94,6 +94,16 @@ def until_admitted(plane: ControlPlane, namespace: str, image: str) -> str:
             return answer
 
 
+def write_pod(file: Path, image: str) -> str:
+    """Write a manifest of a pod that runs an image; return its name."""
+    pod = {"containers": [{"name": "app", "image": image}]}
+    metadata = {"name": file.stem}
+    file.write_text(
+        yaml.safe_dump({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": pod})
+    )
+    return str(file)
+
+
 def test_check_verifies_with_registry_access_and_passes_nothing_without(
     real_registry: RealRegistry, tmp_path: Path
 ):
@@ -103,22 +113,66 @@ def test_check_verifies_with_registry_access_and_passes_nothing_without(
     real_registry.attach("team/shop", signed, bundle(OLD, signed))
     policies = tmp_path / "policies.yaml"
     write_policies(policies, "default", host, OLD)
-    manifests = []
-    for name, digest in (("shop", signed), ("evil", unsigned)):
-        manifest = tmp_path / f"{name}.yaml"
-        image = f"{host}/team/{name}@{digest}"
-        pod = {"containers": [{"name": "app", "image": image}]}
-        manifest.write_text(
-            yaml.safe_dump(
-                {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": pod}
-            )
-        )
-        manifests.append(str(manifest))
+    manifests = [
+        write_pod(tmp_path / f"{name}.yaml", f"{host}/team/{name}@{digest}")
+        for name, digest in (("shop", signed), ("evil", unsigned))
+    ]
     check = ("check", "--policies", str(policies), "--insecure-registries", host)
     offline = once(*check, *manifests)
     assert offline.returncode == 3
-    assert "--registry-access" in offline.stdout + offline.stderr
+    assert (
+        "image-signatures: images are not verified: only their registries know. Use "
+        "--registry-access." in offline.stdout
+    )
     online = once(*check, "--registry-access", *manifests)
     assert online.returncode == 1
     assert online.stdout.splitlines()[-1] == "2 objects: 1 allowed, 1 denied"
     assert "has no signature by a key of the policy" in online.stdout
+
+
+def test_what_check_records_is_what_a_case_looks_up(real_registry: RealRegistry, tmp_path: Path):
+    """The recorded file makes a case of the same pod pass, with the registry stopped."""
+    host = real_registry.address
+    digest = real_registry.push("team/shop:1", "shop")
+    real_registry.attach("team/shop", digest, bundle(OLD, digest))
+    policies, recorded = tmp_path / "policies.yaml", tmp_path / "recorded.yaml"
+    write_policies(policies, "default", host, OLD)
+    image = f"{host}/team/shop:1"
+    command = ("check", "--policies", str(policies), "--insecure-registries", host)
+    record = ("--registry-access", "--record-images", str(recorded))
+    checked = once(*command, *record, write_pod(tmp_path / "shop.yaml", image))
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    real_registry.process.kill()
+    case: dict[str, Any] = {
+        "name": "signed and pinned",
+        "object": {"kind": "Pod", "metadata": {"namespace": "default"}},
+        "pod": {"containers": [{"name": "app", "image": image}]},
+        **yaml.safe_load(recorded.read_text()),
+        "expect": {
+            "patched": {"spec": {"containers": [{"name": "app", "image": f"{image}@{digest}"}]}}
+        },
+    }
+    cases = tmp_path / "shop.cases.yaml"
+    cases.write_text(yaml.safe_dump({"policies": "policies.yaml", "cases": [case]}))
+    tested = once("test", str(cases))
+    assert tested.returncode == 0, tested.stdout + tested.stderr
+
+
+def test_impact_of_another_key(real_registry: RealRegistry, tmp_path: Path):
+    """With access what becomes denied is known; without, nothing is decided: exit 3."""
+    host = real_registry.address
+    digest = real_registry.push("team/shop:1", "shop")
+    real_registry.attach("team/shop", digest, bundle(OLD, digest))
+    old, new = tmp_path / "old.yaml", tmp_path / "new.yaml"
+    write_policies(old, "default", host, OLD)
+    write_policies(new, "default", host, NEW)
+    pod = write_pod(tmp_path / "shop.yaml", f"{host}/team/shop@{digest}")
+    command = ("impact", "--insecure-registries", host, str(old), str(new), pod)
+    online = once(*command, "--registry-access")
+    assert online.returncode == 1
+    assert online.stdout.splitlines()[-1] == "1 object: 1 newly denied"
+    offline = once(*command)
+    assert offline.returncode == 3
+    assert "images are not verified: that needs --registry-access" in offline.stderr
+    for before, after in (("none", str(new)), (str(old), "none")):
+        assert once(*command[:3], before, after, pod).returncode == 3

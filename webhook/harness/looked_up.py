@@ -90,6 +90,26 @@ def _document(value: Mapping[str, Any]) -> SignatureDocument:
     return SignatureDocument(text.encode(), value.get("signature", ""))
 
 
+def written_images(images: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Return what registries know of images as a case sets it: the inverse of `read_images`."""
+    return {
+        name: {
+            image: answer if isinstance(answer, str) else [*map(_written, answer.documents)]
+            for image, answer in sorted(known.items())
+        }
+        for name, known in images.items()
+    }
+
+
+def _written(document: SignatureDocument) -> dict[str, Any]:
+    if document.legacy_signature:
+        return {"payload": document.content.decode(), "signature": document.legacy_signature}
+    try:
+        return {"bundle": json.loads(document.content)}
+    except ValueError:
+        return {"bundle": document.content.decode(errors="replace")}
+
+
 def _faults(path: str, object: Any, kinds: list[str], namespace: str) -> CaseFaults:
     """Yield the errors of one object, of one of `kinds`.
 

@@ -22,6 +22,7 @@ from webhook.harness.objects import as_served, is_whole, namespace_of, require_o
 from webhook.harness.reviews import Admission, ReviewAnswer, ask, group_version_kind
 from webhook.known import Known
 from webhook.messages import failure
+from webhook.policies._attached import IMAGE_LOOK_UPS
 from webhook.policy_sets.kind_names import known_kinds
 from webhook.review import MalformedRequestError, NotAReviewError, read
 
@@ -244,12 +245,12 @@ def _undecided_in(namespace: str) -> Callable[[Outcome], str]:
     """Return a failure to judge a manifest in words, with how to supply what is missing."""
 
     def wording(outcome: Outcome) -> str:
-        if (
-            not isinstance(outcome.error, NotLookedUpError)
-            or str(outcome.error) not in OF_A_KNOWN_NAMESPACE
-        ):
+        lacks = str(outcome.error) if isinstance(outcome.error, NotLookedUpError) else ""
+        if lacks in IMAGE_LOOK_UPS:
+            return "images are not verified: only their registries know. Use --registry-access."
+        if lacks not in OF_A_KNOWN_NAMESPACE:
             return failure(outcome)
-        missing = str(outcome.error).replace("_", " ").removeprefix("namespace ")
+        missing = lacks.replace("_", " ").removeprefix("namespace ")
         return (
             f"cannot be decided: the {missing} of namespace {namespace} are unknown. Add "
             f"Namespace {namespace} to the "
