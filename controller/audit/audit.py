@@ -17,7 +17,7 @@ from prometheus_client import CollectorRegistry
 from controller.audit.images import ImageVerifier
 from controller.audit.inventory import existing, look_up
 from controller.audit.judge import ObjectJudge
-from controller.audit.kubernetes_policies import VALIDATING, joined, kubernetes_policies
+from controller.audit.kubernetes_policies import VALIDATING, kubernetes_policies
 from controller.audit.listing import Lister, RateLimit
 from controller.audit.metrics import AuditMetrics
 from controller.audit.reports import (
@@ -40,6 +40,7 @@ from controller.runtime.types import ReconcileRequest, Result
 from kube.client import Client
 from kube.errors import NotFound
 from webhook.engine import Engine
+from webhook.policy_sets.admission_policies import joined
 from webhook.registries.cache import ImageLookUps
 
 FIELD_MANAGER = "gatewright-audit"

@@ -1,14 +1,10 @@
 """Kubernetes' own admission policies in a cluster, with their bindings and parameters."""
 
-from collections.abc import Iterable
-from dataclasses import replace
-
 from config.api.admission import GROUP
 from config.documents import Document
 from controller.audit.inventory import kinds_of
 from controller.audit.listing import Lister
 from kube.resource import JsonObject, Resource
-from webhook.engine import BoundPolicy, Engine
 from webhook.policy_sets.admission_policies import Native, native_policies
 from webhook.policy_sets.policy_set import document_of
 
@@ -60,19 +56,6 @@ async def kubernetes_policies(lister: Lister, *, mutating: bool = False) -> list
     natives, _ = native_policies(documents, kinds_of(resources))
     bound = (each for each in natives if not any(path == LOST for path, _ in each.faults))
     return [_without_params(each, lister, params.get(_param_kind(each.document))) for each in bound]
-
-
-def joined(engine: Engine, policies: Iterable[BoundPolicy]) -> Engine:
-    """Return the engine with more policies.
-
-    One whose name is taken already is called `kubernetes:NAME`.
-    """
-    taken = {each.title for each in engine.policies}
-    more = [
-        replace(each, name=f"kubernetes:{each.name}") if each.name in taken else each
-        for each in policies
-    ]
-    return engine.with_policies((*engine.policies, *more)) if more else engine
 
 
 def _title(object: JsonObject) -> str:

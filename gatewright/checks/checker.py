@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from config.documents import Document, DocumentError
 from config.faults import FaultsError
 from config.settings import Settings
-from controller.audit.kubernetes_policies import joined
 from gatewright.checks.check_report import (
     ending_soon,
     exceptions_of,
@@ -18,18 +17,21 @@ from gatewright.checks.check_report import (
     without_effect,
 )
 from gatewright.checks.image_access import judge_with_images
-from gatewright.checks.live_cluster import Live, cluster_of
+from gatewright.checks.on_demand import cluster_of, planners_for
 from gatewright.checks.policy_files import engine_from, policy_documents
 from gatewright.checks.subjects import Subjects
 from gatewright.outputs import InputProblem, Report, SubjectResult
-from gatewright.plans.planners import planners_of
-from webhook.engine import BoundPolicy, Engine
+from webhook.engine import BoundPolicy, Engine, Planners
 from webhook.engine.conflicts import ConflictingPoliciesError
 from webhook.engine.exceptions import BoundException
 from webhook.engine.kinds import Kind
 from webhook.harness.manifests import JudgedManifest
+from webhook.policy_sets.admission_policies import joined
 from webhook.policy_sets.catalogue import catalogue
 from webhook.policy_sets.policy_set import PolicySet, bind, read
+
+if TYPE_CHECKING:
+    from gatewright.checks.live_cluster import Live
 
 NO_POLICIES = (
     "no policies given: name policy sets with --policies, or a cluster that has some with "
@@ -82,21 +84,22 @@ class Checker:
         """
         async with cluster_of(self._settings, self._home, self.problems) as live:
             if self._settings.policies or live is None:
-                self._policies_of_files(await subjects.kinds(live))
+                kinds = await subjects.kinds(live)
+                self._policies_of_files(kinds, planners_for(subjects, self._settings, self._home))
             else:
-                await self._policies_of(live)
+                await self._policies_of(live, planners_for(subjects, self._settings, self._home))
             await self._judge(subjects, live)
 
-    def _policies_of_files(self, kinds: Sequence[Kind]) -> None:
+    def _policies_of_files(self, kinds: Sequence[Kind], planners: Planners) -> None:
         if not self._settings.policies:
             raise DocumentError(NO_POLICIES)
-        paths, planners = self._settings.policies, planners_of(self._settings, self._home)
+        paths = self._settings.policies
         self._documents = policy_documents(paths)
         self._engine = engine_from(
             read(self._documents, catalogue(), kinds), self._home, planners, paths
         )
 
-    async def _policies_of(self, live: Live) -> None:
+    async def _policies_of(self, live: "Live", planners: Planners) -> None:
         """Put the cluster's policies in force, except unusable and conflicting ones."""
         policies, exceptions = dict[tuple[str | None, str], BoundPolicy](), list[BoundException]()
         for document in await live.policies():
@@ -125,11 +128,9 @@ class Checker:
             why = "; ".join(each.message for each in live.problems) or NO_POLICIES
             raise DocumentError(f"no policies in the cluster: {why}")
         found = PolicySet(tuple(policies.values()), tuple(exceptions))
-        self._engine = joined(
-            engine_from(found, self._home, planners_of(self._settings, self._home)), more
-        )
+        self._engine = joined(engine_from(found, self._home, planners), more)
 
-    async def _judge(self, subjects: Subjects, live: Live | None) -> None:
+    async def _judge(self, subjects: Subjects, live: "Live | None") -> None:
         before = tuple(self.problems)
 
         async def judge_all(images: Mapping[str, Any]) -> None:
@@ -144,7 +145,9 @@ class Checker:
             registry_access=self._registry_access,
         )
 
-    async def _pass(self, subjects: Subjects, live: Live | None, images: Mapping[str, Any]) -> None:
+    async def _pass(
+        self, subjects: Subjects, live: "Live | None", images: Mapping[str, Any]
+    ) -> None:
         """Judge every subject once; `images` are the look-ups of images."""
         infos = policy_infos(self._engine.policies)
         async for verdicts in subjects.judged([(self._engine, self.now)], live, images):

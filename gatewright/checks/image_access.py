@@ -4,10 +4,9 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
 from config.settings import Settings
-from gatewright.processes.registries import image_look_ups
+from gatewright.checks.on_demand import image_look_ups
 from webhook.engine import Engine
 from webhook.policies._attached import IMAGE_LOOK_UPS
-from webhook.registries.cache import READ_SECONDS
 
 NOT_VERIFIED = "images are not verified: that needs --registry-access"
 
@@ -36,6 +35,6 @@ async def judge_with_images(
         images = look_ups.of_review(needs)
         assert images is not None
         await judge_all(images.looked_up)
-        while await images.has_more(is_denied=False, seconds=READ_SECONDS):
+        while await images.has_more(is_denied=False):
             await judge_all(images.looked_up)
         return images.looked_up

@@ -1,12 +1,12 @@
 """Reads a cluster for `check` and `impact`: policies, look-ups, and verdicts. No writes."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 
 from config.documents import Document, parse_documents
 from config.settings import Settings
-from controller.audit.inventory import existing, kinds_of
+from controller.audit.inventory import existing, kinds_of, look_up
 from controller.audit.judge import ObjectJudge
 from controller.audit.kubernetes_policies import kubernetes_policies
 from controller.audit.listing import Lister, RateLimit
@@ -82,6 +82,10 @@ class Live:
             (each.group, each.kind): each for each in kinds_of(await self.lister.client.resources())
         }
 
+    async def look_up(self, engines: Iterable[Engine]) -> Known:
+        """Return what the policies of these engines look up in the cluster."""
+        return await look_up(self.lister, *engines)
+
     async def judged(
         self, engines: Sequence[tuple[Engine, datetime]], known: Known
     ) -> AsyncIterator[list[JudgedManifest]]:
@@ -94,16 +98,13 @@ class Live:
 
 
 @asynccontextmanager
-async def cluster_of(
+async def live_cluster(
     settings: Settings, home: str, problems: list[InputProblem]
-) -> AsyncIterator[Live | None]:
-    """Enter the cluster that the settings name, if any.
+) -> AsyncIterator[Live]:
+    """Enter the cluster that the settings name.
 
     At the end, add what could not be read to the problems.
     """
-    if settings.kubeconfig is None:
-        yield None
-        return
     try:
         async with Client(await load(settings.kubeconfig, settings.context)) as client:
             live = Live(client, home)

@@ -5,13 +5,15 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-
-import pathspec
+from typing import TYPE_CHECKING
 
 from config.documents import Document, DocumentError, read_documents, read_stdin
 from config.printable import printable
 from gatewright.checks import rendering
 from webhook.harness.objects import is_object
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
 
 SUFFIXES = frozenset({".yaml", ".yml", ".json"})
 IGNORE_FILE = ".gatewrightignore"
@@ -105,9 +107,7 @@ class _Ignored:
     def __init__(self, path: Path) -> None:
         roots = dict.fromkeys((path.resolve(), Path.cwd()))
         self._specs = [
-            (root, pathspec.GitIgnoreSpec.from_lines((root / IGNORE_FILE).read_text().splitlines()))
-            for root in roots
-            if (root / IGNORE_FILE).is_file()
+            (root, _spec(root / IGNORE_FILE)) for root in roots if (root / IGNORE_FILE).is_file()
         ]
 
     def __call__(self, path: Path, end: str = "") -> bool:
@@ -119,6 +119,13 @@ class _Ignored:
             for root, spec in self._specs
             if whole.is_relative_to(root)
         )
+
+
+def _spec(file: Path) -> "GitIgnoreSpec":
+    # Imported here: few directories have such a file.
+    from pathspec import GitIgnoreSpec
+
+    return GitIgnoreSpec.from_lines(file.read_text().splitlines())
 
 
 def _read(

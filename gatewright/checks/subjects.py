@@ -3,18 +3,20 @@
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from config.documents import Document, DocumentError
-from controller.audit.inventory import look_up
-from gatewright.checks.live_cluster import Live
 from gatewright.checks.sources import Sources
 from gatewright.console.terminal import Progress, progress
 from webhook.engine import Engine
-from webhook.engine.kinds import Kind
+from webhook.engine.kinds import KINDS, NATIVE_KINDS, Kind
 from webhook.engine.match import Labels
 from webhook.harness.manifests import JudgedManifest, ManifestJudge, add_manifests, kinds_in
+from webhook.harness.reviews import group_version_kind
 from webhook.known import Known
+
+if TYPE_CHECKING:
+    from gatewright.checks.live_cluster import Live
 
 NO_IMAGES: Mapping[str, Any] = {}
 EngineAt = tuple[Engine, datetime]  # an engine, and the time that it judges as of
@@ -33,7 +35,16 @@ class Subjects:
     labels: Mapping[str, Labels]
     reviews: Sequence[Document | DocumentError] = ()
 
-    async def kinds(self, live: Live | None) -> list[Kind]:
+    @property
+    def may_have_children(self) -> bool:
+        """Whether a subject may be of a kind with planned children."""
+        if self.sources is None or self.reviews:
+            return True
+        custom = KINDS.keys() - {(each.group, each.kind) for each in NATIVE_KINDS}
+        sent = (group_version_kind(each.value) for each in self.sources.documents)
+        return not custom.isdisjoint((group, kind) for group, _, kind in sent)
+
+    async def kinds(self, live: "Live | None") -> list[Kind]:
         """Return the kinds of the subjects that the table of kinds does not have."""
         documents = [] if self.sources is None else self.sources.documents
         return kinds_in(documents, {} if live is None else await live.kinds())
@@ -41,7 +52,7 @@ class Subjects:
     async def judged(
         self,
         engines: Sequence[EngineAt],
-        live: Live | None,
+        live: "Live | None",
         images: Mapping[str, Any] = NO_IMAGES,
     ) -> AsyncIterator[Verdicts]:
         """Yield the verdict of each engine on each subject, or why it cannot be judged.
@@ -49,11 +60,7 @@ class Subjects:
         What policies look up are the manifests, over the cluster's objects if there is a cluster
         (`live`), and `images` of registries.
         """
-        known = (
-            Known()
-            if live is None
-            else await look_up(live.lister, *(engine for engine, _ in engines))
-        )
+        known = Known() if live is None else await live.look_up(engine for engine, _ in engines)
         known.images = images
         for namespace, labels in self.labels.items():
             known.set_labels(namespace, labels)

@@ -4,13 +4,12 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from config.documents import DocumentError
 from config.settings import Settings
-from controller.audit.kubernetes_policies import joined
 from gatewright.checks.check_report import (
     exceptions_of,
     policy_infos,
@@ -20,7 +19,7 @@ from gatewright.checks.check_report import (
 )
 from gatewright.checks.image_access import judge_with_images
 from gatewright.checks.impact import UNCHANGED, compare
-from gatewright.checks.live_cluster import Live, cluster_of
+from gatewright.checks.on_demand import cluster_of, planners_for
 from gatewright.checks.policy_files import engine_from, policy_documents
 from gatewright.checks.recorded_reviews import read_reviews
 from gatewright.checks.sources import read_sources
@@ -36,12 +35,15 @@ from gatewright.console.options import (
     settings_options,
 )
 from gatewright.outputs import OUTPUTS, InputProblem, Output, Report, SubjectResult, write
-from gatewright.plans.planners import planners_of
 from webhook.engine import BoundPolicy, Engine
 from webhook.engine.exceptions import HOME
 from webhook.engine.match import Labels
+from webhook.policy_sets.admission_policies import joined
 from webhook.policy_sets.catalogue import catalogue
 from webhook.policy_sets.policy_set import read
+
+if TYPE_CHECKING:
+    from gatewright.checks.live_cluster import Live
 
 DATE = ["%Y-%m-%d", "%Y-%m-%dT%H:%M:%SZ"]
 
@@ -153,7 +155,8 @@ class Comparison:
         Raises DocumentError or PolicySetError where one cannot be used.
         """
         async with cluster_of(self._settings, self._home, self._problems) as live:
-            kinds, planners = await subjects.kinds(live), planners_of(self._settings, self._home)
+            kinds = await subjects.kinds(live)
+            planners = planners_for(subjects, self._settings, self._home)
             self._engines = [
                 engine_from(read(documents, catalogue(), kinds), self._home, planners, [path])
                 for path, documents in self._sets
@@ -162,7 +165,7 @@ class Comparison:
                 self._join(await live.kubernetes_policies())
             await self._compare(subjects, live)
 
-    async def _compare(self, subjects: Subjects, live: Live | None) -> None:
+    async def _compare(self, subjects: Subjects, live: "Live | None") -> None:
         self._notes += subjects.sources.notes if subjects.sources is not None else []
         before = tuple(self._problems)
 
@@ -178,7 +181,9 @@ class Comparison:
             registry_access=self._registry_access,
         )
 
-    async def _pass(self, subjects: Subjects, live: Live | None, images: Mapping[str, Any]) -> None:
+    async def _pass(
+        self, subjects: Subjects, live: "Live | None", images: Mapping[str, Any]
+    ) -> None:
         infos = [policy_infos(engine.policies) for engine in self._engines]
         engines = [*zip(self._engines, self._times, strict=True)]
         async for verdicts in subjects.judged(engines, live, images):

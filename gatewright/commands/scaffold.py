@@ -78,7 +78,7 @@ def _scaffold_policy(name: str | None) -> None:
         raise click.UsageError(
             "name the policy in lower-case words and dashes: gatewright scaffold policy team-labels"
         )
-    from webhook.policy_sets.catalogue import catalogue  # imports all policies
+    from webhook.policy_sets.catalogue import catalogue
 
     if name in catalogue():
         raise click.UsageError(f'a policy "{name}" already exists')

@@ -154,9 +154,9 @@ def test_surviving_mutants_are_listed(run):
     ]
 
 
-def test_mutants_of_a_module(run, monkeypatch):
+def test_mutants_of_a_module(run, request):
     """Each comparison, logical operator and number of a policy in Python, by its line, column and text."""
-    monkeypatch.setattr("webhook.policy_sets.catalogue._found", dict(catalogue()))
+    request.addfinalizer(catalogue.cache_clear)
     Path("policies").mkdir()
     Path("policies/few_ports.py").write_text(
         '"""Few ports."""\n\nfrom gatewright.policy import Params, Policy, Violation\n\n\n'

@@ -53,3 +53,51 @@ def test_a_webhook_verifies_no_signature_and_compiles_no_expression():
         [sys.executable, "-c", WEBHOOK], stdout=subprocess.PIPE, check=True, timeout=60
     )
     assert found.stdout == b"\n"
+
+
+NOT_BY_CHECK = (
+    "aiohttp",
+    "certs",
+    "controller.audit",
+    "controller.reconcilers.webapp",
+    "cryptography",
+    "gatewright.plans",
+    "gatewright.outputs.html",
+    "jinja2",
+    "kube.client",
+    "kubernetes_asyncio",
+    "pathspec",
+    "prometheus_client",
+    "rich",
+    "webhook.cel",
+    "webhook.policies.probes",  # a policy that the set does not name
+    "webhook.registries",
+    "webhook.server",
+)
+CHECK = """
+import contextlib, sys
+from gatewright.cli import main
+with contextlib.suppress(SystemExit):
+    main(["check", "--policies", "policies.yaml", "pod.yaml", "-o", "json=report.json"])
+from config.crds import kinds
+print(*({not_imported} & sys.modules.keys()), *(each for each in kinds() if each.__pydantic_complete__))
+"""
+
+
+def test_a_check_of_a_file_imports_only_what_it_needs(tmp_path):
+    """No cluster, registry, planner, other policy or type of an object that the file does not hold."""
+    (tmp_path / "policies.yaml").write_text(
+        "{apiVersion: gatewright.io/v1alpha1, kind: ClusterAdmissionPolicy, metadata: {name: tags},"
+        " spec: {policy: image-tags}}"
+    )
+    (tmp_path / "pod.yaml").write_text(
+        "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{image: a:1}]}}"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", CHECK.replace("{not_imported}", repr(set(NOT_BY_CHECK)))],
+        stdout=subprocess.PIPE,
+        check=True,
+        timeout=60,
+        cwd=tmp_path,
+    )
+    assert found.stdout.endswith(b"1 object: 1 allowed\n\n")

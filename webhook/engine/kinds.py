@@ -128,9 +128,8 @@ POLICY_KINDS = tuple(kind for kind in OWN_KINDS if kind.group == GROUP)
 # Judged where a policy names them: provisioners create volumes.
 NAMED_ONLY = (*POLICY_KINDS, PERSISTENT_VOLUME)
 
-KINDS = {
-    (kind.group, kind.kind): kind for kind in (*POD_KINDS, *AUTOSCALERS, *OTHER_KINDS, *OWN_KINDS)
-}
+NATIVE_KINDS = (*POD_KINDS, *AUTOSCALERS, *OTHER_KINDS)
+KINDS = {(kind.group, kind.kind): kind for kind in (*NATIVE_KINDS, *OWN_KINDS)}
 OURS = frozenset(KINDS)  # the others are added when a process starts
 
 

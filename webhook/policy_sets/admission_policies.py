@@ -4,7 +4,7 @@ CEL is imported only where there are any.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from config.api.admission import GROUP, BindingSpec, KubernetesPolicySpec, ParamRef
@@ -12,6 +12,7 @@ from config.documents import Document
 from config.faults import FaultsError, parse
 from kube.resource import JsonObject
 from webhook.engine.bound import BoundPolicy
+from webhook.engine.engine import Engine
 from webhook.engine.kinds import Kind
 from webhook.engine.match import Match, compile_selector
 from webhook.engine.policy import RuleError
@@ -83,6 +84,19 @@ def native_policies(
         except FaultsError as error:
             found.append(Native(document, (), error.faults))
     return found + unbound, [each for each in others if _type(each) not in types]
+
+
+def joined(engine: Engine, policies: Iterable[BoundPolicy]) -> Engine:
+    """Return the engine with more policies.
+
+    One whose name is taken already is called `kubernetes:NAME`.
+    """
+    taken = {each.title for each in engine.policies}
+    more = [
+        replace(each, name=f"kubernetes:{each.name}") if each.name in taken else each
+        for each in policies
+    ]
+    return engine.with_policies((*engine.policies, *more)) if more else engine
 
 
 def _incomplete(spec: KubernetesPolicySpec, kind: str) -> Iterator[tuple[str, str]]:

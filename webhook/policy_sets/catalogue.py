@@ -1,10 +1,14 @@
-"""The policy catalogue: a policy for each module of webhook.policies, and installed ones."""
+"""The policy catalogue: a policy for each module of webhook.policies, and installed ones.
+
+A built-in policy is imported when it is first read.
+"""
 
 import importlib
 import importlib.metadata
 import pkgutil
 import sys
-from functools import partial
+from collections.abc import Iterator, Mapping
+from functools import cache, partial
 from itertools import count
 from pathlib import Path
 from types import ModuleType
@@ -12,31 +16,72 @@ from types import ModuleType
 from config.modules import ModuleError, imported
 from webhook import policies
 from webhook.engine import Policy
+from webhook.policies import kinds
 
 GROUP = "gatewright.policies"  # entry points of installed packages: each a module with a POLICY
 # packages of this name and a number have the modules of a directory each
 TEAM = "gatewright_team_policies"
 ABOUT_POLICIES = "webhook.policy_sets.policy_objects"  # the one that reads policy sets itself
-_found: dict[str, Policy] = {}
 
 
-def catalogue() -> dict[str, Policy]:
-    """Return all policies by name: built-in, of installed packages, of added directories."""
-    if not _found:
-        found: dict[str, Policy] = {}
-        built_in = [
-            f"{policies.__name__}.{module.name}"
-            for module in pkgutil.iter_modules(policies.__path__)
-        ]
-        for name in (*built_in, ABOUT_POLICIES):
-            stem = name.rpartition(".")[2]
-            if not stem.startswith("_"):  # those are shared by policies
-                _take(importlib.import_module(name), stem, f"{stem}.py", found)
+def _built_in(package: ModuleType) -> dict[str, str]:
+    """Return the modules of a package's policies by policy; those with `_` are shared."""
+    modules = (module.name for module in pkgutil.iter_modules(package.__path__))
+    return {
+        stem.replace("_", "-"): f"{package.__name__}.{stem}"
+        for stem in modules
+        if stem != "kinds" and not stem.startswith("_")
+    }
+
+
+TO_NAME = _built_in(policies)
+OF_KINDS = _built_in(kinds) | {"policy-objects": ABOUT_POLICIES}
+
+
+class PolicyCatalogue(Mapping[str, Policy]):
+    """All policies by name: built-in, of installed packages, of added directories."""
+
+    def __init__(self) -> None:
+        """Import the policies of installed packages; ModuleError where one is no policy."""
+        self._found: dict[str, Policy | str] = dict(sorted((TO_NAME | OF_KINDS).items()))
         for entry in importlib.metadata.entry_points(group=GROUP):
             where = f"entry point {entry.name} ({entry.value})"
-            _take(imported(entry.load, where), entry.name, where, found)
-        _found.update(found)
-    return _found
+            self.add(imported(entry.load, where), entry.name, where)
+
+    def __getitem__(self, name: str) -> Policy:
+        """Return a policy, imported if it was not."""
+        found = self._found[name]
+        if isinstance(found, str):
+            module = importlib.import_module(found)
+            found = self._found[name] = _policy_of(module, name, f"{found}.py")
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        """Go through the names."""
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        """Return their number."""
+        return len(self._found)
+
+    def add(self, module: object, stem: str, where: str) -> None:
+        """Add the policy of a module. ModuleError where it is none, or its name is taken."""
+        policy = _policy_of(module, stem, where)
+        if policy.name in self._found:
+            raise ModuleError(f'{where}: a policy "{policy.name}" already exists')
+        self._found[policy.name] = policy
+
+
+@cache
+def catalogue() -> PolicyCatalogue:
+    """Return the catalogue of this process."""
+    return PolicyCatalogue()
+
+
+def always_in_force(catalogue: Mapping[str, Policy]) -> Iterator[Policy]:
+    """Yield the policies that need no policy set. The built-in ones that need one stay unread."""
+    found = (catalogue[name] for name in catalogue if name not in TO_NAME)
+    return (policy for policy in found if policy.always)
 
 
 def add_directory(directory: Path) -> None:
@@ -45,7 +90,6 @@ def add_directory(directory: Path) -> None:
     Modules may import shared files, which begin with `_` (`from ._names import …`). Called once
     when a process starts. ModuleError where a module cannot be imported or is no policy.
     """
-    catalogue()
     if not directory.is_dir():
         raise ModuleError(f"{directory}: no such directory")
     files = sorted(file for file in directory.glob("*.py") if not file.name.startswith("_"))
@@ -56,10 +100,10 @@ def add_directory(directory: Path) -> None:
     package.__path__ = [str(directory)]
     for file in files:
         module = imported(partial(importlib.import_module, f"{name}.{file.stem}"), str(file))
-        _take(module, file.stem, str(file), _found)
+        catalogue().add(module, file.stem, str(file))
 
 
-def _take(module: object, stem: str, where: str, found: dict[str, Policy]) -> None:
+def _policy_of(module: object, stem: str, where: str) -> Policy:
     policy = getattr(module, "POLICY", None)
     if not isinstance(policy, Policy):
         raise ModuleError(f"{where}: declares no POLICY")
@@ -67,12 +111,10 @@ def _take(module: object, stem: str, where: str, found: dict[str, Policy]) -> No
         raise ModuleError(
             f'{where}: declares the policy "{policy.name}"; a policy is named like its module'
         )
-    if policy.name in found:
-        raise ModuleError(f'{where}: a policy "{policy.name}" already exists')
     if policy.validate is None and policy.mutate is None:
         raise ModuleError(f"{where}: cannot be used: it neither validates nor mutates")
     try:
         _ = policy.targets
     except LookupError as error:
         raise ModuleError(f"{where}: cannot be used: {error}") from None
-    found[policy.name] = policy
+    return policy

@@ -23,6 +23,7 @@ from webhook.engine.look_ups import LOOK_UPS
 from webhook.engine.match import Match, can_match, compile_match
 from webhook.engine.policy import Params, Policy
 from webhook.policy_sets.admission_policies import native_policies
+from webhook.policy_sets.catalogue import always_in_force
 from webhook.policy_sets.kind_names import with_plain_kinds
 
 Catalogue = Mapping[str, Policy]
@@ -120,8 +121,8 @@ def in_force(
             severity=policy.severity,
             category=policy.category,
         )
-        for policy in catalogue.values()
-        if policy.always and policy.name not in named
+        for policy in always_in_force(catalogue)
+        if policy.name not in named
     ]
     return with_exceptions((*always, *policies.policies), policies.exceptions, home)
 

@@ -167,7 +167,7 @@ class ReviewImages:
         self.looked_up = asked
         self._rounds = ROUNDS
 
-    async def has_more(self, *, is_denied: bool, seconds: float) -> bool:
+    async def has_more(self, *, is_denied: bool, seconds: float = READ_SECONDS) -> bool:
         """Read what was missing, or too old for a denial; return whether to judge again."""
         self._rounds -= 1
         reads = list[tuple[_Asked, set[str]]]()

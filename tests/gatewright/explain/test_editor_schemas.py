@@ -63,10 +63,10 @@ def test_a_typo_is_an_error(spec, message):
     assert any(message in error.message for error in found)
 
 
-def test_a_scaffolded_policy_passes_its_cases(tmp_path, monkeypatch, capsys):
+def test_a_scaffolded_policy_passes_its_cases(tmp_path, monkeypatch, capsys, request):
     """All cases, situations and mutants pass; its case file names the schema for editors."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("webhook.policy_sets.catalogue._found", dict(catalogue()))
+    request.addfinalizer(catalogue.cache_clear)
 
     def run(*arguments):
         with pytest.raises(SystemExit) as ended:

@@ -309,10 +309,10 @@ def test_children_of_a_packages_kind_are_judged(run: Run, package: Path, tmp_pat
 
 @pytest.mark.usefixtures("package")
 def test_policies_can_select_a_packages_kind(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     """By its name, and among all kinds."""
-    monkeypatch.setattr(catalogue, "_found", dict(catalogue.catalogue()))
+    request.addfinalizer(catalogue.catalogue.cache_clear)
     (tmp_path / "policies").mkdir()
     (tmp_path / "policies/sprocket_words.py").write_text(POLICY)
     (tmp_path / "cases.yaml").write_text(CASES)

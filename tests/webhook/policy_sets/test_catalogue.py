@@ -28,10 +28,11 @@ POLICY = Policy("team-labels", validate=validate, kinds="pods")
 
 
 @pytest.fixture(autouse=True)
-def own(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def own() -> Iterator[None]:
     """A catalogue for one test, which forgets the modules that the test adds to it."""
-    monkeypatch.setattr(module, "_found", dict(catalogue()))
+    catalogue.cache_clear()
     yield
+    catalogue.cache_clear()
     for name in [name for name in sys.modules if name.startswith((module.TEAM, "team_labels"))]:
         del sys.modules[name]
 
@@ -182,7 +183,6 @@ def installed(directory: Path, monkeypatch: pytest.MonkeyPatch, name: str, value
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: team\nVersion: 1.0\n")
     (metadata / "entry_points.txt").write_text(f"[gatewright.policies]\n{name} = {value}\n")
     monkeypatch.syspath_prepend(directory)
-    monkeypatch.setattr(module, "_found", {})
 
 
 def test_policies_of_an_installed_package_are_in_the_catalogue(

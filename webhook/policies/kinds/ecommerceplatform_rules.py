@@ -14,8 +14,8 @@ Fix: the message names the field, its value and the allowed values.
 import re
 
 from webhook.engine import Params, Policy, Request, Violations
-from webhook.policies import appstack_rules
 from webhook.policies._field_checks import judge_fields
+from webhook.policies.kinds import appstack_rules
 
 DNS_NAME = re.compile(
     r"(?!.{254})([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*"
