@@ -8,6 +8,8 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator
 
+from config.presets import policy_path
+
 UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600}
 DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
 
@@ -42,6 +44,10 @@ def _several(value: Any) -> Any:
     ]
 
 
+def _policy_paths(value: Any) -> Any:
+    return [policy_path(each) if isinstance(each, str) else each for each in _several(value)]
+
+
 def _url(value: str) -> str:
     """Return a URL that the API server accepts for a webhook."""
     url = urlsplit(value)
@@ -53,5 +59,6 @@ def _url(value: str) -> str:
 DurationText = Annotated[timedelta, BeforeValidator(_duration)]
 ListenAddress = Annotated[tuple[str | None, int], BeforeValidator(_address)]
 NameList = Annotated[list[str], BeforeValidator(_several)]
+PolicyPaths = Annotated[list[Path], BeforeValidator(_policy_paths)]
 Paths = Annotated[list[Path], BeforeValidator(_several)]
 Url = Annotated[str, AfterValidator(_url)]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from config.faults import FaultsError, did_you_mean, faults
-from config.setting_types import DurationText, ListenAddress, NameList, Paths, Url
+from config.setting_types import DurationText, ListenAddress, NameList, Paths, PolicyPaths, Url
 
 if TYPE_CHECKING:
     from config.documents import Document
@@ -34,7 +34,9 @@ class Settings(BaseModel):
     cluster: bool = Field(
         True, description="use an API server; without one, policies with look-ups fail"
     )
-    policies: Paths = Field([], description="policy sets: YAML files, or directories of them")
+    policies: PolicyPaths = Field(
+        [], description="policy sets: names of presets, YAML files, or directories of them"
+    )
     policies_config_map: str | None = Field(
         None, description="ConfigMap with policy sets, in Gatewright's namespace; it is watched"
     )

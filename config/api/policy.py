@@ -28,7 +28,7 @@ class AdmissionPolicySpec(ApiModel):
     """A built-in policy by its name, or rules in CEL, with parameters and a scope."""
 
     policy: str | None = Field(
-        None, description="name of a built-in policy; `gatewright explain` lists them"
+        None, description="name of a built-in policy; `gatewright policies` lists them"
     )
     params: dict[str, Any] = Field(
         {},

@@ -1,4 +1,4 @@
-"""`gatewright explain`: list the policies, or print the page of one policy."""
+"""`gatewright explain`: print the page of a policy, or the rules of policy objects."""
 
 import re
 from pathlib import Path
@@ -7,11 +7,12 @@ import click
 
 from config.documents import Document
 from config.faults import did_you_mean
+from config.presets import policy_path, presets
 from config.settings import Settings
 from gatewright.checks.policy_files import policy_documents
 from gatewright.console.options import POLICIES, settings_options
 from gatewright.console.terminal import columns, echo, say, table
-from gatewright.explain.policy_pages import does, parameters, reads_registries, summary, targets
+from gatewright.explain.policy_pages import parameters, reads_registries, targets
 from webhook.policy_sets.admission_policies import native_policies
 from webhook.policy_sets.catalogue import catalogue
 from webhook.policy_sets.policy_set import read
@@ -23,24 +24,17 @@ READS_REGISTRIES = "Reads registries: `check` and `impact` do with --registry-ac
 
 @click.command
 @settings_options(*POLICIES)
-@click.argument("policy", required=False)
-def command(settings: Settings, policy: str | None) -> None:
-    """List the policies, or print the page of one POLICY: rule, reason, fix and parameters.
+@click.argument("policy")
+def command(settings: Settings, policy: str) -> None:
+    """Print the page of a POLICY (`gatewright policies` lists them), with its parameters.
 
-    With a file or directory of policy objects as POLICY, list the rules in it and the kinds they
-    apply to.
+    With a preset, or a file or directory of policy objects, as POLICY, list the rules in it and the
+    kinds they apply to.
     """
     del settings  # settings_options has added the policies to the catalogue
     policies = catalogue()
-    if policy is None:
-        rows = [
-            (name, each.category, does(each), summary(each))
-            for name, each in sorted(policies.items())
-        ]
-        table(rows, ("POLICY", "CATEGORY", "DOES", "SUMMARY"))
-        return
-    if policy not in policies and Path(policy).exists():
-        _explain_objects(policy_documents([Path(policy)]))
+    if policy not in policies and (policy in presets() or Path(policy).exists()):
+        _explain_objects(policy_documents([policy_path(policy)]))
         return
     if policy not in policies:
         raise click.BadParameter(

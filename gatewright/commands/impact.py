@@ -32,6 +32,7 @@ from gatewright.console.options import (
     REGISTRIES,
     REGISTRY_ACCESS,
     NamedPath,
+    PolicyPath,
     settings_options,
 )
 from gatewright.outputs import OUTPUTS, InputProblem, Output, Report, SubjectResult, write
@@ -68,8 +69,8 @@ DATE = ["%Y-%m-%d", "%Y-%m-%dT%H:%M:%SZ"]
 )
 @REGISTRY_ACCESS
 @INSTALLED_IN
-@click.argument("old", type=NamedPath(path_type=Path))
-@click.argument("new", type=NamedPath(path_type=Path))
+@click.argument("old", type=PolicyPath())
+@click.argument("new", type=PolicyPath())
 @click.argument("manifests", nargs=-1, type=NamedPath(), metavar="[MANIFEST…]")
 def command(
     settings: Settings,

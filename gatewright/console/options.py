@@ -10,6 +10,7 @@ import click
 from pydantic.fields import FieldInfo
 
 from config.faults import FaultsError
+from config.presets import policy_path
 from config.settings import Settings, load_settings
 from controller.reconcilers import added_kinds
 
@@ -24,6 +25,19 @@ class NamedPath(click.Path):
         if value == "":
             self.fail("an empty name", param, ctx)
         return super().convert(value, param, ctx)
+
+
+class PolicyPath(click.ParamType[Path]):
+    """A policy set: the name of a preset, or a file or directory."""
+
+    name = "policies"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path; a word that names nothing is a usage error."""
+        try:
+            return policy_path(NamedPath().convert(value, param, ctx))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
 
 
 FILE = NamedPath(path_type=Path)

@@ -64,7 +64,7 @@ def test_the_environment_is_a_parameter(monkeypatch):
         ("kinds", "WebApp,VoteConfig", ["WebApp", "VoteConfig"]),
         ("kinds", ",WebApp,", ["WebApp"]),
         ("kinds", "", []),
-        ("policies", "a.yaml,b", [Path("a.yaml"), Path("b")]),
+        ("policies", "a.yaml,b/c", [Path("a.yaml"), Path("b/c")]),
         ("cluster", "false", False),
         ("cluster", "0", False),
         ("workers", "8", 8),

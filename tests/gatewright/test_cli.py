@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from certs import KeyPair, check
+from config.presets import presets
 from gatewright import __version__, commands
 from gatewright.cli import COMMANDS, main
 from webhook.policy_sets.catalogue import catalogue
@@ -469,13 +470,31 @@ def test_objects_of_other_groups_are_not_planned(run):
     )
 
 
-def test_explain_lists_every_policy(run):
-    """Each policy has a line."""
-    code, out, err = run("explain")
+def test_every_preset_and_policy_is_listed(run):
+    """Each has a line."""
+    code, out, err = run("policies")
     assert (code, err) == (0, "")
-    head, *lines = out.splitlines()
-    assert head.split() == ["POLICY", "CATEGORY", "DOES", "SUMMARY"]
-    assert [line.split()[0] for line in lines] == sorted(catalogue())
+    named, policies = (part.splitlines() for part in out.split("\n\n"))
+    assert [line.split()[0] for line in named] == ["PRESET", *presets()]
+    assert policies[0].split() == ["POLICY", "CATEGORY", "DOES", "SUMMARY"]
+    assert [line.split()[0] for line in policies[1:]] == sorted(catalogue())
+
+
+def test_a_preset_is_explained_and_compared_by_its_name(run, tmp_path):
+    """Also as the policies of a case file."""
+    assert run("explain", "baseline")[1].startswith("baseline\n")
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "it"},
+        "spec": {"containers": [{"name": "app", "image": "nginx:1"}]},
+    }
+    (tmp_path / "pod.json").write_text(json.dumps(pod))
+    code, out, err = run("impact", "baseline", "restricted", str(tmp_path / "pod.json"))
+    assert (code, out.splitlines()[-1], err) == (1, "1 object: 1 newly denied", "")
+    cases = {"policies": "baseline", "cases": [{"name": "it", "object": pod, "expect": "allowed"}]}
+    (tmp_path / "it.cases.json").write_text(json.dumps(cases))
+    assert run("test", str(tmp_path / "it.cases.json"))[1] == "1 case: 1 passed\n"
 
 
 UNBOUND = """\

@@ -25,7 +25,7 @@ spec: {replicas: 11}
 """
 PRINTING = [
     ("--help",),
-    ("explain",),
+    ("policies",),
     ("check", "--policies", PRODUCTION, "-o", "json", "shop.yaml"),
 ]
 

@@ -88,6 +88,7 @@ def test_it_has_its_data(run: Run) -> None:
     assert run("demo").returncode == 0
     assert "example.com" in run("crds").stdout
     assert run("explain", "image-tags").returncode == 0
+    assert run("explain", "baseline").returncode == 0
 
 
 def test_a_package_is_installed_as_its_readme_describes(run: Run, tmp_path: Path) -> None:

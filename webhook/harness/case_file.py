@@ -136,7 +136,7 @@ class CaseFile(CaseType):
 
     policy: str | None = Field(None, description="name of the tested policy")
     policies: str | None = Field(
-        None, description="tested policy set instead: a file, relative to this one"
+        None, description="tested policy set instead: a preset, or a file relative to this one"
     )
     params: dict[str, Any] = Field({}, description="default parameters of the policy")
     cases: list[Case] = Field(min_length=1)

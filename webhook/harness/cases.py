@@ -7,6 +7,7 @@ from typing import Any
 
 from config.documents import Document, DocumentError, read_documents
 from config.faults import FaultsError, did_you_mean, parse
+from config.presets import policy_path
 from webhook.engine import NAMESPACE_LABELS, NOW, SERVED
 from webhook.engine.exceptions import HOME
 from webhook.engine.request import NAME_LABEL
@@ -101,9 +102,11 @@ def _tried(
 ) -> tuple[Subject, WatchedEngine]:
     """Return the policies under test. Raises FaultsError or DocumentError if they are invalid."""
     if file.policies is not None:
-        subject = Subject(
-            tuple(read_documents(Path(document.source).parent / file.policies)), home=home
-        )
+        try:
+            path = policy_path(file.policies, Path(document.source).parent)
+        except ValueError as error:
+            raise FaultsError([("policies", str(error))]) from None
+        subject = Subject(tuple(read_documents(path)), home=home)
         try:
             return subject, subject.engine(catalogue)
         except PolicySetError as error:

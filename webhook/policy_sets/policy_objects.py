@@ -7,7 +7,7 @@ wrong.
 
 Allowed: an existing policy with valid parameters.
 Denied:  `policy: replica-limit`; `params: {maximun: 3}`; a `kinds` that the policy does not judge.
-Fix: `gatewright explain` lists the policies, `gatewright explain POLICY` its parameters.
+Fix: `gatewright policies` lists the policies, `gatewright explain POLICY` its parameters.
 """
 
 from config.faults import FaultsError
@@ -29,7 +29,7 @@ def validate(request: Request, params: Params) -> Violations:
                 path or "spec",
                 found=text,
                 rule=rule,
-                fix="correct it; `gatewright explain` lists the policies",
+                fix="correct it; `gatewright policies` lists the policies",
             )
 
 

@@ -28,7 +28,7 @@ def test_the_help_comes_from_the_model():
     assert code == 0
     text = " ".join(out.split())
     for option in (
-        "--policies PATH policy sets: YAML files, or directories of them",
+        "--policies PATH policy sets: names of presets, YAML files, or directories of them",
         "--listen HOST:PORT address the webhook listens on, with TLS [:9443]",
         "--lease-duration DURATION how long standbys wait for a leader that does not renew [15s]",
         "--leader-elect / --no-leader-elect elect a leader with a Lease",

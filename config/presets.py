@@ -1,0 +1,35 @@
+"""The policy sets that come with Gatewright, each known by its name."""
+
+import re
+from pathlib import Path
+
+from config.faults import did_you_mean
+
+DIRECTORY = Path(__file__).parent / "policies"
+NAME = re.compile(r"[a-z][a-z-]*")
+
+
+def presets() -> dict[str, Path]:
+    """Return the file of each preset, by name."""
+    return {path.stem: path for path in sorted(DIRECTORY.glob("*.yaml"))}
+
+
+def summary_of(preset: Path) -> str:
+    """Return what a preset is for: the first sentence of its comment."""
+    return preset.read_text().removeprefix("# ").split(".", 1)[0].replace("\n# ", " ")
+
+
+def policy_path(text: str, directory: Path = Path()) -> Path:
+    """Return the file or directory that a text names: a preset's by its name, else a path.
+
+    A path is relative to `directory`. A file with the name of a preset is named by a path, such as
+    `./baseline`. ValueError for a word that names neither.
+    """
+    known = presets()
+    if text in known:
+        return known[text]
+    path = directory / text
+    if NAME.fullmatch(text) and not path.exists():
+        suggestion = did_you_mean(text, known)
+        raise ValueError(f"{text}: no such file or directory, and no preset{suggestion}")
+    return path

@@ -1,0 +1,51 @@
+"""Policy sets that are named: presets by their names, files by paths."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from config.documents import read_documents
+from config.presets import policy_path, presets, summary_of
+from config.settings import load_settings
+from webhook.policy_sets.catalogue import catalogue
+from webhook.policy_sets.policy_set import read
+
+NAMES = ["baseline", "best-practices", "production", "restricted"]
+
+
+def test_each_preset_is_a_policy_set():
+    """The names are those of the documentation."""
+    assert list(presets()) == NAMES
+    for path in presets().values():
+        assert read(list(read_documents(path)), catalogue()).policies
+
+
+def test_a_preset_is_for_what_its_comment_says():
+    """Its first sentence."""
+    assert summary_of(presets()["baseline"]) == (
+        "Pod Security Standards, level baseline: no known way for a pod to take over its node"
+    )
+
+
+def test_a_file_of_that_name_is_named_by_a_path(tmp_path, monkeypatch):
+    """Beside a file `baseline`, the name is the preset's."""
+    monkeypatch.chdir(tmp_path)
+    Path("baseline").touch()
+    found = load_settings(
+        {"policies": ["baseline", "./baseline,own.yaml"]}, environment={}
+    ).policies
+    assert found == [presets()["baseline"], Path("baseline"), Path("own.yaml")]
+
+
+def test_a_path_is_relative_to_the_directory(tmp_path):
+    """As the policies of a case file are."""
+    (tmp_path / "sets").mkdir()
+    assert policy_path("sets", tmp_path) == tmp_path / "sets"
+
+
+def test_a_word_that_names_nothing_is_an_error():
+    """With what was probably meant."""
+    message = 'restricte: no such file or directory, and no preset; did you mean "restricted"?'
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        policy_path("restricte")
