@@ -68,7 +68,7 @@ def _reported(
     info = policies.get(finding.policy) or PolicyInfo(
         finding.policy, severity=SEVERE, category=KIND
     )
-    violation, change = finding.violation, change_of(finding)
+    violation, change = finding.violation, change_of(finding, policies)
     return ReportedViolation(
         policy=finding.policy,
         message=finding.message,
@@ -82,6 +82,7 @@ def _reported(
         rule="" if violation is None else violation.rule,
         fix="" if violation is None else violation.fix,
         patch=() if change is None else (operation(change),),
+        patch_is_safe=change is not None and change.is_safe,
     )
 
 
@@ -94,6 +95,7 @@ def policy_infos(policies: Iterable[BoundPolicy]) -> dict[str, PolicyInfo]:
             each.policy.documentation,
             each.severity,
             each.category,
+            each.policy.fix,
         )
         for each in policies
     }

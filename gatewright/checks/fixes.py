@@ -1,39 +1,77 @@
-"""`check --fix`: write corrected values into the files with violations."""
+"""`check --fix`: correct violations in the text of files, where a value mends them."""
 
-from collections.abc import Iterable
+import difflib
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from config.documents import Document, DocumentError, parse_documents
 from config.edits import EditableText, EditError, TextEdit, changed
+from config.printable import printable
+from gatewright.outputs import PolicyInfo
 from kube.resource import FieldPath
 from webhook.engine.record import steps_of
 from webhook.engine.violation import UNSET
 from webhook.findings import Finding
 from webhook.harness.manifests import JudgedManifest
+from webhook.policy_sets.catalogue import catalogue
+
+COMMAND = re.compile(r"^ (\s*)::")  # GitHub takes an indented line for a command, too
 
 
 @dataclass(frozen=True, slots=True)
 class FieldChange:
-    """A new `value` for the field at `path`; None removes the field."""
+    """A new `value` for the field at `path`; None removes the field.
+
+    With a safe one, an application runs on.
+    """
 
     path: FieldPath
     value: Any
+    is_safe: bool = True
 
     def __hash__(self) -> int:
         return hash(self.path)
 
 
-def change_of(finding: Finding) -> FieldChange | None:
+@dataclass(frozen=True, slots=True)
+class FixedFile:
+    """A file, its text before and after, and how many fields were fixed."""
+
+    path: Path
+    before: str
+    after: str
+    count: int
+
+    def diff(self) -> Iterator[str]:
+        """Yield the lines of a unified diff, printable and no commands of a CI."""
+        before, after = (text.splitlines() for text in (self.before, self.after))
+        name = str(self.path)
+        for line in difflib.unified_diff(before, after, name, name, lineterm=""):
+            yield COMMAND.sub(r" \1\\x3a:", printable(line))
+
+    def write(self) -> str:
+        """Write the file; return a line for people."""
+        self.path.write_bytes(self.after.encode())
+        return f"{self.path}: fixed {_counted(self.count, 'field')}"
+
+
+def change_of(finding: Finding, policies: Mapping[str, PolicyInfo]) -> FieldChange | None:
     """Return the change that fixes a violation.
 
-    None if no value does, or if it is about another object.
+    None if no value does, or if it is about another object. It is unsafe unless its policy says
+    otherwise.
     """
     violation = finding.violation
     if violation is None or violation.mended is UNSET or violation.of or violation.holder is None:
         return None
-    return FieldChange((*violation.holder.steps(), *steps_of(violation.field)), violation.mended)
+    policy = catalogue()[violation.check] if violation.check else policies.get(finding.policy)
+    is_safe = policy is not None and policy.fix is not None and policy.fix.is_safe
+    path = (*violation.holder.steps(), *steps_of(violation.field))
+    return FieldChange(path, violation.mended, is_safe)
 
 
 def operation(change: FieldChange) -> dict[str, Any]:
@@ -44,38 +82,63 @@ def operation(change: FieldChange) -> dict[str, Any]:
     return {"op": "add", "path": pointer, "value": change.value}
 
 
-def changes_of(judged: JudgedManifest, *, defaults: bool) -> list[FieldChange]:
+def changes_of(
+    judged: JudgedManifest, policies: Mapping[str, PolicyInfo], *, defaults: bool
+) -> list[FieldChange]:
     """Return the changes that fix a manifest's violations.
 
     With `defaults`, also what policies would set.
     """
-    found = [change for each in judged.findings if (change := change_of(each)) is not None]
+    found = (change_of(each, policies) for each in judged.findings)
+    changes = [each for each in found if each is not None]
     if defaults:
-        found += [
+        changes += [
             FieldChange(_steps(each["path"]), each["value"])
             for each in judged.operations
             if "value" in each
         ]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(changes))
 
 
-def write_fixes(judged: Iterable[JudgedManifest], *, defaults: bool) -> list[str]:
-    """Apply the changes to the manifests' files; return a line for each changed file."""
+def fixed_files(
+    judged: Iterable[JudgedManifest],
+    policies: Mapping[str, PolicyInfo],
+    *,
+    defaults: bool,
+    unsafe: bool,
+) -> tuple[list[FixedFile], list[str]]:
+    """Return the files that the changes correct, and lines about fixes that are left out."""
     wanted: dict[str, list[tuple[Document, FieldChange]]] = {}
+    rendered, hidden = Counter[str](), 0
     for each in judged:
-        if each.document.is_exact and Path(each.document.source).is_file():
-            found = changes_of(each, defaults=defaults)
-            wanted.setdefault(each.document.source, []).extend(
-                (each.document, change) for change in found
-            )
-    lines = []
-    for source, changes in wanted.items():
-        file = File(Path(source))
-        file.change(changes)
-        if file.count:
-            file.write()
-            lines.append(f"{source}: fixed {file.count} field{'' if file.count == 1 else 's'}")
-    return lines
+        source, changes = each.document.source, changes_of(each, policies, defaults=defaults)
+        chosen = [change for change in changes if change.is_safe or unsafe]
+        hidden += len(changes) - len(chosen)
+        if not each.document.is_exact:
+            rendered[source] += len(chosen)
+        elif Path(source).is_file():
+            wanted.setdefault(source, []).extend((each.document, change) for change in chosen)
+    files = [_fixed(Path(source), changes) for source, changes in wanted.items()]
+    notes = [
+        f"{source}: rendered, so {_counted(count, 'fix', 'es')} must be made in what it comes from"
+        for source, count in rendered.items()
+        if count
+    ]
+    if hidden:
+        fixes = f"{_counted(hidden, 'fix', 'es')} that may stop an application"
+        notes.append(f"{fixes} left out: --unsafe-fixes")
+    return [each for each in files if each.count], notes
+
+
+def _fixed(path: Path, changes: Iterable[tuple[Document, FieldChange]]) -> FixedFile:
+    before = path.read_bytes().decode()
+    text = FixedText(before, str(path))
+    text.change(changes)
+    return FixedFile(path, before, text.text, text.count)
+
+
+def _counted(count: int, noun: str, plural: str = "s") -> str:
+    return f"{count} {noun}{'' if count == 1 else plural}"
 
 
 def _steps(pointer: str) -> FieldPath:
@@ -83,18 +146,18 @@ def _steps(pointer: str) -> FieldPath:
     return tuple(int(part) if part.isdigit() else part for part in parts)
 
 
-class File:
-    """A file whose documents are changed one field at a time.
+class FixedText:
+    """A text whose documents are changed one field at a time.
 
-    Each change is verified before it is kept.
+    Each change is verified before it is kept; `count` says how many were.
     """
 
-    def __init__(self, path: Path) -> None:
-        """Read the file."""
-        self.path = path
+    def __init__(self, text: str, source: str) -> None:
+        """Take the text of a file, and its name. DocumentError where it is no YAML."""
+        self.text = text
         self.count = 0
-        self._text = path.read_bytes().decode()
-        self._documents = self._parsed(self._text)
+        self._source = source
+        self._documents = self._parsed(text)
 
     def change(self, wanted: Iterable[tuple[Document, FieldChange]]) -> None:
         """Apply as many changes as possible, one after the other within a document."""
@@ -106,10 +169,6 @@ class File:
         while any(queues.values()):
             batch = {index: queue.pop(0) for index, queue in queues.items() if queue}
             self._carry_out(batch)
-
-    def write(self) -> None:
-        """Write the changed file."""
-        self.path.write_bytes(self._text.encode())
 
     def _carry_out(self, batch: dict[int, FieldChange]) -> None:
         """Apply as many of the changes as possible: if the whole batch fails, try each half."""
@@ -124,7 +183,7 @@ class File:
         Return False, with nothing changed, if the result is not exactly the intended one.
         """
         text, edits, expected = (
-            EditableText(self._text, is_json=self.path.suffix == ".json"),
+            EditableText(self.text, is_json=self._source.endswith(".json")),
             list[TextEdit](),
             self._values(),
         )
@@ -132,7 +191,7 @@ class File:
             for index, change in batch.items():
                 edits.append(text.edit(self._documents[index].node, change.path, change.value))
                 expected[index] = changed(expected[index], change.path, change.value)
-            new = self._text
+            new = self.text
             for edit in sorted(edits, key=lambda each: each.start, reverse=True):
                 new = new[: edit.start] + edit.text + new[edit.end :]
             documents = self._parsed(new)
@@ -140,11 +199,11 @@ class File:
             return False
         if [each.value for each in documents] != expected:
             return False
-        self._text, self._documents, self.count = new, documents, self.count + len(batch)
+        self.text, self._documents, self.count = new, documents, self.count + len(batch)
         return True
 
     def _parsed(self, text: str) -> list[Document]:
-        return list(parse_documents(text.encode(), str(self.path)))
+        return list(parse_documents(text.encode(), self._source))
 
     def _values(self) -> list[Any]:
         return [each.value for each in self._documents]

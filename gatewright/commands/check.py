@@ -8,7 +8,7 @@ import click
 
 from config.settings import Settings
 from gatewright.checks.checker import Checker
-from gatewright.checks.fixes import write_fixes
+from gatewright.checks.fixes import FixedFile, fixed_files
 from gatewright.checks.git import GitError, changed_files
 from gatewright.checks.sources import read_sources
 from gatewright.checks.subjects import Subjects
@@ -22,6 +22,7 @@ from gatewright.console.options import (
     NamedPath,
     settings_options,
 )
+from gatewright.console.terminal import show_diff
 from gatewright.outputs import FAIL_ON, OUTPUTS, InputProblem, Output, write
 from gatewright.outputs.yaml_text import written
 from webhook.engine.exceptions import HOME
@@ -49,8 +50,16 @@ from webhook.harness.looked_up import written_images
     "--changed", metavar="REF", help="judge only files that differ from this Git revision"
 )
 @click.option(
-    "--fix", is_flag=True, help="correct violations in the files; report those that remain"
+    "--fix",
+    is_flag=True,
+    help="correct violations in the files where that stops no application; report the others",
 )
+@click.option(
+    "--unsafe-fixes",
+    is_flag=True,
+    help="with --fix or --diff, also corrections that may stop an application",
+)
+@click.option("--diff", is_flag=True, help="print what --fix would change, and change nothing")
 @click.option(
     "--fix-defaults",
     is_flag=True,
@@ -79,6 +88,8 @@ def command(
     home: str | None,
     *,
     fix: bool,
+    unsafe_fixes: bool,
+    diff: bool,
     fix_defaults: bool,
     allow_empty: bool,
     registry_access: bool,
@@ -97,8 +108,13 @@ def command(
     """
     if not manifests and settings.kubeconfig is None:
         raise click.UsageError("Missing argument 'MANIFEST…'.")
-    if record_images and not registry_access:
-        raise click.UsageError("--record-images needs --registry-access")
+    fixes = fix or fix_defaults or diff
+    for flag, is_given, needed, is_there in (
+        ("--unsafe-fixes", unsafe_fixes, "--fix, --fix-defaults or --diff", fixes),
+        ("--record-images", record_images, "--registry-access", registry_access),
+    ):
+        if is_given and not is_there:
+            raise click.UsageError(f"{flag} needs {needed}")
 
     def judged() -> Checker:
         checker = Checker(
@@ -115,16 +131,27 @@ def command(
 
     try:
         checker = judged()
-        fixed = write_fixes(checker.judged, defaults=fix_defaults) if fix or fix_defaults else []
-        checker = judged() if fixed else checker
+        files, notes = (
+            _fixes(checker, defaults=fix_defaults, unsafe=unsafe_fixes) if fixes else ([], [])
+        )
+        if files and not diff:
+            notes = [*(file.write() for file in files), *notes]
+            checker = judged()
     except GitError as error:
         raise click.BadParameter(str(error), param_hint="--changed") from None
-    checker.notes += fixed
+    checker.notes += notes
     if record_images:
         record_images.write_text(written({"looked_up": written_images(checker.images)}), "utf-8")
     if not (checker.results or checker.problems or allow_empty or changed is not None):
         what = ", ".join(manifests) or "the cluster"
         checker.problems.append(InputProblem(f"{what}: no Kubernetes objects"))
     report = checker.report()
-    write(report, outputs)
+    for file in files if diff else ():
+        show_diff(file.diff())
+    write(report, tuple(each for each in outputs if each.file or not diff))
     return report.exit_code(fail_on)
+
+
+def _fixes(checker: Checker, *, defaults: bool, unsafe: bool) -> tuple[list[FixedFile], list[str]]:
+    policies = checker.report().policies
+    return fixed_files(checker.judged, policies, defaults=defaults, unsafe=unsafe)

@@ -12,7 +12,7 @@ from config.settings import Settings
 from gatewright.checks.policy_files import policy_documents
 from gatewright.console.options import POLICIES, settings_options
 from gatewright.console.terminal import columns, echo, say, table
-from gatewright.explain.policy_pages import parameters, reads_registries, targets
+from gatewright.explain.policy_pages import fixes, parameters, reads_registries, targets
 from webhook.policy_sets.admission_policies import native_policies
 from webhook.policy_sets.catalogue import catalogue
 from webhook.policy_sets.policy_set import read
@@ -48,6 +48,8 @@ def command(settings: Settings, policy: str) -> None:
         say("Always in force.")
     if reads_registries(policies[policy].needs):
         say(READS_REGISTRIES)
+    if text := fixes(policies[policy]):
+        say(text)
     found = [(each.name, each.default, each.meaning) for each in parameters(policies[policy])]
     if found:
         say("\nParameters", "bold")

@@ -12,7 +12,7 @@ from config.documents import DocumentError, documents_of
 from config.settings import Settings, planner_settings
 from gatewright.checks.policy_files import engine_of
 from gatewright.console.options import CLUSTER, INSTALLED_IN, POLICIES, NamedPath, settings_options
-from gatewright.console.terminal import complain, echo
+from gatewright.console.terminal import complain, show_diff
 from gatewright.outputs.redaction import hidden
 from gatewright.outputs.yaml_text import written
 from gatewright.plans.children import Parent, Planned, has_planned_kind, parent_of, planned
@@ -85,7 +85,7 @@ def _print_all(settings: Settings, parents: list[Parent], now: datetime, *, diff
         children, errors = _all_of(parents, now, values)
         if diff:
             for each in children:
-                _print(Difference(each, None, each.object))
+                show_diff(Difference(each, None, each.object).lines())
         else:
             click.echo(
                 "---\n".join(
@@ -120,19 +120,13 @@ async def _print_differences(
             for parent in parents:
                 try:
                     async for difference in cluster.differences(parent):
-                        _print(difference)
+                        show_diff(difference.lines())
                         accepted = accepted and not difference.note
                 except DocumentError as error:
                     errors.append(str(error))
     except ApiError as error:
         raise DocumentError(f"{kubeconfig}: cannot read from the API server: {error}") from error
     return errors, accepted
-
-
-def _print(difference: Difference) -> None:
-    for line in difference.lines():
-        style = "bold" if line.startswith(("---", "+++")) else STYLES.get(line[:1], "")
-        echo(line, style)
 
 
 def _print_verdict(judged: JudgedManifest) -> None:

@@ -62,6 +62,12 @@ def echo(line: str, style: str = "") -> None:
     click.echo(colour(line, style if has_colours() else ""), color=True)
 
 
+def show_diff(lines: Iterable[str]) -> None:
+    """Print the lines of a unified diff, what goes and what comes in colours."""
+    for line in lines:
+        echo(line, "bold" if line.startswith(("---", "+++")) else STYLES.get(line[:1], ""))
+
+
 def complain(text: str) -> None:
     """Print lines on standard error, wrapped on a terminal as in `say`."""
     is_terminal = sys.stderr is not None and sys.stderr.isatty()

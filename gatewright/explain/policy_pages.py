@@ -57,6 +57,15 @@ def does(policy: Policy) -> str:
     )
 
 
+def fixes(policy: Policy) -> str:
+    """Return what `check --fix` does about its violations; "" if nothing."""
+    if policy.fix is None:
+        return ""
+    if policy.fix.is_safe:
+        return f"`check --fix` corrects violations: {policy.fix.why}."
+    return f"`check --fix --unsafe-fixes` corrects violations; unsafe: {policy.fix.why}."
+
+
 def reads_registries(needs: object) -> bool:
     """Return whether what a policy looks up is what registries know of images."""
     return isinstance(needs, Iterable) and not IMAGE_LOOK_UPS.isdisjoint(needs)
@@ -137,6 +146,7 @@ def page(policy: Policy, examples: Iterable[Example]) -> str:
             f"{policy.severity}.{always}"
         ),
         f"Applies to: {', '.join(targets(policy))}.",
+        *filter(None, [fixes(policy)]),
     ]
     rows = parameters(policy)
     if rows:

@@ -21,7 +21,8 @@ class PlaceRecord(TypedDict):
 class ViolationRecord(PlaceRecord):
     """One violation: the policy object, its action (Error if undecided), field and message.
 
-    `level` is error, warning or note; `patch` is the JSON Patch (RFC 6902) that fixes it, or empty.
+    `level` is error, warning or note; `patch` is the JSON Patch (RFC 6902) that fixes it, or empty;
+    with `patch_is_safe` an application runs on.
     """
 
     policy: str
@@ -35,6 +36,7 @@ class ViolationRecord(PlaceRecord):
     rule: str
     fix: str
     patch: list[dict[str, Any]]
+    patch_is_safe: bool
 
 
 class ResultRecord(PlaceRecord):
@@ -113,6 +115,7 @@ def _violation(each: ReportedViolation) -> ViolationRecord:
         "rule": each.rule,
         "fix": each.fix,
         "patch": [dict(operation) for operation in each.patch],
+        "patch_is_safe": each.patch_is_safe,
     }
 
 

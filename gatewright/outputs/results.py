@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from webhook.engine import Fix
+
 NOTHING: Mapping[str, Any] = {}
 LEVELS = ("error", "warning", "note")
 SEVERITIES = ("critical", "high", "medium", "low")
@@ -35,7 +37,8 @@ class ReportedViolation:
     """One violation of a result: policy, field and message.
 
     `level` is one of LEVELS; `action` is Deny, Warn, Audit, or Error where the policy could not
-    decide; `patch` is a JSON Patch that fixes it, if the fix is a value.
+    decide; `patch` is a JSON Patch that fixes it, if the fix is a value, and with
+    `patch_is_safe` an application runs on.
     """
 
     policy: str
@@ -50,6 +53,7 @@ class ReportedViolation:
     rule: str = ""
     fix: str = ""
     patch: tuple[Mapping[str, Any], ...] = ()
+    patch_is_safe: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,13 +99,17 @@ class InputProblem:
 
 @dataclass(frozen=True, slots=True)
 class PolicyInfo:
-    """A policy as formats describe it: a summary, and its documentation as text ("" for none)."""
+    """A policy as formats describe it: a summary, and its documentation as text ("" for none).
+
+    `fix` says how safe the values are that mend its violations.
+    """
 
     name: str
     summary: str = ""
     documentation: str = ""
     severity: str = "medium"
     category: str = ""
+    fix: Fix | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,10 @@ from typing import Any
 from config.documents import read_documents
 from config.faults import parse
 from webhook.engine import Policy
+from webhook.engine.violation import UNSET
 from webhook.harness.case_file import CaseFile, ExpectedAnswer
 from webhook.harness.cases import load_trials
-from webhook.harness.trial import differences
+from webhook.harness.trial import attempt, differences
 from webhook.policy_sets.catalogue import catalogue
 
 HERE = Path(__file__).parent
@@ -28,6 +29,19 @@ def test_every_policy_is_tried_in_every_way():
     """Each has allowed and denied (or patched) cases, for pod templates, for each parameter, and for an update."""
     missing = {name: untried(policy, file_of(policy)) for name, policy in catalogue().items()}
     assert {name: ways for name, ways in missing.items() if ways} == {}
+
+
+def test_a_policy_says_how_safe_its_fixes_are():
+    """Those and only those with a value that mends a violation."""
+    mending = {
+        policy.name
+        for policy in catalogue().values()
+        for trial in load_trials(file_of(policy), catalogue())
+        for outcome in attempt(trial).answer.outcomes
+        for violation in outcome.violations
+        if violation.mended is not UNSET and not violation.check
+    }
+    assert mending == {name for name, policy in catalogue().items() if policy.fix}
 
 
 def test_the_example_of_contributing_is_whole(tmp_path):

@@ -13,7 +13,7 @@ from webhook.engine.planners import (
     Planner,
     Planners,
 )
-from webhook.engine.policy import Params, Policy
+from webhook.engine.policy import Fix, Params, Policy
 from webhook.engine.request import (
     NAMESPACE,
     NAMESPACE_LABELS,
@@ -38,6 +38,7 @@ __all__ = [
     "ControllerUser",
     "Engine",
     "Fields",
+    "Fix",
     "NotLookedUpError",
     "Outcome",
     "Params",

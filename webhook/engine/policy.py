@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
@@ -24,6 +24,14 @@ class Params(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
 
 
+class Fix(NamedTuple):
+    """What is known of the values that mend a policy's violations."""
+
+    is_safe: bool
+    """Whether an application runs on with such a value; others are written when asked for."""
+    why: str
+
+
 @dataclass(frozen=True)
 class Policy:
     """A policy as its module declares it. What it is in force for is said by objects that name it.
@@ -33,7 +41,7 @@ class Policy:
     whole objects; `needs` names what must be looked up in the cluster before it can judge, or is a
     function that tells it from the parameters; `always` puts it in force, with its default
     parameters and its `action`, where no policy set names it: only for rules that belong to a kind
-    of Gatewright's own.
+    of Gatewright's own; `fix` says how safe the values are that mend its violations.
     """
 
     name: str
@@ -50,6 +58,7 @@ class Policy:
     needs: tuple[str, ...] | Callable[[Any], tuple[str, ...]] = ()
     always: bool = False
     action: str = "Deny"
+    fix: Fix | None = None
     judges_owned: ClassVar[bool] = False
     """Whether an audit judges an owned object itself: the rules may be about other fields."""
 

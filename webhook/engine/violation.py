@@ -69,7 +69,7 @@ class Violation:
     is judged but a planned child, as `Deployment/shop`. `controller_fix` is the fix where the
     controller chose the value. `expired` names the exception that covered it. `mended` is a value
     of the field that mends it, None where the field must go; unset where no value is sure to. `id`
-    identifies the rule where its words vary.
+    identifies the rule where its words vary; `check` names the policy whose rule another applies.
     """
 
     field: str
@@ -84,6 +84,7 @@ class Violation:
     expired: str = ""
     mended: Any = UNSET
     id: str = ""
+    check: str = ""
     _words: Words | None = dataclasses.field(default=None, init=False, repr=False)
 
     @property

@@ -11,7 +11,7 @@ Fix: raise the bound that the message names.
 
 from pydantic import Field
 
-from webhook.engine import Params, Policy, Request, Violations
+from webhook.engine import Fix, Params, Policy, Request, Violations
 from webhook.policies.replica_limits import numbers
 
 KINDS = ("HorizontalPodAutoscaler", "ScaledObject")
@@ -52,5 +52,10 @@ def validate(request: Request, params: AutoscalerBounds) -> Violations:
 
 
 POLICY = Policy(
-    "autoscaler-bounds", AutoscalerBounds, validate=validate, kinds=KINDS, category="capacity"
+    "autoscaler-bounds",
+    AutoscalerBounds,
+    validate=validate,
+    kinds=KINDS,
+    category="capacity",
+    fix=Fix(True, "the same program runs, in another number"),
 )

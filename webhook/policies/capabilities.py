@@ -16,7 +16,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
 
-from webhook.engine import Params, Policy, Request, Violations
+from webhook.engine import Fix, Params, Policy, Request, Violations
 from webhook.engine.violation import shown
 from webhook.policies._security_contexts import is_windows, unless
 
@@ -89,4 +89,5 @@ POLICY = Policy(
     validate=unless(is_windows, validate),
     category="pod-security",
     severity="high",
+    fix=Fix(False, "a program that needs one of the capabilities fails"),
 )

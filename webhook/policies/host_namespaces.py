@@ -15,7 +15,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from webhook.engine import Params, Policy, Request, Violations
+from webhook.engine import Fix, Params, Policy, Request, Violations
 
 
 class HostNamespaces(Params):
@@ -39,5 +39,10 @@ def validate(request: Request, params: HostNamespaces) -> Violations:
 
 
 POLICY = Policy(
-    "host-namespaces", HostNamespaces, validate=validate, category="pod-security", severity="high"
+    "host-namespaces",
+    HostNamespaces,
+    validate=validate,
+    category="pod-security",
+    severity="high",
+    fix=Fix(False, "a program that watches the node, or answers at its address, stops working"),
 )

@@ -16,7 +16,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from webhook.engine import Params, Policy, Request, Violations
+from webhook.engine import Fix, Params, Policy, Request, Violations
 from webhook.engine.globs import Globs
 from webhook.engine.images import parsed
 
@@ -55,4 +55,10 @@ def validate(request: Request, params: ImagePullPolicy) -> Violations:
             yield holder.violation(field, value, rule, fix, found=found, mended=required)
 
 
-POLICY = Policy("image-pull-policy", ImagePullPolicy, validate=validate, category="images")
+POLICY = Policy(
+    "image-pull-policy",
+    ImagePullPolicy,
+    validate=validate,
+    category="images",
+    fix=Fix(True, "the image stays the same"),
+)

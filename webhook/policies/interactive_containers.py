@@ -9,7 +9,7 @@ Fix: remove the field.
 
 from pydantic import Field
 
-from webhook.engine import Params, Policy, Request, Violations
+from webhook.engine import Fix, Params, Policy, Request, Violations
 from webhook.policies._records import having
 
 
@@ -37,4 +37,5 @@ POLICY = Policy(
     validate=validate,
     category="workloads",
     severity="low",
+    fix=Fix(True, "a program in a cluster reads no terminal"),
 )

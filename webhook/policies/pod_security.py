@@ -101,6 +101,7 @@ def validate(request: Request, params: PodSecurity) -> Violations:
     for check in checks(level, minor, frozenset(params.excluded_checks)):
         for violation in check.judge(request, check.params):
             violation.rule = f"{violation.rule} ({check.level}: {check.policy.name})"
+            violation.check = check.policy.name
             yield violation
 
 

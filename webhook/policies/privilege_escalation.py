@@ -9,7 +9,7 @@ Fix: set it to false.
 See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#restricted
 """
 
-from webhook.engine import Params, Policy, Request, Violations
+from webhook.engine import Fix, Params, Policy, Request, Violations
 from webhook.policies._security_contexts import is_windows, unless
 
 PATH = "securityContext.allowPrivilegeEscalation"
@@ -31,4 +31,5 @@ POLICY = Policy(
     validate=unless(is_windows, validate),
     category="pod-security",
     severity="high",
+    fix=Fix(False, "programs such as sudo and ping fail"),
 )

@@ -9,7 +9,7 @@ Fix: remove it; add only the capability that is needed, or ask for an exception.
 See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#baseline
 """
 
-from webhook.engine import Params, Policy, Request, Violations
+from webhook.engine import Fix, Params, Policy, Request, Violations
 from webhook.policies._records import having
 
 PATH = "securityContext.privileged"
@@ -25,5 +25,9 @@ def validate(request: Request, params: Params) -> Violations:
 
 
 POLICY = Policy(
-    "privileged-containers", validate=validate, category="pod-security", severity="critical"
+    "privileged-containers",
+    validate=validate,
+    category="pod-security",
+    severity="critical",
+    fix=Fix(False, "a program that manages the node or its devices stops working"),
 )

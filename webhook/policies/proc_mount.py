@@ -9,7 +9,7 @@ Fix: remove it.
 See: https://kubernetes.io/docs/concepts/security/pod-security-standards/, https://kep.k8s.io/4265
 """
 
-from webhook.engine import Params, Policy, Request, Violations
+from webhook.engine import Fix, Params, Policy, Request, Violations
 from webhook.policies._records import having
 
 PATH = "securityContext.procMount"
@@ -23,4 +23,9 @@ def validate(request: Request, params: Params) -> Violations:
             yield container.violation(PATH, found, "must be Default", "remove it", mended=None)
 
 
-POLICY = Policy("proc-mount", validate=validate, category="pod-security")
+POLICY = Policy(
+    "proc-mount",
+    validate=validate,
+    category="pod-security",
+    fix=Fix(False, "a program that starts containers of its own needs all of /proc"),
+)

@@ -12,7 +12,7 @@ Fix: set it to true, and mount an emptyDir where the program writes.
 
 from pydantic import Field
 
-from webhook.engine import Params, Policy, Request, Violations
+from webhook.engine import Fix, Params, Policy, Request, Violations
 from webhook.policies._security_contexts import is_windows, unless
 
 PATH = "securityContext.readOnlyRootFilesystem"
@@ -42,4 +42,5 @@ POLICY = Policy(
     ReadOnlyRootFilesystem,
     validate=unless(is_windows, validate),
     category="pod-security",
+    fix=Fix(False, "a program that writes outside its volumes fails"),
 )

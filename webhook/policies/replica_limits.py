@@ -13,7 +13,7 @@ Fix: lower the number, or ask for an exception.
 
 from pydantic import Field, model_validator
 
-from webhook.engine import PARENT, Fields, Params, Policy, Request, Violations
+from webhook.engine import PARENT, Fields, Fix, Params, Policy, Request, Violations
 from webhook.policies._records import is_scaled_by_deployment
 
 # Where the numbers are, lowest first, and what an absent one means.
@@ -96,4 +96,5 @@ POLICY = Policy(
     kinds="scalable",
     category="capacity",
     needs=lambda params: (PARENT,) if params.minimum else (),
+    fix=Fix(True, "the same program runs, in another number"),
 )

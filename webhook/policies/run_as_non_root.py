@@ -13,7 +13,7 @@ https://kep.k8s.io/127
 
 from pydantic import Field
 
-from webhook.engine import Fields, Params, Policy, Request, Violations
+from webhook.engine import Fields, Fix, Params, Policy, Request, Violations
 from webhook.policies._security_contexts import (
     contexts,
     in_user_namespace,
@@ -59,4 +59,5 @@ POLICY = Policy(
     validate=unless(in_user_namespace, validate),
     category="pod-security",
     severity="high",
+    fix=Fix(False, "an image that runs as root does not start"),
 )

@@ -13,7 +13,7 @@ See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#restri
 
 from pydantic import Field
 
-from webhook.engine import Policy, Request, Violations
+from webhook.engine import Fix, Policy, Request, Violations
 from webhook.engine.violation import UNSET
 from webhook.policies._security_contexts import Profiles, is_windows, missing, unless
 
@@ -63,4 +63,5 @@ POLICY = Policy(
     validate=unless(is_windows, validate),
     category="pod-security",
     severity="high",
+    fix=Fix(True, "the runtime's default profile allows what programs usually call"),
 )

@@ -14,7 +14,7 @@ See: https://kubernetes.io/docs/tasks/configure-pod-container/configure-service-
 
 from pydantic import Field
 
-from webhook.engine import Params, Policy, Request, Violations
+from webhook.engine import Fix, Params, Policy, Request, Violations
 from webhook.engine.globs import Globs
 from webhook.policies.service_accounts import account_of
 
@@ -52,4 +52,5 @@ POLICY = Policy(
     validate=validate,
     kinds=("pods", "ServiceAccount"),
     category="pod-security",
+    fix=Fix(False, "a program that calls the API server loses its token"),
 )

@@ -9,7 +9,7 @@ Fix: remove it, or ask for an exception for software that manages the node.
 See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#baseline
 """
 
-from webhook.engine import Params, Policy, Request, Violations
+from webhook.engine import Fix, Params, Policy, Request, Violations
 from webhook.policies._security_contexts import contexts
 
 PATH = "securityContext.windowsOptions.hostProcess"
@@ -24,5 +24,9 @@ def validate(request: Request, params: Params) -> Violations:
 
 
 POLICY = Policy(
-    "windows-host-process", validate=validate, category="pod-security", severity="critical"
+    "windows-host-process",
+    validate=validate,
+    category="pod-security",
+    severity="critical",
+    fix=Fix(False, "a program that manages the Windows node stops working"),
 )

@@ -183,6 +183,7 @@ def test_json_has_lines_columns_and_fields(run):
                         "rule": "production workloads cannot exceed 10 replicas",
                         "fix": "set it to 10 or less",
                         "patch": [{"op": "add", "path": "/spec/replicas", "value": 10}],
+                        "patch_is_safe": True,
                     }
                 ],
                 "patch": [],
@@ -608,18 +609,88 @@ STRICT = "---\n".join(
 )
 
 
-def test_fix_corrects_violations(run):
+HIDDEN = "note: 2 fixes that may stop an application left out: --unsafe-fixes\n"
+
+
+def test_fix_corrects_what_stops_no_application(run):
     """Files change in place, comments and order kept; remaining violations are reported and set the exit code."""
     write("p.yaml", STRICT)
     code, out, err = run("check", "--policies", "p.yaml", "--fix", write("app/shop.yaml", FIXABLE))
+    assert Path("app/shop.yaml").read_text() == FIXABLE.replace("11  # many", "10  # many")
+    assert (code, out.splitlines()[-1], err) == (
+        1,
+        "2 objects: 2 denied",
+        f"note: app/shop.yaml: fixed 1 field\n{HIDDEN}",
+    )
+
+
+def test_unsafe_fixes_are_written_when_asked_for(run):
+    """They may stop an application; a second run changes nothing."""
+    write("p.yaml", STRICT)
+    fix = ("check", "--policies", "p.yaml", "--fix", "--unsafe-fixes")
+    code, out, err = run(*fix, write("app/shop.yaml", FIXABLE))
     assert Path("app/shop.yaml").read_text() == FIXED
     assert (code, out.splitlines()[-1], err) == (
         1,
         "2 objects: 1 denied, 1 allowed",
         "note: app/shop.yaml: fixed 3 fields\n",
     )
-    assert run("check", "--policies", "p.yaml", "--fix", "app")[2] == ""
+    assert run(*fix, "app")[2] == ""
     assert Path("app/shop.yaml").read_text() == FIXED
+
+
+def test_a_check_of_a_level_has_the_fix_of_its_policy(run):
+    """Beside privilege escalation, which is unsafe, restricted asks for a profile, which is safe."""
+    pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  containers:\n    - {name: a, image: b:1}\n"
+    _, out, _ = run("check", "--policies", "restricted", "-o", "json", write("pod.yaml", pod))
+    found = json.loads(out)["results"][0]["violations"]
+    assert {each["path"].rpartition(".")[2]: each["patch_is_safe"] for each in found} == {
+        "allowPrivilegeEscalation": False,
+        "drop": False,
+        "runAsNonRoot": False,
+        "type": True,
+    }
+
+
+def test_diff_changes_nothing(run):
+    """What --fix would change is printed, in place of the verdicts; the exit code is theirs."""
+    write("p.yaml", STRICT)
+    code, out, err = run("check", "--policies", "p.yaml", "--diff", write("shop.yaml", FIXABLE))
+    assert Path("shop.yaml").read_text() == FIXABLE
+    assert (code, err) == (1, HIDDEN)
+    assert (
+        out
+        == """\
+--- shop.yaml
++++ shop.yaml
+@@ -3,7 +3,7 @@
+ kind: Deployment
+ metadata: {name: shop, namespace: production}
+ spec:
+-  replicas: 11  # many
++  replicas: 10  # many
+   template:
+     spec:
+       hostNetwork: true
+"""
+    )
+
+
+def test_a_diff_is_no_command_of_a_ci(run):
+    """GitHub takes a line that begins with `::`, indented or not, for a command; terminals obey escapes."""
+    write("p.yaml", STRICT)
+    hostile = FIXABLE.replace("spec:\n", "x: |\n    ::error::pwn\u202e\nspec:\n", 1)
+    _, out, _ = run("check", "--policies", "p.yaml", "--diff", write("shop.yaml", hostile))
+    assert "     \\x3a:error::pwn\\u202e\n" in out
+
+
+def test_unsafe_fixes_need_fixes(run):
+    """Alone they would do nothing."""
+    code, _, err = run("check", "--policies", "baseline", "--unsafe-fixes", "shop.yaml")
+    assert (code, err.splitlines()[-1]) == (
+        2,
+        "Error: --unsafe-fixes needs --fix, --fix-defaults or --diff",
+    )
 
 
 def test_json_has_the_fixes(run):
@@ -640,7 +711,7 @@ def test_fix_skips_text_that_cannot_be_changed_safely(run):
     write("p.yaml", STRICT)
     shared = "apiVersion: v1\nkind: Pod\nx: &x {hostNetwork: true}\nmetadata: {name: a}\nspec: {<<: *x, containers: []}\n"
     write("a.yaml", f"{shared}---\n{FIXABLE}")
-    code, _, err = run("check", "--policies", "p.yaml", "--fix", "a.yaml")
+    code, _, err = run("check", "--policies", "p.yaml", "--fix", "--unsafe-fixes", "a.yaml")
     assert (code, Path("a.yaml").read_text(), err) == (
         1,
         f"{shared}---\n{FIXED}",
