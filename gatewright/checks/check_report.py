@@ -15,7 +15,7 @@ from gatewright.outputs import (
     SourceLocation,
     SubjectResult,
 )
-from webhook.engine import BoundPolicy
+from webhook.engine import BoundPolicy, Policy
 from webhook.engine.exceptions import BoundException, check_exception
 from webhook.findings import Finding
 from webhook.harness.manifests import JudgedManifest
@@ -72,6 +72,7 @@ def _reported(
     return ReportedViolation(
         policy=finding.policy,
         message=finding.message,
+        check="" if violation is None else violation.check,
         level=LEVELS[finding.action],
         action=finding.action,
         path=finding.path,
@@ -89,16 +90,26 @@ def _reported(
 def policy_infos(policies: Iterable[BoundPolicy]) -> dict[str, PolicyInfo]:
     """Return what output formats print about each policy in force."""
     return {
-        each.title: PolicyInfo(
-            each.title,
-            summary(each.policy),
-            each.policy.documentation,
-            each.severity,
-            each.category,
-            each.policy.fix,
-        )
+        each.title: _info(each.title, each.policy, each.severity, each.category)
         for each in policies
     }
+
+
+def check_infos(results: Iterable[SubjectResult]) -> dict[str, PolicyInfo]:
+    """Return what output formats print about the checks that violations are of."""
+    found = {
+        each.rule_name: each.check for result in results for each in result.violations if each.check
+    }
+    policies = {name: catalogue()[check] for name, check in found.items()}
+    return {
+        name: _info(name, policy, policy.severity, policy.category)
+        for name, policy in policies.items()
+    }
+
+
+def _info(name: str, policy: Policy, severity: str, category: str) -> PolicyInfo:
+    text = policy.documentation
+    return PolicyInfo(name, summary(policy), text, severity, category, policy.fix)
 
 
 def exceptions_of(documents: Iterable[Document]) -> list[tuple[Document, BoundException]]:

@@ -8,6 +8,7 @@ from config.documents import Document, DocumentError
 from config.faults import FaultsError
 from config.settings import Settings
 from gatewright.checks.check_report import (
+    check_infos,
     ending_soon,
     exceptions_of,
     place,
@@ -72,7 +73,7 @@ class Checker:
             tuple(self.results),
             tuple(self.problems),
             notes=(*self.notes, *without_effect(exceptions, policies, self._home, self.now)),
-            policies=policy_infos(policies),
+            policies=policy_infos(policies) | check_infos(self.results),
             ending=ending_soon(exceptions, self.now),
             generated=self.now.isoformat(timespec="seconds").replace("+00:00", "Z"),
         )

@@ -21,11 +21,14 @@ class PlaceRecord(TypedDict):
 class ViolationRecord(PlaceRecord):
     """One violation: the policy object, its action (Error if undecided), field and message.
 
+    `check` names the rule where a policy has several, such as host-ports of a level.
+
     `level` is error, warning or note; `patch` is the JSON Patch (RFC 6902) that fixes it, or empty;
     with `patch_is_safe` an application runs on.
     """
 
     policy: str
+    check: str
     action: str
     level: str
     severity: str
@@ -104,6 +107,7 @@ def _result(result: SubjectResult) -> ResultRecord:
 def _violation(each: ReportedViolation) -> ViolationRecord:
     return {
         "policy": each.policy,
+        "check": each.check,
         "action": each.action,
         "level": each.level,
         "severity": each.severity,

@@ -34,7 +34,7 @@ class SourceLocation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportedViolation:
-    """One violation of a result: policy, field and message.
+    """One violation of a result: policy, field and message; `check` is which rule of the policy.
 
     `level` is one of LEVELS; `action` is Deny, Warn, Audit, or Error where the policy could not
     decide; `patch` is a JSON Patch that fixes it, if the fix is a value, and with
@@ -43,6 +43,7 @@ class ReportedViolation:
 
     policy: str
     message: str
+    check: str = ""
     level: str = "error"
     action: str = "Deny"
     path: str = ""
@@ -54,6 +55,11 @@ class ReportedViolation:
     fix: str = ""
     patch: tuple[Mapping[str, Any], ...] = ()
     patch_is_safe: bool = False
+
+    @property
+    def rule_name(self) -> str:
+        """The name of the rule in the report's policies."""
+        return f"{self.policy}/{self.check}" if self.check else self.policy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

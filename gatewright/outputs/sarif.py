@@ -1,22 +1,25 @@
-"""SARIF 2.1.0 for code scanning, within GitHub's limits.
+"""SARIF 2.1.0 for code scanning, as GitHub asks for it and within its limits.
 
 Source of the limits: "SARIF support for code scanning" in GitHub's documentation.
 """
 
 import hashlib
-from collections.abc import Iterable
-from pathlib import PurePath
+from collections.abc import Callable, Iterable
+from functools import cache
+from pathlib import Path, PurePath
 from typing import Any
 from urllib.parse import quote
 
 import orjson
 
 from gatewright import __version__
+from gatewright.outputs.line_hashes import LINE_END, line_hashes
 from gatewright.outputs.results import (
     PROBLEM,
     PolicyInfo,
     Report,
     ReportedViolation,
+    SourceLocation,
     SubjectResult,
     worst_first,
 )
@@ -26,6 +29,8 @@ MAX_RESULTS = 25_000
 # GitHub: 9.0 or more is critical, …
 SECURITY_SEVERITY = {"critical": "9.5", "high": "8.0", "medium": "5.5", "low": "2.0"}
 FINGERPRINT = "gatewrightViolation/v1"
+HashedLines = tuple[list[str], list[str]]
+GITHUBS = "primaryLocationLineHash"  # the only fingerprint that GitHub reads
 
 
 def render(report: Report) -> str:
@@ -33,9 +38,10 @@ def render(report: Report) -> str:
     violations = worst_first(report)
     kept = violations[:MAX_RESULTS]
     rules = {
-        name: index for index, name in enumerate(dict.fromkeys(each.policy for _, each in kept))
+        name: index for index, name in enumerate(dict.fromkeys(each.rule_name for _, each in kept))
     }
     seen: dict[str, int] = {}
+    lines = cache(_lines)
     run = {
         "tool": {
             "driver": {
@@ -53,17 +59,22 @@ def render(report: Report) -> str:
                 ),
             }
         ],
-        "results": [_result(result, each, rules[each.policy], seen) for result, each in kept],
+        "results": [
+            _result(result, each, rules[each.rule_name], seen, lines) for result, each in kept
+        ],
     }
     log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
     return orjson.dumps(log, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode()
 
 
 def _rule(info: PolicyInfo) -> dict[str, Any]:
+    summary = info.summary or info.name
+    text = info.documentation or summary
     return {
         "id": info.name,
-        "shortDescription": {"text": info.summary or info.name},
-        "help": {"text": info.documentation or info.summary or info.name},
+        "shortDescription": {"text": summary},
+        "fullDescription": {"text": text.replace("\n\n", "\n").strip()},
+        "help": {"text": text},
         "properties": {
             "tags": ["kubernetes", info.category] if info.category else ["kubernetes"],
             "security-severity": SECURITY_SEVERITY[info.severity],
@@ -72,13 +83,20 @@ def _rule(info: PolicyInfo) -> dict[str, Any]:
 
 
 def _result(
-    result: SubjectResult, each: ReportedViolation, rule: int, seen: dict[str, int]
+    result: SubjectResult,
+    each: ReportedViolation,
+    rule: int,
+    seen: dict[str, int],
+    lines: Callable[[str], HashedLines],
 ) -> dict[str, Any]:
     identity = "\n".join((each.policy, result.kind, result.namespace, result.name, each.path))
     seen[identity] = number = seen.get(identity, -1) + 1
-    fingerprint = hashlib.sha256(f"{identity}\n{number}".encode()).hexdigest()
+    fingerprints = {FINGERPRINT: hashlib.sha256(f"{identity}\n{number}".encode()).hexdigest()}
+    region, line_hash = _region(each.place, lines)
+    if line_hash:
+        fingerprints[GITHUBS] = line_hash
     return {
-        "ruleId": each.policy,
+        "ruleId": each.rule_name,
         "ruleIndex": rule,
         "level": each.level,
         "message": {"text": each.message},
@@ -86,16 +104,35 @@ def _result(
             {
                 "physicalLocation": {
                     "artifactLocation": {"uri": _uri(each.place.file or f"cluster/{result.title}")},
-                    "region": {"startLine": each.place.line, "startColumn": each.place.column},
+                    "region": region,
                 },
                 "logicalLocations": [
                     {"fullyQualifiedName": f"{result.title}: {each.path}", "kind": "member"}
                 ],
             }
         ],
-        "partialFingerprints": {FINGERPRINT: fingerprint},
+        "partialFingerprints": fingerprints,
         "properties": {"severity": each.severity, "category": each.category, "action": each.action},
     }
+
+
+def _region(place: SourceLocation, lines: Callable[[str], HashedLines]) -> tuple[dict[str, int], str]:
+    """Return a place as a region up to the end of its line, and the hash of the line."""
+    region = {"startLine": place.line, "startColumn": place.column}
+    texts, hashes = lines(place.file)
+    if not 0 < place.line <= len(texts):
+        return region, ""
+    end = max(len(texts[place.line - 1]), place.column) + 1
+    return {**region, "endLine": place.line, "endColumn": end}, hashes[place.line - 1]
+
+
+def _lines(file: str) -> HashedLines:
+    """Return the lines of a file and their hashes; none of what cannot be read."""
+    try:
+        text = LINE_END.sub("\n", Path(file).read_bytes().decode("utf-8", "replace"))
+    except (OSError, ValueError):
+        return [], []
+    return text.split("\n"), line_hashes(text)
 
 
 def _notifications(report: Report, cut: int) -> Iterable[dict[str, Any]]:

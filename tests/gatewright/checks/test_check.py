@@ -170,6 +170,7 @@ def test_json_has_lines_columns_and_fields(run):
                 "violations": [
                     {
                         "policy": "replica-limits",
+                        "check": "",
                         "action": "Deny",
                         "level": "error",
                         "severity": "medium",
@@ -743,3 +744,65 @@ def test_long_lists_of_notes_are_cut(run):
     code, _, err = run("check", "--policies", PRODUCTION, "app")
     lines = err.splitlines()
     assert (code, len(lines), lines[-1]) == (0, 51, "note: and 10 more notes")
+
+
+PRIVILEGED = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: tool, namespace: shop}
+spec:
+  hostPID: true
+  containers:
+    - name: tool
+      image: tool:1
+      securityContext:
+        privileged: true
+"""
+
+
+def scanned(run, text):
+    """Return the results of SARIF for a file, and the rules."""
+    write("pod.yaml", text)
+    _, out, _ = run("check", "--policies", "baseline", "-o", "sarif", "pod.yaml")
+    (found,) = json.loads(out)["runs"]
+    return found["results"], found["tool"]["driver"]["rules"]
+
+
+def test_code_scanning_gets_a_rule_for_each_check(run):
+    """With the check's own description; a region ends where its line ends."""
+    results, rules = scanned(run, PRIVILEGED)
+    assert [each["ruleId"] for each in results] == [
+        "baseline/host-namespaces",
+        "baseline/privileged-containers",
+    ]
+    assert rules[0]["id"] == "baseline/host-namespaces"
+    assert rules[0]["shortDescription"] == {
+        "text": "Pods do not use the node's network, PID or IPC namespace."
+    }
+    assert "capture the node's traffic" in rules[0]["fullDescription"]["text"]
+    assert results[0]["locations"][0]["physicalLocation"]["region"] == {
+        "startLine": 5,
+        "startColumn": 3,
+        "endLine": 5,
+        "endColumn": 16,
+    }
+
+
+def test_moved_lines_open_no_new_alert(run):
+    """GitHub knows an alert by its rule and the hash of its line, which stay."""
+
+    def alerts(results):
+        return [
+            (each["ruleId"], each["partialFingerprints"]["primaryLocationLineHash"])
+            for each in results
+        ]
+
+    def lines(results):
+        return [
+            each["locations"][0]["physicalLocation"]["region"]["startLine"] for each in results
+        ]
+
+    before, _ = scanned(run, PRIVILEGED)
+    after, _ = scanned(run, f"# one\n# two\n{PRIVILEGED}")
+    assert alerts(before) == alerts(after)
+    assert (lines(before), lines(after)) == ([5, 10], [7, 12])

@@ -1,0 +1,37 @@
+"""Hashes of a file's lines as GitHub's code scanning computes them (`primaryLocationLineHash`).
+
+The hash of a line is about the 100 characters from its start, those of the next lines included, so
+it stays when the line moves. Source: how `github/codeql-action` adds fingerprints to an upload.
+"""
+
+import re
+import struct
+from collections import Counter
+from collections.abc import Iterator
+from itertools import accumulate
+
+LENGTH = 100  # characters that count: UTF-16 units without spaces and tabs
+BASE, MODULUS = 37, 1 << 64  # of the polynomial whose coefficients they are
+SHIFTED = pow(BASE, LENGTH, MODULUS)
+END = 0xFFFF  # what follows the last character, before zeros
+LINE_END, SPACES = re.compile(r"\r\n?"), re.compile(r"[ \t]+")
+
+
+def line_hashes(text: str) -> list[str]:
+    """Return a hash for each line, with how often it has occurred: `c129715d7a2bc9a3:1`."""
+    counted = SPACES.sub("", LINE_END.sub("\n", text)).encode("utf-16-le", "surrogatepass")
+    units = [*(unit for (unit,) in struct.iter_unpack("<H", counted)), END]
+    return list(_numbered(units))
+
+
+def _numbered(units: list[int]) -> Iterator[str]:
+    sums = list(
+        accumulate(
+            [*units, *[0] * LENGTH], lambda total, unit: (total * BASE + unit) % MODULUS, initial=0
+        )
+    )
+    seen = Counter[int]()
+    for start in (0, *(index + 1 for index, unit in enumerate(units) if unit == ord("\n"))):
+        found = (sums[start + LENGTH] - sums[start] * SHIFTED) % MODULUS
+        seen[found] += 1
+        yield f"{found:x}:{seen[found]}"
