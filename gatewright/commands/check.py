@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -28,6 +29,8 @@ from gatewright.outputs.yaml_text import written
 from webhook.engine.exceptions import HOME
 from webhook.engine.match import Labels
 from webhook.harness.looked_up import written_images
+
+WELL = frozenset({"allowed", "mutated", "unmatched"})  # verdicts that need no attention
 
 
 @click.command
@@ -72,6 +75,7 @@ from webhook.harness.looked_up import written_images
     metavar="FILE",
     help="with --registry-access, write what registries said, as `looked_up` of a test case",
 )
+@click.option("--all", "lists_all", is_flag=True, help="list well objects in the table, too")
 @click.option(
     "--allow-empty", is_flag=True, help="exit with 0 if there is nothing to judge, for hooks"
 )
@@ -91,6 +95,7 @@ def command(
     unsafe_fixes: bool,
     diff: bool,
     fix_defaults: bool,
+    lists_all: bool,
     allow_empty: bool,
     registry_access: bool,
     record_images: Path | None,
@@ -145,7 +150,7 @@ def command(
     if not (checker.results or checker.problems or allow_empty or changed is not None):
         what = ", ".join(manifests) or "the cluster"
         checker.problems.append(InputProblem(f"{what}: no Kubernetes objects"))
-    report = checker.report()
+    report = replace(checker.report(), unlisted=frozenset() if lists_all else WELL)
     for file in files if diff else ():
         show_diff(file.diff())
     write(report, tuple(each for each in outputs if each.file or not diff))

@@ -116,7 +116,9 @@ def _result(
     }
 
 
-def _region(place: SourceLocation, lines: Callable[[str], HashedLines]) -> tuple[dict[str, int], str]:
+def _region(
+    place: SourceLocation, lines: Callable[[str], HashedLines]
+) -> tuple[dict[str, int], str]:
     """Return a place as a region up to the end of its line, and the hash of the line."""
     region = {"startLine": place.line, "startColumn": place.column}
     texts, hashes = lines(place.file)

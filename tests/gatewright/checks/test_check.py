@@ -133,10 +133,11 @@ def test_check_denies_a_violation(run):
 
 
 def test_check_allows_valid_objects(run, monkeypatch):
-    """Objects without a policy are unmatched, patches are shown, and policies may come from the environment."""
+    """They are listed on demand, with patches, those without a policy too; policies may come from the environment."""
     monkeypatch.setenv("GATEWRIGHT_POLICIES", PRODUCTION)
     write("all.yaml", f"{GOOD}---\n{CONFIG_MAP}---\n{WEBAPP}")
-    code, out, err = run("check", "all.yaml")
+    assert run("check", "all.yaml") == (0, "3 objects: 1 allowed, 1 unmatched, 1 mutated\n", "")
+    code, out, err = run("check", "--all", "all.yaml")
     patches = sorted(line for line in out.splitlines() if line.startswith("  "))
     assert (code, err) == (0, "")
     assert [line for line in out.splitlines() if line not in patches] == [
@@ -798,9 +799,7 @@ def test_moved_lines_open_no_new_alert(run):
         ]
 
     def lines(results):
-        return [
-            each["locations"][0]["physicalLocation"]["region"]["startLine"] for each in results
-        ]
+        return [each["locations"][0]["physicalLocation"]["region"]["startLine"] for each in results]
 
     before, _ = scanned(run, PRIVILEGED)
     after, _ = scanned(run, f"# one\n# two\n{PRIVILEGED}")
