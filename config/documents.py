@@ -1,23 +1,18 @@
 """Read multi-document YAML as the API server does, and keep the line and column of each field."""
 
 import os
-import re
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import orjson
 import yaml
 
-from config.nodes import compose, construct
+from config.lines import FieldPlaces, Position, TextLines
 from config.printable import printable
-
-STEP = re.compile(r"\[[^\]]*\]|[^.\[\]]+")
-LARGEST = (
-    1_000_000  # nodes of a document, aliases expanded; no object of the API is nearly as large
-)
+from config.values import UnusableError, read_values
 
 
 class DocumentError(ValueError):
@@ -26,34 +21,24 @@ class DocumentError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One YAML document: its value, its file, and the YAML node with the lines.
+    """One YAML document: its file, its value, and the lines of its fields.
 
-    `is_exact` is False for rendered text, whose lines are not those of the source file.
+    `lines` is None for an object of a cluster. `is_exact` is False for rendered text, whose lines
+    are not those of the source file.
     """
 
     source: str
     value: Any
-    node: yaml.Node
+    lines: FieldPlaces | None = None
     is_exact: bool = True
 
-    @classmethod
-    def of_object(cls, value: Any, source: str = "") -> "Document":
-        """Return an object of a cluster as a document without lines.
-
-        `source` is what faults name.
-        """
-        return cls(source, value, yaml.ScalarNode("", ""), is_exact=False)
-
-    def place(self, path: str = "") -> tuple[int, int]:
+    def place(self, path: str = "") -> Position:
         """Return line and column (both from 1) of the field at `path`, or of its nearest parent.
 
         Name a list item by its index or by one of its fields: `spec.any[0].kinds`,
         `containers[name=app].image`.
         """
-        if not self.is_exact:
-            return 1, 1
-        mark, _ = self._found(path)
-        return mark.line + 1, mark.column + 1
+        return (1, 1) if self.lines is None else self.lines.place(path)
 
     def line(self, path: str = "") -> int:
         """Return the line (from 1) of the field at `path`, or of its nearest parent."""
@@ -64,29 +49,24 @@ class Document:
         source = printable(self.source)
         return f"{source}:{self.line(path)}" if self.has_lines else source
 
+    @classmethod
+    def of_object(cls, value: Any, source: str = "") -> "Document":
+        """Return an object of a cluster as a document without lines.
+
+        `source` is what faults name.
+        """
+        return cls(source, value, is_exact=False)
+
+    @property
+    def node(self) -> yaml.Node:
+        """The YAML node of a document of a file, for those who change its text."""
+        assert isinstance(self.lines, TextLines)
+        return self.lines.node
+
     @property
     def has_lines(self) -> bool:
         """Whether it is from a file: an object of a cluster has no lines."""
-        return self.node.start_mark is not None
-
-    def _found(self, path: str) -> tuple[yaml.Mark, yaml.Node]:
-        node, mark = self.node, self.node.start_mark
-        for step in STEP.findall(path):
-            if isinstance(node, yaml.SequenceNode) and step.startswith("["):
-                item = _item(node, step[1:-1])
-                if item is None:
-                    break
-                node, mark = item, item.start_mark
-            elif isinstance(node, yaml.MappingNode):
-                # Such as `[app.kubernetes.io/name]` of `labels`.
-                name = step[1:-1] if step.startswith("[") else step
-                found = next(((key, value) for key, value in node.value if key.value == name), None)
-                if found is None:
-                    break
-                node, mark = found[1], found[0].start_mark
-            else:
-                break
-        return mark, node
+        return self.lines is not None
 
 
 def parse_documents(data: bytes, source: str) -> Iterator[Document]:
@@ -95,14 +75,11 @@ def parse_documents(data: bytes, source: str) -> Iterator[Document]:
     Raises DocumentError with the line.
     """
     try:
-        for node in compose(data.decode()):
-            line = node.start_mark.line + 1
-            if _measured(node, source, {}) > LARGEST:
-                raise DocumentError(f"{printable(source)}:{line}: larger than {LARGEST} values")
-            value = construct(node)
+        text = data.decode("utf-8-sig")
+        for number, (value, start, end) in enumerate(read_values(text)):
             if value is not None:
-                _refuse_foreign(value, f"{printable(source)}:{line}")
-                yield from _items(Document(source, value, node))
+                _refuse_foreign(value, f"{printable(source)}:{start.line + 1}")
+                yield from _items(Document(source, value), TextLines.of(text, number, start, end))
     except UnicodeDecodeError as error:
         raise DocumentError(
             f"{printable(source)}: not UTF-8 text: {error.reason} at byte {error.start}"
@@ -114,12 +91,17 @@ def parse_documents(data: bytes, source: str) -> Iterator[Document]:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         at = f":{mark.line + 1}" if mark else ""
-        hint = "; a template must be rendered first" if b"{{" in data else ""
         raise DocumentError(
-            f"{printable(source)}{at}: not YAML: {error.problem or error.context}{hint}"
+            f"{printable(source)}{at}: not YAML: {error.problem or error.context}{_hint(data)}"
         ) from None
+    except UnusableError as error:
+        raise DocumentError(f"{printable(source)}:{error.line + 1}: {error}{_hint(data)}") from None
     except RecursionError:
         raise DocumentError(f"{printable(source)}: not YAML: nested too deeply") from None
+
+
+def _hint(data: bytes) -> str:
+    return "; a template must be rendered first" if b"{{" in data else ""
 
 
 def read_documents(path: Path) -> Iterator[Document]:
@@ -194,41 +176,27 @@ def _visible(file: Path, root: Path) -> bool:
     return file.is_file() and not any(part.startswith(".") for part in file.relative_to(root).parts)
 
 
-def _item(node: yaml.SequenceNode, key: str) -> yaml.Node | None:
-    if key.isdigit():
-        return next(iter(node.value[int(key) :]), None)
-    name, _, wanted = key.rpartition("=")
-    for item in node.value:
-        pairs = item.value if isinstance(item, yaml.MappingNode) else ()
-        if any(field.value == (name or "name") and value.value == wanted for field, value in pairs):
-            return item  # type: ignore[no-any-return]
-    return None
-
-
-def _items(document: Document) -> Iterator[Document]:
+def _items(document: Document, lines: TextLines) -> Iterator[Document]:
     """Yield a document, or the items of a list and of lists in it, as kubectl takes them.
 
     An item of a `DeploymentList` need not say what it is.
     """
-    value, node = document.value, document.node
+    value = document.value
     kind = value.get("kind") if isinstance(value, dict) else None
     if not (
         isinstance(kind, str) and kind.endswith("List") and isinstance(value.get("items"), list)
     ):
-        yield document
+        yield replace(document, lines=lines)
         return
     listed = (
         {"apiVersion": value.get("apiVersion"), "kind": kind.removesuffix("List")}
         if kind != "List"
         else {}
     )
-    # There are none where a merge key (<<) has them.
-    nodes = [child for key, child in node.value if key.value == "items"]
     for index, item in enumerate(value["items"]):
         whole = listed | item if isinstance(item, dict) else item
-        yield from _items(
-            Document(document.source, whole, nodes[0].value[index] if nodes else node)
-        )
+        below = replace(lines, items=(*lines.items, index))
+        yield from _items(Document(document.source, whole), below)
 
 
 def _refuse_foreign(value: Any, where: str) -> None:
@@ -236,26 +204,3 @@ def _refuse_foreign(value: Any, where: str) -> None:
         orjson.dumps(value)
     except orjson.JSONEncodeError as error:
         raise DocumentError(f"{where}: not JSON: {error}") from None
-
-
-def _measured(node: yaml.Node, source: str, sizes: dict[int, int]) -> int:
-    """Return the number of nodes with aliases expanded.
-
-    Raises DocumentError if a key is repeated.
-    """
-    if id(node) in sizes:
-        return sizes[id(node)]
-    below: list[yaml.Node] = []
-    if isinstance(node, yaml.MappingNode):
-        seen: set[str] = set()
-        for key, value in node.value:
-            if isinstance(key, yaml.ScalarNode):
-                if key.value in seen and key.tag != "tag:yaml.org,2002:merge":
-                    line = key.start_mark.line + 1
-                    raise DocumentError(f"{printable(source)}:{line}: duplicate key {key.value!r}")
-                seen.add(key.value)
-            below.append(value)
-    elif isinstance(node, yaml.SequenceNode):
-        below = node.value
-    sizes[id(node)] = 1 + sum(_measured(each, source, sizes) for each in below)
-    return sizes[id(node)]

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import orjson
-import yaml
 
 from config.documents import Document, DocumentError
+from config.lines import OneLine
 from kube.resource import JsonObject
 
 # By the verb of an audit event.
@@ -50,8 +50,7 @@ def read_reviews(path: Path) -> Iterator[Document | DocumentError]:
 
 
 def _document(path: Path, number: int, review: JsonObject) -> Document:
-    mark = yaml.Mark(str(path), 0, number - 1, 0, None, 0)
-    return Document(str(path), review, yaml.ScalarNode("", "", mark, mark))
+    return Document(str(path), review, OneLine(number))
 
 
 def _review(event: JsonObject) -> JsonObject | None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from config.documents import Document, DocumentError, parse_documents
+from config.lines import OneLine
 
 SOURCE = "# Source: "  # the comment that Helm writes above each object: chart/templates/file.yaml
 TIME_LIMIT = 60  # seconds
@@ -37,7 +38,7 @@ def rendered(directory: Path, namespace: str) -> Iterator[Document]:
     else:
         text = _output([*kustomize(), str(directory)], directory)
         for document in parse_documents(text, str(directory / "kustomization.yaml")):
-            yield replace(document, is_exact=False)
+            yield replace(document, lines=OneLine(), is_exact=False)
 
 
 def _chart(directory: Path, namespace: str) -> Iterator[Document]:
@@ -52,12 +53,12 @@ def _chart(directory: Path, namespace: str) -> Iterator[Document]:
     )
     lines = text.decode(errors="replace").splitlines()
     for document in parse_documents(text, str(directory / "Chart.yaml")):
-        above = lines[: document.node.start_mark.line]
+        above = lines[: document.line() - 1]
         comment = next((line for line in reversed(above) if line.startswith(SOURCE)), None)
         template = (
             "Chart.yaml" if comment is None else comment.removeprefix(SOURCE).partition("/")[2]
         )
-        yield replace(document, source=str(directory / template), is_exact=False)
+        yield replace(document, source=str(directory / template), lines=OneLine(), is_exact=False)
 
 
 def _output(command: Sequence[str], directory: Path) -> bytes:

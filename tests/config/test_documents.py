@@ -160,6 +160,19 @@ def test_aliases_and_merges_are_resolved():
     assert values(text) == [{"a": {"x": 1, "y": 2}, "b": {"x": 1, "y": 2}, "c": {"x": 1, "y": 3}}]
 
 
+def test_the_first_of_several_merged_objects_counts():
+    """As YAML's page on merge keys says; a field of the object itself counts before all."""
+    text = "a: &a {x: 1, y: 1}\nb: {<<: [*a, {x: 2, z: 2}], y: 3}\nc: {<<: {x: 2}, <<: *a}\n"
+    (value,) = values(text)
+    assert (value["b"], value["c"]) == ({"x": 1, "y": 3, "z": 2}, {"x": 2, "y": 1})
+
+
+def test_fields_of_what_only_the_slow_parser_takes_have_lines():
+    """Libyaml wants a blank before the brace."""
+    (document,) = parse_documents(b"a: 1\nb: {c:{d: 1}}\n", "x.yaml")
+    assert (document.value["b"], document.place("b.c")) == ({"c": {"d": 1}}, (2, 5))
+
+
 BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 9)
 )
@@ -204,11 +217,12 @@ BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
         ),
         pytest.param(
             "a: 1\n---\nb: !!set {c}\n",
-            "x.yaml:3: not JSON: Type is not JSON serializable: set",
+            "x.yaml:3: not YAML: could not determine a constructor for the tag "
+            "'tag:yaml.org,2002:set'",
             id="a set",
         ),
         pytest.param(
-            "? [a, b]\n: c\n", "x.yaml:1: not YAML: found unhashable key", id="a list as a key"
+            "? [a, b]\n: c\n", "x.yaml:1: not YAML: a key must be text", id="a list as a key"
         ),
         pytest.param("a: 1e400\n", "x.yaml:1: not YAML: number is too large", id="1e400"),
         pytest.param(
@@ -223,9 +237,29 @@ BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
         ),
         pytest.param("a: \x00\n", "x.yaml: not YAML: a control character at position 3", id="NUL"),
         pytest.param(
-            "a: &a [*a]\n", "x.yaml: not YAML: nested too deeply", id="an alias within itself"
+            "a: &a [*a]\n",
+            "x.yaml:1: not YAML: found undefined alias 'a'",
+            id="an alias within itself",
         ),
-        pytest.param("[" * 800, "x.yaml: not YAML: nested too deeply", id="nested too deeply"),
+        pytest.param(
+            "a: &a b\nc: &a d\n",
+            "x.yaml:2: not YAML: found duplicate anchor 'a'",
+            id="an anchor that is there twice",
+        ),
+        pytest.param(
+            "a: {<<: b}\n",
+            "x.yaml:1: not YAML: << must be an object, or a list of objects",
+            id="a merged text",
+        ),
+        pytest.param(
+            "a: !!int b\n",
+            "x.yaml:1: not YAML: invalid literal for int() with base 10: 'b'",
+            id="a text as a number",
+        ),
+        pytest.param(
+            "[" * 400 + "]" * 400, "x.yaml:1: not JSON: Recursion limit reached", id="deep"
+        ),
+        pytest.param("[" * 9000, "x.yaml: not YAML: nested too deeply", id="nested too deeply"),
         pytest.param(BOMB, "x.yaml:1: larger than 1000000 values", id="aliases that explode"),
         pytest.param(
             b"a: \xff\n", "x.yaml: not UTF-8 text: invalid start byte at byte 3", id="not UTF-8"

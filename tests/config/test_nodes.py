@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 from config import nodes
+from config.documents import Document, parse_documents
 
 ROOT = Path(__file__).parents[2]
 FILES = [
@@ -39,14 +40,20 @@ folded: >+
 """
 
 
-def lines(node: yaml.Node) -> object:
-    """Return a node as plain values, with the lines of its parts."""
-    at = node.start_mark.line
-    if isinstance(node, yaml.ScalarNode):
-        return node.tag, at if node.value else None, node.value
-    if isinstance(node, yaml.SequenceNode):
-        return node.tag, at, [lines(each) for each in node.value]
-    return node.tag, at, [(lines(key), lines(value)) for key, value in node.value]
+def places(document: Document, value: object, path: str = "") -> dict[str, object]:
+    """Return the values of a document with the line of each, by path."""
+    found: dict[str, object] = {path: (value, document.place(path)[0])}
+    items = value.items() if isinstance(value, dict) else ()
+    for key, item in items:
+        found |= places(document, item, f"{path}.{key}" if path else key)
+    for index, item in enumerate(value if isinstance(value, list) else ()):
+        found |= places(document, item, f"{path}[{index}]")
+    return found
+
+
+def parsed(text: str) -> list[dict[str, object]]:
+    """Return the values and lines of all documents of a text."""
+    return [places(each, each.value) for each in parse_documents(text.encode(), "x.yaml")]
 
 
 @pytest.mark.skipif(not yaml.__with_libyaml__, reason="PyYAML was built without libyaml")
@@ -54,16 +61,7 @@ def lines(node: yaml.Node) -> object:
     "text", [TRICKY, *((ROOT / file).read_text() for file in FILES)], ids=["tricky", *FILES]
 )
 def test_both_parsers_agree(text, monkeypatch):
-    """Tags, values and lines are equal, except lines of empty nodes."""
-    quick = [lines(each) for each in nodes.compose(text)]
-    monkeypatch.setattr(nodes, "_quick", nodes._PlainLoader)
-    assert quick == [lines(each) for each in nodes.compose(text)]
-
-
-def test_parsing_works_without_libyaml(monkeypatch):
-    """PyYAML without it is slower and gives the same result."""
-    monkeypatch.setattr(nodes, "_quick", nodes._PlainLoader)
-    assert [nodes.construct(each) for each in nodes.compose("a: 1.0\n---\n1: b\n")] == [
-        {"a": 1},
-        {"1": "b"},
-    ]
+    """Values and lines are equal; without libyaml, parsing is only slower."""
+    quick = parsed(text)
+    monkeypatch.setattr(nodes, "quick", nodes.PlainLoader)
+    assert quick == parsed(text)

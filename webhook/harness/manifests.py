@@ -92,7 +92,8 @@ class ManifestJudge:
             answer = self._ask(admission, where)
         except (ConversionError, MalformedRequestError) as error:
             raise DocumentError(f"{document.where()}: {error}") from None
-        patch = jsonpatch.make_patch(admission.object, answer.object) if answer.allowed else ()
+        is_patched = answer.allowed and any(each.patched for each in answer.outcomes)
+        patch = jsonpatch.make_patch(admission.object, answer.object) if is_patched else ()
         return judged(
             document,
             where,

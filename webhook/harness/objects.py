@@ -59,8 +59,10 @@ def _require_known_kind(document: Document) -> None:
     """Raise DocumentError for an unknown kind that resembles one of its built-in group."""
     api_version, (group, _, kind) = document.value["apiVersion"], group_version_kind(document.value)
     names = {name for of, name in known_kinds() if of == group}
+    if kind in names:
+        return
     meant = did_you_mean(kind, names, cutoff=0.8)
-    if kind not in names and meant.startswith("; did"):
+    if meant.startswith("; did"):
         raise DocumentError(
             f'{document.where("kind")}: kind: {api_version} has no kind "{kind}"{meant}'
         )

@@ -328,7 +328,7 @@ def test_a_broken_file_hides_no_verdict(run):
         [("a", "allowed"), ("b", "denied"), ("c", "allowed")],
     )
     tab = "not YAML: found character '\\t' that cannot start any token"
-    template = "not YAML: found unhashable key; a template must be rendered first"
+    template = "not YAML: a key must be text; a template must be rendered first"
     assert [(each["file"], each["line"], each["message"]) for each in report["problems"]] == [
         ("app/broken.yaml", 2, tab),
         ("app/template.yaml", 2, template),
