@@ -79,7 +79,7 @@ class Requests:
     _news: asyncio.Event = field(default_factory=asyncio.Event)
 
     def note(self, request: Logged, code: int) -> None:
-        """Note what a request is answered with (0: not yet)."""
+        """Record the response status; 0 means unanswered."""
         if code == 0:
             self.log.append(request)
         request.code = code

@@ -120,7 +120,7 @@ class ControllerMetrics:
             self._by_outcome[outcome].labels(name).inc()
 
     def responded(self, host: str, method: str, code: int) -> None:
-        """Count an answer of an API server; 0 is the code of no answer."""
+        """Count an API server response; code 0 means none arrived."""
         self._requests.labels(str(code) if code else "<error>", method, host).inc()
 
     def counter(self, name: str, about: str) -> Counter:

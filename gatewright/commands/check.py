@@ -80,7 +80,7 @@ WELL = frozenset({"allowed", "mutated", "unmatched"})  # verdicts that need no a
     "--allow-empty", is_flag=True, help="exit with 0 if there is nothing to judge, for hooks"
 )
 @INSTALLED_IN
-@click.argument("manifests", nargs=-1, type=NamedPath(), metavar="MANIFEST…")
+@click.argument("manifests", nargs=-1, type=NamedPath(), metavar="[MANIFEST…]")
 def command(
     settings: Settings,
     manifests: tuple[str, ...],
@@ -112,7 +112,7 @@ def command(
     judged. Nothing is written to it.
     """
     if not manifests and settings.kubeconfig is None:
-        raise click.UsageError("Missing argument 'MANIFEST…'.")
+        raise click.UsageError("Missing argument 'MANIFEST…', or --kubeconfig.")
     fixes = fix or fix_defaults or diff
     for flag, is_given, needed, is_there in (
         ("--unsafe-fixes", unsafe_fixes, "--fix, --fix-defaults or --diff", fixes),

@@ -9,13 +9,13 @@ VARIABLE = "_GATEWRIGHT_COMPLETE"  # the variable that the script sets when it a
 @click.command
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def command(shell: str) -> None:
-    r"""Print the script that lets SHELL complete commands and options.
+    """Print the script that lets SHELL complete commands and options.
 
     \b
     bash: eval "$(gatewright completion bash)"      in ~/.bashrc
     zsh:  eval "$(gatewright completion zsh)"       in ~/.zshrc
     fish: gatewright completion fish > ~/.config/fish/completions/gatewright.fish
-    """
+    """  # noqa: D301  # click keeps the lines of a paragraph that begins with this character
     found = get_completion_class(shell)
     assert found is not None
     root = click.get_current_context().find_root().command

@@ -33,9 +33,15 @@ def command(settings: Settings, policy: str) -> None:
     """
     del settings  # settings_options has added the policies to the catalogue
     policies = catalogue()
-    if policy not in policies and (policy in presets() or Path(policy).exists()):
+    is_module = policy.endswith(".py")
+    if policy not in policies and not is_module and (policy in presets() or Path(policy).exists()):
         _explain_objects(policy_documents([policy_path(policy)]))
         return
+    if is_module:
+        raise click.BadParameter(
+            f"{policy} is a module; name its policy, and its directory by --policies-dir",
+            param_hint="POLICY",
+        )
     if policy not in policies:
         raise click.BadParameter(
             f'no policy "{policy}"{did_you_mean(policy, policies)}', param_hint="POLICY"

@@ -50,13 +50,17 @@ class _OutputType(click.ParamType[Output]):
 def _one_on_stdout(
     _: click.Context, __: click.Parameter, outputs: tuple[Output, ...]
 ) -> tuple[Output, ...]:
-    """Return the outputs, with a table on standard output unless another format goes there."""
+    """Return the outputs, with a table on standard output unless a format goes there.
+
+    Where a table is written to a file, none is printed.
+    """
     printed = [each.format for each in outputs if each.file is None]
     if len(printed) > 1:
         raise click.BadParameter(
             f"only one format can go to standard output, not {' and '.join(printed)}"
         )
-    return outputs if printed else (*outputs, Output("table"))
+    has_table = any(each.format == "table" for each in outputs)
+    return outputs if printed or has_table else (*outputs, Output("table"))
 
 
 OUTPUTS: Callable[[Any], Any] = click.option(

@@ -8,18 +8,24 @@ from gatewright.outputs.results import PROBLEM, Report, worst_first
 from gatewright.outputs.table import summary
 
 MAX_EACH = 10
+MAX_FIRST = 3  # files that cannot be judged, before violations
 COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
 
 
 def render(report: Report) -> str:
-    """Return the annotations, the worst first and at most ten of each level, and the counts."""
-    found = [
+    """Return the annotations, the worst first and at most ten of each level, and the counts.
+
+    Files that cannot be judged leave room for violations.
+    """
+    problems = [
         ("error", each.place.file, each.place.line, PROBLEM, each.message)
         for each in report.problems
     ]
+    found = problems[:MAX_FIRST]
     for result, each in worst_first(report):
         message = each.message if each.place.file else f"{result.title}: {each.message}"
         found.append((each.level, each.place.file, each.place.line, each.policy, message))
+    found += problems[MAX_FIRST:]
     lines, shown = list[str](), dict.fromkeys(COMMANDS, 0)
     for level, file, line, title, message in found:
         shown[level] += 1

@@ -1,11 +1,12 @@
 """A table for people: one line per result, its violations below it, each with file and line."""
 
 from collections.abc import Iterator
+from itertools import groupby
 
 import orjson
 
 from gatewright.console.terminal import STYLES, colour, wrapped
-from gatewright.outputs.results import Report, ReportedViolation, SubjectResult
+from gatewright.outputs.results import Report, ReportedViolation
 
 INDENT = "  "
 
@@ -25,10 +26,9 @@ def _lines(report: Report, width: int | None, *, colours: bool) -> Iterator[str]
         style = STYLES.get(result.verdict, "") if colours else ""
         yield colour(first[:column], style) + first[column:]
         yield from rest
-        for each in result.violations:
-            yield from wrapped(
-                f"{INDENT}{_where(result, each)}{_marked(each)}: {each.message}", width, INDENT * 2
-            )
+        for (place, mark, message), same in groupby(result.violations, key=_said):
+            policies = ", ".join(each.policy for each in same)
+            yield from wrapped(f"{INDENT}{place}{policies}{mark}: {message}", width, INDENT * 2)
         for operation in result.operations:
             value = orjson.dumps(operation["value"]).decode() if "value" in operation else ""
             text = f"{INDENT}{operation['op']} {operation['path']} {value}".rstrip()
@@ -38,13 +38,13 @@ def _lines(report: Report, width: int | None, *, colours: bool) -> Iterator[str]
     yield summary(report)
 
 
-def _where(result: SubjectResult, each: ReportedViolation) -> str:
-    return f"{each.place}: {each.policy}" if each.place.file else f"{each.policy}"
+def _said(each: ReportedViolation) -> tuple[str, str, str]:
+    """Return what a line says but for the policy: place, mark and message.
 
-
-def _marked(each: ReportedViolation) -> str:
-    """Return a mark for violations that would not deny the object by themselves."""
-    return f" ({each.action.lower()})" if each.action in ("Warn", "Audit") else ""
+    The mark is for violations that would not deny the object by themselves.
+    """
+    mark = f" ({each.action.lower()})" if each.action in ("Warn", "Audit") else ""
+    return f"{each.place}: " if each.place.file else "", mark, each.message
 
 
 def summary(report: Report) -> str:

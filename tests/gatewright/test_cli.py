@@ -132,7 +132,7 @@ def test_every_command_has_a_help(run, command, flag):
     ("arguments", "usage", "error"),
     [
         (["chek"], "", 'no command "chek"; did you mean "check"?'),
-        (["check"], " check", "Missing argument 'MANIFEST…'."),
+        (["check"], " check", "Missing argument 'MANIFEST…', or --kubeconfig."),
         (
             ["check", "--outptu", "x", "y"],
             " check",
@@ -172,7 +172,7 @@ def test_every_command_has_a_help(run, command, flag):
             'Invalid value for POLICY: no policy "replica-limit"; did you mean "replica-limits"?',
         ),
         (["version", "now"], " version", "Got unexpected extra argument (now)"),
-        (["check", ""], " check", "Invalid value for 'MANIFEST…': an empty name"),
+        (["check", ""], " check", "Invalid value for '[MANIFEST…]': an empty name"),
         (
             ["check", "--policies", "", "y"],
             " check",
@@ -606,3 +606,30 @@ def test_certs_reports_an_unwritable_directory(run):
     code, out, err = run("certs", "out")
     assert (code, out) == (2, "")
     assert err.endswith("Error: Invalid value for 'DIRECTORY': Directory 'out' is a file.\n")
+
+
+def test_the_help_of_completion_keeps_its_lines(run):
+    """One for each shell."""
+    _, out, _ = run("completion", "--help")
+    assert '  bash: eval "$(gatewright completion bash)"      in ~/.bashrc\n' in out
+
+
+def test_a_table_in_a_file_is_not_printed_too(run, tmp_path):
+    """Nothing is printed where the table goes to a file."""
+    (tmp_path / "pod.yaml").write_text(CONFIG_MAP)
+    code, out, _ = run(
+        "check", "--policies", "baseline", f"-otable={tmp_path}/t.txt", str(tmp_path / "pod.yaml")
+    )
+    assert (code, out) == (0, "")
+    assert (tmp_path / "t.txt").read_text() == "1 object: 1 unmatched\n"
+
+
+def test_a_module_is_not_explained_as_yaml(run, tmp_path):
+    """Its policy is, by name."""
+    (tmp_path / "own.py").touch()
+    code, _, err = run("explain", str(tmp_path / "own.py"))
+    assert (code, err.splitlines()[-1]) == (
+        2,
+        f"Error: Invalid value for POLICY: {tmp_path}/own.py is a module; name its policy, and its directory by "
+        "--policies-dir",
+    )

@@ -18,7 +18,7 @@ PATH = "/apis/apps/v1/namespaces/production/deployments?dryRun=All&timeout=10s"
 
 
 class Load:
-    """The users, at work while the context lasts."""
+    """The users, at work until the context exits."""
 
     def __init__(self, installation: Installation, *, bad_is_allowed: bool = False) -> None:
         """With `bad_is_allowed`, a bad object may be allowed too, while the policies change."""

@@ -14,6 +14,9 @@ from webhook.engine.violation import Violation
 
 MAX_PROGRAM = 1000  # instructions of a compiled expression; 2,000 is what [a-z]{1,1000} compiles to
 
+NOT_EMPTY = "?*"
+LIKE = {"*": "", NOT_EMPTY: " and must not be empty"}  # patterns that words say better
+
 
 def wildcard(host: str) -> str:
     """Return the wildcard host that covers `host`: a wildcard stands for exactly one label."""
@@ -63,9 +66,9 @@ class OnMetadata(Params):
         for key, pattern in patterns.items():
             path, value = f"{field}[{key}]", found.get(key)
             if value is None:
-                rule = f"the {field.removesuffix('s')} is required, with a value like {pattern}"
+                like = LIKE.get(pattern, f", with a value like {pattern}")
+                rule = f"the {field.removesuffix('s')} is required{like}"
                 yield metadata.violation(path, None, rule, "add it", found="missing")
             elif not compile_pattern(pattern)(value):
-                yield metadata.violation(
-                    path, value, f"the value must be like {pattern}", "correct it"
-                )
+                must = "not be empty" if pattern == NOT_EMPTY else f"be like {pattern}"
+                yield metadata.violation(path, value, f"the value must {must}", "correct it")

@@ -27,7 +27,7 @@ async def listening(
     certificate: ServingCertificate,
     metrics: WebhookMetrics,
 ) -> AsyncIterator[Connections]:
-    """Listen while the context lasts, with the pair that the certificate's files hold."""
+    """Listen until the context exits, with the pair that the certificate's files hold."""
     certificate.refresh()
     with _listener(config.host, config.port) as listener:
         connections = Connections(handler.handle, config, certificate.context, metrics, listener)

@@ -262,3 +262,24 @@ def test_a_problem_without_a_file_has_no_place():
     assert github.render(report).startswith("::error title=not-judged::no Kubernetes objects\n")
     assert errors(SARIF, sarif.render(report)) == []
     JUNIT.assertValid(etree.fromstring(junit.render(report).encode()))
+
+
+def test_unreadable_files_leave_room_for_violations_on_github():
+    """Three come first, then violations, up to ten in all."""
+    problems = tuple(InputProblem("not YAML", SourceLocation(f"{n}.yaml")) for n in range(12))
+    lines = github.render(Report("check", (SHOP,), problems)).splitlines()
+    files = [re.search("file=([^,]+),", line)[1] for line in lines if line.startswith("::error")]
+    assert files == [
+        "0.yaml",
+        "1.yaml",
+        "2.yaml",
+        "app/shop%2C 1.yaml",
+        *(f"{n}.yaml" for n in range(3, 9)),
+    ]
+
+
+def test_one_line_for_what_several_policies_say():
+    """Such as that the labels of a namespace are unknown."""
+    same = [ReportedViolation(policy=name, message="cannot be decided") for name in ("a", "b")]
+    result = SubjectResult(kind="Pod", name="x", verdict="error", violations=tuple(same))
+    assert table.render(Report("check", (result,))).splitlines()[1] == "  a, b: cannot be decided"

@@ -303,7 +303,7 @@ def test_children_of_a_packages_kind_are_judged(run: Run, package: Path, tmp_pat
         "check", "--policies", "policies.yaml", str(package / "samples/my-sprocket.yaml")
     )
     assert (code, err) == (1, "")
-    finding = "labels: metadata.labels[team]: missing; the label is required, with a value like *."
+    finding = "labels: metadata.labels[team]: missing; the label is required."
     assert f": {finding} Add it.\n" in out
 
 
