@@ -187,3 +187,23 @@ def test_the_keyboard_reaches_everything_in_sight(tmp_path):
             page.run("document.activeElement.scrollIntoView({block: 'start'})")
             assert page.run("return document.activeElement.textContent") == "replica-limits"
             assert not page.run(covered)
+
+
+@browser
+def test_a_printed_report_shows_everything(tmp_path):
+    """Groups that are closed on the screen open."""
+    closed = "return document.querySelectorAll('details:not([open])').length"
+    problems = REPORT.problems * 10
+    page_text = html.render(replace(large(1_176), problems=problems))
+    (tmp_path / "report.html").write_text(page_text)
+    with chromium.window(1280, 900, tmp_path / "profile") as page:
+        page.open(tmp_path / "report.html")
+        assert page.run(closed) == 2
+        page.print()
+        assert page.run(closed) == 0
+
+
+def test_the_summary_is_above_what_was_not_judged():
+    """Many unreadable files do not hide it."""
+    page = html.render(REPORT)
+    assert page.index("<h2>Summary</h2>") < page.index("<h2>Not judged</h2>")
