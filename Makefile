@@ -10,7 +10,7 @@ export PYTHONUNBUFFERED := 1
 unexport PYTHONDONTWRITEBYTECODE  # the tests start many processes: modules are compiled for all of them once
 
 .DEFAULT_GOAL := help
-.PHONY: help demo cluster node run lint format test test-unit test-integration test-node databases browser node-packages \
+.PHONY: help demo cluster node recording run lint format test test-unit test-integration test-node databases browser node-packages \
 	bench bench-reviews bench-controller bench-audit manifests helm install docker-build wheel package-chart backup-images \
 	deploy undeploy clean
 
@@ -31,6 +31,9 @@ cluster: .venv/ready ## a real control plane with webhook, policies and controll
 
 node: .venv/ready node-packages ## a real node whose pods are the chart, until Ctrl-C (Debian, as root; docs/running.md)
 	@$(BIN)/python -m tests.node.cluster .cluster/kubeconfig
+
+recording: .venv/ready ## draw the README's picture from a real run
+	@$(BIN)/python -m tests.recording docs/denial.svg
 
 run: .venv/ready ## webhook and controller in one process, against the cluster of your kubeconfig
 	@$(BIN)/gatewright run --policies config/policies/production.yaml

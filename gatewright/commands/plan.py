@@ -25,7 +25,6 @@ from webhook.engine.exceptions import HOME
 from webhook.harness.manifests import JudgedManifest, judge
 
 BAD = {"denied": 1, "error": 3}
-STYLES = {"+": "green", "-": "red", "@": "cyan", "#": "yellow"}
 
 
 @click.command

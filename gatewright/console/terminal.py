@@ -32,6 +32,7 @@ STYLES = {
     "no longer denied": "green",
     "patched otherwise": "cyan",
 }
+DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan", "#": "yellow"}
 GAP, INDENT = "  ", "    "
 NARROW = 32  # columns; a narrower last cell is printed on lines of its own
 
@@ -65,7 +66,7 @@ def echo(line: str, style: str = "") -> None:
 def show_diff(lines: Iterable[str]) -> None:
     """Print the lines of a unified diff, what goes and what comes in colours."""
     for line in lines:
-        echo(line, "bold" if line.startswith(("---", "+++")) else STYLES.get(line[:1], ""))
+        echo(line, "bold" if line.startswith(("---", "+++")) else DIFF_STYLES.get(line[:1], ""))
 
 
 def complain(text: str) -> None:

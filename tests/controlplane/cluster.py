@@ -5,6 +5,8 @@ import shutil
 import signal
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from tests.controlplane.gobuild import BuildError, MissingToolError
@@ -37,30 +39,17 @@ def main() -> None:
     kubeconfig: Path = parser.parse_args().kubeconfig.absolute()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        with (
-            tempfile.TemporaryDirectory() as directory,
-            ControlPlane.start(Path(directory)) as plane,
-        ):
-            plane.kubectl("apply", "-f", "-", input=crds())
-            plane.create_namespace("production")
-            plane.create_namespace(HOME)
-            registry = (
-                "--registry",
-                "registry.company.com",
-            )  # where production's images come from, ours too
-            policies = ROOT / "config/policies/production.yaml"
-            options = (*registry, "--namespace", HOME)
-            with Gatewright.run(plane, Path(directory), *options, policies=policies) as gatewright:
-                kubeconfig.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy(plane.kubeconfig, kubeconfig)
-                path = (
-                    ""
-                    if shutil.which("kubectl")
-                    else PATH.format(directory=plane.binaries["kubectl"].parent)
-                )
-                print(READY.format(kubeconfig=kubeconfig, path=path), flush=True)
-                gatewright.process.wait()
-                sys.exit(f"gatewright ended\n{gatewright.process.tail()}")
+        with running() as (plane, gatewright):
+            kubeconfig.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(plane.kubeconfig, kubeconfig)
+            path = (
+                ""
+                if shutil.which("kubectl")
+                else PATH.format(directory=plane.binaries["kubectl"].parent)
+            )
+            print(READY.format(kubeconfig=kubeconfig, path=path), flush=True)
+            gatewright.process.wait()
+            sys.exit(f"gatewright ended\n{gatewright.process.tail()}")
     except KeyboardInterrupt:
         print("Stopped.", file=sys.stderr)
     except (
@@ -73,6 +62,23 @@ def main() -> None:
         sys.exit(str(error))
     finally:
         kubeconfig.unlink(missing_ok=True)
+
+
+@contextmanager
+def running() -> Iterator[tuple[ControlPlane, Gatewright]]:
+    """Run an API server with the production policies and the controller."""
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        ControlPlane.start(Path(directory)) as plane,
+    ):
+        plane.kubectl("apply", "-f", "-", input=crds())
+        plane.create_namespace("production")
+        plane.create_namespace(HOME)
+        # where production's images come from, ours too
+        options = ("--registry", "registry.company.com", "--namespace", HOME)
+        policies = ROOT / "config/policies/production.yaml"
+        with Gatewright.run(plane, Path(directory), *options, policies=policies) as gatewright:
+            yield plane, gatewright
 
 
 def crds() -> str:

@@ -1,18 +1,15 @@
 """Output for people: whole words and colours on a terminal, plain lines in a pipe."""
 
-import fcntl
 import os
-import pty
 import re
-import struct
 import subprocess
-import termios
 from pathlib import Path
 
 import pytest
 
 from gatewright.console.terminal import table, wrapped
 from tests.gatewright.started import COMMAND
+from tests.pseudo_terminal import on_a_terminal
 
 ROOT = Path(__file__).parents[3]
 CHECK = (
@@ -25,25 +22,12 @@ CHECK = (
 )
 
 
-def on_a_terminal(*arguments, columns=80, **environment):
-    """Run the command on a terminal of 24 lines; return the screen."""
-    ours, its = pty.openpty()
-    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+def shown(*arguments, columns=80, **environment):
+    """What the screen shows of a command on a terminal."""
     known = {
         name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS")
     }
-    shown = b""
-    with subprocess.Popen(
-        [COMMAND, *arguments], stdout=its, stderr=its, cwd=ROOT, env={**known, **environment}
-    ):
-        os.close(its)
-        try:
-            while part := os.read(ours, 65536):
-                shown += part
-        except OSError:  # Linux reports the closed other end like this
-            pass
-    os.close(ours)
-    return shown.decode().replace("\r\n", "\n")
+    return on_a_terminal([COMMAND, *arguments], ROOT, {**known, **environment}, columns)[1]
 
 
 def test_lines_are_broken_between_words():
@@ -62,21 +46,21 @@ def test_a_table_in_a_pipe_has_no_trailing_blanks(capsys):
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    "arguments", [CHECK, ("explain",), ("explain", "replica-limits"), ("--help",)], ids=" ".join
+    "arguments", [CHECK, ("policies",), ("explain", "replica-limits"), ("--help",)], ids=" ".join
 )
 def test_nothing_is_wider_than_the_terminal(arguments):
     """At 80 columns only single words may be longer; the words are the same as in a pipe."""
-    shown = re.sub(r"\x1b\[[\d;]*[mK]", "", on_a_terminal(*arguments))
+    screen = re.sub(r"\x1b\[[\d;]*[mK]", "", shown(*arguments))
     piped = subprocess.run([COMMAND, *arguments], cwd=ROOT, capture_output=True, text=True).stdout
-    assert shown.split() == piped.split()
-    assert [line for line in shown.splitlines() if len(line) > 80 and len(line.split()) > 1] == []
+    assert screen.split() == piped.split()
+    assert [line for line in screen.splitlines() if len(line) > 80 and len(line.split()) > 1] == []
     assert [line for line in piped.splitlines() if line != line.rstrip()] == []
 
 
 @pytest.mark.long
 def test_errors_are_broken_between_words():
     """Standard error is wrapped too."""
-    assert on_a_terminal("check", "docs/shop.yaml", columns=72) == (
+    assert shown("check", "docs/shop.yaml", columns=72) == (
         "no policies given: name policy sets with --policies, or a cluster that\n    has some with --kubeconfig\n"
     )
 
@@ -84,5 +68,12 @@ def test_errors_are_broken_between_words():
 @pytest.mark.long
 def test_colours_need_a_terminal_and_no_opt_out():
     """NO_COLOR is respected."""
-    assert "\x1b[31mdenied\x1b[0m" in on_a_terminal(*CHECK)
-    assert "\x1b[" not in on_a_terminal(*CHECK, NO_COLOR="1")
+    assert "\x1b[31mdenied\x1b[0m" in shown(*CHECK)
+    assert "\x1b[" not in shown(*CHECK, NO_COLOR="1")
+
+
+@pytest.mark.long
+def test_a_diff_has_colours():
+    """What goes is red, what comes is green."""
+    screen = shown(*CHECK, "--diff")
+    assert "\x1b[31m-  replicas: 11\x1b[0m\n\x1b[32m+  replicas: 10\x1b[0m\n" in screen
