@@ -63,6 +63,12 @@ def changed(document: dict[str, Any], digest: str) -> dict[str, Any]:
     return document | {"dsseEnvelope": envelope | {"payload": payload}}
 
 
+def signed_twice(document):
+    """Return a bundle with a second signature, of which a bundle has none."""
+    envelope = document["dsseEnvelope"]
+    return document | {"dsseEnvelope": envelope | {"signatures": 2 * envelope["signatures"]}}
+
+
 @pytest.mark.parametrize(
     ("document", "reason"),
     [
@@ -91,8 +97,9 @@ def changed(document: dict[str, Any], digest: str) -> dict[str, Any]:
         (b"[" * 100_000, "it is malformed"),
         (("{}", "%%%"), "it is malformed"),
         (bundle(P256, DIGEST) | {"dsseEnvelope": []}, "it is malformed"),
+        (signed_twice(bundle(P256, DIGEST)), "it is malformed"),
     ],
-    ids=[str(number) for number in range(13)],
+    ids=[str(number) for number in range(14)],
 )
 def test_what_does_not_count(document, reason):
     """Replays, other keys, keyless and malformed documents, each with its reason."""

@@ -174,5 +174,12 @@ def test_impact_of_another_key(real_registry: RealRegistry, tmp_path: Path):
     offline = once(*command)
     assert offline.returncode == 3
     assert "images are not verified: that needs --registry-access" in offline.stderr
-    for before, after in (("none", str(new)), (str(old), "none")):
-        assert once(*command[:3], before, after, pod).returncode == 3
+    other = tmp_path / "other.yaml"
+    other.write_text(
+        "apiVersion: gatewright.io/v1alpha1\nkind: ClusterAdmissionPolicy\n"
+        "metadata: {name: host-ports}\nspec: {policy: host-ports}\n"
+    )
+    for before, after in ((other, new), (old, other)):
+        compared = once(*command[:3], str(before), str(after), pod)
+        assert compared.returncode == 3
+        assert "Use --registry-access." in compared.stdout

@@ -1,7 +1,7 @@
 """What a registry knows of images: the digest of a tag, and what is attached to a digest."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from webhook.engine import NotLookedUpError, Request
@@ -21,9 +21,10 @@ class SignatureDocument:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Attached:
-    """Everything attached to one image; compared by identity, so that verdicts are kept cheaply."""
+    """Everything attached to one image, and what was verified of it: this is forgotten with it."""
 
     documents: tuple[SignatureDocument, ...] = ()
+    verified: dict[Any, Any] = field(default_factory=dict, repr=False)
 
 
 def read(request: Request, look_up: str, references: Iterable[str]) -> dict[str, Any]:

@@ -11,8 +11,9 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, padding, rsa
 from cryptography.hazmat.primitives.hashes import SHA256, SHA384
@@ -40,6 +41,39 @@ class VerifyingKey:
     key: PublicKey = field(compare=False)
 
 
+class KeyHint(msgspec.Struct):
+    """The key of a bundle."""
+
+    hint: str = ""
+
+
+class Material(msgspec.Struct, rename="camel"):
+    """What a bundle is verified with: a certificate, where there is no key."""
+
+    public_key: KeyHint | None = None
+
+
+class EnvelopeSignature(msgspec.Struct):
+    """A signature of an envelope."""
+
+    sig: str
+
+
+class Envelope(msgspec.Struct, rename="camel"):
+    """A DSSE envelope; in a bundle it has one signature."""
+
+    payload: str
+    payload_type: str
+    signatures: Annotated[list[EnvelopeSignature], msgspec.Meta(max_length=1)]
+
+
+class Bundle(msgspec.Struct):
+    """A sigstore bundle."""
+
+    material: Material = msgspec.field(name="verificationMaterial")
+    envelope: Envelope | None = msgspec.field(name="dsseEnvelope", default=None)
+
+
 @dataclass(frozen=True, slots=True)
 class SignedStatement:
     """A verified statement about an image: its predicate type and predicate, and who signed it."""
@@ -51,6 +85,9 @@ class SignedStatement:
 
 class UnusableSignatureError(ValueError):
     """A document that is no signature of the image; the text says why."""
+
+
+Verified = tuple[tuple[SignedStatement, ...], tuple[str, ...]]
 
 
 @lru_cache(maxsize=256)
@@ -69,21 +106,25 @@ def verifying_key(pem: str) -> VerifyingKey:
     return VerifyingKey(base64.b64encode(hashlib.sha256(der).digest()).decode(), key)
 
 
-@lru_cache(maxsize=4096)
 def statements(
     attached: Attached, image: ImageReference, keys: tuple[VerifyingKey, ...]
-) -> tuple[tuple[SignedStatement, ...], tuple[str, ...]]:
+) -> Verified:
     """Return the statements about `image` that `keys` signed, and why other documents do not count.
 
     `image` has a digest.
     """
+    known: Verified | None = attached.verified.get((image, keys))
+    if known is not None:
+        return known
     found, rejected = list[SignedStatement](), list[str]()
     for document in attached.documents:
         try:
             found.append(_statement(document, image, keys))
         except UnusableSignatureError as error:
             rejected.append(str(error))
-    return tuple(found), tuple(dict.fromkeys(rejected))
+    answer = tuple(found), tuple(dict.fromkeys(rejected))
+    attached.verified[image, keys] = answer
+    return answer
 
 
 def _statement(
@@ -92,7 +133,7 @@ def _statement(
     try:
         if document.legacy_signature:
             return _legacy(document, image, keys)
-        return _bundle(json.loads(document.content), image, keys)
+        return _bundle(msgspec.json.decode(document.content, type=Bundle), image, keys)
     except (KeyError, TypeError, AttributeError, IndexError, ValueError, RecursionError) as error:
         if isinstance(error, UnusableSignatureError):
             raise
@@ -115,25 +156,20 @@ def _legacy(
     return SignedStatement(SIGN_PREDICATE, {}, signers)
 
 
-def _bundle(
-    bundle: Mapping[str, Any], image: ImageReference, keys: Sequence[VerifyingKey]
-) -> SignedStatement:
-    material = bundle["verificationMaterial"]
-    if "publicKey" not in material:
+def _bundle(bundle: Bundle, image: ImageReference, keys: Sequence[VerifyingKey]) -> SignedStatement:
+    key = bundle.material.public_key
+    if key is None:
         raise UnusableSignatureError(KEYLESS)
-    envelope = bundle.get("dsseEnvelope")
+    envelope = bundle.envelope
     if envelope is None:
         raise UnusableSignatureError("it signs a file, not an image")
-    payload = base64.b64decode(envelope["payload"], validate=True)
-    kind = envelope["payloadType"].encode()
+    payload = base64.b64decode(envelope.payload, validate=True)
+    kind = envelope.payload_type.encode()
     signed = b"DSSEv1 %d %s %d %s" % (len(kind), kind, len(payload), payload)
-    signers = frozenset(
-        signer
-        for each in envelope["signatures"]
-        for signer in _signers(base64.b64decode(each["sig"], validate=True), signed, keys)
-    )
+    (signature,) = envelope.signatures
+    signers = frozenset(_signers(base64.b64decode(signature.sig, validate=True), signed, keys))
     if not signers:
-        hint = material["publicKey"].get("hint", "")
+        hint = key.hint
         raise UnusableSignatureError(f"it was signed by another key{f' ({hint})' if hint else ''}")
     statement = json.loads(payload)
     algorithm, _, value = (image.digest or "").partition(":")

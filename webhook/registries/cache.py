@@ -2,8 +2,10 @@
 
 import asyncio
 import time
-from collections import OrderedDict
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import suppress
+from functools import partial
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
@@ -13,6 +15,9 @@ from webhook.registries.client import RegistryError
 from webhook.registries.reader import RegistryReader
 
 MAX_ENTRIES = 2_000  # of each sort; an entry has a few kilobytes
+MAX_BYTES = 32 * 1024 * 1024  # of all signatures in memory
+AT_ONCE = 8  # images that one host, or one review, reads at the same time
+MAX_READS = 100  # of a host that are under way or wait
 TAG_SECONDS = 60.0  # a tag may move
 REFUSAL_SECONDS = 30.0  # failures, and answers on which a denial rests
 READ_SECONDS = 20.0  # for one image; a review waits for less
@@ -59,7 +64,9 @@ class Remembered:
         self._ask = ask
         self._seconds = seconds
         self._metrics = metrics
-        self._known: OrderedDict[str, tuple[Answer, float, float]] = OrderedDict()
+        self._known: dict[str, tuple[Answer, float, float]] = {}  # the oldest first
+        self._bytes = 0
+        self._room = defaultdict[str, asyncio.Semaphore](partial(asyncio.Semaphore, AT_ONCE))
         self._reading: dict[str, asyncio.Task[None]] = {}
 
     def get(self, reference: str) -> Answer | None:
@@ -76,9 +83,15 @@ class Remembered:
         return time.monotonic() - since > REFUSAL_SECONDS
 
     async def read(self, reference: str) -> None:
-        """Ask the registry, unless that is under way; what it says is known then."""
+        """Ask the registry, unless that is under way; what it says is known then.
+
+        Of a host with MAX_READS under way, nothing more is asked.
+        """
         task = self._reading.get(reference)
         if task is None:
+            host = parse_image(reference).registry
+            if sum(each.startswith(f"{host}/") for each in self._reading) >= MAX_READS:
+                return
             task = asyncio.create_task(self._read(reference), name=f"read {reference}")
             self._reading[reference] = task
             task.add_done_callback(lambda _: self._reading.pop(reference, None))
@@ -88,7 +101,7 @@ class Remembered:
         image = parse_image(reference)
         try:
             with self._metrics.seconds.labels(image.registry).time():
-                async with asyncio.timeout(READ_SECONDS):
+                async with asyncio.timeout(READ_SECONDS), self._room[image.registry]:
                     answer = await self._ask(image)
             seconds = self._seconds
             self._metrics.lookups.labels("read").inc()
@@ -101,10 +114,20 @@ class Remembered:
             if isinstance(known, Attached):  # what was read of a digest stays true
                 answer, seconds = known, self._seconds
         now = time.monotonic()
+        self._forget(reference)
         self._known[reference] = answer, now, now + seconds
-        self._known.move_to_end(reference)
-        while len(self._known) > MAX_ENTRIES:
-            self._known.popitem(last=False)
+        self._bytes += _size(answer)
+        while len(self._known) > MAX_ENTRIES or self._bytes > MAX_BYTES:
+            self._forget(next(iter(self._known)))
+
+    def _forget(self, reference: str) -> None:
+        if reference in self._known:
+            self._bytes -= _size(self._known.pop(reference)[0])
+
+
+def _size(answer: Answer) -> int:
+    documents = answer.documents if isinstance(answer, Attached) else ()
+    return sum(len(each.content) for each in documents)
 
 
 class _Asked(Mapping[str, Answer]):
@@ -132,14 +155,16 @@ class _Asked(Mapping[str, Answer]):
 
     async def read(self, references: set[str], seconds: float) -> None:
         """Read what is missing, within a time; then each has an answer, or why it has none."""
-        try:
+        waiting = sorted(references)
+        with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                await asyncio.gather(*map(self.remembered.read, sorted(references)))
-        except TimeoutError:
-            for each in references:
-                if self.remembered.get(each) is None:
-                    host = parse_image(each).registry
-                    self._late[each] = f"registry {host} has not answered in time"
+                while waiting:
+                    await asyncio.gather(*map(self.remembered.read, waiting[:AT_ONCE]))
+                    del waiting[:AT_ONCE]
+        for each in references:
+            if self.remembered.get(each) is None:
+                host = parse_image(each).registry
+                self._late[each] = f"registry {host} has not answered in time"
         self.missing.clear()
 
 

@@ -1,21 +1,54 @@
 """Finds what is attached to an image: bundles by the referrers API or its tag, legacy signatures.
 
-Each candidate is judged by its own manifest: the type in the descriptor that points to it depends
-on the registry and on the client that wrote it.
+Each candidate is judged by its own manifest: what the descriptor that points to it says of its
+type depends on the registry and on the client that wrote it.
 """
 
-import json
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import AsyncIterator, Sequence
+from typing import Annotated
+
+import msgspec
 
 from webhook.engine.images import ImageReference
 from webhook.policies._attached import Attached, SignatureDocument
-from webhook.registries.client import NotInRegistryError, RegistryClient, RegistryError
+from webhook.registries.client import (
+    BLOB_BYTES,
+    NotInRegistryError,
+    RegistryClient,
+    RegistryError,
+)
 
 MAX_CANDIDATES = 50
+MAX_BYTES = 4 * 1024 * 1024  # of all signatures of an image
 BUNDLE_TYPE = "application/vnd.dev.sigstore.bundle"
 LEGACY_TYPE = "application/vnd.dev.cosign.simplesigning.v1+json"
 LEGACY_SIGNATURE = "dev.cosignproject.cosign/signature"
+INVALID = (msgspec.DecodeError, RecursionError)
+
+
+class Descriptor(msgspec.Struct, rename="camel", gc=False):
+    """What a manifest points to."""
+
+    digest: Annotated[str, msgspec.Meta(pattern="^sha256:[0-9a-f]{64}$")]
+    media_type: str = ""
+    size: int = 0
+    annotations: dict[str, str] | None = None
+
+
+class Manifest(msgspec.Struct, rename="camel"):
+    """A manifest, or an index of manifests."""
+
+    artifact_type: str = ""
+    manifests: list[Descriptor] | None = None
+    layers: list[Descriptor] | None = None
+    subject: Descriptor | None = None
+
+    def is_bundle_of(self, image: ImageReference) -> bool:
+        """Return whether its first layer is a bundle about the image."""
+        if not self.layers or self.subject is None or self.subject.digest != image.digest:
+            return False
+        kinds = (self.artifact_type, self.layers[0].media_type)
+        return any(each.startswith(BUNDLE_TYPE) for each in kinds)
 
 
 class RegistryReader:
@@ -31,82 +64,53 @@ class RegistryReader:
 
     async def attached(self, image: ImageReference) -> Attached:
         """Return what is attached to the digest of an image. RegistryError if it is not known."""
-        documents = await self._bundles(image)
-        documents += await self._legacy(image)
+        documents, size = list[SignatureDocument](), 0
+        try:
+            async for each in self._documents(image):
+                documents.append(each)
+                size += len(each.content)
+                if size > MAX_BYTES:
+                    raise RegistryError(f"{image} has signatures of more than {MAX_BYTES} bytes")
+        except INVALID:
+            what = "answers with something that is no manifest"
+            raise RegistryError(f"registry {image.registry} {what}") from None
         return Attached(tuple(documents))
 
-    async def _bundles(self, image: ImageReference) -> list[SignatureDocument]:
-        try:
-            index = _json(image, await self._client.referrers(image))
-        except NotInRegistryError:
-            index = {}
-        if not index.get("manifests"):
-            tag = (image.digest or "").replace(":", "-")
+    async def _documents(self, image: ImageReference) -> AsyncIterator[SignatureDocument]:
+        tag = (image.digest or "").replace(":", "-")
+        for candidate in _few(image, await self._candidates(image, tag)):
             try:
-                index = _json(image, (await self._client.manifest(image, tag))[1])
-            except NotInRegistryError:
-                return []
-        found = list[SignatureDocument]()
-        candidates = index.get("manifests") or []
-        if len(candidates) > MAX_CANDIDATES:
-            raise RegistryError(f"{image} has more than {MAX_CANDIDATES} candidates for signatures")
-        for descriptor in candidates:
-            manifest = await self._manifest(image, _digest_of(descriptor))
-            if manifest is not None and _refers_to(manifest, image):
-                blob = await self._client.blob(image, _digest_of(manifest["layers"][0]))
-                found.append(SignatureDocument(blob))
-        return found
+                manifest = await self._manifest(image, candidate.digest)
+            except INVALID:
+                continue  # whatever it is, it is no bundle
+            layers = manifest.layers or []
+            if manifest.is_bundle_of(image) and layers[0].size <= BLOB_BYTES:
+                yield SignatureDocument(await self._client.blob(image, layers[0].digest))
+        legacy = await self._manifest(image, f"{tag}.sig")
+        for layer in _few(image, legacy.layers or ()):
+            signature = (layer.annotations or {}).get(LEGACY_SIGNATURE)
+            if layer.media_type == LEGACY_TYPE and signature:
+                blob = await self._client.blob(image, layer.digest)
+                yield SignatureDocument(blob, signature)
 
-    async def _manifest(self, image: ImageReference, digest: str) -> Mapping[str, Any] | None:
-        """Return the manifest of a candidate; None for one that is no longer there."""
+    async def _candidates(self, image: ImageReference, tag: str) -> Sequence[Descriptor]:
+        """Return what refers to an image, by the referrers API or else by its tag."""
         try:
-            return _json(image, (await self._client.manifest(image, digest))[1])
+            index = msgspec.json.decode(await self._client.referrers(image), type=Manifest)
         except NotInRegistryError:
-            return None
+            index = Manifest()
+        return index.manifests or (await self._manifest(image, tag)).manifests or ()
 
-    async def _legacy(self, image: ImageReference) -> list[SignatureDocument]:
-        tag = f"{(image.digest or '').replace(':', '-')}.sig"
+    async def _manifest(self, image: ImageReference, reference: str) -> Manifest:
+        """Return a manifest; an empty one where there is none."""
         try:
-            manifest = _json(image, (await self._client.manifest(image, tag))[1])
+            _, body = await self._client.manifest(image, reference)
         except NotInRegistryError:
-            return []
-        layers = [
-            each
-            for each in manifest.get("layers") or []
-            if isinstance(each, dict) and each.get("mediaType") == LEGACY_TYPE
-        ]
-        found = list[SignatureDocument]()
-        for layer in layers[:MAX_CANDIDATES]:
-            signature = (layer.get("annotations") or {}).get(LEGACY_SIGNATURE)
-            if isinstance(signature, str):
-                blob = await self._client.blob(image, _digest_of(layer))
-                found.append(SignatureDocument(blob, signature))
-        return found
+            return Manifest()
+        return msgspec.json.decode(body, type=Manifest)
 
 
-def _refers_to(manifest: Mapping[str, Any], image: ImageReference) -> bool:
-    """Return whether a manifest is that of a bundle about the image."""
-    layers = manifest.get("layers")
-    if not isinstance(layers, list) or not layers or not isinstance(layers[0], dict):
-        return False
-    kinds = (manifest.get("artifactType"), layers[0].get("mediaType"))
-    subject = manifest.get("subject")
-    is_about = isinstance(subject, dict) and subject.get("digest") == image.digest
-    return is_about and any(str(each).startswith(BUNDLE_TYPE) for each in kinds)
-
-
-def _digest_of(descriptor: Any) -> str:
-    digest = descriptor.get("digest") if isinstance(descriptor, dict) else None
-    if not isinstance(digest, str) or not digest.startswith("sha256:"):
-        raise RegistryError("a manifest names something without a digest")
-    return digest
-
-
-def _json(image: ImageReference, body: bytes) -> Mapping[str, Any]:
-    try:
-        found = json.loads(body)
-    except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
-        raise RegistryError(f"registry {image.registry} answers with something that is no manifest")
-    return found
+def _few(image: ImageReference, candidates: Sequence[Descriptor]) -> Sequence[Descriptor]:
+    if len(candidates) > MAX_CANDIDATES:
+        raise RegistryError(f"{image} has more than {MAX_CANDIDATES} candidates for signatures")
+    return candidates

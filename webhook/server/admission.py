@@ -143,6 +143,7 @@ class AdmissionHandler:
                 is_denied=not verdict.allowed, seconds=left
             ):
                 return verdict, answer
+            is_short = False  # signatures are verified
 
 
 def _is_short(engine: Engine, about: Attributes, body: bytes, *, is_mutating: bool) -> bool:

@@ -143,3 +143,8 @@ async def hanging(request: web.Request) -> web.StreamResponse:
 async def rate_limited(request: web.Request) -> web.Response:
     """Refuse."""
     return web.Response(status=429)
+
+
+async def never_ending_redirect(request: web.Request) -> web.Response:
+    """Redirect to itself."""
+    return web.Response(status=307, headers={"Location": str(request.url)})

@@ -140,3 +140,35 @@ async def test_memory_is_bounded(look_ups, registry, monkeypatch):
         await review.has_more(is_denied=True, seconds=5)
     last = look_ups.of_review(frozenset({DIGESTS})).looked_up[DIGESTS]
     assert [last.get(tag) is None for tag in tags] == [True, False, False]
+
+
+async def test_signatures_in_memory_are_bounded_by_their_size(look_ups, registry, monkeypatch):
+    """Not only by their number."""
+    monkeypatch.setattr(cache, "MAX_BYTES", 2_500)
+    digests = [f"sha256:{digit * 64}" for digit in "123"]
+    for digest in digests:
+        registry.attach(digest, {"digest": digest, "a": "x" * 1_000})
+        review = look_ups.of_review(frozenset({SIGNATURES}))
+        review.looked_up[SIGNATURES].get(str(registry.image(digest)))
+        await review.has_more(is_denied=True, seconds=5)
+    last = look_ups.of_review(frozenset({SIGNATURES})).looked_up[SIGNATURES]
+    known = [last.get(str(registry.image(digest))) is not None for digest in digests]
+    assert known == [False, True, True]
+
+
+async def test_what_waits_for_one_host_is_bounded(look_ups, registry, monkeypatch):
+    """Eight images are read at once, and beyond the limit none is asked about."""
+    monkeypatch.setattr(cache, "MAX_READS", 10)
+    registry.handlers["*"] = hanging
+    reviews = [look_ups.of_review(frozenset({DIGESTS})) for _ in range(4)]
+    for number, review in enumerate(reviews):
+        for tag in range(5):
+            review.looked_up[DIGESTS].get(str(registry.image("", f"{number}-{tag}")))
+    await asyncio.gather(*(each.has_more(is_denied=True, seconds=0.3) for each in reviews))
+    assert len(registry.asked) == 8
+    (reason,) = {
+        review.looked_up[DIGESTS].get(str(registry.image("", f"{number}-{tag}")))
+        for number, review in enumerate(reviews)
+        for tag in range(5)
+    }
+    assert reason == f"registry {registry.address} has not answered in time"

@@ -7,8 +7,15 @@ import pytest
 from aiohttp import web
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from tests.webhook.registries.conftest import INDEX, MANIFEST, digest_of, endless, rate_limited
-from tests.webhook.registries.signing import bundle, legacy
+from tests.webhook.registries.conftest import (
+    INDEX,
+    MANIFEST,
+    digest_of,
+    endless,
+    never_ending_redirect,
+    rate_limited,
+)
+from tests.webhook.registries.signing import BUNDLE, bundle, legacy
 from webhook.policies._attached import SignatureDocument
 from webhook.registries.client import NotInRegistryError, RegistryError
 from webhook.registries.credentials import RegistryConfigError, RegistryLogin, read_logins
@@ -75,11 +82,6 @@ async def test_a_tag_that_does_not_exist_is_an_error(registry, reader):
         await reader.digest(registry.image("", "1.4"))
 
 
-async def never_ending_redirect(request: web.Request) -> web.Response:
-    """Redirect to itself."""
-    return web.Response(status=307, headers={"Location": str(request.url)})
-
-
 async def to_plain_http(request: web.Request) -> web.Response:
     """Redirect to a host that is not named insecure."""
     return web.Response(status=307, headers={"Location": "http://metadata.internal/token"})
@@ -134,6 +136,28 @@ async def test_ten_thousand_referrers_are_refused(registry, reader):
     with pytest.raises(RegistryError, match="more than 50 candidates for signatures"):
         await reader.attached(registry.image(DIGEST))
     assert len(registry.asked) == 1
+
+
+async def test_signatures_have_a_limit_in_all(registry, reader):
+    """Fifty of a megabyte each would fill the memory of a webhook."""
+    registry.attach(DIGEST, *({"number": number, "a": "x" * 900_000} for number in range(5)))
+    with pytest.raises(RegistryError, match="has signatures of more than 4194304 bytes"):
+        await reader.attached(registry.image(DIGEST))
+
+
+async def test_a_candidate_that_is_too_large_or_malformed_hides_no_other(registry, reader):
+    """An SBOM of megabytes, and a manifest of other types, stand beside the signature."""
+    signed = bundle(KEY, DIGEST)
+    registry.attach(DIGEST, signed)
+    about = {"subject": {"digest": DIGEST}, "artifactType": BUNDLE}
+    large = about | {"layers": [{"digest": DIGEST, "mediaType": BUNDLE, "size": 2_000_000}]}
+    digests = [registry.put(MANIFEST, each) for each in (large, about | {"layers": [7]})]
+    listed = f"/v2/team/shop/referrers/{DIGEST}"
+    index = json.loads(registry.bodies[listed])
+    index["manifests"] += [{"digest": each} for each in digests]
+    registry.bodies[listed] = json.dumps(index).encode()
+    attached = await reader.attached(registry.image(DIGEST))
+    assert attached.documents == (SignatureDocument(json.dumps(signed).encode()),)
 
 
 async def test_another_manifest_than_the_named_one_is_refused(registry, client):

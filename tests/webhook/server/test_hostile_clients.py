@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import random
+import secrets
 import ssl
 import sys
 import time
@@ -17,6 +18,9 @@ from typing import Any
 
 import pytest
 import yaml
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from certs import issue_ca, issue_serving
 from config.api.policy import AdmissionPolicy, ClusterAdmissionPolicy, PolicyException
@@ -24,6 +28,9 @@ from config.crds import definition
 from controller.fake_apiserver import FakeApiServer
 from tests.controlplane.gobuild import build
 from tests.gatewright.processes.test_webhook_process import kubeconfig
+from tests.webhook.registries.conftest import SmallRegistry
+from tests.webhook.registries.hostile import ATTACKS
+from tests.webhook.registries.signing import bundle, pem
 from tests.webhook.server.conftest import Wire, review, write_pair
 from tests.webhook.server.hostile import (
     BODIES,
@@ -45,6 +52,8 @@ pytestmark = pytest.mark.long
 
 SECONDS = float(os.environ.get("ATTACK_SECONDS", "4"))
 WORKERS = 4
+KEY = ec.generate_private_key(ec.SECP256R1())
+SIGNED = f"sha256:{'a' * 64}"
 TIMEOUT = 3.0  # seconds
 P99 = 0.25  # seconds
 MEMORY = 256  # MB
@@ -141,6 +150,7 @@ class Server:
     health: int
     directory: Path
     api_server: FakeApiServer
+    registries: tuple[str, str]  # where a good and a hostile one may be
 
     @property
     def trusts(self) -> ssl.SSLContext:
@@ -206,7 +216,8 @@ async def server(tmp_path: Path, unused_tcp_port_factory) -> AsyncIterator[Serve
     (tmp_path / "ca.crt").write_bytes(ca.certificate)
     write_pair(issue_serving(ca, [], ["127.0.0.1"], now), tmp_path)
     (tmp_path / "policies.yaml").write_text(policies())
-    port, metrics, health = (unused_tcp_port_factory() for _ in range(3))
+    port, metrics, health, *others = (unused_tcp_port_factory() for _ in range(5))
+    good, hostile = (f"127.0.0.1:{each}" for each in others)
     async with FakeApiServer() as api_server:
         for kind in (ClusterAdmissionPolicy, AdmissionPolicy, PolicyException):
             api_server.define(definition(kind))
@@ -218,9 +229,10 @@ async def server(tmp_path: Path, unused_tcp_port_factory) -> AsyncIterator[Serve
             *("--tls-cert", str(tmp_path / "tls.crt"), "--tls-key", str(tmp_path / "tls.key")),
             *("--listen", f"127.0.0.1:{port}", "--metrics-listen", f"127.0.0.1:{metrics}"),
             *("--health-listen", f"127.0.0.1:{health}"),
+            *("--insecure-registries", good, "--insecure-registries", hostile),
             stderr=asyncio.subprocess.DEVNULL,
         )
-        running = Server(process, port, health, tmp_path, api_server)
+        running = Server(process, port, health, tmp_path, api_server, (good, hostile))
         try:
             await until_it_answers(running)
             yield running
@@ -365,6 +377,78 @@ async def send(server: Server, path: str, body: bytes, counts: Counter[str]) -> 
     response = json.loads(answer.body)["response"] if answer.status == 200 else {}
     code = response.get("status", {}).get("code", answer.status)
     counts[f"answered {code}"] += 1
+
+
+async def put_image_policies_in_force(server: Server) -> bytes:
+    """Want images signed, pinned and attested; return a review of an image that was verified."""
+    names = [f"{host}/team" for host in server.registries]
+    entry = {"images": [*names, server.registries[1]], "keys": [pem(KEY)]}
+    specs: dict[str, Any] = {
+        "image-pins": {"images": names},
+        "image-signatures": {"signatures": [entry]},
+    }
+    for name, params in specs.items():
+        spec = {"policy": name, "params": params}
+        server.api_server.create(RESOURCES[0], {"metadata": {"name": name}, "spec": spec})
+    containers = [{"name": "app", "image": f"{server.registries[0]}/team/shop@{SIGNED}"}]
+    body = pod(spec={"containers": containers})
+    async with server.client() as wire, asyncio.timeout(30):
+        unsigned = pod(spec={"containers": [{"name": "app", "image": f"{names[0]}/evil"}]})
+        while b"image-signatures" not in (await wire.post(unsigned)).body:  # noqa: ASYNC110
+            await asyncio.sleep(0.1)
+        answer = await wire.post(body)
+        assert b"image-signatures" not in answer.body
+    return body
+
+
+@asynccontextmanager
+async def registries(server: Server) -> AsyncIterator[None]:
+    """Run the hostile registry, and one with the image that the good client runs."""
+    small = SmallRegistry()
+    small.attach(SIGNED, bundle(KEY, SIGNED))
+    good, hostile = (int(each.rpartition(":")[2]) for each in server.registries)
+    command = (sys.executable, "-m", "tests.webhook.registries.hostile", str(hostile))
+    process = await asyncio.create_subprocess_exec(*command)
+    application = web.Application()
+    application.router.add_route("*", "/{path:.*}", small.answer)
+    try:
+        async with TestServer(application, port=good):
+            yield
+    finally:
+        process.kill()
+        await process.wait()
+
+
+def unknown_images(host: str, attack: str, number: int) -> bytes:
+    """Return a review of a pod with images that no registry was asked about before."""
+    digests = [secrets.token_hex(32) for _ in range(number)]
+    images = [f"{host}/{attack}/of-{digest}@sha256:{digest}" for digest in digests]
+    return pod(spec={"containers": [{"name": each[-9:], "image": each} for each in images]})
+
+
+@pytest.mark.parametrize("number", [10])
+@pytest.mark.parametrize("attack", ATTACKS)
+async def test_no_registry_harms_a_review(server: Server, attack: str, number: int) -> None:
+    """It is asked about new images all the time, while verified images of another one are admitted."""
+    async with registries(server):
+        body = await put_image_policies_in_force(server)
+        counts = Counter[str]()
+        end = time.monotonic() + SECONDS
+
+        async def attacker() -> None:
+            while time.monotonic() < end:
+                async with server.client() as wire:
+                    images = unknown_images(server.registries[1], attack, number)
+                    answer = await wire.post(images, "/validate?timeout=3s")
+                await asyncio.sleep(0.2)
+                is_denied = b"- image-signatures: " in answer.body
+                counts["denied" if is_denied else f"{answer.status} {answer.body!r}"] += 1
+
+        async with server.asked(body=body), asyncio.TaskGroup() as attackers:
+            for _ in range(WORKERS):
+                attackers.create_task(attacker())
+        print(attack, dict(counts))
+        assert counts.keys() == {"denied"}
 
 
 async def test_it_ends_within_40_seconds_without_a_failed_call(server: Server) -> None:
