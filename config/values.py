@@ -126,7 +126,8 @@ class _DocumentReader:
                     raise _unusable(key, "a key must be text")
                 name = orjson.dumps(name).decode()
             if name in own:
-                raise UnusableError(key.start_mark.line, f"duplicate key {name!r}")
+                hint = "; a second object begins with ---" if name == "apiVersion" else ""
+                raise UnusableError(key.start_mark.line, f"duplicate key {name!r}{hint}")
             own[name] = self.value(self._next())
         return merged | own if merged else own
 

@@ -187,6 +187,11 @@ BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
             "x.yaml:5: duplicate key 'b'",
             id="deep duplicate",
         ),
+        pytest.param(
+            "apiVersion: v1\nkind: Pod\napiVersion: v1\n",
+            "x.yaml:3: duplicate key 'apiVersion'; a second object begins with ---",
+            id="two objects",
+        ),
         pytest.param("1: a\n'1': b\n", "x.yaml:2: duplicate key '1'", id="duplicate number"),
         pytest.param(
             "a: b\n\tc: d\n",
