@@ -134,7 +134,7 @@ def _causes(installation: Installation, namespace: str, manifest: JsonObject) ->
     return json.dumps([] if code == 201 else json.loads(body)["details"]["causes"])
 
 
-WRONG = "Correct it; `gatewright explain` lists the policies."
+WRONG = "Correct it; `gatewright policies` lists the policies."
 
 
 @pytest.mark.parametrize(
