@@ -1,8 +1,9 @@
 """Judge manifests, or the objects of a cluster, by policy sets: what `check` and `impact` do.
 
-`sources` reads the files that a command line names, `rendering` charts and kustomizations, `git`
-names the files that changed, and `recorded_reviews` reads requests. `subjects` yields what is
-judged, from files or from a `live_cluster`; `on_demand` imports what few runs need. `policy_files`
-reads the policies, `image_access` registries. `checker` judges, `check_report` builds the report,
-`fixes` corrects files, and `impact` compares two policy sets.
+`sources` reads the files that a command line names, `rendering` charts and kustomizations, whose
+lines are those of `template_places` and `origins`; `git` names the files that changed, and
+`recorded_reviews` reads requests. `subjects` yields what is judged, from files or from a
+`live_cluster`; `on_demand` imports what few runs need. `policy_files` reads the policies,
+`image_access` registries. `checker` judges, `check_report` builds the report, `fixes` corrects
+files, and `impact` compares two policy sets.
 """

@@ -1,5 +1,6 @@
 """Build the report of `check` from judged manifests and policy sets."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
@@ -60,6 +61,27 @@ def result(judged: JudgedManifest, policies: Mapping[str, PolicyInfo]) -> Subjec
         violations=tuple(_reported(judged.document, each, policies) for each in judged.findings),
         operations=judged.operations,
     )
+
+
+def once_per_place(results: Iterable[SubjectResult]) -> tuple[list[SubjectResult], list[str]]:
+    """Return the results but those with the violations of another one in the same place.
+
+    Such are the objects of overlays of one file, and those of a template's loop. There is a line
+    for each place that has some.
+    """
+    first, repeats = dict[object, SubjectResult](), Counter[object]()
+    for each in results:
+        found = tuple((violation.message, violation.place) for violation in each.violations)
+        key = (each.kind, each.place, found) if found and each.place.file else id(each)
+        first.setdefault(key, each)
+        repeats[key] += 1
+    lines = [
+        f"{each.place}: {repeats[key] - 1} more of the objects rendered from it have the same "
+        "violations"
+        for key, each in first.items()
+        if repeats[key] > 1
+    ]
+    return [*first.values()], lines
 
 
 def _reported(

@@ -11,6 +11,7 @@ from gatewright.checks.check_report import (
     check_infos,
     ending_soon,
     exceptions_of,
+    once_per_place,
     place,
     policy_infos,
     problem,
@@ -68,11 +69,13 @@ class Checker:
         """Return everything found so far."""
         exceptions = exceptions_of(self._documents)
         policies = self._engine.policies
+        results, notes = once_per_place(self.results)
+        notes += [*self.notes, *without_effect(exceptions, policies, self._home, self.now)]
         return Report(
             "check",
-            tuple(self.results),
+            tuple(results),
             tuple(self.problems),
-            notes=(*self.notes, *without_effect(exceptions, policies, self._home, self.now)),
+            notes=tuple(notes),
             policies=policy_infos(policies) | check_infos(self.results),
             ending=ending_soon(exceptions, self.now),
             generated=self.now.isoformat(timespec="seconds").replace("+00:00", "Z"),

@@ -1,20 +1,86 @@
 """Render Helm charts and kustomizations with `helm`, `kustomize` or `kubectl`, if installed."""
 
+import json
+import os
 import shutil
+import signal
 import subprocess
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple, Self
 
 from config.documents import Document, DocumentError, parse_documents
-from config.lines import OneLine
+from config.lines import FieldPlaces, OneLine
+from config.printable import printable
+from gatewright.checks.origins import OVERLAY, OriginFiles
+from gatewright.checks.template_places import template_places
+from gatewright.console.chart_options import ChartOptions
 
 SOURCE = "# Source: "  # the comment that Helm writes above each object: chart/templates/file.yaml
 TIME_LIMIT = 60  # seconds
+NOWHERE = "127.0.0.1:9"
+# Neither plugins nor the network: manifests may come from a stranger's pull request.
+CLOSED = {
+    **dict.fromkeys(
+        ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), f"http://{NOWHERE}"
+    ),
+    **dict.fromkeys(("NO_PROXY", "no_proxy"), ""),
+    "GIT_ALLOW_PROTOCOL": "none",
+    "HELM_NO_PLUGINS": "1",
+}
 
 
 class NotRenderedError(Exception):
     """The program that renders a directory is not installed."""
+
+
+class RenderedText(NamedTuple):
+    """What a program printed for a directory.
+
+    `base` is the directory that origins of objects are relative to.
+    """
+
+    text: bytes
+    base: Path
+
+
+class Renderer:
+    """Renders directories side by side, as many as there are cores."""
+
+    def __init__(self, charts: ChartOptions) -> None:
+        """Use these options for charts."""
+        self._charts = charts
+        self._pool = ThreadPoolExecutor(os.cpu_count())
+        self._started: dict[Path, Future[RenderedText]] = {}
+        self._origins = OriginFiles()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.shutdown(cancel_futures=True)
+
+    def start(self, directory: Path) -> None:
+        """Begin to render the chart or kustomization in a directory."""
+        self._started[directory] = self._pool.submit(_rendered, directory, self._charts)
+
+    def documents(self, directory: Path) -> Iterator[Document]:
+        """Yield the objects of the chart or kustomization in a directory.
+
+        Raises NotRenderedError if the program is missing, DocumentError if it fails.
+        """
+        if directory not in self._started:
+            self.start(directory)
+        text, base = self._started.pop(directory).result()
+        if (directory / "Chart.yaml").exists():
+            yield from _of_templates(directory, text)
+            return
+        for document in parse_documents(text, str(directory / "kustomization.yaml")):
+            yield self._origins.placed(document, directory, base)
 
 
 def kustomize() -> Sequence[str]:
@@ -28,50 +94,68 @@ def kustomize() -> Sequence[str]:
     return (path, "kustomize") if path else ()
 
 
-def rendered(directory: Path, namespace: str) -> Iterator[Document]:
-    """Yield the objects of the chart or kustomization in a directory, as a release in `namespace`.
-
-    Raises NotRenderedError if the program is missing, DocumentError if it fails.
-    """
-    if (directory / "Chart.yaml").exists():
-        yield from _chart(directory, namespace)
-    else:
-        text = _output([*kustomize(), str(directory)], directory)
-        for document in parse_documents(text, str(directory / "kustomization.yaml")):
-            yield replace(document, lines=OneLine(), is_exact=False)
-
-
-def _chart(directory: Path, namespace: str) -> Iterator[Document]:
+def _rendered(directory: Path, options: ChartOptions) -> RenderedText:
+    if not (directory / "Chart.yaml").exists():
+        return _kustomized(directory)
     helm = shutil.which("helm")
     if helm is None:
         raise NotRenderedError(
             f"{directory}: not judged: a Helm chart, and helm is not installed. Install helm, or "
             "list the directory in .gatewrightignore"
         )
-    text = _output(
-        [helm, "template", "release-name", str(directory), "--namespace", namespace], directory
-    )
+    command = [helm, "template", options.release_name, str(directory), *options.arguments]
+    return RenderedText(_output(command, directory), directory)
+
+
+def _kustomized(directory: Path) -> RenderedText:
+    with TemporaryDirectory() as temporary:
+        overlay = Path(temporary).resolve()
+        below = os.path.relpath(directory.resolve(), overlay)
+        (overlay / "kustomization.yaml").write_text(OVERLAY.format(json.dumps(below)))
+        try:
+            return RenderedText(_output([*kustomize(), temporary], directory), overlay)
+        except DocumentError:
+            # Its own error does not name the overlay; and an old kustomize reports no origins.
+            return RenderedText(_output([*kustomize(), str(directory)], directory), directory)
+
+
+def _of_templates(directory: Path, text: bytes) -> Iterator[Document]:
+    """Yield the objects of a chart with the lines of their templates."""
     lines = text.decode(errors="replace").splitlines()
-    for document in parse_documents(text, str(directory / "Chart.yaml")):
-        above = lines[: document.line() - 1]
-        comment = next((line for line in reversed(above) if line.startswith(SOURCE)), None)
-        template = (
-            "Chart.yaml" if comment is None else comment.removeprefix(SOURCE).partition("/")[2]
-        )
-        yield replace(document, source=str(directory / template), lines=OneLine(), is_exact=False)
+    sources = [(row, line) for row, line in enumerate(lines, 1) if line.startswith(SOURCE)]
+    template, counts = "Chart.yaml", Counter[tuple[str, str]]()
+    for document in parse_documents(text, str(directory / template)):
+        while sources and sources[0][0] <= document.line():
+            template = sources.pop(0)[1].removeprefix(SOURCE).partition("/")[2]
+        file = directory / template
+        kind = str(document.value.get("kind")) if isinstance(document.value, dict) else ""
+        places: FieldPlaces = OneLine()
+        if file.is_file():
+            written = file.read_text(errors="replace")
+            places = template_places(written, kind, counts[template, kind])
+        counts[template, kind] += 1
+        yield replace(document, source=str(file), lines=places, is_exact=False)
 
 
 def _output(command: Sequence[str], directory: Path) -> bytes:
-    program = Path(command[0]).name
-    try:
-        done = subprocess.run(  # noqa: S603
-            command, check=False, capture_output=True, timeout=TIME_LIMIT, stdin=subprocess.DEVNULL
-        )
-    except subprocess.TimeoutExpired:
-        raise DocumentError(
-            f"{directory}: {program} did not finish within {TIME_LIMIT} s"
-        ) from None
-    if done.returncode:
-        message = " ".join(done.stderr.decode(errors="replace").split())
-        raise DocumentError(f"{directory}: {program} {command[1]} failed: {message[:500]}")
-    return done.stdout
+    program, where = Path(command[0]).name, printable(directory)
+    with subprocess.Popen(  # noqa: S603
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=os.environ | CLOSED,
+        start_new_session=True,
+    ) as process:
+        try:
+            out, errors = process.communicate(timeout=TIME_LIMIT)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)  # what it started, too
+            raise DocumentError(
+                f"{where}: {program} did not finish within {TIME_LIMIT} s"
+            ) from None
+    if process.returncode:
+        message = " ".join(errors.decode(errors="replace").split())
+        hint = "; the network is not used: vendor what it fetches" * (NOWHERE in message)
+        raise DocumentError(f"{where}: {program} {command[1]} failed: {message[:500]}{hint}")
+    return out

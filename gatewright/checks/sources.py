@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from config.documents import Document, DocumentError, read_documents, read_stdin
 from config.printable import printable
-from gatewright.checks import rendering
+from gatewright.checks.rendering import NotRenderedError, Renderer, kustomize
+from gatewright.console.chart_options import ChartOptions
 from webhook.harness.objects import is_object
 
 if TYPE_CHECKING:
@@ -33,22 +34,26 @@ class Sources:
 
 
 def read_sources(
-    manifests: Sequence[str], namespace: str, changed: frozenset[Path] | None = None
+    manifests: Sequence[str], charts: ChartOptions, changed: frozenset[Path] | None = None
 ) -> Sources:
     """Return the objects in `manifests`.
 
     An unreadable or invalid file is a problem; the others are still read.
 
-    Charts are rendered for `namespace`. With `changed` (resolved paths), only documents of those
-    files are judged.
+    Charts and kustomizations are rendered side by side. With `changed` (resolved paths), only
+    documents of those files are judged.
     """
-    found, seen = Sources(), set[Path]()
+    found, files = Sources(), dict[Path | None, Path | None]()
     for manifest in manifests:
         for path in _expanded(manifest, found):
             for file in [None] if path is None else _files(path, found):
-                if file is None or file.resolve() not in seen:
-                    seen |= set() if file is None else {file.resolve()}
-                    _read(file, found, namespace, changed)
+                files.setdefault(file and file.resolve(), file)
+    with Renderer(charts) as renderer:
+        for file in files.values():
+            if file is not None and file.is_dir():
+                renderer.start(file)
+        for file in files.values():
+            _read(file, found, renderer, changed)
     return found
 
 
@@ -90,9 +95,7 @@ def _files(path: Path, found: Sources, unrendered: Path | None = None) -> Iterat
             name for name in names if not name.startswith(".") and not ignored(here / name)
         )
         is_kustomization = (
-            bool(KUSTOMIZATIONS.intersection(files))
-            and here != unrendered
-            and rendering.kustomize()
+            bool(KUSTOMIZATIONS.intersection(files)) and here != unrendered and kustomize()
         )
         if CHART in files or is_kustomization:
             folders.clear()
@@ -129,16 +132,16 @@ def _spec(file: Path) -> "GitIgnoreSpec":
 
 
 def _read(
-    file: Path | None, found: Sources, namespace: str, changed: frozenset[Path] | None
+    file: Path | None, found: Sources, renderer: Renderer, changed: frozenset[Path] | None
 ) -> None:
     try:
         if file is None:
             documents = list(read_stdin())
         elif file.is_dir():
-            documents = list(rendering.rendered(file, namespace))
+            documents = list(renderer.documents(file))
         else:
             documents = list(read_documents(file))
-    except rendering.NotRenderedError as error:
+    except NotRenderedError as error:
         found.problems.append(str(error))
         return
     except DocumentError as error:
@@ -146,7 +149,7 @@ def _read(
         if file is not None and file.is_dir() and not (file / CHART).exists():
             # One bad kustomization hides no object from the policies.
             for each in _files(file, found, unrendered=file):
-                _read(each, found, namespace, changed)
+                _read(each, found, renderer, changed)
         return
     objects = [each for each in documents if is_object(each)]
     found.documents += objects

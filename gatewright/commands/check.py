@@ -13,6 +13,7 @@ from gatewright.checks.fixes import FixedFile, fixed_files
 from gatewright.checks.git import GitError, changed_files
 from gatewright.checks.sources import read_sources
 from gatewright.checks.subjects import Subjects
+from gatewright.console.chart_options import ChartOptions, chart_options
 from gatewright.console.options import (
     CLUSTER,
     INSTALLED_IN,
@@ -49,6 +50,7 @@ WELL = frozenset({"allowed", "mutated", "unmatched"})  # verdicts that need no a
     "-n", "--namespace", default="default", help="namespace for objects without one [default]"
 )
 @NAMESPACE_LABELS
+@chart_options
 @click.option(
     "--changed", metavar="REF", help="judge only files that differ from this Git revision"
 )
@@ -84,6 +86,7 @@ WELL = frozenset({"allowed", "mutated", "unmatched"})  # verdicts that need no a
 def command(
     settings: Settings,
     manifests: tuple[str, ...],
+    charts: ChartOptions,
     outputs: tuple[Output, ...],
     fail_on: str,
     namespace: str,
@@ -126,7 +129,7 @@ def command(
             settings, home or settings.namespace or HOME, registry_access=registry_access
         )
         sources = read_sources(
-            manifests, namespace, None if changed is None else changed_files(changed)
+            manifests, charts, None if changed is None else changed_files(changed)
         )
         checker.notes += sources.notes
         asyncio.run(

@@ -8,6 +8,7 @@ import click
 from config.settings import Settings
 from controller.audit.listing import Lister, RateLimit
 from gatewright.checks.sources import read_sources
+from gatewright.console.chart_options import ChartOptions
 from gatewright.console.options import CLUSTER, NamedPath, settings_options
 from gatewright.doctor import diagnose
 from gatewright.doctor.bundles import endpoints
@@ -68,7 +69,7 @@ def _of_files(
     notes: list[str],
     places: dict[str, SourceLocation],
 ) -> ClusterState:
-    sources = read_sources(files, "default")
+    sources = read_sources(files, ChartOptions())
     problems += map(InputProblem, sources.problems)
     notes += sources.notes
     state, malformed = read_state(sources.documents)

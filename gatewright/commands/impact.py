@@ -24,6 +24,7 @@ from gatewright.checks.policy_files import engine_from, policy_documents
 from gatewright.checks.recorded_reviews import read_reviews
 from gatewright.checks.sources import read_sources
 from gatewright.checks.subjects import Subjects
+from gatewright.console.chart_options import ChartOptions, chart_options
 from gatewright.console.options import (
     CLUSTER,
     INSTALLED_IN,
@@ -58,6 +59,7 @@ DATE = ["%Y-%m-%d", "%Y-%m-%dT%H:%M:%SZ"]
     "-n", "--namespace", default="default", help="namespace for objects without one [default]"
 )
 @NAMESPACE_LABELS
+@chart_options
 @click.option(
     "--reviews",
     type=NamedPath(path_type=Path),
@@ -77,6 +79,7 @@ def command(
     old: Path,
     new: Path,
     manifests: tuple[str, ...],
+    charts: ChartOptions,
     outputs: tuple[Output, ...],
     namespace: str,
     namespace_labels: Mapping[str, Labels],
@@ -102,7 +105,7 @@ def command(
         at,
         registry_access=registry_access,
     )
-    sources = read_sources(manifests, namespace) if manifests or reviews else None
+    sources = read_sources(manifests, charts) if manifests or reviews else None
     recorded = [] if reviews is None else list(read_reviews(reviews))
     asyncio.run(comparison.run(Subjects(sources, namespace, namespace_labels, recorded)))
     report = comparison.report()

@@ -1,1 +1,1 @@
-"""What commands share at a terminal: `options` made from the settings, and `terminal` output."""
+"""What commands share: `options` of settings, `chart_options`, and output on a `terminal`."""

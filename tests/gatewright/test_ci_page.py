@@ -143,6 +143,25 @@ def test_the_action_takes_labels_and_a_threshold(step):
     assert step(**labels | {"manifests": "$(touch pwned) `touch pwned`"})[0] == 3
 
 
+@pytest.mark.long
+def test_the_action_passes_options_for_charts(step, helm, tmp_path, monkeypatch):
+    """Values files and single values are lists."""
+    monkeypatch.setenv("PATH", f"{helm.parent}{os.pathsep}{os.environ['PATH']}")
+    (tmp_path / "chart/templates").mkdir(parents=True)
+    (tmp_path / "chart/Chart.yaml").write_text("apiVersion: v2\nname: shop\nversion: 1.0.0\n")
+    (tmp_path / "chart/templates/a.yaml").write_text(
+        "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: {{ .Release.Name }}}\n"
+        "spec:\n  replicas: {{ .Values.a }}{{ .Values.b }}{{ len .Release.Name }}{{ .Capabilities.KubeVersion.Minor }}\n"
+    )
+    (tmp_path / "a.yaml").write_text("a: 1\n")
+    options = {"values": "a.yaml", "set": "b=2 c=3", "kube-version": "1.32", "release-name": "blue"}
+    code, out = step(policies="policies/", manifests="chart", namespace="production", **options)
+    assert (code, out.partition(";")[0]) == (
+        1,
+        "::error file=chart/templates/a.yaml,line=5,title=replica-limits::spec.replicas: 12432",
+    )
+
+
 def test_scripts_contain_no_input_expression():
     """GitHub would expand it in the shell script: inputs are environment variables."""
     assert [each["name"] for each in ACTION["runs"]["steps"] if "${{" in each["run"]] == []

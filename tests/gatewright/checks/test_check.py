@@ -480,23 +480,6 @@ def test_an_unknown_revision_is_a_usage_error(run):
     )
 
 
-@pytest.mark.long
-@pytest.mark.skipif(shutil.which("kubectl") is None, reason="needs kubectl")
-def test_a_kustomization_is_rendered(run):
-    """Kustomize or kubectl renders what would be applied; rendered lines have no file."""
-    write("app/base/deployment.yaml", BAD)
-    write(
-        "app/base/kustomization.yaml",
-        "resources: [deployment.yaml]\nreplicas: [{name: shop, count: 12}]\n",
-    )
-    code, out, err = run("check", "--policies", PRODUCTION, "app")
-    assert (code, err) == (1, "")
-    assert out.splitlines()[:2] == [
-        "denied  Deployment production/shop  (app/base/kustomization.yaml:1)",
-        f"  app/base/kustomization.yaml:1: replica-limits: {VIOLATION.replace('11', '12')}",
-    ]
-
-
 def test_without_kustomize_the_files_are_judged(check, monkeypatch):
     """Its resources are judged as files; the kustomization itself is skipped."""
     monkeypatch.setenv("PATH", "/nowhere")

@@ -1,0 +1,70 @@
+"""Finds the plain file that an object of a kustomization comes from, as kustomize reports it."""
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from config.documents import Document, DocumentError, read_documents
+from config.lines import FieldPlaces, OneLine
+from config.values import read_values
+
+ANNOTATION = "config.kubernetes.io/origin"
+# A kustomization of one directory, whose objects are annotated with their origin.
+OVERLAY = "{{resources: [{}], buildMetadata: [originAnnotations]}}\n"
+
+
+class OriginFiles:
+    """The plain files of kustomizations; each is read once."""
+
+    def __init__(self) -> None:
+        """Start without files."""
+        self._files: dict[Path, list[tuple[str, str, FieldPlaces]]] = {}
+
+    def placed(self, document: Document, directory: Path, base: Path) -> Document:
+        """Return an object of the kustomization in `directory` with the lines of its plain file.
+
+        Without such a file, or with several objects that it may be, it has the kustomization's
+        first line. The annotation is removed.
+        """
+        source, lines = directory / "kustomization.yaml", None
+        if origin := _origin(document.value):
+            file = Path(os.path.normpath(base / origin))
+            lines = self._lines(file, document.value)
+            if lines is not None:
+                source = directory / os.path.relpath(file, directory.resolve())
+        return Document(
+            os.path.normpath(source), document.value, lines or OneLine(), is_exact=False
+        )
+
+    def _lines(self, file: Path, object: dict[str, Any]) -> FieldPlaces | None:
+        if file not in self._files:
+            self._files[file] = list(_objects(file))
+        kind, name = object.get("kind"), object["metadata"].get("name") or ""
+        # A kustomization may put a prefix and a suffix around the name.
+        found = [(each, at) for of, each, at in self._files[file] if of == kind and each in name]
+        exact = [each for each in found if each[0] == name]
+        candidates = exact or found
+        return candidates[0][1] if len(candidates) == 1 else None
+
+
+def _objects(file: Path) -> Iterator[tuple[str, str, FieldPlaces]]:
+    """Yield kind, name and places of each object of a file."""
+    with suppress(DocumentError):
+        for each in read_documents(file):
+            match each.value:
+                case {"kind": str(kind), "metadata": {"name": str(name)}} if each.lines:
+                    yield kind, name, each.lines
+
+
+def _origin(object: Any) -> str | None:
+    """Take the annotation from an object, and return the path of the file that it names."""
+    match object:
+        case {"metadata": {"annotations": {"config.kubernetes.io/origin": str(noted)} as found}}:
+            del found[ANNOTATION]
+            if not found:
+                del object["metadata"]["annotations"]
+            origin = next(read_values(noted)).value
+            return None if "repo" in origin else origin.get("path")
+    return None

@@ -1,0 +1,242 @@
+"""Charts and kustomizations are rendered apart from the network; violations point to what was written."""
+
+import shutil
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from gatewright.checks import rendering
+from gatewright.checks.template_places import template_places
+from gatewright.cli import main
+
+POLICIES = """\
+apiVersion: gatewright.io/v1alpha1
+kind: ClusterAdmissionPolicy
+metadata: {name: tags}
+spec: {policy: image-tags}
+---
+apiVersion: gatewright.io/v1alpha1
+kind: ClusterAdmissionPolicy
+metadata: {name: few}
+spec: {policy: replica-limits, params: {maximum: 3}}
+"""
+DEPLOYMENT = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: shop
+spec:
+  replicas: 2
+  template:
+    spec:
+      containers:
+        - name: app
+          image: shop
+"""
+TEMPLATE = """\
+{{- if .Values.account }}
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: shop}
+---
+{{- end }}
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: {{ .Release.Name }}-shop
+spec:
+  {{- with .Values.replicas }}
+  replicas: {{ . }}
+  {{- end }}
+  template:
+    spec:
+      initContainers:
+      - name: {{ .Values.first }}
+        image: {{ .Values.image }}
+      containers:
+        - name: "app"  # the shop
+          image: "{{ .Values.image }}"
+          securityContext:
+            {{- toYaml .Values.context | nindent 12 }}
+        - image: proxy:1
+          name: proxy
+"""
+TAG = (
+    '"shop" has no tag, which means latest; images must have a tag other than latest. '
+    "Name a version, or a digest."
+)
+NEEDS_KUBECTL = pytest.mark.skipif(shutil.which("kubectl") is None, reason="needs kubectl")
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write("policies.yaml", POLICIES)
+
+
+@pytest.fixture
+def check(capsys):
+    """Run `gatewright check`; return the exit code, and the lines of both outputs."""
+
+    def run(*arguments):
+        with pytest.raises(SystemExit) as ended:
+            main(["check", "--policies", "policies.yaml", *arguments])
+        out, err = capsys.readouterr()
+        return ended.value.code, out.splitlines(), err.splitlines()
+
+    return run
+
+
+@pytest.fixture
+def program(tmp_path, monkeypatch):
+    """Write a program in Python that stands on the PATH alone."""
+
+    def install(name, text):
+        write(f"bin/{name}", f"#!{sys.executable}\nimport os, sys, time\n{text}\n").chmod(0o755)
+        monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+
+    return install
+
+
+def write(name, text):
+    """Write a file below the working directory."""
+    file = Path(name)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    return file
+
+
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [
+        ("", 8),
+        ("metadata.name", 10),
+        ("metadata.namespace", 9),
+        ("spec.replicas", 13),
+        ("spec.template.spec.containers", 20),
+        ("spec.template.spec.containers[name=app].image", 22),
+        ("spec.template.spec.containers[name=app].securityContext.runAsNonRoot", 23),
+        ("spec.template.spec.containers[name=proxy].image", 25),
+        ("spec.template.spec.containers[name=other].image", 20),
+        ("spec.template.spec.containers[1].image", 25),
+        ("spec.template.spec.containers[2].image", 20),
+        ("spec.template.spec.initContainers[name=any].image", 19),
+        ("spec.template.spec.containers[name=app].image.of.it[0]", 22),
+    ],
+)
+def test_a_field_of_a_rendered_object_has_a_line_in_its_template(path, line):
+    """The key's own, or that of the nearest one above; an item by an action counts if it is alone."""
+    assert template_places(TEMPLATE, "Deployment", 0).place(path)[0] == line
+
+
+def test_objects_of_a_loop_have_the_lines_of_its_body():
+    """There are more of them than in the template; what another file writes has its first line."""
+    text = "kind: A\n---\nkind: B\n---\nkind: B\n"
+    lines = [template_places(text, "B", number).place("")[0] for number in range(4)]
+    assert (lines, template_places(text, "C", 0).place("spec")) == ([3, 5, 5, 5], (1, 1))
+
+
+def test_a_chart_is_rendered_with_options(check, helm, monkeypatch):
+    """Violations point to the template; the options are those of helm."""
+    monkeypatch.setenv("PATH", str(helm.parent))
+    write(
+        "shop/Chart.yaml", "apiVersion: v2\nname: shop\nversion: 1.0.0\nkubeVersion: '>=1.31.0'\n"
+    )
+    write("shop/values.yaml", "image: shop:1\nfirst: a\naccount: true\n")
+    write("shop/templates/deployment.yaml", TEMPLATE)
+    write("more.yaml", "replicas: 4\n")
+    assert check("shop") == (0, ["2 objects: 1 unmatched, 1 allowed"], [])
+    code, out, err = check(
+        *("shop", "-n", "production", "--release-name", "blue", "--kube-version", "1.32"),
+        *("--values", "more.yaml", "--set", "image=shop", "--set", "context.a=b"),
+    )
+    assert (code, err) == (1, [])
+    assert out == [
+        "denied  Deployment production/blue-shop  (shop/templates/deployment.yaml:8)",
+        f"  shop/templates/deployment.yaml:22: tags: spec.template.spec.containers[name=app].image: {TAG}",
+        f"  shop/templates/deployment.yaml:19: tags: spec.template.spec.initContainers[name=a].image: {TAG}",
+        "  shop/templates/deployment.yaml:13: few: spec.replicas: 4; production workloads cannot exceed 3 replicas. Set it to 3 or less.",
+        "2 objects: 1 unmatched, 1 denied",
+    ]
+    assert check("shop", "--kube-version", "1.30")[2] == [
+        "shop: helm template failed: Error: chart requires kubeVersion: >=1.31.0 which is "
+        "incompatible with Kubernetes v1.30 Use --debug flag to render out invalid YAML"
+    ]
+
+
+@pytest.mark.long
+@NEEDS_KUBECTL
+def test_violations_of_overlays_are_reported_once_in_the_plain_file(check):
+    """Whatever they change; what a kustomization generates has the kustomization's first line."""
+    write("base/shop.yaml", DEPLOYMENT)
+    write("base/kustomization.yaml", "resources: [shop.yaml]\n")
+    for name in ("blue", "green"):
+        write(
+            f"overlays/{name}/kustomization.yaml", f"resources: [../../base]\nnamePrefix: {name}-\n"
+        )
+    write(
+        "overlays/many/kustomization.yaml",
+        "resources: [../../base]\nreplicas: [{name: shop, count: 9}]\n"
+        "configMapGenerator: [{name: settings, literals: [a=b]}]\n",
+    )
+    violation = f"  base/shop.yaml:11: tags: spec.template.spec.containers[name=app].image: {TAG}"
+    assert check("base", "overlays", "--all") == (
+        1,
+        [
+            "denied     Deployment default/shop  (base/shop.yaml:1)",
+            violation,
+            "unmatched  ConfigMap default/settings-4h2mbtbbt6  (overlays/many/kustomization.yaml:1)",
+            "denied     Deployment default/shop  (base/shop.yaml:1)",
+            violation,
+            "  base/shop.yaml:6: few: spec.replicas: 9; production workloads cannot exceed 3 replicas. Set it to 3 or less.",
+            "3 objects: 2 denied, 1 unmatched",
+        ],
+        ["note: base/shop.yaml:1: 2 more of the objects rendered from it have the same violations"],
+    )
+
+
+@pytest.mark.long
+@NEEDS_KUBECTL
+def test_a_kustomization_is_built_without_the_network(check):
+    """A remote base is an error, and the plain files are judged."""
+    write("app/shop.yaml", DEPLOYMENT)
+    write(
+        "app/kustomization.yaml",
+        "resources: [shop.yaml, 'https://example.test/one.yaml', 'https://example.test/two.git']\n",
+    )
+    code, out, err = check("app")
+    problem = err[-1]
+    assert (code, out[0]) == (3, "denied  Deployment default/shop  (app/shop.yaml:1)")
+    assert problem.startswith("app: kubectl kustomize failed: ")
+    assert problem.endswith("; the network is not used: vendor what it fetches")
+
+
+def test_directories_are_rendered_side_by_side(check, program):
+    """Each waits for all of them to begin, as far as there are cores."""
+    count = min(2, rendering.os.cpu_count() or 1)
+    program(
+        "kustomize",
+        "open(f'began-{os.getpid()}', 'w')\n"
+        f"while len([each for each in os.listdir() if each.startswith('began')]) < {count}: time.sleep(0.01)\n"
+        "print('{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}')",
+    )
+    for name in "ab"[:count]:
+        write(f"{name}/kustomization.yaml", "")
+    assert check("a", "b"[: count - 1] or "a") == (0, [f"{count} objects: {count} unmatched"], [])
+
+
+def test_a_program_that_does_not_end_is_killed_with_all_that_it_started(
+    check, program, monkeypatch
+):
+    """Otherwise a job would hang until its own limit."""
+    monkeypatch.setattr(rendering, "TIME_LIMIT", 0.5)
+    program("kustomize", "if os.fork(): os.wait()\nelse: time.sleep(300)")
+    write("app/kustomization.yaml", "")
+    write("app/shop.yaml", DEPLOYMENT)
+    began = time.monotonic()
+    code, out, err = check("app")
+    assert time.monotonic() - began < 60
+    assert (code, out[0]) == (3, "denied  Deployment default/shop  (app/shop.yaml:1)")
+    assert err[-1] == "app: kustomize did not finish within 0.5 s"
