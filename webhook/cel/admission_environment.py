@@ -89,10 +89,7 @@ def without_params(environment: Environment) -> Environment:
 
 
 class Authorizer:
-    """The value of `authorizer`: declared, so that expressions compile.
-
-    Reading it is an error, never an answer.
-    """
+    """The value of `authorizer`: declared, so that expressions compile; reading it fails."""
 
     def __getitem__(self, field: str) -> Any:
         """Refuse `authorizer.requestResource`, the only field."""

@@ -54,10 +54,7 @@ def test(base: Code, name: str) -> Code:
 
 
 def decide(frame: Frame, terms: Iterable[Code], absorbing: bool) -> bool:
-    """Return `absorbing` if any term is that, else the opposite.
-
-    An error counts only where no term decides.
-    """
+    """Return `absorbing` if any term is that, else the opposite, or the first error."""
     error: EvaluationError | None = None
     for term in terms:
         try:

@@ -61,10 +61,7 @@ class Function:
         return call(*args)
 
     def resolve(self, *args: Any) -> tuple[Implementation, Charge]:
-        """Return the call and the cost of the version that takes these values.
-
-        EvaluationError where none does, in cel-go's words.
-        """
+        """Return call and cost of the version for these values, or raise cel-go's error."""
         names = [type_name(value) for value in args]
         for version in self.versions:
             types = version.signature.types(len(args))

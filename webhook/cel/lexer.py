@@ -42,10 +42,7 @@ class Token(NamedTuple):
 
 
 def tokens(source: str) -> list[Token]:
-    """Return the tokens of an expression, the last of sort "end".
-
-    CompileError where there is none.
-    """
+    """Return an expression's tokens, the last of sort "end". CompileError where none fits."""
     if len(source) > MAX_SOURCE:
         raise CompileError(
             source, 0, f"expression of {len(source)} characters; at most {MAX_SOURCE} are allowed"

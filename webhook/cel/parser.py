@@ -31,10 +31,7 @@ T = TypeVar("T")
 
 
 def parse(source: str) -> Node:
-    """Return the expression that `source` says.
-
-    CompileError names line, column and what was expected.
-    """
+    """Return the node of an expression. CompileError names line, column and what is expected."""
     parser = _Parser(source)
     node = parser.expression()
     if parser.token.sort != "end":

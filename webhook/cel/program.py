@@ -23,10 +23,7 @@ class Program:
     blanks: tuple[None, ...]  # what macros bind
 
     def evaluate(self, activation: Frame) -> Any:
-        """Return the value.
-
-        EvaluationError where it is an error, BudgetError where it costs too much.
-        """
+        """Return the value, or raise EvaluationError, or BudgetError where it costs too much."""
         activation[0].charge(self.nodes)
         try:
             return self.code([*activation, *self.blanks])
@@ -39,10 +36,7 @@ class Environment(Declarations):
     """What expressions can name; compiles them."""
 
     def compile(self, source: str, *results: str) -> Program:
-        """Return the program of an expression whose result is of one of `results` (or any).
-
-        CompileError names line and column.
-        """
+        """Return the program of an expression (of a type in `results`). CompileError says where."""
         try:
             compiler = Compiler(source, self)
             found, code = compiler.compile(parse(source))

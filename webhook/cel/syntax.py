@@ -26,10 +26,7 @@ class Select(NamedTuple):
 
 
 class Call(NamedTuple):
-    """A function, macro or operator (by its name in cel-spec, such as `_+_`).
-
-    `target` for `target.function(args)`.
-    """
+    """`function(args)` or `target.function(args)`; operators have cel-spec's names: `_+_`."""
 
     at: int
     function: str

@@ -141,10 +141,7 @@ def applied(types: Sequence[Type], *, is_member: bool) -> str:
 
 
 def assignable(wanted: Type, found: Type, bound: dict[str, Type]) -> bool:
-    """Return whether a value of type `found` can stand where `wanted` is declared.
-
-    Binds type parameters.
-    """
+    """Return whether a `found` can stand where `wanted` is declared; binds type parameters."""
     if wanted.is_parameter:
         known = bound.setdefault(wanted.name, found)
         if not assignable(known, found, bound) and not assignable(found, known, bound):

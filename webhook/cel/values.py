@@ -84,10 +84,7 @@ def type_name(value: Any) -> str:
 
 
 def checked(kind: type[Integer], value: float) -> Integer:
-    """Return `value` as an int, `Uint`, `Timestamp` or `Duration`.
-
-    EvaluationError where that cannot hold it.
-    """
+    """Return `value` as an integer of this kind. EvaluationError where that cannot hold it."""
     lowest, highest, text = _LIMITS[kind]
     if lowest <= value <= highest:
         return kind(value)
@@ -167,10 +164,7 @@ def brief(value: Any) -> str:
 
 
 def find(container: Any, key: Any) -> Any:
-    """Return the value at `key`, or `NONE` where there is none.
-
-    EvaluationError where the key is of a wrong type.
-    """
+    """Return the value at `key`, or `NONE`. EvaluationError for a key of a wrong type."""
     kind = type(key)
     if isinstance(container, dict):
         if kind is float:
@@ -195,10 +189,7 @@ def find(container: Any, key: Any) -> Any:
 
 
 def index(container: Any, key: Any) -> Any:
-    """Return `container[key]`; of an optional, an optional.
-
-    EvaluationError where it is not there.
-    """
+    """Return `container[key]`; of an optional, an optional. EvaluationError if absent."""
     if type(container) is Optional:
         return optional_index(container, key)
     value = find(container, key)
@@ -212,10 +203,7 @@ def index(container: Any, key: Any) -> Any:
 
 
 def field(container: Any, name: str) -> Any:
-    """Return `container.name`; of an optional, an optional.
-
-    EvaluationError where it is not there.
-    """
+    """Return `container.name`; of an optional, an optional. EvaluationError if absent."""
     if (
         type(container) is Optional
         and container is not NONE

@@ -87,10 +87,7 @@ class BoundPolicy:
         return replace(outcome, annotations=tuple(self.policy.annotate(request, self.params)))
 
     def mutate(self, request: Request, patcher: Patcher) -> Outcome | None:
-        """Set what is to be set.
-
-        None where it does not apply, or an exception leaves nothing of it.
-        """
+        """Set what is to be set; None where it does not apply, or all of it is excepted."""
         request.excepted = False
         patches = self._judged(request, self.policy.mutate)
         if patches is None:
@@ -102,10 +99,7 @@ class BoundPolicy:
         )
 
     def _judged(self, request: Request, judge: Any) -> Iterator[Any] | None:
-        """Return what `judge` yields by the parameters that count.
-
-        None where it does not apply or none are left.
-        """
+        """Return what `judge` yields by the parameters that count; None where none do."""
         if not self.match.selects(request) or (
             self.condition is not None and not self.condition(request)
         ):
@@ -156,10 +150,7 @@ class BoundPolicy:
 def _by_record(
     request: Request, judge: Any, params: Mapping[Record, Params | None]
 ) -> Iterator[Any]:
-    """Yield what `judge` yields about each record by the parameters that count for it.
-
-    None are none.
-    """
+    """Yield what `judge` yields about each record by its own parameters (None: nothing)."""
     for by in {id(each): each for each in params.values() if each is not None}.values():
         for each in judge(request, by):
             if nearest(each.holder, params, request) is by:
@@ -167,10 +158,7 @@ def _by_record(
 
 
 def outcomes_of(policies: Iterable[Any], judge: Callable[[Any], Outcome | None]) -> list[Outcome]:
-    """Return the outcome of each policy that applies, as `judge` asks it.
-
-    An exception becomes an outcome.
-    """
+    """Return what `judge` returns of each policy, if anything; an exception becomes an outcome."""
     outcomes = []
     for bound in policies:
         try:

@@ -50,10 +50,7 @@ class Child(NamedTuple):
     parent: JsonObject
 
     def mapped(self, violation: Violation) -> Violation:
-        """Return a violation of the child in terms of its parent.
-
-        That of a grandchild may have no origin either.
-        """
+        """Return a violation in terms of the parent, as far as the field comes from it."""
         if violation.of:
             return violation
         source = traced(violation.path, self.origin, self.parent)
@@ -83,10 +80,7 @@ def judge_children(engine: JudgesRequests, planner: Planner, request: Request) -
 def _plan(
     planner: Planner, request: Request, user: ControllerUser, children: list[Child]
 ) -> Outcome | None:
-    """Add the children of an object; those that it had before are updated.
-
-    Return why it can have none.
-    """
+    """Add an object's children, of which earlier ones are updated, or return why it has none."""
     object, old = _states(planner, request)
     if object is None:
         return None
@@ -138,10 +132,7 @@ def _child(
 
 
 def _states(planner: Planner, request: Request) -> tuple[JsonObject | None, JsonObject | None]:
-    """Return the whole object as it would be, and as it was.
-
-    Of a /scale those of what it scales.
-    """
+    """Return the whole object as it would be, and as it was; of a /scale, its parent."""
     attributes = request.attributes
     if attributes.subresource == "scale":
         old = request.lookup(PARENT)

@@ -17,10 +17,7 @@ CONTAINER = {"name": "container", "image": "image"}
 
 
 class ConflictingPoliciesError(ValueError):
-    """Policies in force would set one field to different values.
-
-    The text has a line for each pair and field.
-    """
+    """Policies would set a field to different values: a line for each pair and field."""
 
 
 def refuse_conflicts(mutating: Index) -> None:

@@ -22,10 +22,7 @@ class Container(Fields):
     __slots__ = ("_limits", "_requests", "image", "list", "name", "security_context")
 
     def __init__(self, value: dict[str, Any], above: Fields, step: str | tuple[str, int]) -> None:
-        """Read the container at `step` below the pod, or below the object.
-
-        WrongTypeError names a wrong JSON type.
-        """
+        """Read the container at `step` below `above`. WrongTypeError for a wrong JSON type."""
         self.above = above
         self.step = step
         self.list = step[0] if isinstance(step, tuple) else ""
@@ -57,10 +54,7 @@ class Container(Fields):
 
     @property
     def runs_once(self) -> bool:
-        """Whether it is an init container that runs to its end.
-
-        A sidecar lives as long as the pod.
-        """
+        """Whether it is an init container that ends; a sidecar lives as long as the pod."""
         return self.list == "initContainers" and self.string("restartPolicy") != "Always"
 
 
@@ -73,10 +67,7 @@ class Image(NamedTuple):
 
 
 def containers_of(pod: Fields) -> list[Container]:
-    """Return all containers of a pod, list after list.
-
-    WrongTypeError names what is no list, or no object in it.
-    """
+    """Return all containers of a pod, list after list. WrongTypeError for a wrong type."""
     found = []
     for name in CONTAINER_LISTS:
         items = pod.value.get(name)

@@ -30,10 +30,7 @@ class Engine:
     """
 
     def __init__(self, policies: Iterable[BoundPolicy], planners: Planners = NO_PLANNERS) -> None:
-        """Index the policies by what they judge.
-
-        ConflictingPoliciesError where two of them would set one field to different values.
-        """
+        """Index the policies. ConflictingPoliciesError where two set one field differently."""
         self.policies = tuple(policies)
         self.planners = planners
         self._validating = Index(
@@ -51,10 +48,7 @@ class Engine:
                 self._tenants_rules[each.namespace] += each.rules
 
     def with_policies(self, policies: Iterable[BoundPolicy]) -> "Engine":
-        """Return an engine of other policies and the same planners.
-
-        ConflictingPoliciesError as for a new one.
-        """
+        """Return one with other policies and the same planners; raises what a new one raises."""
         return Engine(policies, self.planners)
 
     @cached_property

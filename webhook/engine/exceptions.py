@@ -138,10 +138,7 @@ def with_exceptions(
 def _exempt(
     policy: BoundPolicy, exception: BoundException, entry: ExceptionEntry, at: str = "params"
 ) -> Exempt:
-    """Return an entry as it counts for a policy.
-
-    FaultsError where the policy does not have its parameters.
-    """
+    """Return an entry as it counts for a policy. FaultsError where its parameters do not fit."""
     params = None
     if entry.params is not None:
         values = policy.params.model_dump(mode="json") | entry.params

@@ -40,10 +40,7 @@ class Exempt:
         return sum(len(each or ()) for each in compared)
 
     def is_about(self, request: Request) -> bool:
-        """Return whether it is about this request's object.
-
-        One for namespaces covers nothing outside of them.
-        """
+        """Return whether it is about this object; one for namespaces is about none outside."""
         if self.kinds is not None and request.resource_kind not in self.kinds:
             return False
         namespace = request.attributes.namespace
@@ -70,10 +67,7 @@ class Exempt:
 def covered(
     entries: Iterable[Exempt], request: Request, *, expired: bool = False
 ) -> dict[Record, Exempt]:
-    """Return the records that entries in force, or expired ones, are about.
-
-    Each has the first such entry.
-    """
+    """Return, with its first entry, each record that entries in force, or expired, are about."""
     now = request.lookup(NOW)
     found: dict[Record, Exempt] = {}
     for entry in entries:
@@ -84,10 +78,7 @@ def covered(
 
 
 def nearest(record: Record | None, values: Mapping[Record, T], root: Record) -> T | None:
-    """Return the value of a record, or of the nearest one above it that has one.
-
-    `root` is above all.
-    """
+    """Return the value of a record or of the nearest above it; `root` is above all."""
     while record is not None:
         if record in values:
             return values[record]

@@ -50,10 +50,7 @@ class Fields(Record):
         controller_fix: str = "",
         mended: Any = UNSET,
     ) -> Violation:
-        """Return a violation about `field` of this record, where `value` stands.
-
-        `found` says that in other words.
-        """
+        """Return a violation about `field`, where `value` stands (in other words: `found`)."""
         return Violation(
             field,
             found,
@@ -95,10 +92,7 @@ class Fields(Record):
         return self._read(path, dict) or {}
 
     def texts(self, path: str) -> dict[str, str]:
-        """Return the object of strings at `path` (labels, annotations).
-
-        An absent one is empty, a null is absent.
-        """
+        """Return the object of strings at `path` (labels); an absent one or a null is empty."""
         items = {key: item for key, item in self.mapping(path).items() if item is not None}
         for key, item in items.items():
             if type(item) is not str:
@@ -154,10 +148,7 @@ class Fields(Record):
         return items
 
     def _read(self, path: str, *wanted: type) -> Any:
-        """Return what is at `path`, None where nothing is.
-
-        It must be of a type `wanted`, if any is given.
-        """
+        """Return what is at `path`, None where nothing is. WrongTypeError unless `wanted`."""
         value: Any = self.value
         steps = steps_of(path)
         for depth, step in enumerate(steps):

@@ -192,10 +192,7 @@ def _targets(name: str | Kind, operations: tuple[str, ...]) -> Iterable[Target]:
 
 
 def add_kind(about: Definition) -> None:
-    """Let the table know the kind of an installed package, before any policy is put in force.
-
-    Ours are there.
-    """
+    """Add the kind of an installed package, before any policy is put in force."""
     kind = Kind.of(about)
     KINDS.setdefault((kind.group, kind.kind), kind)
 

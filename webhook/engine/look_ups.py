@@ -79,10 +79,7 @@ def with_object(
 
 
 def read_each(objects: Iterable[JsonObject], read: Callable[[Fields], Read]) -> Iterator[Read]:
-    """Yield what `read` returns of each looked-up object.
-
-    A malformed one is skipped: its own review denies it.
-    """
+    """Yield what `read` returns of each object; a malformed one is denied when it is judged."""
     for object in objects:
         try:
             yield read(Fields(object))

@@ -28,10 +28,7 @@ class Clause:
     namespace_selector: Callable[[Labels], bool] | None = None
 
     def can_select(self, target: Target) -> bool:
-        """Return whether it can select requests there.
-
-        Cluster-scoped objects other than Namespaces have no namespace.
-        """
+        """Return whether it can select requests there; most cluster objects have no namespace."""
         kind = target.kind
         if self.kinds is not None and kind.kind not in self.kinds:
             return False
@@ -95,10 +92,7 @@ class Match:
         )
 
     def selects(self, request: Request) -> bool:
-        """Return whether a clause of a narrowed match selects the request.
-
-        NotLookedUpError where it needs more.
-        """
+        """Return whether a narrowed match selects the request. NotLookedUpError where unknown."""
         if self.users is not None and self.users.match(request.attributes.username):
             return False
         if self.groups is not None and any(map(self.groups.match, request.attributes.groups)):
@@ -110,10 +104,7 @@ class Match:
         return not self.clauses or any(clause.can_select(target) for clause in self.clauses)
 
     def narrowed(self, target: Target, namespace: str) -> "Match | None":
-        """Return what is left to decide for all requests there in a namespace.
-
-        None where it selects none.
-        """
+        """Return what is left to decide there in a namespace; None where nothing is selected."""
         left = [
             clause
             for each in self.clauses
@@ -151,10 +142,7 @@ def compile_match(spec: MatchSpec) -> Match:
 def can_match(
     clause: MatchClauseSpec, targets: Iterable[Target], namespace: str | None = None
 ) -> bool:
-    """Return whether a clause can select a request about any of `targets`.
-
-    A tenant's in its `namespace`.
-    """
+    """Return whether a clause can select a request about `targets`, a tenant's in `namespace`."""
     compiled = _compile_clause(clause)
     if namespace is None:
         return any(map(compiled.can_select, targets))
@@ -196,10 +184,7 @@ def compile_selector(spec: LabelSelector) -> Callable[[Labels], bool]:
 
 
 def meets(labels: Labels, key: str | None, operator: str | None, values: Collection[str]) -> bool:
-    """Return whether labels meet one requirement of a label selector.
-
-    None meet one whose operator is unknown.
-    """
+    """Return whether labels meet a requirement of a selector; none meet an unknown operator."""
     match operator:
         case "In":
             return labels.get(key or "") in values

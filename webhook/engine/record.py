@@ -16,10 +16,7 @@ def steps_of(path: str) -> tuple[str, ...]:
 
 
 def entry(path: str, name: str) -> str:
-    """Return the path of the entry `name` of the object at `path`.
-
-    A name that is itself dotted stands in brackets.
-    """
+    """Return the path of the entry `name` of the object at `path`; a dotted one in brackets."""
     return f"{path}.{name}" if name.replace("-", "").isalnum() else f"{path}[{name}]"
 
 
@@ -34,10 +31,7 @@ class Record:
         above: "Record | None" = None,
         step: "str | tuple[str, int]" = "",
     ) -> None:
-        """Wrap `value`, found at `step` below `above`.
-
-        A step is a dotted path, or a list's path and an index.
-        """
+        """Wrap `value` at `step` below `above`: a dotted path, or a list's path and index."""
         self.value = value
         self.above = above
         self.step = step
@@ -56,10 +50,7 @@ class Record:
         return path if self.above is None else self.above.path(path)
 
     def steps(self) -> FieldPath:
-        """Return that path as the steps of a patch.
-
-        No field on the way may have a dot in its name.
-        """
+        """Return that path as the steps of a patch: on the way, no field has a dot."""
         step = self.step
         below: FieldPath = (
             (*steps_of(step[0]), step[1]) if isinstance(step, tuple) else steps_of(step)

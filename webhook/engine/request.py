@@ -91,10 +91,7 @@ class Request(Fields):
         looked_up: Mapping[str, Any] = NOTHING,
         kind: Kind | None = None,
     ) -> None:
-        """Keep what was asked; nothing is copied.
-
-        `kind` says where pods stand, if the table does not know.
-        """
+        """Keep all without a copy; `kind` is for what the table of kinds does not have."""
         self._old_object = old_object
         self.value = object if object is not None else self.old_object or {}
         self.above = None
@@ -118,10 +115,7 @@ class Request(Fields):
 
     @property
     def old_object(self) -> dict[str, Any] | None:
-        """The object as it was before an update, or before it is deleted.
-
-        WrongTypeError where it is none.
-        """
+        """The object before an update or deletion. WrongTypeError where it is none."""
         if isinstance(self._old_object, bytes):
             try:
                 self._old_object = msgspec.json.decode(self._old_object, type=dict[str, Any])
@@ -164,10 +158,7 @@ class Request(Fields):
         return Request(self.attributes, self.object, self._old_object, self.looked_up, kind)
 
     def before(self) -> "Request | None":
-        """Return a request to create the object as it was before an UPDATE.
-
-        None where there was none.
-        """
+        """Return a request to create the object as an UPDATE found it; None for others."""
         if (
             self._before is None
             and self.attributes.operation == "UPDATE"
@@ -201,10 +192,7 @@ class Request(Fields):
             raise NotLookedUpError(name) from None
 
     def namespace_labels(self) -> Mapping[str, str]:
-        """Return the labels of its namespace.
-
-        A Namespace is its own, as it is going to be, under its real name.
-        """
+        """Return the labels of its namespace; a Namespace has its own, as they will be."""
         if (self.attributes.resource_group, self.attributes.resource) == ("", "namespaces"):
             return self.texts("metadata.labels") | {NAME_LABEL: self.name}
         return self.lookup(NAMESPACE_LABELS)  # type: ignore[no-any-return]
@@ -222,19 +210,13 @@ class Request(Fields):
                 yield Fields(object).mapping(f"{metadata}.labels")
 
     def pod(self) -> Fields | None:
-        """Return the spec of the pod, or of the pod template, that this object carries.
-
-        None where it carries none.
-        """
+        """Return the spec of the pod, or of the pod template; None where there is none."""
         if self._pod is None and self._kind.pod_spec is not None:
             self._pod = self.fields(self._kind.pod_spec)
         return self._pod
 
     def pod_metadata(self) -> Fields | None:
-        """Return the metadata that the pod of this object has, or its pods get.
-
-        None where it carries none.
-        """
+        """Return the metadata of the pod, or of the pod template; None where there is none."""
         path = self._kind.pod_metadata
         return None if path is None else self.fields(path)
 

@@ -46,10 +46,7 @@ class Outcome:
         return self.violations if self.malformed is None else (self.malformed,)
 
     def mapped(self, mapping: Callable[[Violation], Violation]) -> "Outcome":
-        """Return it with each violation mapped.
-
-        Itself if there is none, which is the usual case.
-        """
+        """Return it with each violation mapped; itself if there is none, as usual."""
         if not (self.violations or self.tolerated or self.malformed):
             return self
         return replace(

@@ -46,10 +46,7 @@ def shown(value: Any) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return `text` as one line without control characters, which the API server does not take.
-
-    A long one is cut.
-    """
+    """Return `text` cut to one line without control characters, as the API server needs it."""
     text = text if len(text) <= MAX_TEXT else f"{text[: MAX_TEXT - 1]}…"
     return (
         text

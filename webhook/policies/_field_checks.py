@@ -42,10 +42,7 @@ def judge_name(request: Request, *limits: Limit, label: str = "") -> Violations:
 
 
 def judge_fields(record: Fields, *, may_escalate: bool = True) -> Violations:
-    """Yield a violation for each field that no child can have.
-
-    For `may_escalate` see _of_security_context.
-    """
+    """Yield a violation for each field that no child can have (see _of_security_context)."""
     storage = record.quantity("storage")
     if storage is not None and storage.millis <= 0:
         rule = "the size of a volume must be positive"
@@ -59,10 +56,7 @@ def judge_fields(record: Fields, *, may_escalate: bool = True) -> Violations:
 
 
 def judge_dumps(backup: Fields) -> Violations:
-    """Yield a violation for each invalid field of a database's backups.
-
-    A Backup for a destination is a child.
-    """
+    """Yield violations of a database's backups; those for a destination are a child Backup."""
     yield from judge_fields(backup)
     if not backup.is_set("destination"):
         yield from judge_schedule(backup)
@@ -95,10 +89,7 @@ def _of_resources(record: Fields) -> Violations:
 
 
 def _fault(name: str, amount: Quantity, limit: Quantity | None) -> tuple[str, str, str] | None:
-    """Return what is wrong with an amount of a resource, the rule and the fix.
-
-    None where nothing is.
-    """
+    """Return what is wrong with an amount of a resource, the rule and the fix, or None."""
     is_huge, is_extended = (
         name.startswith("hugepages-"),
         "/" in name and "kubernetes.io/" not in name,

@@ -34,10 +34,7 @@ def rules(request: Request) -> Iterator[Fields]:
 
 
 class Reach(frozenset[str]):
-    """All that a rule gives, part by part.
-
-    What a wildcard includes is no more, nor are names beside any name.
-    """
+    """All that a rule gives; what a wildcard includes is no more, nor a name beside any name."""
 
     def __le__(self, other: Set[object]) -> bool:
         wider = [

@@ -164,10 +164,7 @@ def missing(request: Request, part: str, params: Required) -> Iterator[Violation
 
 
 def _lacking(names: Iterable[str], amounts: Amounts) -> list[str]:
-    """Return which of the names have no amount.
-
-    For cpu and memory 0 is none: a kubelet sets no limit then.
-    """
+    """Return the names without an amount; cpu or memory of 0 is none: the kubelet sets none."""
     return [
         name
         for name in names
@@ -176,10 +173,7 @@ def _lacking(names: Iterable[str], amounts: Amounts) -> list[str]:
 
 
 def _defaults(limit_ranges: list[dict[str, Any]]) -> tuple[Amounts, Amounts]:
-    """Return the limits and the requests that a container gets.
-
-    Of two items that set one, the first counts.
-    """
+    """Return the limits and requests that a container gets: the first item that sets one."""
     limits: Amounts = {}
     requests: Amounts = {}
     for items in read_each(limit_ranges, _items):

@@ -77,10 +77,7 @@ def validate(request: Request, params: DeprecatedAPIs) -> Violations:
 
 
 def _judged() -> Iterator[Kind]:
-    """Yield the kinds of the table.
-
-    Of other kinds only the old versions, since new ones are never judged.
-    """
+    """Yield the table's kinds; of those outside it the old versions, the only ones judged."""
     versions: dict[tuple[str, str], list[str]] = {}
     for api_version, kind in BY_KIND:
         group, _, version = api_version.partition("/")

@@ -65,10 +65,7 @@ class Budget(NamedTuple):
         return all(meets(workload.labels, *each) for each in self.requirements)
 
     def kept(self, replicas: int) -> int:
-        """Return how many of the pods that it selects it keeps, where these are all.
-
-        0 where one can be evicted.
-        """
+        """Return how many of all its pods it keeps; 0 where one can be evicted."""
         kept = _pods(self.minimum, replicas) or 0
         return kept if kept >= replicas > 0 else 0
 
@@ -126,10 +123,7 @@ def _workloads(request: Request) -> Iterator[BudgetedWorkload]:
 
 
 def _budget(object: Fields) -> Budget:
-    """Read a budget.
-
-    One without a selector keeps no pods; one that keeps all of any number is denied by itself.
-    """
+    """Read a budget; without a selector, or where it keeps all and is denied, it keeps none."""
     minimum, selector = object.integer_or_string(MINIMUM), object.fields("spec.selector")
     labels = [(key, "In", [value]) for key, value in selector.texts("matchLabels").items()]
     others = selector.each("matchExpressions")
@@ -141,10 +135,7 @@ def _budget(object: Fields) -> Budget:
 
 
 def _pods(value: int | str | None, replicas: int) -> int | None:
-    """Return how many of `replicas` pods `2` or `50%` are, rounded up.
-
-    None for other text, which the API refuses.
-    """
+    """Return how many of `replicas` pods `2` or `50%` are, rounded up; None for other text."""
     percent = PERCENT.fullmatch(value) if isinstance(value, str) else None
     return (
         -(-int(percent[1]) * replicas // 100)

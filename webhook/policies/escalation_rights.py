@@ -44,10 +44,7 @@ def validate(request: Request, params: Params) -> Violations:
 
 
 def _covers(rule: Fields, verb: str) -> bool:
-    """Return whether a rule covers what a verb acts on.
-
-    A subresource is not its resource, except of userextras.
-    """
+    """Return whether a rule covers what a verb acts on; of subresources, userextras alone."""
     groups, resources = ACTED_ON[verb]
     named = {
         EXTRAS if each.startswith(f"{EXTRAS}/") else each for each in rule.strings("resources")

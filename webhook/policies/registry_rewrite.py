@@ -78,10 +78,7 @@ def mutate(request: Request, params: RegistryRewrite) -> Patches:
 
 
 def _rewritten(text: str, mirrors: tuple[tuple[Registry, Registry], ...]) -> str:
-    """Return the image as its mirror has it.
-
-    As it is, where there is none or no reference would come of it.
-    """
+    """Return the image as its mirror has it, or as it is where there is none."""
     image = parsed(text)
     for registry, mirror in mirrors:
         if image is not None and registry.holds(image):

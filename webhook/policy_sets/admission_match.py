@@ -58,20 +58,14 @@ def _condition(
 
 
 def _labels(request: Request) -> Iterator[Labels]:
-    """Yield the labels of the new and of the old object, of a subresource its own.
-
-    What it connects with has none.
-    """
+    """Yield the labels of the new and the old object; what is connected with has none."""
     for object in (request.object, request.old_object):
         if object is not None and "metadata" in object:
             yield Fields(object).mapping("metadata.labels")
 
 
 def _selector(spec: LabelSelector | None) -> Callable[[Labels], bool] | None:
-    """Compile a selector.
-
-    None for one that is empty, as the API server writes by default, and selects everything.
-    """
+    """Compile a selector; None for an empty one (the API server's default): everything."""
     return (
         compile_selector(spec) if spec and (spec.match_labels or spec.match_expressions) else None
     )

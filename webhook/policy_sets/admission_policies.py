@@ -87,10 +87,7 @@ def native_policies(
 
 
 def joined(engine: Engine, policies: Iterable[BoundPolicy]) -> Engine:
-    """Return the engine with more policies.
-
-    One whose name is taken already is called `kubernetes:NAME`.
-    """
+    """Return the engine with more policies: `kubernetes:NAME` where a name is taken."""
     taken = {each.title for each in engine.policies}
     more = [
         replace(each, name=f"kubernetes:{each.name}") if each.name in taken else each
@@ -143,10 +140,7 @@ def _in_force(
     params: Sequence[JsonObject],
     kinds: Sequence[Kind],
 ) -> Iterator[BoundPolicy]:
-    """Yield the policy as each binding puts it in force.
-
-    FaultsError where it does not compile, bound or not.
-    """
+    """Yield the policy with each binding. FaultsError where it does not compile, even unbound."""
     if faults := tuple(_incomplete(spec, _type(document)[1])):
         raise FaultsError(faults)
     from webhook.policy_sets.expressions import Expressions  # with CEL: 40 modules

@@ -52,10 +52,7 @@ def completed(request: Request) -> tuple[JsonObject | None, JsonObject | None]:
 
 
 def namespace_object(request: Request) -> JsonObject | None:
-    """Return the namespace of the object; None for what has none.
-
-    Where it was not looked up, its labels are known.
-    """
+    """Return the object's namespace, or what is known of it; None for what has none."""
     attributes = request.attributes
     if not attributes.namespace or (attributes.resource_group, attributes.resource) == NAMESPACES:
         return None
@@ -70,10 +67,7 @@ def namespace_object(request: Request) -> JsonObject | None:
 
 
 def admission_request(request: Request) -> JsonObject:
-    """Return the variable `request`.
-
-    What only the API server knows is an error where it did not send the request.
-    """
+    """Return the variable `request`; what only the API server knows is an error elsewhere."""
     attributes, sent = request.attributes, request.attributes.sent
     kind = {"group": attributes.group, "version": attributes.version, "kind": attributes.kind}
     resource = {

@@ -96,10 +96,7 @@ class Expressions:
             raise FaultsError([*self._faults, *faults])
 
     def _program(self, path: str, source: str, *results: str) -> Program:
-        """Return the program of one expression.
-
-        A fault is raised with the others, when all have been compiled.
-        """
+        """Return the program of an expression, or a harmless one after noting its fault."""
         self._reads |= {
             name for name in ("oldObject", "request", "namespaceObject") if name in source
         }
@@ -153,10 +150,7 @@ class Expressions:
         return frozenset({NAMESPACE} if "namespaceObject" in self._reads else ())
 
     def values(self, request: Request, params: Any, object: Any) -> Frame:
-        """Return what to evaluate with, and a budget.
-
-        `object` is the request's, or what mutations made of it.
-        """
+        """Return what to evaluate with, and a budget; `object` is given: mutations change it."""
         variables = Variables(self._variables)
         values = {
             "object": object,

@@ -34,10 +34,7 @@ KINDS = ("ClusterAdmissionPolicy", "AdmissionPolicy", "PolicyException")
 
 
 class PolicySetError(ValueError):
-    """A policy set that cannot be used.
-
-    The text has a line for each fault: file, line, object, path, what is wrong.
-    """
+    """A policy set that cannot be used: a line for each fault, with file, line and path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +91,7 @@ def read(
 
 
 def load(documents: Iterable[Document], catalogue: Catalogue) -> tuple[BoundPolicy, ...]:
-    """Return the policies that the documents put in force.
-
-    PolicySetError names all faults of all documents.
-    """
+    """Return the policies that documents put in force. PolicySetError names all faults."""
     return in_force(read(documents, catalogue), catalogue)
 
 
@@ -128,10 +122,7 @@ def in_force(
 
 
 def bind(value: Any, catalogue: Catalogue) -> BoundPolicy | BoundException:
-    """Return one object of a policy set (decoded) as it comes into force.
-
-    FaultsError names every fault.
-    """
+    """Return one object of a policy set as it comes into force. FaultsError names all faults."""
     if not isinstance(value, dict):
         raise FaultsError([("", "not an object")])
     if value.get("apiVersion") != API_VERSION or value.get("kind") not in KINDS:

@@ -114,10 +114,7 @@ def _listed(spec: Spec) -> Iterator[str]:
 
 
 def compile_rules(spec: AdmissionPolicySpec, in_a_namespace: bool) -> Rules:
-    """Compile the rules and conditions of a policy object.
-
-    FaultsError names every fault with line and column.
-    """
+    """Compile a policy object's rules and conditions. FaultsError names all faults."""
     faults: list[tuple[str, str]] = []
     resources, match = resources_of(faults, spec, in_a_namespace)
     has_params = bool(spec.params) or spec.policy is not None

@@ -124,10 +124,7 @@ _VERBS = {
 
 
 def _taking(letter: str, type_: str) -> Verb:
-    """Return the verb `letter`.
-
-    EvaluationError where there is none, or where it takes no values of this type.
-    """
+    """Return the verb for values of this type. EvaluationError where there is none."""
     verb = _VERBS.get(letter)
     if verb is None:
         raise EvaluationError(

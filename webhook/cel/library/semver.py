@@ -29,10 +29,7 @@ NAMES[Semver] = _OF = "kubernetes.Semver"
 
 
 def parse_semver(text: str, normalize: bool = False) -> Semver:
-    """Return the version that `text` says.
-
-    `normalize` allows a leading v, missing parts and leading zeros.
-    """
+    """Return a version; `normalize` allows a leading v, missing parts and leading zeros."""
     text = _normalized(text) if normalize else text
     if not text:
         raise EvaluationError("Version string empty")
