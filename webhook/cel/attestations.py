@@ -19,9 +19,8 @@ def compiled(expression: str) -> Program:
 
 def is_true(expression: str, predicate: Mapping[str, Any]) -> bool:
     """Return whether a condition is true; one that fails is not."""
+    values = ATTESTATION.activation({"predicate": predicate})
     try:
-        return (
-            compiled(expression).evaluate(ATTESTATION.activation({"predicate": predicate})) is True
-        )
+        return compiled(expression).evaluate(values) is True
     except CelError:
         return False

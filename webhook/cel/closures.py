@@ -115,8 +115,8 @@ def _present(value: Any, optional: bool) -> tuple[Any, ...]:
 
 
 _OF_OPTIONALS = (
-    "{0}(optional_type(list(A)), int) -> optional_type(A); {0}(optional_type(map(A, B)), A) -> "
-    "optional_type(B)"
+    "{0}(optional_type(list(A)), int) -> optional_type(A); "
+    "{0}(optional_type(map(A, B)), A) -> optional_type(B)"
 )
 
 declare_forms(

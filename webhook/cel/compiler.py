@@ -4,7 +4,7 @@ from difflib import get_close_matches
 from typing import NoReturn
 
 from config.faults import did_you_mean
-from webhook.cel import closures
+from webhook.cel import closures, syntax
 from webhook.cel.constants import fault_of_constant
 from webhook.cel.errors import CompileError
 from webhook.cel.functions import FUNCTIONS, Code
@@ -68,19 +68,14 @@ class Compiler:
             case Call():
                 return self._call(node)
             case ListNode():
-                items = [(*self._item(item, optional), optional) for item, optional in node.items]
-                types = [type_ for type_, _, _ in items]
-                return Type("list", (self._aggregate(node, types),)), closures.list_of(
-                    [each[1:] for each in items]
-                )
+                return self._list(node)
             case MapNode():
                 return self._map(node)
 
     def _variable(self, node: Ident) -> Typed:
         if node.name not in self.scope:
-            self.fail(
-                node, f"undeclared reference to '{node.name}'{did_you_mean(node.name, self.scope)}"
-            )
+            known = did_you_mean(node.name, self.scope)
+            self.fail(node, f"undeclared reference to '{node.name}'{known}")
         type_, slot = self.scope[node.name]
         return type_, lambda frame: frame[slot]
 
@@ -103,10 +98,9 @@ class Compiler:
         fields = self.declared.objects.get(operand.name)
         if fields is not None:
             if field not in fields:
+                object = operand.name.rpartition(".")[2]
                 known = did_you_mean(field, fields)
-                self.fail(
-                    node, f"undefined field '{field}' of '{operand.name.rpartition('.')[2]}'{known}"
-                )
+                self.fail(node, f"undefined field '{field}' of '{object}'{known}")
             return fields[field]
         if not operand.may_be("map") and not operand.name.startswith("Object"):
             self.fail(node, f"type '{operand}' does not support field selection")
@@ -128,40 +122,40 @@ class Compiler:
             meant = get_close_matches(node.function, FUNCTIONS, n=1)
             hint = f'; did you mean "{meant[0]}()"?' if meant else ""
             self.fail(node, f"undeclared reference to '{node.function}()'{hint}")
-        operands = [*([] if node.target is None else [node.target]), *node.args]
-        homogeneous, self.homogeneous = (
-            self.homogeneous,
-            self.homogeneous and node.function != "format",
-        )
+        operands, homogeneous = syntax.below(node), self.homogeneous
+        self.homogeneous = homogeneous and node.function != "format"
         self.nodes += 1  # a call takes about twice as long as another node
-        compiled = [self.compile(operand) for operand in operands]
+        types, codes = self._each(operands)
         self.homogeneous = homogeneous
-        signatures = [version.signature for version in known.versions]
-        result = self._result(node, signatures, [type_ for type_, _ in compiled], {})
+        result = self._result(node, [version.signature for version in known.versions], types, {})
         self._try_constants(node.function, operands)
-        return result, known.code([code for _, code in compiled])
+        return result, known.code(codes)
+
+    def _try_constants(self, function: str, operands: list[Node]) -> None:
+        if fault := fault_of_constant(function, operands, self.types):
+            self.fail(fault[0], f"invalid {function} argument: {fault[1]}")
+
+    def _each(self, nodes: list[Node]) -> tuple[list[Type], list[Code]]:
+        compiled = [self.compile(node) for node in nodes]
+        return [type_ for type_, _ in compiled], [code for _, code in compiled]
 
     def _result(
         self, node: Call, signatures: list[Signature], types: list[Type], bound: dict[str, Type]
     ) -> Type:
         is_member = node.target is not None
-        found = result_type(
-            [each for each in signatures if each.is_member is is_member], types, bound
-        )
+        of_form = [each for each in signatures if each.is_member is is_member]
+        found = result_type(of_form, types, bound)
         if found is None:
             takes = sorted({each.takes for each in signatures})
             hint = f"; it takes {' or '.join(takes)}" if len(takes) <= 4 else ""
-            shown = applied(types, is_member=is_member)
-            self.fail(
-                node, f"found no matching overload for '{node.function}' applied to '{shown}'{hint}"
-            )
+            call = f"'{node.function}' applied to '{applied(types, is_member=is_member)}'"
+            self.fail(node, f"found no matching overload for {call}{hint}")
         return found
 
     def _has(self, node: Node) -> Typed:
         if not isinstance(node, Select):
-            self.fail(
-                node, "invalid argument to has() macro; it takes a field, such as has(object.spec)"
-            )
+            hint = "it takes a field, such as has(object.spec)"
+            self.fail(node, f"invalid argument to has() macro; {hint}")
         type_, code = self.compile(node.operand)
         self._field(node, type_, node.field)
         return BOOL, closures.test(code, node.field)
@@ -173,11 +167,6 @@ class Compiler:
         found = found if type_.name == "optional_type" else Type("optional_type", (found,))
         return found, FUNCTIONS["_[?_]"].code([code, closures.constant(field.value)])
 
-    def _try_constants(self, function: str, operands: list[Node]) -> None:
-        found = fault_of_constant(function, operands, self.types)
-        if found is not None:
-            self.fail(found[0], f"invalid {function} argument: {found[1]}")
-
     def _macro(self, node: Call, target: Node, macro: Macro) -> Typed:
         names = []
         for arg in node.args[: macro.variables]:
@@ -188,25 +177,22 @@ class Compiler:
             self.fail(node.args[1], f"duplicate variable name {names[0]!r}")
         type_, over = self.compile(target)
         if not type_.may_be(*macro.ranges):
-            text = (
-                f"expression of type '{type_}' cannot be range of a comprehension (must be list, "
-                "map, or dynamic)"
-            )
-            self.fail(target, text)
+            text = f"expression of type '{type_}' cannot be range of a comprehension"
+            self.fail(target, f"{text} (must be list, map, or dynamic)")
         bound, outer, before = macro.bound(type_), self.scope, self.nodes
         slots = tuple(range(self.size, self.size + len(names)))
         self.size += len(names)
-        self.scope = outer | dict(
-            zip(names, zip(bound.values(), slots, strict=False), strict=False)
-        )
-        compiled = [self.compile(arg) for arg in node.args[macro.variables :]]
+        variables = zip(bound.values(), slots, strict=False)
+        self.scope = outer | dict(zip(names, variables, strict=False))
+        types, codes = self._each(node.args[macro.variables :])
         self.scope = outer
-        result = self._result(
-            node, [macro.signature], [type_, *(each for each, _ in compiled)], bound
-        )
-        return result, macro.code(
-            over, slots, [code for _, code in compiled], self.nodes - before + 4
-        )
+        result = self._result(node, [macro.signature], [type_, *types], bound)
+        return result, macro.code(over, slots, codes, self.nodes - before + 4)
+
+    def _list(self, node: ListNode) -> Typed:
+        items = [(*self._item(item, optional), optional) for item, optional in node.items]
+        type_ = self._aggregate(node, [type_ for type_, _, _ in items])
+        return Type("list", (type_,)), closures.list_of([each[1:] for each in items])
 
     def _item(self, node: Node, optional: bool) -> Typed:
         type_, code = self.compile(node)
@@ -220,17 +206,13 @@ class Compiler:
         for each in types if self.homogeneous else ():
             if not can_stand_beside(types[0], each):
                 self.fail(node, f"expected type '{types[0]}' but found '{each}'")
-        same = (
-            types
-            and DYN not in types
-            and all(each == types[0] or assignable(types[0], each, {}) for each in types)
-        )
-        return types[0] if same else DYN
+        if not types or DYN in types:
+            return DYN
+        return types[0] if all(assignable(types[0], each, {}) for each in types) else DYN
 
     def _map(self, node: MapNode) -> Typed:
-        if node.name and not (
-            self.declared.structs and node.name.split(".")[0] in {"JSONPatch", "Object"}
-        ):
+        structs = {"JSONPatch", "Object"} if self.declared.structs else set()
+        if node.name and node.name.split(".")[0] not in structs:
             self.fail(node, f"undeclared reference to '{node.name}'")
         entries, keys, types = [], [], []
         for key, value, optional in node.entries:
@@ -249,17 +231,10 @@ class Compiler:
 
     def _struct_field(self, struct: str, key: Node, found: Type) -> None:
         assert isinstance(key, Literal)
-        is_nested = struct != "JSONPatch" and found.name.startswith("Object")
-        wanted = (
-            Type(f"{struct}.{key.value}")
-            if is_nested
-            else self._field(key, Type(struct), key.value)
-        )
+        if struct != "JSONPatch" and found.name.startswith("Object"):
+            wanted = Type(f"{struct}.{key.value}")
+        else:
+            wanted = self._field(key, Type(struct), key.value)
         if not assignable(wanted, found, {}):
-            self.fail(
-                key,
-                (
-                    f"expected type of field '{key.value}' is '{wanted}' but provided type is "
-                    f"'{found}'"
-                ),
-            )
+            text = f"expected type of field '{key.value}' is '{wanted}'"
+            self.fail(key, f"{text} but provided type is '{found}'")

@@ -52,7 +52,7 @@ class Function:
 
     def __call__(self, meter: Meter, *args: Any) -> Any:
         """Return what the version for these values returns, and charge what it costs."""
-        call, cost = self.table.get(tuple(map(type, args))) or self.resolve(*args)
+        call, cost = self.table.get(tuple([type(arg) for arg in args])) or self.resolve(*args)
         if cost is None:
             return call(*args)
         if cost is WALKED:
@@ -84,9 +84,8 @@ class Function:
         """Return the closure of a call, which chooses the version by the types of the arguments."""
         if self.form is not None:
             return self.form(*args)
-        table, resolve = self.table, self.resolve
         if len(args) == 2:  # as most calls; without a list of values a third faster
-            left, right = args
+            table, resolve, (left, right) = self.table, self.resolve, args
 
             def binary(frame: Frame) -> Any:
                 one, two = left(frame), right(frame)
@@ -101,17 +100,7 @@ class Function:
 
             return binary
 
-        def called(frame: Frame) -> Any:
-            values = [arg(frame) for arg in args]
-            call, cost = table.get(tuple([type(value) for value in values])) or resolve(*values)
-            if cost is None:
-                return call(*values)
-            if cost is WALKED:
-                return call(frame[0], *values)
-            frame[0].charge(cost(*values))
-            return call(*values)
-
-        return called
+        return lambda frame: self(frame[0], *[arg(frame) for arg in args])
 
 
 FUNCTIONS: dict[str, Function] = {}

@@ -62,9 +62,8 @@ def tokens(source: str) -> list[Token]:
         elif text in _CONSTANTS:
             found.append(Token("literal", at, text, _CONSTANTS[text]))
         elif sort != "space":
-            found.append(
-                Token(text if sort == "mark" or text == "in" else sort, at, match.group(sort))
-            )
+            is_mark = sort == "mark" or text == "in"
+            found.append(Token(text if is_mark else sort, at, match.group(sort)))
         at = match.end()
     return [*found, Token("end", len(source), "end of expression")]
 
@@ -72,9 +71,8 @@ def tokens(source: str) -> list[Token]:
 def _integer(match: re.Match[str]) -> int:
     text = match.group()
     digits = text.rstrip("uU")
-    value = (
-        int(digits, 16 if digits.startswith("0x") else 10) if len(digits) <= 24 else MAX_UINT + 1
-    )
+    base = 16 if digits.startswith("0x") else 10
+    value = int(digits, base) if len(digits) <= 24 else MAX_UINT + 1
     if value > (MAX_INT + 1 if digits == text else MAX_UINT):
         raise CompileError(match.string, match.start(), f"{text}: integer out of range")
     return value if digits == text else Uint(value)
@@ -88,15 +86,10 @@ def _text(match: re.Match[str]) -> str | bytes:
             return _PLAIN.get(escape["plain"], escape["plain"])
         digits = escape["hex"] or (escape["unicode"] or "")[1:]
         code = int(escape["octal"], 8) if escape["octal"] else int(digits or "-1", 16)
-        if (
-            code < 0
-            or code > 0x10FFFF
-            or 0xD800 <= code <= 0xDFFF
-            or (escape["unicode"] and is_bytes)
-        ):
-            raise CompileError(
-                match.string, match.start(), f"invalid escape sequence {escape.group()!r}"
-            )
+        is_character = 0 <= code < 0xD800 or 0xDFFF < code <= 0x10FFFF
+        if not is_character or (escape["unicode"] and is_bytes):
+            text = f"invalid escape sequence {escape.group()!r}"
+            raise CompileError(match.string, match.start(), text)
         # Surrogates carry single bytes through `str`, as Python's own "surrogateescape" does.
         return chr(0xDC00 + code) if is_bytes and code > 0x7F else chr(code)
 

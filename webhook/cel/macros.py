@@ -31,11 +31,9 @@ class Macro(NamedTuple):
     def bound(self, target: Type) -> dict[str, Type]:
         """Return the types of the variables, as A and B."""
         first, second = (*target.params, DYN, DYN)[:2]
-        return (
-            {"A": INT, "B": first}
-            if target.name == "list" and self.variables == 2
-            else {"A": first, "B": second}
-        )
+        if target.name == "list" and self.variables == 2:
+            return {"A": INT, "B": first}
+        return {"A": first, "B": second}
 
     def code(self, target: Code, slots: tuple[int, ...], args: list[Code], weight: int) -> Code:
         """Return the closure of the macro over `target`, whose `args` cost `weight` a round."""
@@ -129,11 +127,8 @@ _OF_ENTRIES: Rows = (
         lambda rounds, body, frame: {key: body(frame) for key in rounds},
     ),
     (
-        (
-            "(R).transformMapEntry(map(K, V)) -> map(K, V); (R).transformMapEntry(bool, map(K, "
-            "V)) -> "
-            "map(K, V)"
-        ),
+        "(R).transformMapEntry(map(K, V)) -> map(K, V); "
+        "(R).transformMapEntry(bool, map(K, V)) -> map(K, V)",
         _merged,
     ),
 )

@@ -9,19 +9,9 @@ from webhook.cel.syntax import Call, Ident, ListNode, Literal, MapNode, Node, Se
 from webhook.cel.values import MAX_INT
 
 RESERVED = {
-    "as",
-    "break",
-    "const",
-    "continue",
-    "else",
-    "for",
-    "function",
-    "if",
-    "import",
-    "let",
-    "loop",
-}
-RESERVED |= {"namespace", "package", "return", "var", "void", "while"}
+    "as", "break", "const", "continue", "else", "for", "function", "if", "import", "let", "loop",
+    "namespace", "package", "return", "var", "void", "while",
+}  # fmt: skip
 _PRECEDENCE = ("||", "&&", "< <= > >= == != in", "+ -", "* / %")
 _LEVELS = {
     mark: level for level, marks in enumerate(_PRECEDENCE, start=1) for mark in marks.split()

@@ -43,9 +43,8 @@ class Environment(Declarations):
         except RecursionError:
             raise CompileError(source, 0, "nested too deeply") from None
         if results and str(found) not in results:
-            raise CompileError(
-                source, 0, f"must evaluate to {' or '.join(results)} but got {found}"
-            )
+            text = f"must evaluate to {' or '.join(results)} but got {found}"
+            raise CompileError(source, 0, text)
         blanks = (None,) * (compiler.size - len(self.variables) - 1)
         return Program(source, found, code, compiler.nodes, blanks)
 

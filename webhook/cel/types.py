@@ -97,10 +97,8 @@ def _split(text: str) -> list[str]:
     return [part for part in parts if part]
 
 
-DYN, BOOL, INT, STRING = map(parse_type, ("dyn", "bool", "int", "string"))
-UNKNOWN = Type(
-    "unknown"
-)  # of what nothing says, such as the value of `optional.none()`: fits anything
+DYN, BOOL, INT = map(parse_type, ("dyn", "bool", "int"))
+UNKNOWN = Type("unknown")  # of the value of `optional.none()` and the like: fits anything
 
 
 def parse_signatures(text: str) -> list[Signature]:
@@ -168,11 +166,9 @@ def assignable(wanted: Type, found: Type, bound: dict[str, Type]) -> bool:
 def result_type(
     signatures: Iterable[Signature], types: Sequence[Type], bound: dict[str, Type]
 ) -> Type | None:
-    """Return the type of the result for arguments of these types, dyn where several fit.
+    """Return the type of the result for arguments of these types, None where no signature fits.
 
-    None where none fits.
-
-    `bound` has the type parameters that are known before.
+    It is dyn where several fit. `bound` has the type parameters that are known before.
     """
     results = []
     for signature in signatures:

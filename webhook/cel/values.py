@@ -169,12 +169,10 @@ def find(container: Any, key: Any) -> Any:
     if isinstance(container, dict):
         if kind is float:
             key = int(key) if key.is_integer() else NONE
+        elif key is None:
+            raise no_overload()
         elif kind not in KEYS:
-            raise (
-                EvaluationError(f"unsupported key type: {type_name(key)}")
-                if key is not None
-                else no_overload()
-            )
+            raise EvaluationError(f"unsupported key type: {type_name(key)}")
         try:
             return container[key]
         except KeyError:
@@ -197,18 +195,14 @@ def index(container: Any, key: Any) -> Any:
         return value
     shown = str(int(key)) if type(key) is float and key.is_integer() else brief(key)
     shown = shown.lower() if type(key) is bool else shown
-    raise EvaluationError(
-        f"{'index out of bounds' if type(container) is list else 'no such key'}: {shown}"
-    )
+    fault = "index out of bounds" if type(container) is list else "no such key"
+    raise EvaluationError(f"{fault}: {shown}")
 
 
 def field(container: Any, name: str) -> Any:
     """Return `container.name`; of an optional, an optional. EvaluationError if absent."""
-    if (
-        type(container) is Optional
-        and container is not NONE
-        and not isinstance(container.value, dict | Optional)
-    ):
+    is_some = type(container) is Optional and container is not NONE
+    if is_some and not isinstance(container.value, dict | Optional):
         raise EvaluationError(f"no such key: {brief(name)}")
     return index(container, name)
 

@@ -6,7 +6,7 @@ import pytest
 
 from webhook.cel import BudgetError, CompileError, EvaluationError, Variables
 from webhook.cel.admission_environment import ADMISSION, with_variable
-from webhook.cel.types import STRING
+from webhook.cel.types import parse_type
 
 NUMBERS = list(range(200_000))  # about 1 MB of JSON
 TEXT = "a" * 1_000_000
@@ -108,7 +108,7 @@ def test_variables_that_double_a_text_are_cancelled():
             if step
             else environment.compile("string(object.text)")
         )
-        environment = with_variable(environment, f"v{step}", STRING)
+        environment = with_variable(environment, f"v{step}", parse_type("string"))
     variables = Variables(programs)
     variables.activation = environment.activation(
         {"object": {"text": TEXT}, "variables": variables}

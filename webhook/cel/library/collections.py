@@ -1,6 +1,7 @@
 """Lists, sets and optionals: cel-go's extensions and Kubernetes' list library."""
 
 from collections.abc import Iterable
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -78,6 +79,10 @@ def _slice(items: list[Any], start: int, end: int) -> list[Any]:
     return items[start:end]
 
 
+def _slicing(items: list[Any], start: int, end: int) -> int:
+    return max(min(end, len(items)) - start, 0) >> READ
+
+
 def _flatten(meter: Meter, items: list[Any], depth: int = 1) -> list[Any]:
     if depth < 0:
         raise EvaluationError("level must be non-negative")
@@ -117,6 +122,10 @@ def _contains(meter: Meter, items: list[Any], wanted: Iterable[Any]) -> bool:
     return all(_has(meter, items, each) for each in _each(meter, wanted))
 
 
+def _equivalent(meter: Meter, one: list[Any], two: list[Any]) -> bool:
+    return _contains(meter, one, two) and _contains(meter, two, one)
+
+
 def _intersects(meter: Meter, one: list[Any], two: list[Any]) -> bool:
     return any(_has(meter, two, each) for each in _each(meter, one))
 
@@ -127,32 +136,30 @@ def _each(meter: Meter, items: Iterable[Any]) -> Iterable[Any]:
         yield item
 
 
+def _of_non_zero(value: Any) -> Optional:
+    return Optional(value) if value or type(value) is Timestamp else NONE
+
+
 def _value(optional: Optional) -> Any:
     if optional is NONE:
         raise EvaluationError("optional.none() dereference")
     return optional.value
 
 
-def _or(optional: Code, other: Code) -> Code:
-    """Return an optional, or else another one; as in cel-go, any other value stays as it is."""
+def _or(optional: Code, other: Code, *, is_value: bool = False) -> Code:
+    """Return an optional (or its value), or else another; as in cel-go, other values stay."""
 
     def chosen(frame: Frame) -> Any:
         found = optional(frame)
-        return other(frame) if found is NONE else found
+        if found is NONE:
+            return other(frame)
+        return found.value if is_value and type(found) is Optional else found
 
     return chosen
 
 
-def _or_value(optional: Code, value: Code) -> Code:
-    """Return the value of an optional, or else `value`; any other value stays as it is."""
-
-    def chosen(frame: Frame) -> Any:
-        found = optional(frame)
-        if type(found) is not Optional:
-            return found
-        return value(frame) if found is NONE else found.value
-
-    return chosen
+def _end(items: list[Any], index: int) -> Optional:
+    return Optional(items[index]) if items else NONE
 
 
 def _unwrap(items: list[Any]) -> list[Any]:
@@ -174,58 +181,26 @@ declare(
     ("(list(C)).min() -> C", lambda meter, items: _best(meter, "min", items, 1), WALKED),
     ("(list(C)).max() -> C", lambda meter, items: _best(meter, "max", items, -1), WALKED),
     ("(list(A)).indexOf(A) -> int", _position, WALKED),
-    (
-        "(list(A)).lastIndexOf(A) -> int",
-        lambda meter, items, wanted: _position(meter, items, wanted, -1),
-        WALKED,
-    ),
-    (
-        "(list(A)).slice(int, int) -> list(A)",
-        _slice,
-        lambda items, start, end: max(min(end, len(items)) - start, 0) >> READ,
-    ),
+    ("(list(A)).lastIndexOf(A) -> int", partial(_position, step=-1), WALKED),
+    ("(list(A)).slice(int, int) -> list(A)", _slice, _slicing),
     (_FLATTEN, _flatten, WALKED),
-    (
-        "(list(C)).sort() -> list(C)",
-        _sort,
-        WALKED,
-    ),
+    ("(list(C)).sort() -> list(C)", _sort, WALKED),
     ("(list(A)).distinct() -> list(A)", _distinct, WALKED),
     ("(list(A)).reverse() -> list(A)", lambda items: items[::-1], of_list(READ)),
-    (
-        "(list(A)).first() -> optional_type(A)",
-        lambda items: Optional(items[0]) if items else NONE,
-        NO_MORE,
-    ),
-    (
-        "(list(A)).last() -> optional_type(A)",
-        lambda items: Optional(items[-1]) if items else NONE,
-        NO_MORE,
-    ),
-    (
-        "lists.range(int) -> list(int)",
-        lambda count: list(range(count)),
-        lambda count: max(count, 0) >> 2,
-    ),
+    ("(list(A)).first() -> optional_type(A)", lambda items: _end(items, 0), NO_MORE),
+    ("(list(A)).last() -> optional_type(A)", lambda items: _end(items, -1), NO_MORE),
+    ("lists.range(int) -> list(int)", lambda count: [*range(count)], lambda n: max(n, 0) >> 2),
     ("sets.contains(list(A), list(A)) -> bool", _contains, WALKED),
-    (
-        "sets.equivalent(list(A), list(A)) -> bool",
-        lambda meter, one, two: _contains(meter, one, two) and _contains(meter, two, one),
-        WALKED,
-    ),
+    ("sets.equivalent(list(A), list(A)) -> bool", _equivalent, WALKED),
     ("sets.intersects(list(A), list(A)) -> bool", _intersects, WALKED),
     ("optional.of(A) -> optional_type(A)", Optional, NO_MORE),
     ("optional.none() -> optional_type(A)", lambda: NONE, NO_MORE),
-    (
-        "optional.ofNonZeroValue(A) -> optional_type(A)",
-        lambda value: Optional(value) if value or type(value) is Timestamp else NONE,
-        NO_MORE,
-    ),
+    ("optional.ofNonZeroValue(A) -> optional_type(A)", _of_non_zero, NO_MORE),
     ("(optional_type(A)).hasValue() -> bool", lambda one: one is not NONE, NO_MORE),
     ("(optional_type(A)).value() -> A", _value, NO_MORE),
     (_UNWRAP, _unwrap, of_list(1)),
 )
 declare_forms(
     ("(optional_type(A)).or(optional_type(A)) -> optional_type(A)", _or),
-    ("(optional_type(A)).orValue(A) -> A", _or_value),
+    ("(optional_type(A)).orValue(A) -> A", partial(_or, is_value=True)),
 )

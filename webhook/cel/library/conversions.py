@@ -62,6 +62,14 @@ def to_text(value: Any) -> str:
     return str(int(value))
 
 
+def _int_of_double(value: float) -> int:
+    return checked(int, value if MIN_INT < value < MAX_INT else math.inf)
+
+
+def _uint_of_double(value: float) -> Uint:
+    return checked(Uint, value if 0 <= value < MAX_UINT else math.inf)
+
+
 def _written_double(value: float) -> str:
     """Return the shortest text that says `value`, with an exponent where Go's %g has one."""
     if not math.isfinite(value):
@@ -78,17 +86,9 @@ declare(
     _from_text("double", _DOUBLE, float),
     _from_text("bool", "|".join(_TRUE + _FALSE), _TRUE.__contains__),
     ("int(int) -> int; int(uint) -> int", lambda value: checked(int, value), NO_MORE),
-    (
-        "int(double) -> int",
-        lambda value: checked(int, value if MIN_INT < value < MAX_INT else math.inf),
-        NO_MORE,
-    ),
+    ("int(double) -> int", _int_of_double, NO_MORE),
     ("uint(I) -> uint", lambda value: checked(Uint, value), NO_MORE),
-    (
-        "uint(double) -> uint",
-        lambda value: checked(Uint, value if 0 <= value < MAX_UINT else math.inf),
-        NO_MORE,
-    ),
+    ("uint(double) -> uint", _uint_of_double, NO_MORE),
     ("double(N) -> double", float, NO_MORE),
     ("bytes(string) -> bytes", str.encode, lambda text: len(text) >> COPIED),
     ("bool(bool) -> bool; bytes(bytes) -> bytes; dyn(A) -> dyn", lambda value: value, NO_MORE),

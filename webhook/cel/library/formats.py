@@ -29,11 +29,8 @@ class FormatRule:
 
     def __call__(self, text: str) -> list[str]:
         """Return what is wrong with a text."""
-        found = (
-            [f"must be no more than {self.longest} bytes"]
-            if len(text.encode()) > self.longest
-            else []
-        )
+        is_long = len(text.encode()) > self.longest
+        found = [f"must be no more than {self.longest} bytes"] if is_long else []
         return found if _is(self.pattern, text) else [*found, self.error]
 
 

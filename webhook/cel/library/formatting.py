@@ -98,24 +98,20 @@ def _scientific(number: float, _: int) -> str:
 
 
 def _hex(meter: Meter, value: Any, _: int) -> str:
-    meter.charge(0 if isinstance(value, int) else len(value) >> READ)
-    return (
-        f"{int(value):x}"
-        if isinstance(value, int)
-        else (value.encode() if isinstance(value, str) else value).hex()
-    )
+    if isinstance(value, int):
+        return f"{int(value):x}"
+    meter.charge(len(value) >> READ)
+    return (value.encode() if isinstance(value, str) else bytes(value)).hex()
 
 
 _TEXTS = "strings, bools, bytes, ints, doubles, maps, lists, types, durations, and timestamps"
 _TEXT = ("string", "bool", "bytes", "int", "uint", "double", "map", "list", "type", "null_type")
-_HEX, _DOUBLE = ("int", "uint", "string", "bytes"), ("double", "string")
+_INT, _HEX, _DOUBLE = ("int", "uint"), ("int", "uint", "string", "bytes"), ("double", "string")
 _VERBS = {
     "s": Verb("string", _TEXTS, (*_TEXT, NAMES[Duration], NAMES[Timestamp]), _text),
-    "d": Verb("decimal", "an integer", ("int", "uint"), lambda _, value, __: f"{int(value)}"),
-    "o": Verb("octal", "an integer", ("int", "uint"), lambda _, value, __: f"{int(value):o}"),
-    "b": Verb(
-        "binary", "an integer", ("int", "uint", "bool"), lambda _, value, __: f"{int(value):b}"
-    ),
+    "d": Verb("decimal", "an integer", _INT, lambda _, value, __: f"{int(value)}"),
+    "o": Verb("octal", "an integer", _INT, lambda _, value, __: f"{int(value):o}"),
+    "b": Verb("binary", "an integer", (*_INT, "bool"), lambda _, value, __: f"{int(value):b}"),
     "x": Verb("hex", "an integer", _HEX, _hex),
     "X": Verb("hex", "an integer", _HEX, lambda *args: _hex(*args).upper()),
     "f": Verb("fixed-point", "a double", _DOUBLE, _number("fixed-point", _fixed_point)),

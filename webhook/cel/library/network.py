@@ -1,15 +1,10 @@
 """Kubernetes' `ip()` and `cidr()`."""
 
+import ipaddress
 import re
 from collections.abc import Callable
-from ipaddress import (
-    IPv4Address,
-    IPv4Interface,
-    IPv6Address,
-    IPv6Interface,
-    ip_address,
-    ip_interface,
-)
+from contextlib import suppress
+from ipaddress import IPv4Address, IPv4Interface, IPv6Address, IPv6Interface
 from typing import Any
 
 from webhook.cel.cost import NO_MORE, parsing
@@ -21,19 +16,16 @@ IPAddress = IPv4Address | IPv6Address
 Prefix = IPv4Interface | IPv6Interface
 _BITS = re.compile(r"0|[1-9][0-9]{0,2}")
 _STEPS = 24  # units of what Python's ipaddress calculates
+_BROADCAST = IPv4Address("255.255.255.255")
 _CONVERSION = "parse error during conversion from string"
-NAMES |= {
-    IPv4Address: "net.IP",
-    IPv6Address: "net.IP",
-    IPv4Interface: "net.CIDR",
-    IPv6Interface: "net.CIDR",
-}
+NAMES |= dict.fromkeys((IPv4Address, IPv6Address), "net.IP")
+NAMES |= dict.fromkeys((IPv4Interface, IPv6Interface), "net.CIDR")
 
 
 def parse_ip(text: str) -> IPAddress:
     """Return the address that `text` says."""
     try:
-        found = ip_address(text)
+        found = ipaddress.ip_address(text)
     except ValueError:
         raise EvaluationError(f'IP Address "{text}" {_CONVERSION}: {_unparsed(text)}') from None
     if "%" in text:
@@ -46,24 +38,20 @@ def parse_ip(text: str) -> IPAddress:
 def parse_cidr(text: str) -> Prefix:
     """Return the prefix that `text` says."""
     address, slash, bits = text.rpartition("/")
-    try:
-        found = ip_address(address)
-    except ValueError:
-        found = None
-    if found is None or not _BITS.fullmatch(bits) or int(bits) > found.max_prefixlen or "%" in text:
-        why = (
-            "prefix length out of range"
-            if _BITS.fullmatch(bits)
-            else f'bad bits after slash: "{bits}"'
-        )
-        why = "no '/'" if not slash else _unparsed(address) if found is None else why
-        failed = f"network address {_CONVERSION}"
-        raise EvaluationError(f'{failed}: {failed}: netip.ParsePrefix("{text}"): {why}')
-    if _is_mapped(found):
-        raise EvaluationError(
-            f'network address {_CONVERSION}: IPv4-mapped IPv6 address "{text}" is not allowed'
-        )
-    return ip_interface(text)
+    failed, found = f"network address {_CONVERSION}", None
+    with suppress(ValueError):
+        found = ipaddress.ip_address(address)
+    if found is None:
+        why = _unparsed(address) if slash else "no '/'"
+    elif not _BITS.fullmatch(bits):
+        why = f'bad bits after slash: "{bits}"'
+    elif int(bits) > found.max_prefixlen or "%" in text:
+        why = "prefix length out of range"
+    elif _is_mapped(found):
+        raise EvaluationError(f'{failed}: IPv4-mapped IPv6 address "{text}" is not allowed')
+    else:
+        return ipaddress.ip_interface(text)
+    raise EvaluationError(f'{failed}: {failed}: netip.ParsePrefix("{text}"): {why}')
 
 
 def _unparsed(text: str) -> str:
@@ -76,39 +64,43 @@ def _is_mapped(address: IPAddress) -> bool:
 
 def _is_link_local_multicast(address: IPAddress) -> bool:
     packed = address.packed
-    return (
-        packed[:3] == b"\xe0\x00\x00"
-        if address.version == 4
-        else packed[0] == 0xFF and packed[1] & 0x0F == 2
-    )
+    if address.version == 4:
+        return packed[:3] == b"\xe0\x00\x00"
+    return packed[0] == 0xFF and packed[1] & 0x0F == 2
 
 
 def _is_global_unicast(address: IPAddress) -> bool:
-    special = (
-        address.is_unspecified
-        or address.is_loopback
-        or address.is_multicast
-        or address.is_link_local
-    )
-    return not special and str(address) != "255.255.255.255"
+    of_this_host = address.is_unspecified or address.is_loopback or address.is_link_local
+    return not (of_this_host or address.is_multicast or address == _BROADCAST)
+
+
+def _masked(prefix: Prefix) -> Prefix:
+    return ipaddress.ip_interface(prefix.network)
+
+
+def _contains_ip(prefix: Prefix, address: IPAddress) -> bool:
+    return address in prefix.network
 
 
 def _contains(prefix: Prefix, other: Prefix) -> bool:
     one, two = prefix.network, other.network
-    return (
-        one.version == two.version and one.prefixlen <= two.prefixlen and two.network_address in one
-    )
+    return one.prefixlen <= two.prefixlen and two.network_address in one
 
 
 def _parsing_second(_: object, text: str) -> int:
     return _STEPS + parsing(text)
 
 
-def _parsed(parse: Callable[[str], Any], text: str) -> Any:
-    try:
-        return parse(text)
-    except EvaluationError:
-        raise no_overload() from None  # the API server has no further message
+def _of_text(
+    contains: Callable[[Prefix, Any], bool], parse: Callable[[str], Any]
+) -> Callable[[Prefix, str], bool]:
+    def contains_text(prefix: Prefix, text: str) -> bool:
+        try:
+            return contains(prefix, parse(text))
+        except EvaluationError:
+            raise no_overload() from None  # the API server has no further message
+
+    return contains_text
 
 
 declare(
@@ -126,23 +118,9 @@ declare(
     ("isCIDR(string) -> bool", succeeds(parse_cidr), parsing),
     ("(net.CIDR).ip() -> net.IP", lambda prefix: prefix.ip, _STEPS),
     ("(net.CIDR).prefixLength() -> int", lambda prefix: prefix.network.prefixlen, NO_MORE),
-    ("(net.CIDR).masked() -> net.CIDR", lambda prefix: ip_interface(prefix.network), _STEPS),
-    (
-        "(net.CIDR).containsIP(net.IP) -> bool",
-        lambda prefix, address: address in prefix.network,
-        _STEPS,
-    ),
-    (
-        "(net.CIDR).containsIP(string) -> bool",
-        lambda prefix, text: _parsed(parse_ip, text) in prefix.network,
-        _parsing_second,
-    ),
+    ("(net.CIDR).masked() -> net.CIDR", _masked, _STEPS),
+    ("(net.CIDR).containsIP(net.IP) -> bool", _contains_ip, _STEPS),
+    ("(net.CIDR).containsIP(string) -> bool", _of_text(_contains_ip, parse_ip), _parsing_second),
     ("(net.CIDR).containsCIDR(net.CIDR) -> bool", _contains, _STEPS),
-    (
-        "(net.CIDR).containsCIDR(string) -> bool",
-        lambda prefix, text: _contains(prefix, _parsed(parse_cidr, text)),
-        _parsing_second,
-    ),
+    ("(net.CIDR).containsCIDR(string) -> bool", _of_text(_contains, parse_cidr), _parsing_second),
 )
-
-# Scheme, host and path, query.

@@ -6,16 +6,7 @@ from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
-from webhook.cel.cost import (
-    COMPARED,
-    COPIED,
-    NO_MORE,
-    READ,
-    WALKED,
-    Meter,
-    comparing,
-    searching,
-)
+from webhook.cel.cost import COMPARED, COPIED, NO_MORE, READ, WALKED, Meter, comparing, searching
 from webhook.cel.errors import EvaluationError
 from webhook.cel.functions import Row, declare
 from webhook.cel.values import (
@@ -101,11 +92,8 @@ def _extreme(name: str, worse: int) -> Row:
             raise EvaluationError(f"{name}() takes numbers, one at least")
         return reduce(lambda best, item: item if compare(best, item) == worse else best, items)
 
-    signatures = (
-        f"{name}(list(N)) -> N; {name}(N) -> N; {name}(N, M) -> dyn; {name}(dyn, dyn, dyn...) -> "
-        "dyn"
-    )
-    return signatures, extreme, WALKED
+    several = f"{name}(N, M) -> dyn; {name}(dyn, dyn, dyn...) -> dyn"
+    return f"{name}(list(N)) -> N; {name}(N) -> N; {several}", extreme, WALKED
 
 
 def _rounding(name: str, call: Callable[[float], float]) -> Row:
@@ -114,6 +102,14 @@ def _rounding(name: str, call: Callable[[float], float]) -> Row:
         lambda value: math.copysign(call(value), value) if math.isfinite(value) else value,
         NO_MORE,
     )
+
+
+def _rounded(value: float) -> float:
+    return math.trunc(value + math.copysign(0.5, value)) if abs(value) < 2**52 else value
+
+
+def _sign(value: Any) -> Any:
+    return value if value != value else type(value)((value > 0) - (value < 0))
 
 
 def _bitwise(name: str, call: Callable[[int, int], int]) -> Row:
@@ -159,11 +155,7 @@ declare(
     ("_/_(double, double) -> double", _divide_double, NO_MORE),
     ("_%_(I, I) -> I", _remainder, NO_MORE),
     ("@in(A, list(A)) -> bool", _in, WALKED),
-    (
-        "@in(A, map(A, B)) -> bool",
-        lambda item, container: find(container, item) is not NONE,
-        NO_MORE,
-    ),
+    ("@in(A, map(A, B)) -> bool", lambda item, entries: find(entries, item) is not NONE, NO_MORE),
     *(
         (f"size({each}) -> int; ({each}).size() -> int", len, NO_MORE)
         for each in ("string", "bytes", "list(A)", "map(A, B)")
@@ -179,22 +171,13 @@ declare(
     _rounding("ceil", math.ceil),
     _rounding("floor", math.floor),
     _rounding("trunc", math.trunc),
-    _rounding(
-        "round",
-        lambda value: (
-            math.trunc(value + math.copysign(0.5, value)) if abs(value) < 2**52 else value
-        ),
-    ),
+    _rounding("round", _rounded),
     ("math.isInf(double) -> bool", math.isinf, NO_MORE),
     ("math.isNaN(double) -> bool", math.isnan, NO_MORE),
     ("math.isFinite(double) -> bool", math.isfinite, NO_MORE),
     ("math.abs(double) -> double", abs, NO_MORE),
     ("math.abs(I) -> I", lambda value: checked(type(value), abs(value)), NO_MORE),
-    (
-        "math.sign(N) -> N",
-        lambda value: value if value != value else type(value)((value > 0) - (value < 0)),
-        NO_MORE,
-    ),
+    ("math.sign(N) -> N", _sign, NO_MORE),
     ("math.sqrt(N) -> double", lambda value: math.nan if value < 0 else math.sqrt(value), NO_MORE),
     _bitwise("bitAnd", operator.and_),
     _bitwise("bitOr", operator.or_),

@@ -37,6 +37,10 @@ def _sum(one: ExactQuantity, two: ExactQuantity | int, sign: int = 1) -> ExactQu
     return ExactQuantity.of(one.value + sign * other.value, one.is_integer and other.is_integer)
 
 
+def _difference(one: ExactQuantity, two: ExactQuantity | int) -> ExactQuantity:
+    return _sum(one, two, -1)
+
+
 def _as_integer(quantity: ExactQuantity) -> int:
     if not quantity.is_integer:
         raise EvaluationError("cannot convert value to integer")
@@ -58,10 +62,6 @@ declare(
     (f"({_OF}).asInteger() -> int", _as_integer, 4),
     (f"({_OF}).asApproximateFloat() -> double", _approximated, 4),
     (f"({_OF}).add({_OF}) -> {_OF}; ({_OF}).add(int) -> {_OF}", _sum, _CALCULATED),
-    (
-        f"({_OF}).sub({_OF}) -> {_OF}; ({_OF}).sub(int) -> {_OF}",
-        lambda one, two: _sum(one, two, -1),
-        _CALCULATED,
-    ),
+    (f"({_OF}).sub({_OF}) -> {_OF}; ({_OF}).sub(int) -> {_OF}", _difference, _CALCULATED),
     *ordered(_OF, _CALCULATED),
 )

@@ -91,6 +91,10 @@ def quote(text: str) -> str:
     return f'"{text}"'
 
 
+def _escape_key(text: str) -> str:
+    return text.replace("~", "~0").replace("/", "~1")
+
+
 def _decode(text: str) -> bytes:
     bare = text.rstrip("=")
     try:
@@ -199,11 +203,7 @@ declare(
     ("(string).substring(int, ?int) -> string", _substring, _cutting),
     ("(list(string)).join(?string) -> string", _join, WALKED),
     ("strings.quote(string) -> string", quote, lambda text: len(text) >> 2),
-    (
-        "jsonpatch.escapeKey(string) -> string",
-        lambda text: text.replace("~", "~0").replace("/", "~1"),
-        lambda text: len(text) >> 4,
-    ),
+    ("jsonpatch.escapeKey(string) -> string", _escape_key, lambda text: len(text) >> 4),
     ("base64.encode(bytes) -> string", lambda value: base64.b64encode(value).decode(), _copying),
     ("base64.decode(string) -> bytes", _decode, _copying),
     ("(string).matches(string) -> bool; matches(string, string) -> bool", _matches, WALKED),

@@ -10,16 +10,8 @@ from webhook.cel.errors import EvaluationError, unconvertible
 from webhook.cel.functions import Row, declare
 from webhook.cel.values import NAMES, SECOND, Duration, Timestamp, brief, checked
 
-_UNITS = {
-    "h": 3600 * SECOND,
-    "m": 60 * SECOND,
-    "s": SECOND,
-    "ms": 10**6,
-    "us": 1000,
-    "µs": 1000,
-    "μs": 1000,
-    "ns": 1,
-}
+_UNITS = {"h": 3600 * SECOND, "m": 60 * SECOND, "s": SECOND, "ms": 10**6, "ns": 1}
+_UNITS |= dict.fromkeys(("us", "µs", "μs"), 1000)
 _DURATION = re.compile(
     r"[+-]?(?:0|(?:(?:\d{1,19}(?:\.\d{0,30})?|\.\d{1,30})(?:ns|us|µs|μs|ms|s|m|h))+)"
 )
@@ -48,10 +40,9 @@ def parse_duration(text: str) -> Duration:
     if len(text) > 256 or not _DURATION.fullmatch(text):
         raise unconvertible("string", NAMES[Duration])
     total = 0
-    for whole, fraction, unit in _PART.findall(text):
-        total += int(whole or 0) * _UNITS[unit] + int(fraction or 0) * _UNITS[unit] // 10 ** len(
-            fraction
-        )
+    for whole, fraction, name in _PART.findall(text):
+        unit = _UNITS[name]
+        total += int(whole or 0) * unit + int(fraction or 0) * unit // 10 ** len(fraction)
     return checked(Duration, -total if text.startswith("-") else total)
 
 
@@ -62,11 +53,8 @@ def _duration_of_int(_: int) -> Duration:
 def written_timestamp(value: Timestamp) -> str:
     """Return RFC 3339 text in UTC, with as many digits as needed."""
     seconds, fraction = divmod(int(value), SECOND)
-    return (
-        (_EPOCH + timedelta(seconds=seconds)).isoformat().removesuffix("+00:00")
-        + _fraction(fraction)
-        + "Z"
-    )
+    whole = (_EPOCH + timedelta(seconds=seconds)).isoformat().removesuffix("+00:00")
+    return f"{whole}{_fraction(fraction)}Z"
 
 
 def written_duration(value: Duration) -> str:
@@ -122,11 +110,8 @@ declare(
     ("int(duration) -> int", int, NO_MORE),
     ("duration(string) -> duration", parse_duration, parsing),
     ("duration(int) -> duration", _duration_of_int, NO_MORE),
-    (
-        "timestamp(timestamp) -> timestamp; duration(duration) -> duration",
-        lambda value: value,
-        NO_MORE,
-    ),
+    ("timestamp(timestamp) -> timestamp", lambda value: value, NO_MORE),
+    ("duration(duration) -> duration", lambda value: value, NO_MORE),
     _part("getFullYear", lambda local: local.year),
     _part("getMonth", lambda local: local.month - 1),
     _part("getDayOfYear", lambda local: local.timetuple().tm_yday - 1),

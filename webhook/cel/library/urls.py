@@ -60,24 +60,18 @@ def parse_url(text: str) -> URL:
 
 def _host(text: str, authority: str) -> str:
     user, at, host = authority.rpartition("@")
-    port = (
-        host[host.rfind("]") + 1 :]
-        if host.startswith("[")
-        else host[host.rfind(":") :]
-        if ":" in host
-        else ""
-    )
+    if host.startswith("["):
+        port = host[host.rfind("]") + 1 :]
+    else:
+        port = host[host.rfind(":") :] if ":" in host else ""
     _refuse(text, at and _BAD_USER.search(user), "net/url: invalid userinfo")
     _refuse(text, host.startswith("[") and "]" not in host, "missing ']' in host")
     _refuse(text, not _PORT.fullmatch(port), f'invalid port "{port}" after host')
     if not _HOST.fullmatch(host):
         if escape := _BAD_ESCAPE.search(host) or re.search("%..", host):
             _refuse(text, True, f'invalid URL escape "{escape.group()}"')
-        _refuse(
-            text,
-            True,
-            f'invalid character "{next(c for c in host if not _HOST.fullmatch(c))}" in host name',
-        )
+        character = next(each for each in host if not _HOST.fullmatch(each))
+        _refuse(text, True, f'invalid character "{character}" in host name')
     return host
 
 
@@ -102,14 +96,17 @@ def _of_host(url: URL) -> int:
 
 
 def _query(url: URL) -> dict[str, list[str]]:
-    pairs = [
-        part for part in url.query.split("&") if ";" not in part and not _BAD_ESCAPE.search(part)
-    ]
+    parts = url.query.split("&")
+    pairs = [part for part in parts if ";" not in part and not _BAD_ESCAPE.search(part)]
     return parse_qs("&".join(pairs), keep_blank_values=True)
 
 
 def _parsing_url(text: str) -> int:
     return 40 + (len(text) >> 1)
+
+
+def _escaped_path(url: URL) -> str:
+    return quote(url.path, safe=_PATH_SAFE)
 
 
 def _escaping(url: URL) -> int:
@@ -127,10 +124,6 @@ declare(
     (f"({_OF}).getHost() -> string", lambda url: url.host, NO_MORE),
     (f"({_OF}).getHostname() -> string", _hostname, _of_host),
     (f"({_OF}).getPort() -> string", _port, _of_host),
-    (
-        f"({_OF}).getEscapedPath() -> string",
-        lambda url: quote(url.path, safe=_PATH_SAFE),
-        _escaping,
-    ),
+    (f"({_OF}).getEscapedPath() -> string", _escaped_path, _escaping),
     (f"({_OF}).getQuery() -> map(string, list(string))", _query, _splitting),
 )
