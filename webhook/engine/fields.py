@@ -47,21 +47,10 @@ class Fields(Record):
         *,
         found: str | None = None,
         excess: Excess | None = None,
-        controller_fix: str = "",
         mended: Any = UNSET,
     ) -> Violation:
         """Return a violation about `field`, where `value` stands (in other words: `found`)."""
-        return Violation(
-            field,
-            found,
-            rule,
-            fix,
-            excess,
-            value,
-            self,
-            controller_fix=controller_fix,
-            mended=mended,
-        )
+        return Violation(field, found, rule, fix, excess, value, self, mended=mended)
 
     def set(self, field: str | FieldPath, value: Any, *, overwrite: bool = False) -> Patch:
         """Return the patch that sets `field`: a dotted path, or steps where a key has a dot."""

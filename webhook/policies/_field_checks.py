@@ -45,10 +45,8 @@ def judge_fields(record: Fields, *, may_escalate: bool = True) -> Violations:
     """Yield a violation for each field that no child can have (see _of_security_context)."""
     storage = record.quantity("storage")
     if storage is not None and storage.millis <= 0:
-        rule = "the size of a volume must be positive"
-        yield record.violation(
-            "storage", storage.text, rule, "write 1Gi or more", found=storage.text
-        )
+        found, rule = storage.text, "the size of a volume must be positive"
+        yield record.violation("storage", found, rule, "write 1Gi or more", found=found)
     yield from _of_resources(record)
     yield from _of_security_context(record.fields("securityContext"), may_escalate=may_escalate)
     for variable in record.each("env"):
@@ -75,31 +73,22 @@ def judge_schedule(record: Fields) -> Violations:
 
 def _of_resources(record: Fields) -> Violations:
     """Yield a violation for each amount that no container can have."""
+    requests = record.quantities("resources.requests")
     limits = record.quantities("resources.limits")
-    for part, amounts in (
-        ("requests", record.quantities("resources.requests")),
-        ("limits", limits),
-    ):
+    for part, amounts in (("requests", requests), ("limits", limits)):
         for name, amount in amounts.items():
             if fault := _fault(name, amount, limits.get(name)):
-                found, rule, fix = fault
-                yield record.violation(
-                    entry(f"resources.{part}", name), found, rule, fix, found=found
-                )
+                path, (found, rule, fix) = entry(f"resources.{part}", name), fault
+                yield record.violation(path, found, rule, fix, found=found)
 
 
 def _fault(name: str, amount: Quantity, limit: Quantity | None) -> tuple[str, str, str] | None:
     """Return what is wrong with an amount of a resource, the rule and the fix, or None."""
-    is_huge, is_extended = (
-        name.startswith("hugepages-"),
-        "/" in name and "kubernetes.io/" not in name,
-    )
+    is_huge = name.startswith("hugepages-")
+    is_extended = "/" in name and "kubernetes.io/" not in name
     if "/" not in name and name not in RESOURCES and not is_huge:
-        return (
-            amount.text,
-            "containers have no such resource",
-            "name one, or add its prefix, as in example.com/gpu",
-        )
+        fix = "name one, or add its prefix, as in example.com/gpu"
+        return amount.text, "containers have no such resource", fix
     if amount.millis < 0:
         return amount.text, "an amount cannot be negative", "write 0 or more"
     if is_extended and amount.millis % MILLI:
@@ -123,22 +112,15 @@ def _of_security_context(context: Fields, *, may_escalate: bool) -> Violations:
     for field in ("runAsUser", "runAsGroup"):
         id = context.integer(field)
         if id is not None and not 0 <= id <= LARGEST_ID:
-            yield context.violation(
-                field, id, f"must be a number from 0 to {LARGEST_ID}", "choose another"
-            )
-    for field in ("seccompProfile.", "appArmorProfile."):
-        is_local, profile = (
-            context.string(f"{field}type") == "Localhost",
-            context.string(f"{field}localhostProfile"),
-        )
+            rule = f"must be a number from 0 to {LARGEST_ID}"
+            yield context.violation(field, id, rule, "choose another")
+    rule = "type Localhost, and no other, names a profile"
+    for kind in ("seccompProfile", "appArmorProfile"):
+        path, is_local = f"{kind}.localhostProfile", context.string(f"{kind}.type") == "Localhost"
+        profile = context.string(path)
         if is_local != bool(profile):
-            rule, fix = (
-                "type Localhost, and no other, names a profile",
-                "name it" if is_local else "remove it",
-            )
-            yield context.violation(
-                f"{field}localhostProfile", profile, rule, fix, found=profile or "missing"
-            )
+            fix, found = "name it" if is_local else "remove it", profile or "missing"
+            yield context.violation(path, profile, rule, fix, found=found)
     allowed = context.boolean("allowPrivilegeEscalation")
     if may_escalate if allowed is None else allowed:
         return
@@ -164,14 +146,11 @@ def _of_variable(variable: Fields) -> Violations:
     sources = [source for source in SOURCES if variable.is_set(f"valueFrom.{source}")]
     if len(sources) != 1:
         found = " and ".join(sources) or "no source"
-        rule, fix = (
-            "a value must come from one key of a Secret or of a ConfigMap",
-            f"set {' or '.join(SOURCES)}",
-        )
+        rule = "a value must come from one key of a Secret or of a ConfigMap"
+        fix = f"set {' or '.join(SOURCES)}"
         yield variable.violation("valueFrom", found, rule, fix, found=found)
     for part in ("name", "key"):
         for field in (f"valueFrom.{source}.{part}" for source in sources):
             if not variable.string(field):
-                yield variable.violation(
-                    field, None, f"a {part} is required", "name it", found="missing"
-                )
+                rule = f"a {part} is required"
+                yield variable.violation(field, None, rule, "name it", found="missing")

@@ -93,11 +93,8 @@ ImageFault = tuple[str, str]
 def changed_images(request: Request) -> Iterator[Image]:
     """Yield each image that an update does not leave as it was."""
     before = request.before()
-    known = (
-        {holder.path(field): text for text, holder, field in before.images()}
-        if before is not None
-        else {}
-    )
+    old = before.images() if before is not None else ()
+    known = {holder.path(field): text for text, holder, field in old}
     for image in request.images():
         if known.get(image.holder.path(image.field)) != image.text:
             yield image
@@ -121,6 +118,6 @@ def image_violations(
             fault = f"is no image reference: {error}", "correct it"
         if fault is not None:
             found, fix = f"{shown(text)} {fault[0]}", fault[1]
-            yield holder.violation(
-                field, text, rule, fix, found=found, controller_fix=controller_fix
-            )
+            violation = holder.violation(field, text, rule, fix, found=found)
+            violation.controller_fix = controller_fix
+            yield violation

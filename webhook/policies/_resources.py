@@ -46,18 +46,11 @@ class Resources(Fields):
 
 
 def violation(
-    holder: Fields,
-    part: str,
-    resource: str,
-    found: str,
-    rule: str,
-    fix: str,
-    excess: Excess | None = None,
+    holder: Fields, part: str, resource: str, found: str, rule: str, fix: str, excess: Excess
 ) -> Violation:
     """Return a violation about one limit or request."""
-    return holder.violation(
-        entry(f"resources.{part}", resource), found, rule, fix, found=found, excess=excess
-    )
+    path = entry(f"resources.{part}", resource)
+    return holder.violation(path, found, rule, fix, found=found, excess=excess)
 
 
 def of_containers(
@@ -142,34 +135,23 @@ class Required(Completed):
 
 def missing(request: Request, part: str, params: Required) -> Iterator[Violation]:
     """Yield a violation for each container without required resources, if its pod lacks them."""
-    whole = of_pod(request)
+    whole, rule = of_pod(request), f"resource {part} required in {params.tier}"
     required = params.required if whole is None else _lacking(params.required, getattr(whole, part))
     for each in of_containers(request, limit_ranges=params.limit_ranges):
         own = getattr(each, part)
         if lacking := _lacking(required, own):
             absent = " and ".join(name for name in lacking if name not in own)
             zeros = " and ".join(name for name in lacking if name in own)
-            found = ", ".join(
-                filter(
-                    None, (absent and f"{absent} missing", zeros and f"{zeros} 0, which is none")
-                )
-            )
-            rule, fix = (
-                f"resource {part} required in {params.tier}",
-                FIXES.get(len(lacking), "set all of them"),
-            )
-            yield each.violation(
-                f"resources.{part}", None, rule, fix, found=found, excess=frozenset(lacking)
-            )
+            parts = (absent and f"{absent} missing", zeros and f"{zeros} 0, which is none")
+            found, excess = ", ".join(filter(None, parts)), frozenset(lacking)
+            fix = FIXES.get(len(lacking), "set all of them")
+            yield each.violation(f"resources.{part}", None, rule, fix, found=found, excess=excess)
 
 
 def _lacking(names: Iterable[str], amounts: Amounts) -> list[str]:
     """Return the names without an amount; cpu or memory of 0 is none: the kubelet sets none."""
-    return [
-        name
-        for name in names
-        if name not in amounts or (name in SHARED and not amounts[name].millis)
-    ]
+    given = {name for name, each in amounts.items() if each.millis or name not in SHARED}
+    return [name for name in names if name not in given]
 
 
 def _defaults(limit_ranges: list[dict[str, Any]]) -> tuple[Amounts, Amounts]:
@@ -187,8 +169,7 @@ def _items(limit_range: Fields) -> list[tuple[Amounts, Amounts]]:
     found = []
     for item in limit_range.each("spec.limits"):
         if item.string("type") == "Container":
-            default = item.quantities("max") | item.quantities("default")
-            found.append(
-                (default, item.quantities("min") | default | item.quantities("defaultRequest"))
-            )
+            limits = item.quantities("max") | item.quantities("default")
+            requests = item.quantities("min") | limits | item.quantities("defaultRequest")
+            found.append((limits, requests))
     return found

@@ -68,12 +68,11 @@ def missing(
     pod = request.pod()
     if pod is not None and pod.is_set(path):
         return
-    found, best = (
-        ("unset", "") if pod is None else ("unset here and on the pod", ", best on the pod")
-    )
+    found = "unset" if pod is None else "unset here and on the pod"
+    fix = fix if pod is None else f"{fix}, best on the pod"
     for container in request.containers():
         if not container.is_set(path):
-            yield container.violation(path, None, rule, f"{fix}{best}", found=found, mended=mended)
+            yield container.violation(path, None, rule, fix, found=found, mended=mended)
 
 
 class Ids(Params):
@@ -109,18 +108,14 @@ class Profiles(Params):
 
     def judge(self, request: Request, field: str) -> Iterator[Violation]:
         """Yield a violation for each profile in `securityContext.<field>` that may not be set."""
-        path, profile_path = (
-            f"securityContext.{field}.type",
-            f"securityContext.{field}.localhostProfile",
-        )
+        holder = f"securityContext.{field}"
+        path, profile_path = f"{holder}.type", f"{holder}.localhostProfile"
         for context in contexts(request):
             type = context.string(path)
             if type is not None:
                 profile = context.string(profile_path) or ""
                 for violation in self.faults(context, path, type, type, profile_path, profile):
-                    violation.excess = inherited(
-                        request, context, f"securityContext.{field}", (type, profile)
-                    )
+                    violation.excess = inherited(request, context, holder, (type, profile))
                     yield violation
 
     def faults(
@@ -131,15 +126,9 @@ class Profiles(Params):
             rule = f"must be {' or '.join(self.allowed) or 'left out'}"
             fix = "remove it, or set one that is allowed" if self.allowed else "remove it"
             yield holder.violation(path, found, rule, fix)
-        elif (
-            type == "Localhost"
-            and self.localhost_profiles is not None
-            and not self.localhost_profiles.match(profile)
-        ):
-            names = ", ".join(self.localhost_profiles)
-            rule = (
-                f"profiles of the node must be {names}"
-                if names
-                else "no profile of the node may be named"
-            )
+            return
+        names = self.localhost_profiles if type == "Localhost" else None
+        if names is not None and not names.match(profile):
+            must, no = "profiles of the node must be", "no profile of the node may be named"
+            rule = f"{must} {', '.join(names)}" if names else no
             yield holder.violation(profile_path, profile, rule, "name another")

@@ -11,7 +11,7 @@ Fix: raise the bound that the message names.
 
 from pydantic import Field
 
-from webhook.engine import Fix, Params, Policy, Request, Violations
+from webhook.engine import Fix, Params, Policy, Request, Violation, Violations
 from webhook.policies.replica_limits import numbers
 
 KINDS = ("HorizontalPodAutoscaler", "ScaledObject")
@@ -33,22 +33,21 @@ def validate(request: Request, params: AutoscalerBounds) -> Violations:
     """Yield a violation for too low a lower bound, and for bounds too near to each other."""
     (lower, lowest, missing), *uppers = numbers(request)
     if lowest < params.minimum and not (params.allow_zero and lowest == 0):
-        rule, fix = (
-            f"autoscalers must keep at least {params.minimum} replicas",
-            f"set it to {params.minimum} or more",
-        )
-        excess = params.minimum - lowest
-        yield request.violation(
-            lower, lowest, rule, fix, found=missing, excess=excess, mended=params.minimum
-        )
+        enough = params.minimum
+        rule = f"autoscalers must keep at least {enough} replicas"
+        yield _too_low(request, lower, lowest, enough, rule, missing)
     for upper, highest, _ in uppers:
         if highest - lowest < params.spread:
-            enough = lowest + params.spread
             rule = f"the bounds of autoscalers must be at least {params.spread} apart"
-            found, fix = f"{highest} with a lower bound of {lowest}", f"set it to {enough} or more"
-            yield request.violation(
-                upper, highest, rule, fix, found=found, excess=enough - highest, mended=enough
-            )
+            found = f"{highest} with a lower bound of {lowest}"
+            yield _too_low(request, upper, highest, lowest + params.spread, rule, found)
+
+
+def _too_low(
+    request: Request, path: str, number: int, enough: int, rule: str, found: str | None
+) -> Violation:
+    fix, excess = f"set it to {enough} or more", enough - number
+    return request.violation(path, number, rule, fix, found=found, excess=excess, mended=enough)
 
 
 POLICY = Policy(

@@ -63,17 +63,12 @@ def validate(request: Request, params: CapabilityParams) -> Violations:
             each for each in params.required_drop if each not in dropped and ALL not in dropped
         ]
         if missing:
-            rule, fix = (
-                f"containers must drop {', '.join(params.required_drop)}",
-                f"add {', '.join(missing)} to it",
-            )
-            found, mended = (
-                ", ".join(map(shown, dropped)) or "nothing is dropped",
-                [*dropped, *missing],
-            )
-            yield container.violation(
-                DROP, dropped, rule, fix, found=found, excess=NotDropped(dropped), mended=mended
-            )
+            rule = f"containers must drop {', '.join(params.required_drop)}"
+            fix = f"add {', '.join(missing)} to it"
+            found = ", ".join(map(shown, dropped)) or "nothing is dropped"
+            violation = container.violation(DROP, dropped, rule, fix, found=found)
+            violation.excess, violation.mended = NotDropped(dropped), [*dropped, *missing]
+            yield violation
         if not added or ALL in params.allowed:
             continue
         kept = [each for each in added if each in params.allowed] or None

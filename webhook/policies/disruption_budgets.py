@@ -35,6 +35,8 @@ BUDGETS, WORKLOADS = ("disruption_budgets", "workloads")
 MINIMUM, MAXIMUM = "spec.minAvailable", "spec.maxUnavailable"
 PERCENT = re.compile(r"([0-9]{1,9})%")
 NEVER = "a budget must allow the eviction of at least one pod"
+Requirement = tuple[str | None, str | None, list[str]]  # key, operator, values
+SCALED = ("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController", "scale")
 
 
 class DisruptionBudgets(Params):
@@ -58,7 +60,7 @@ class Budget(NamedTuple):
 
     title: str
     minimum: int | str | None
-    requirements: list[tuple[str | None, str | None, list[str]]]  # key, operator, values
+    requirements: list[Requirement]
 
     def selects(self, workload: BudgetedWorkload) -> bool:
         """Return whether it selects the pods of a workload."""
@@ -103,18 +105,15 @@ def _judge_workload(request: Request) -> Violations:
     workload = _workload(request) if request.kind != "Scale" else _scaled(request)
     budgets = read_each(request.lookup(BUDGETS), _budget)
     keeping = [each for each in budgets if each.selects(workload) and each.kept(workload.replicas)]
-    others = (
-        [each for each in _workloads(request) if each.title != workload.title] if keeping else []
-    )
+    known = _workloads(request) if keeping else ()
+    others = [each for each in known if each.title != workload.title]
     for budget in keeping:
         beside = sum(each.replicas for each in others if budget.selects(each))
         if kept := budget.kept(workload.replicas + beside):
             found = f"{workload.replicas}, and {budget.title} keeps {kept}"
             fix = f"run {kept - beside + 1} or more replicas, or lower its minAvailable"
-            excess = kept - workload.replicas - beside
-            yield Violation(
-                "spec.replicas", found, NEVER, fix, excess, id=f"{NEVER}: {budget.title}"
-            )
+            excess, id = kept - workload.replicas - beside, f"{NEVER}: {budget.title}"
+            yield Violation("spec.replicas", found, NEVER, fix, excess, id=id)
 
 
 def _workloads(request: Request) -> Iterator[BudgetedWorkload]:
@@ -125,25 +124,22 @@ def _workloads(request: Request) -> Iterator[BudgetedWorkload]:
 def _budget(object: Fields) -> Budget:
     """Read a budget; without a selector, or where it keeps all and is denied, it keeps none."""
     minimum, selector = object.integer_or_string(MINIMUM), object.fields("spec.selector")
-    labels = [(key, "In", [value]) for key, value in selector.texts("matchLabels").items()]
-    others = selector.each("matchExpressions")
-    expressions = [
-        (each.string("key"), each.string("operator"), each.strings("values")) for each in others
+    requirements: list[Requirement] = [
+        (key, "In", [value]) for key, value in selector.texts("matchLabels").items()
     ]
+    for each in selector.each("matchExpressions"):
+        values = each.strings("values")
+        requirements.append((each.string("key"), each.string("operator"), values))
     keeps_none = _is_all(minimum) or not object.is_set("spec.selector")
-    return Budget(_title(object), None if keeps_none else minimum, [*labels, *expressions])
+    return Budget(_title(object), None if keeps_none else minimum, requirements)
 
 
 def _pods(value: int | str | None, replicas: int) -> int | None:
     """Return how many of `replicas` pods `2` or `50%` are, rounded up; None for other text."""
-    percent = PERCENT.fullmatch(value) if isinstance(value, str) else None
-    return (
-        -(-int(percent[1]) * replicas // 100)
-        if percent
-        else value
-        if isinstance(value, int)
-        else None
-    )
+    if not isinstance(value, str):
+        return value
+    percent = PERCENT.fullmatch(value)
+    return -(-int(percent[1]) * replicas // 100) if percent else None
 
 
 def _is_all(value: int | str | None) -> bool:
@@ -173,14 +169,7 @@ POLICY = Policy(
     "disruption-budgets",
     DisruptionBudgets,
     validate=validate,
-    kinds=(
-        "PodDisruptionBudget",
-        "Deployment",
-        "StatefulSet",
-        "ReplicaSet",
-        "ReplicationController",
-        "scale",
-    ),
+    kinds=("PodDisruptionBudget", *SCALED),
     category="capacity",
     needs=lambda params: (BUDGETS, WORKLOADS, PARENT) if params.workloads else (),
 )

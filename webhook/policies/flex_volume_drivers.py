@@ -15,6 +15,8 @@ from webhook.engine import Params, Policy, Request, Violations
 from webhook.engine.violation import shown
 from webhook.policies._records import having
 
+FIX = "use a CSI driver through a persistentVolumeClaim"
+
 
 class FlexVolumeDrivers(Params):
     """Which flexVolume drivers pods may use."""
@@ -29,12 +31,9 @@ def validate(request: Request, params: FlexVolumeDrivers) -> Violations:
         if driver is not None and driver not in params.allowed:
             names = " or ".join(params.allowed)
             rule = f"flexVolume drivers must be {names}" if names else "flexVolume must not be used"
-            fix, raw = (
-                "use a CSI driver through a persistentVolumeClaim",
-                volume.value["flexVolume"],
-            )
             # The value is the whole volume: its options count too.
-            yield volume.violation("flexVolume.driver", raw, rule, fix, found=shown(driver))
+            raw, found = volume.value["flexVolume"], shown(driver)
+            yield volume.violation("flexVolume.driver", raw, rule, FIX, found=found)
 
 
 POLICY = Policy(

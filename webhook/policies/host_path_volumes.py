@@ -77,11 +77,8 @@ def validate(request: Request, params: HostPathVolumes) -> Violations:
             yield volume.violation(PATH, path, rule, FIX)
         elif not allowing:
             prefixes = ", ".join(each.prefix for each in params.allowed)
-            rule = (
-                f"host paths must be in {prefixes}"
-                if prefixes
-                else "pods must not mount paths of the node"
-            )
+            no = "pods must not mount paths of the node"
+            rule = f"host paths must be in {prefixes}" if prefixes else no
             yield volume.violation(PATH, path, rule, FIX)
         elif is_for_reading and is_shared:
             rule = "a path that may only be mounted for reading must not be a PersistentVolume"

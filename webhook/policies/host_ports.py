@@ -27,12 +27,9 @@ class HostPorts(Params):
 
 def validate(request: Request, params: HostPorts) -> Violations:
     """Yield one violation for each host port that is not allowed."""
-    ranges = listed(params.allowed)
-    rule = (
-        f"host ports must be within {ranges}"
-        if params.allowed
-        else "containers must not open host ports"
-    )
+    rule = "containers must not open host ports"
+    if params.allowed:
+        rule = f"host ports must be within {listed(params.allowed)}"
     for container in having(request.containers(), "ports"):
         for port in having(container.each("ports"), "hostPort"):
             found = port.integer("hostPort")

@@ -17,13 +17,8 @@ from pydantic import Field
 from webhook.engine import Params, Policy, Request, Violations
 from webhook.policies._records import having
 
-HANDLERS = (
-    "livenessProbe",
-    "readinessProbe",
-    "startupProbe",
-    "lifecycle.postStart",
-    "lifecycle.preStop",
-)
+HOOKS = ("lifecycle.postStart", "lifecycle.preStop")
+HANDLERS = ("livenessProbe", "readinessProbe", "startupProbe", *HOOKS)
 
 
 class HostProbes(Params):
@@ -34,9 +29,8 @@ class HostProbes(Params):
 
 def validate(request: Request, params: HostProbes) -> Violations:
     """Yield one violation for each host that a probe or a hook targets and that is not allowed."""
-    rule = (
-        f"probes and lifecycle hooks must target {' or '.join(('the pod itself', *params.allowed))}"
-    )
+    targets = " or ".join(("the pod itself", *params.allowed))
+    rule = f"probes and lifecycle hooks must target {targets}"
     for handler in HANDLERS:
         for container in having(request.containers(), handler.partition(".")[0]):
             for path in (f"{handler}.httpGet.host", f"{handler}.tcpSocket.host"):

@@ -19,23 +19,13 @@ MIRROR = "kubernetes.io/config.mirror"
 
 def validate(request: Request, params: Params) -> Violations:
     """Yield a violation for a pod without a controller."""
-    if is_controlled(request):
+    is_by_node = "system:nodes" in request.attributes.groups
+    if is_controlled(request) or (is_by_node and MIRROR in request.texts("metadata.annotations")):
         return
-    if (
-        MIRROR in request.texts("metadata.annotations")
-        and "system:nodes" in request.attributes.groups
-    ):
-        return
-    found, rule = (
-        "no owner that is its controller",
-        "pods must have a controller that recreates them",
-    )
-    yield Violation(
-        "metadata.ownerReferences",
-        found,
-        rule,
-        "use a Deployment, a StatefulSet, a DaemonSet or a Job",
-    )
+    found = "no owner that is its controller"
+    rule = "pods must have a controller that recreates them"
+    fix = "use a Deployment, a StatefulSet, a DaemonSet or a Job"
+    yield Violation("metadata.ownerReferences", found, rule, fix)
 
 
 POLICY = Policy(

@@ -15,6 +15,8 @@ from webhook.engine import Params, Policy, Request, Violations
 from webhook.policies._records import having
 
 PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
+FIELD, RULE = "timeoutSeconds", "must be less than periodSeconds"
+FIX = "shorten the timeout, or lengthen the period"
 
 
 def validate(request: Request, params: Params) -> Violations:
@@ -22,19 +24,11 @@ def validate(request: Request, params: Params) -> Violations:
     for name in PROBES:
         for container in having(request.containers(ephemeral=False), name):
             probe = container.fields(name)
-            timeout, period = (
-                probe.integer("timeoutSeconds") or 1,
-                probe.integer("periodSeconds") or 10,
-            )
+            timeout = probe.integer(FIELD) or 1
+            period = probe.integer("periodSeconds") or 10
             if timeout >= period:
-                found, fix = (
-                    f"{timeout}, and periodSeconds is {period}",
-                    "shorten the timeout, or lengthen the period",
-                )
-                rule, excess = "must be less than periodSeconds", timeout - period
-                yield probe.violation(
-                    "timeoutSeconds", timeout, rule, fix, found=found, excess=excess
-                )
+                found, excess = f"{timeout}, and periodSeconds is {period}", timeout - period
+                yield probe.violation(FIELD, timeout, RULE, FIX, found=found, excess=excess)
 
 
 POLICY = Policy("probe-timeouts", validate=validate, category="reliability", severity="low")

@@ -45,25 +45,19 @@ class ReplicaLimits(Params):
 def validate(request: Request, params: ReplicaLimits) -> Violations:
     """Yield a violation for each number above the maximum, and for a minimum that is too low."""
     judged = numbers(request)
+    most, least = params.maximum, params.minimum
     for path, number, found in judged:
-        if number > params.maximum:
-            rule = f"{params.tier} workloads cannot exceed {params.maximum} replicas"
-            fix, excess = f"set it to {params.maximum} or less", number - params.maximum
-            yield request.violation(
-                path, number, rule, fix, found=found, excess=excess, mended=params.maximum
-            )
+        if number > most:
+            rule = f"{params.tier} workloads cannot exceed {most} replicas"
+            fix, over = f"set it to {most} or less", number - most
+            yield request.violation(path, number, rule, fix, found=found, excess=over, mended=most)
     path, number, found = judged[0]
-    if (
-        number < params.minimum
-        and not (params.allow_zero and number == 0)
-        and not _is_of_deployment(request)
-    ):
-        rule = f"{params.tier} workloads need at least {params.minimum} replicas"
-        fix = f"set it to {params.minimum} or more{', or to 0' if params.allow_zero else ''}"
-        excess = params.minimum - number
-        yield request.violation(
-            path, number, rule, fix, found=found, excess=excess, mended=params.minimum
-        )
+    is_allowed = number >= least or (params.allow_zero and number == 0)
+    if not is_allowed and not _is_of_deployment(request):
+        rule = f"{params.tier} workloads need at least {least} replicas"
+        fix = f"set it to {least} or more{', or to 0' if params.allow_zero else ''}"
+        under = least - number
+        yield request.violation(path, number, rule, fix, found=found, excess=under, mended=least)
 
 
 def _is_of_deployment(request: Request) -> bool:
@@ -79,13 +73,8 @@ def numbers(request: Request) -> list[tuple[str, int, str | None]]:
         if number is not None:
             found.append((path, number, None))
         elif default is not None:
-            found.append(
-                (
-                    path,
-                    default,
-                    None if request.kind == "Scale" else f"missing, which means {default}",
-                )
-            )
+            missing = None if request.kind == "Scale" else f"missing, which means {default}"
+            found.append((path, default, missing))
     return found
 
 

@@ -14,6 +14,7 @@ Fix: stay within the bounds, or ask for an exception.
 
 from pydantic import Field, model_validator
 
+from config.quantities import Quantity
 from webhook.engine import Params, Policy, Request, Violations
 from webhook.policies._resources import Amount, Completed, needs, of_all, violation
 
@@ -31,6 +32,15 @@ class Bounds(Params):
         if self.min is not None and self.max is not None and self.min.millis > self.max.millis:
             raise ValueError("min must not be above max")
         return self
+
+    def fault(self, amount: Quantity) -> tuple[str, str, int] | None:
+        """Return the bound that an amount exceeds, the fix, and by how much, or None."""
+        low, high = self.min, self.max
+        if low is not None and amount.millis < low.millis:
+            return f"at least {low}", f"raise it to {low} or more", low.millis - amount.millis
+        if high is not None and amount.millis > high.millis:
+            return f"at most {high}", f"lower it to {high} or less", amount.millis - high.millis
+        return None
 
 
 class ResourceBounds(Completed):
@@ -52,30 +62,10 @@ def validate(request: Request, params: ResourceBounds) -> Violations:
         for part, by_resource in (("limits", params.limits), ("requests", params.requests)):
             for resource, bounds in by_resource.items():
                 found = getattr(each, part).get(resource)
-                if found is None:
-                    continue
-                if bounds.min is not None and (excess := bounds.min.millis - found.millis) > 0:
-                    rule = f"{part} of {resource} must be at least {bounds.min}"
-                    yield violation(
-                        each,
-                        part,
-                        resource,
-                        found.text,
-                        rule,
-                        f"raise it to {bounds.min} or more",
-                        excess,
-                    )
-                if bounds.max is not None and (excess := found.millis - bounds.max.millis) > 0:
-                    rule = f"{part} of {resource} must be at most {bounds.max}"
-                    yield violation(
-                        each,
-                        part,
-                        resource,
-                        found.text,
-                        rule,
-                        f"lower it to {bounds.max} or less",
-                        excess,
-                    )
+                if found is not None and (fault := bounds.fault(found)):
+                    bound, fix, excess = fault
+                    rule = f"{part} of {resource} must be {bound}"
+                    yield violation(each, part, resource, found.text, rule, fix, excess)
 
 
 POLICY = Policy(

@@ -42,11 +42,8 @@ def mutate(request: Request, params: ResourceDefaults) -> Patches:
         return
     whole = of_pod(request)
     shared = {} if whole is None else whole.requests
-    known = (
-        {each.path(): each.mapping("resources") for each in before.containers()}
-        if before is not None
-        else {}
-    )
+    old = before.containers() if before is not None else ()
+    known = {each.path(): each.mapping("resources") for each in old}
     for each in of_containers(request):
         if known.get(each.path()) == each.mapping("resources"):
             continue

@@ -37,11 +37,9 @@ def validate(request: Request, params: ResourceRatios) -> Violations:
                 continue
             asked = each.requests[resource]
             if limit.millis * MILLI > ratio.millis * asked.millis:
-                found, fix = (
-                    f"{limit} with a request of {asked}",
-                    "raise the request or lower the limit",
-                )
+                found = f"{limit} with a request of {asked}"
                 rule = f"a limit of {resource} must be at most {ratio} times its request"
+                fix = "raise the request or lower the limit"
                 excess = Fraction(limit.millis, asked.millis) if asked.millis else LARGEST
                 yield violation(each, "limits", resource, found, rule, fix, excess)
 

@@ -11,6 +11,7 @@ Fix: on a pod that must stay, set `cluster-autoscaler.kubernetes.io/safe-to-evic
 """
 
 from webhook.engine import Params, Patch, Patches, Policy, Request
+from webhook.policies._records import having
 
 ANNOTATION = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 LOCAL = ("emptyDir", "hostPath")
@@ -18,11 +19,8 @@ LOCAL = ("emptyDir", "hostPath")
 
 def mutate(request: Request, params: Params) -> Patches:
     """Yield the annotation for a pod with a volume of its node."""
-    if any(
-        volume.value.get(kind) is not None
-        for volume in request.each("spec.volumes")
-        for kind in LOCAL
-    ):
+    volumes = list(request.volumes())
+    if any(having(volumes, kind) for kind in LOCAL):
         yield Patch(("metadata", "annotations", ANNOTATION), "true")
 
 

@@ -45,14 +45,11 @@ def validate_annotations(request: Request, params: SeccompProfiles) -> Violation
     if metadata is None:
         return
     annotations = metadata.texts("annotations")
-    names = (container.name or "" for container in request.containers())
-    for key in dict.fromkeys(
-        (POD_ANNOTATION, *(f"{CONTAINER_ANNOTATION}{name}" for name in names))
-    ):
-        value = annotations.get(key)
-        if value not in (None, "runtime/default", "docker/default") and not str(value).startswith(
-            "localhost/"
-        ):
+    of_containers = (f"{CONTAINER_ANNOTATION}{each.name or ''}" for each in request.containers())
+    for key in dict.fromkeys((POD_ANNOTATION, *of_containers)):
+        value = annotations.get(key, "")
+        is_allowed = value in ("runtime/default", "docker/default")
+        if key in annotations and not is_allowed and not value.startswith("localhost/"):
             rule = "must be runtime/default or localhost/…"
             yield metadata.violation(f"annotations[{key}]", value, rule, "remove it")
 

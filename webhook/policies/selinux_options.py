@@ -29,26 +29,15 @@ class SELinuxParams(Params):
 
 def validate(request: Request, params: SELinuxParams) -> Violations:
     """Yield a violation for each label that may not be set."""
-    labels = {
-        "type": params.types,
-        "user": params.users,
-        "role": params.roles,
-        "level": params.levels,
-    }
     for context in contexts(request):
-        for field, allowed in labels.items() if context.is_set(OPTIONS) else ():
-            found = context.string(f"{OPTIONS}.{field}")
+        for field in ("type", "user", "role", "level") if context.is_set(OPTIONS) else ():
+            path, allowed = f"{OPTIONS}.{field}", getattr(params, f"{field}s")
+            found = context.string(path)
             if found and allowed is not None and found not in allowed:
-                names = ", ".join(allowed)
-                rule = (
-                    f"the SELinux {field} must be {names}"
-                    if names
-                    else f"no SELinux {field} may be set"
-                )
+                must, no = f"the SELinux {field} must be", f"no SELinux {field} may be set"
+                rule = f"{must} {', '.join(allowed)}" if allowed else no
                 excess = inherited(request, context, OPTIONS, found)
-                yield context.violation(
-                    f"{OPTIONS}.{field}", found, rule, "remove it", excess=excess
-                )
+                yield context.violation(path, found, rule, "remove it", excess=excess)
 
 
 POLICY = Policy("selinux-options", SELinuxParams, validate=validate, category="pod-security")

@@ -38,16 +38,13 @@ def validate(request: Request, params: StorageClasses) -> Violations:
     """Yield a violation for each claim without a class, or with one that is not allowed."""
     allowed = ", ".join(params.allowed)
     for claim in _claims(request):
-        field, name = (
-            f"metadata.annotations[{ANNOTATION}]",
-            claim.texts("metadata.annotations").get(ANNOTATION),
-        )
+        field = f"metadata.annotations[{ANNOTATION}]"
+        name = claim.texts("metadata.annotations").get(ANNOTATION)
         if name is None:
             field, name = FIELD, claim.string(FIELD)
         if name is not None and not params.allowed.match(name):
-            yield claim.violation(
-                field, name, f"allowed storage classes: {allowed}", "name one of them"
-            )
+            rule = f"allowed storage classes: {allowed}"
+            yield claim.violation(field, name, rule, "name one of them")
         elif name is None and params.required:
             rule, fix = "a claim must name its storage class", f"name one of {allowed}"
             yield claim.violation(field, None, rule, fix, found="missing")

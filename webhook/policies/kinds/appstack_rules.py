@@ -33,14 +33,9 @@ DEFAULT_TYPE = "postgresql"
 
 def validate(request: Request, params: Params) -> Violations:
     """Yield one violation for each fault of a component of an AppStack or a platform."""
-    components, database, before = (
-        _components(request),
-        request.fields("spec.database"),
-        request.before(),
-    )
-    is_stored = (
-        database.is_set("backup.destination") and database.boolean("backup.enabled") is not False
-    )
+    components, database = _components(request), request.fields("spec.database")
+    backup, before = database.fields("backup"), request.before()
+    is_stored = backup.is_set("destination") and backup.boolean("enabled") is not False
     limits = [STORED if each == "database" and is_stored else LIMITS[each] for each in components]
     yield from judge_name(request, *limits, label="the names of its Services must be DNS labels")
     if before is not None and "database" in components and "database" in _components(before):
@@ -61,17 +56,12 @@ def _of_mysql(database: Fields) -> Violations:
     """Yield a violation for each field from which no MySQL server can be created."""
     version, replicas = database.integer_or_string("version"), database.integer("replicas")
     if version is not None and not MYSQL.fullmatch(str(version)):
-        quoted = isinstance(version, str)
-        fix = (
-            "choose one of them"
-            if quoted
-            else "choose one of them, in quotes: YAML takes 8.0 for the number 8"
-        )
+        hint = "" if isinstance(version, str) else ", in quotes: YAML takes 8.0 for the number 8"
+        fix = f"choose one of them{hint}"
         yield database.violation("version", version, "mysql comes in 5.7, 8.0, 8.4 and 9.x", fix)
     if replicas is not None and replicas > 1:
-        yield database.violation(
-            "replicas", replicas, "mysql has one server", "set it to 1, or use postgresql"
-        )
+        fix = "set it to 1, or use postgresql"
+        yield database.violation("replicas", replicas, "mysql has one server", fix)
     yield from judge_fields(database)
     yield from judge_dumps(database.fields("backup"))
 
@@ -85,20 +75,16 @@ def _of_data(database: Fields, before: Request) -> Violations:
     had = before.fields("spec.database")
     type, was = database.string("type") or DEFAULT_TYPE, had.string("type") or DEFAULT_TYPE
     version, data = database.integer_or_string("version"), had.integer_or_string("version")
-    conditions = {
-        each.string("type"): each.string("status") for each in before.each("status.conditions")
-    }
     if type != was:
-        found, fix = (
-            f"changes from {was} to {type}",
-            "set it back, and move the data to another database",
-        )
+        found = f"changes from {was} to {type}"
+        fix = "set it back, and move the data to another database"
         yield Violation(database.path("type"), found, "the data would be left behind", fix)
         return
-    is_known = (
-        version is not None and data is not None and conditions.get("DatabaseReady") != "False"
-    )
-    if is_known and (refused := denial(type, str(version), str(data))):
+    conditions = before.each("status.conditions")
+    status = {each.string("type"): each.string("status") for each in conditions}
+    if version is None or data is None or status.get("DatabaseReady") == "False":
+        return
+    if refused := denial(type, str(version), str(data)):
         yield Violation(database.path("version"), str(version), *refused)
 
 

@@ -20,11 +20,8 @@ from webhook.engine.violation import shown
 from webhook.policies._field_checks import child_limit, judge_fields, judge_name, judge_schedule
 
 LIMIT = child_limit("CronJob", "-cronjob", 52)
-PORT, BUCKET, ENDPOINT = (
-    "spec.source.connection.port",
-    "spec.destination.bucket",
-    "spec.destination.endpoint",
-)
+PORT = "spec.source.connection.port"
+BUCKET, ENDPOINT = "spec.destination.bucket", "spec.destination.endpoint"
 PORT_NUMBER = re.compile(r"[0-9]{1,5}")
 BUCKETS = {
     "s3": re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]"),
@@ -59,14 +56,10 @@ def _is_endpoint(endpoint: str) -> bool:
     """Return whether a URL names a server, and no login, which belongs into a Secret."""
     try:
         url = urlsplit(endpoint)
-        return (
-            url.scheme in {"http", "https"}
-            and bool(url.hostname)
-            and url.username is None
-            and url.port != 0
-        )
+        names_server = url.scheme in {"http", "https"} and url.hostname and url.port != 0
     except ValueError:  # an invalid port or address
         return False
+    return bool(names_server) and url.username is None
 
 
 POLICY = Policy(

@@ -25,10 +25,8 @@ RULES = ("policy", "params", "match", "validations", "variables", "matchConditio
 def validate(request: Request, params: Params) -> Violations:
     """Yield a warning where the stored policy object says that objects would be denied."""
     before = Fields(request.old_object or {})
-    would_deny, objects = (
-        before.integer("status.wouldDeny"),
-        before.integer("status.auditedObjects"),
-    )
+    would_deny = before.integer("status.wouldDeny")
+    objects = before.integer("status.auditedObjects")
     if not would_deny or objects is None or not _denies(request):
         return
     spec, old = request.mapping("spec"), before.mapping("spec")
@@ -37,12 +35,8 @@ def validate(request: Request, params: Params) -> Violations:
         return
     by = " by its previous rules" if changes_rule else ""
     found = f"{would_deny:,} of {objects:,} objects judged would be denied{by}"
-    yield Violation(
-        "spec.validationActions",
-        found,
-        "the last audit found violations in them",
-        "correct them first, or keep Warn",
-    )
+    rule, fix = "the last audit found violations in them", "correct them first, or keep Warn"
+    yield Violation("spec.validationActions", found, rule, fix)
 
 
 def _denies(policy: Fields) -> bool:

@@ -25,13 +25,8 @@ from webhook.engine import Params, Policy, Request, Violation, Violations
 from webhook.policies._field_checks import child_limit, judge_dumps, judge_fields, judge_name
 
 LABEL = "the Service of this name must have a DNS label as its name"
-PODS = (
-    52,
-    (
-        "its pods carry <name>-<revision> as a label, which has a limit of 63 characters, which "
-        "leaves 52"
-    ),
-)
+IN_LABEL = "its pods carry <name>-<revision> as a label"
+PODS = (52, f"{IN_LABEL}, which has a limit of 63 characters, which leaves 52")
 ROLES = (48, "the Job <name>-roles-<hash> has a limit of 63 characters, which leaves 48")
 DUMPS, STORED = child_limit("CronJob", "-backup", 52), child_limit("CronJob", "-backup-cronjob", 52)
 
