@@ -65,15 +65,13 @@ class BoundPolicy:
         """What to look up before it can judge, also by the parameters of exceptions."""
         needed = self.policy.needed(self.params) | self.condition_needs
         for exempt in self.exempt:
-            needed |= {NOW} | (
-                frozenset() if exempt.params is None else self.policy.needed(exempt.params)
-            )
+            needed |= {NOW}
+            if exempt.params is not None:
+                needed |= self.policy.needed(exempt.params)
         return needed
 
     def validate(self, request: Request) -> Outcome | None:
-        """Return the violations that it finds.
-
-        None where it does not apply, or an exception leaves nothing of it.
+        """Return the violations that it finds; None where it does not apply, or all is excepted.
 
         NotLookedUpError where what would decide is not known.
         """
@@ -92,27 +90,22 @@ class BoundPolicy:
         patches = self._judged(request, self.policy.mutate)
         if patches is None:
             return None
-        return (
-            Outcome(self.title, self.actions, patched=True)
-            if patcher.apply(list(patches))
-            else self.passed
-        )
+        is_patched = patcher.apply(list(patches))
+        return Outcome(self.title, self.actions, patched=True) if is_patched else self.passed
 
     def _judged(self, request: Request, judge: Any) -> Iterator[Any] | None:
         """Return what `judge` yields by the parameters that count; None where none do."""
-        if not self.match.selects(request) or (
-            self.condition is not None and not self.condition(request)
-        ):
+        if not self.match.selects(request):
+            return None
+        if self.condition is not None and not self.condition(request):
             return None
         if not self.exempt:
             found: Iterator[Any] = iter(judge(request, self.params))
             return found
         exempt = covered(self.exempt, request)
         request.excepted = any(record is not request for record in exempt)
-        params: dict[Record, Params | None] = {
-            request: self.params,
-            **{record: each.params for record, each in exempt.items()},
-        }
+        params: dict[Record, Params | None] = {request: self.params}
+        params |= {record: each.params for record, each in exempt.items()}
         return None if params[request] is None else _by_record(request, judge, params)
 
     def _outcome(self, request: Request, first: Violation, others: Iterator[Violation]) -> Outcome:
@@ -167,9 +160,8 @@ def outcomes_of(policies: Iterable[Any], judge: Callable[[Any], Outcome | None])
             malformed = Violation(error.path, error.found, f"it must be {error.wanted}", error.fix)
             outcome = Outcome(bound.title, bound.actions, malformed=malformed)
         except Exception as error:  # noqa: BLE001
-            outcome = Outcome(
-                bound.title, bound.actions, error=error, fails_closed=bound.fails_closed
-            )
+            fails_closed = bound.fails_closed
+            outcome = Outcome(bound.title, bound.actions, error=error, fails_closed=fails_closed)
         if outcome is not None:
             outcomes.append(outcome)
     return outcomes

@@ -143,12 +143,14 @@ def _states(planner: Planner, request: Request) -> tuple[JsonObject | None, Json
         Patcher(scaled).apply([Patch(steps_of(planner.replicas), replicas, overwrite=True)])
         return scaled.object, old
     names = {"name": request.name, "namespace": attributes.namespace}
+
+    def named(object: JsonObject | None) -> JsonObject | None:
+        if object is None:
+            return None
+        return object | {"metadata": Fields(object).mapping("metadata") | names}
+
     old = request.old_object if attributes.operation == "UPDATE" else None
-    object, old = (
-        None if each is None else each | {"metadata": Fields(each).mapping("metadata") | names}
-        for each in (request.object, old)
-    )
-    return object, old
+    return named(request.object), named(old)
 
 
 def _stored(object: JsonObject, namespace: str, owner: JsonObject | None) -> JsonObject:

@@ -135,9 +135,7 @@ class Engine:
         judged = {target.kind for target in new}
         for planner in self.planners:
             for kind in self.planners.reach(planner):
-                if self.planners.of(kind) is not None or not targets.keys().isdisjoint(
-                    Target(kind).keys
-                ):
+                if self.planners.of(kind) is not None or targets.keys() & Target(kind).keys:
                     judged.add(planner.kind)
         return frozenset(judged)
 
@@ -145,15 +143,10 @@ class Engine:
         """Return what to look up before the children of an object, or of its /scale, are judged."""
         kinds = self.planners.reach(planner)
         needed = {NOW, PARENT} if subresource else {NOW}
-        if any(
-            each is not None and each.optional for each in (planner, *map(self.planners.of, kinds))
-        ):
-            needed.add(SERVED)
-        keys = [key for kind in kinds for key in Target(kind).keys]
-        judging = (
-            bound
-            for each in (self._validating, self._mutating)
-            for key in keys
-            for bound in each.all.get(key, ())
-        )
-        return frozenset(needed.union(*(bound.needs | bound.match.needs() for bound in judging)))
+        for each in (planner, *map(self.planners.of, kinds)):
+            if each is not None and each.optional:
+                needed.add(SERVED)
+        for key in (key for kind in kinds for key in Target(kind).keys):
+            for bound in (*self._validating.all.get(key, ()), *self._mutating.all.get(key, ())):
+                needed |= bound.needs | bound.match.needs()
+        return frozenset(needed)

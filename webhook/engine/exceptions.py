@@ -27,10 +27,8 @@ class BoundException:
     @property
     def title(self) -> str:
         """What messages call it."""
-        return (
-            "PolicyException "
-            f"{self.name if self.namespace is None else f'{self.namespace}/{self.name}'}"
-        )
+        place = "" if self.namespace is None else f"{self.namespace}/"
+        return f"PolicyException {place}{self.name}"
 
 
 def check_exception(
@@ -38,68 +36,51 @@ def check_exception(
 ) -> None:
     """Refuse an exception from a policy that is not there, or with parameters it has not.
 
-    FaultsError names all.
-
     Where `home` is known (as for `in_force`), so is one that does not count where it stands, or
-    exempts no kind that the policy judges.
+    exempts no kind that the policy judges. FaultsError names all.
     """
-    policies = tuple(policies)
-    named = {
-        policy.name: policy
-        for policy in policies
-        if home is None or exception.namespace in _places(policy, home)
-    }
-    elsewhere = {policy.name: policy.namespace for policy in policies}
+    named: dict[str, BoundPolicy] = {}
+    elsewhere: dict[str, str | None] = {}
+    for policy in policies:
+        elsewhere[policy.name] = policy.namespace
+        if home is None or exception.namespace in _places(policy, home):
+            named[policy.name] = policy
     faults: list[tuple[str, str]] = []
     for index, entry in enumerate(exception.spec.exceptions):
-        at = f"spec.exceptions[{index}]"
-        if entry.policy not in named:
-            text = f'no policy object "{entry.policy}"{did_you_mean(entry.policy, named)}'
-            tenant = elsewhere.get(entry.policy)
-            if entry.policy in elsewhere and tenant is None:
-                text = (
-                    f'"{entry.policy}" is a cluster policy; exceptions from it count in namespace '
-                    f"{home} only"
-                )
-            elif exception.namespace in (None, home) and tenant is not None:
-                text = (
-                    f'"{entry.policy}" is a policy of namespace {tenant}; exceptions from it '
-                    "count there only"
-                )
-            faults.append((f"{at}.policy", text))
+        at, name = f"spec.exceptions[{index}]", entry.policy
+        if name in named:
+            if home is not None:
+                found = _without_effect(named[name], entry)
+                faults += ((f"{at}.{field}", text) for field, text in found)
+            try:
+                _exempt(named[name], exception, entry, f"{at}.params")
+            except FaultsError as error:
+                faults += error.faults
             continue
-        if home is not None:
-            faults += (
-                (f"{at}.{field}", text)
-                for field, text in _without_effect(named[entry.policy], entry)
-            )
-        try:
-            _exempt(named[entry.policy], exception, entry, f"{at}.params")
-        except FaultsError as error:
-            faults += error.faults
+        text, tenant = f'no policy object "{name}"{did_you_mean(name, named)}', elsewhere.get(name)
+        if name in elsewhere and tenant is None:
+            is_of = f'"{name}" is a cluster policy'
+            text = f"{is_of}; exceptions from it count in namespace {home} only"
+        elif exception.namespace in (None, home) and tenant is not None:
+            is_of = f'"{name}" is a policy of namespace {tenant}'
+            text = f"{is_of}; exceptions from it count there only"
+        faults.append((f"{at}.policy", text))
     if faults:
         raise FaultsError(faults)
 
 
 def _without_effect(policy: BoundPolicy, entry: ExceptionEntry) -> Iterator[tuple[str, str]]:
     """Yield the fields because of which an entry exempts nothing from its policy, and why."""
-    judged = {
-        target.kind.kind for target in policy.policy.targets if policy.match.can_select(target)
-    }
-    if entry.kinds and judged.isdisjoint(entry.kinds):
+    targets, own = filter(policy.match.can_select, policy.policy.targets), policy.namespace
+    if entry.kinds and {target.kind.kind for target in targets}.isdisjoint(entry.kinds):
         yield "kinds", f"{entry.policy} judges no {' or '.join(entry.kinds)}"
-    if (
-        entry.namespaces
-        and policy.namespace is not None
-        and not Globs(entry.namespaces).match(policy.namespace)
-    ):
-        yield "namespaces", f"{entry.policy} is in force in namespace {policy.namespace} only"
+    if entry.namespaces and own is not None and not Globs(entry.namespaces).match(own):
+        yield "namespaces", f"{entry.policy} is in force in namespace {own} only"
     if not policy.policy.judges_containers:
-        text = (
-            f"{entry.policy} reports nothing about single containers; use kinds, names or "
-            "namespaces"
-        )
-        yield from ((field, text) for field in ("containers", "images") if getattr(entry, field))
+        text = f"{entry.policy} reports nothing about single containers"
+        for field in ("containers", "images"):
+            if getattr(entry, field):
+                yield field, f"{text}; use kinds, names or namespaces"
 
 
 def _places(policy: BoundPolicy, home: str | None) -> tuple[str | None, ...]:
@@ -112,9 +93,7 @@ def _places(policy: BoundPolicy, home: str | None) -> tuple[str | None, ...]:
 def with_exceptions(
     policies: Iterable[BoundPolicy], exceptions: Iterable[BoundException], home: str | None
 ) -> tuple[BoundPolicy, ...]:
-    """Return policies with what is excepted from each.
-
-    What has parameters that the policy has not excepts nothing.
+    """Return policies with what is excepted from each: nothing, by parameters it has not.
 
     Of several exceptions for one object or container, one without parameters counts, else the
     first.

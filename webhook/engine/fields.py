@@ -104,10 +104,10 @@ class Fields(Record):
         found = {}
         for name, value in items.items():
             try:
-                if value is not None:
-                    found[name] = (
-                        parse_quantity(value) if type(value) is str else quantity_of(value)
-                    )
+                if type(value) is str:  # as most are; without a further call
+                    found[name] = parse_quantity(value)
+                elif value is not None:
+                    found[name] = quantity_of(value)
             except QuantityError:
                 raise WrongTypeError(self.path(entry(path, name)), value, quantity=True) from None
         return found

@@ -30,9 +30,7 @@ class Kind:
     plural: str
     versions: tuple[str, ...] = ("v1",)
     pod_spec: str | None = None  # path of the pod's spec, where the kind carries pods
-    container: str | None = (
-        None  # path of an object that is itself one container (an image, resources …)
-    )
+    container: str | None = None  # path of an object that is itself one container (with an image)
     scales: bool = False  # has spec.replicas and a /scale subresource
     namespaced: bool = True
 
@@ -96,9 +94,7 @@ POD_KINDS = (
     Kind("batch", "Job", "jobs", pod_spec=TEMPLATE),
 )
 AUTOSCALERS = (
-    Kind(
-        "autoscaling", "HorizontalPodAutoscaler", "horizontalpodautoscalers", versions=("v1", "v2")
-    ),
+    Kind("autoscaling", "HorizontalPodAutoscaler", "horizontalpodautoscalers", ("v1", "v2")),
     Kind("keda.sh", "ScaledObject", "scaledobjects", versions=("v1alpha1",)),
 )
 NAMESPACES = ("", "namespaces")  # group and resource of the objects that are a namespace themselves
@@ -156,38 +152,28 @@ def targets(
 
 def _targets(name: str | Kind, operations: tuple[str, ...]) -> Iterable[Target]:
     more: tuple[Target, ...] = ()
-    kinds: Iterable[Kind]
+    kinds = [*KINDS.values()]
     match name:
         case "exec":
             return SESSIONS
         case "scale":
             return SCALES
         case "pods":
-            kinds, more = (
-                [each for each in KINDS.values() if each.pod_spec or each.container],
-                EPHEMERAL,
-            )
+            kinds, more = [each for each in kinds if each.pod_spec or each.container], EPHEMERAL
         case "scalable":
-            scaling = [each for each in KINDS.values() if each.scales]
-            kinds, more = (
-                (*scaling, *AUTOSCALERS),
-                tuple(Target(each, "scale", ("UPDATE",)) for each in scaling),
-            )
-        case "all" | "namespaced":
-            kinds = [
-                each
-                for each in KINDS.values()
-                if each not in NAMED_ONLY and (each.namespaced or name == "all")
-            ]
-            more = EPHEMERAL
+            kinds = [each for each in kinds if each.scales]
+            more = tuple(Target(each, "scale", ("UPDATE",)) for each in kinds)
+            kinds += AUTOSCALERS
+        case "namespaced" | "all":
+            kinds, more = [each for each in kinds if each not in NAMED_ONLY], EPHEMERAL
+            kinds = [each for each in kinds if each.namespaced or name == "all"]
         case Kind():
             kinds = [name]
         case _:
-            kinds = [each for each in KINDS.values() if each.kind == name][:1]
+            kinds = [each for each in kinds if each.kind == name][:1]
             if not kinds:
-                raise LookupError(
-                    f"{name} is neither a known kind nor a set of kinds: {', '.join(SETS)}"
-                )
+                known = ", ".join(SETS)
+                raise LookupError(f"{name} is neither a known kind nor a set of kinds: {known}")
     return (*(Target(kind, "", operations) for kind in kinds), *more)
 
 
@@ -206,9 +192,8 @@ def add_pod_kind(text: str) -> None:
     """
     found = POD_KIND.fullmatch(text)
     if found is None:
-        raise ValueError(
-            f'"{text}" is not of the form PLURAL.GROUP/VERSION/KIND=PATH.OF.THE.PODS.spec'
-        )
+        form = "PLURAL.GROUP/VERSION/KIND=PATH.OF.THE.PODS.spec"
+        raise ValueError(f'"{text}" is not of the form {form}')
     plural, group, version, kind, path = found.groups()
     if (group, kind) in OURS:
         raise ValueError(f"{kind} of {group} is built in; register only custom kinds")

@@ -18,9 +18,7 @@ class LookUp:
     kinds: frozenset[GroupKind]
     shape: Callable[[JsonObject, str], JsonObject] | None = None  # where not all of it counts
     everywhere: bool = False
-    completes: bool = (
-        False  # counts only where all of the namespace is known: what is not there is a fact
-    )
+    completes: bool = False  # counts only where all of the namespace is known
 
     def shaped(self, object: JsonObject, namespace: str) -> JsonObject:
         """Return what is looked up of an object of `namespace`."""
@@ -36,11 +34,8 @@ def summary(ingress: Mapping[str, Any], namespace: str = "") -> dict[str, Any]:
     """
     metadata, spec = ingress["metadata"], ingress.get("spec")
     rules = spec.get("rules") if isinstance(spec, dict) else None
-    hosts = (
-        [rule.get("host") for rule in rules if isinstance(rule, dict)]
-        if isinstance(rules, list)
-        else []
-    )
+    known = [rule for rule in rules if isinstance(rule, dict)] if isinstance(rules, list) else []
+    hosts = (rule.get("host") for rule in known)
     return {
         "namespace": metadata.get("namespace") or namespace,
         "name": metadata["name"],
@@ -71,9 +66,8 @@ def with_object(
     for name, look_up in LOOK_UPS.items():
         if name in looked_up and group_kind(object) in look_up.kinds:
             new = look_up.shaped(object, namespace)
-            others = [
-                each for each in looked_up[name] if _id(each, namespace) != _id(new, namespace)
-            ]
+            id = _id(new, namespace)
+            others = [each for each in looked_up[name] if _id(each, namespace) != id]
             changed[name] = [*others, new]
     return {**looked_up, **changed} if changed else looked_up
 

@@ -60,17 +60,13 @@ class Clause:
         """Return whether label selectors select the new or the old object."""
         if self.names is not None and not self.names.match(request.name):
             return False
-        if self.object_selector is not None and not any(
-            map(self.object_selector, request.selectable())
-        ):
+        of_object, of_pod = self.object_selector, self.pod_selector
+        if of_object is not None and not any(map(of_object, request.selectable())):
             return False
-        if self.pod_selector is not None and not any(
-            map(self.pod_selector, request.selectable(of_pod=True))
-        ):
+        if of_pod is not None and not any(map(of_pod, request.selectable(of_pod=True))):
             return False
-        return self.namespace_selector is None or self.namespace_selector(
-            request.namespace_labels()
-        )
+        of_namespace = self.namespace_selector
+        return of_namespace is None or of_namespace(request.namespace_labels())
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +81,9 @@ class Match:
 
     def shares_place_with(self, other: "Match") -> bool:
         """Return whether one of the two is everywhere, or both have a clause that says the same."""
-        return (
-            not self.clauses
-            or not other.clauses
-            or any(clause in other.written for clause in self.written)
-        )
+        if not self.clauses or not other.clauses:
+            return True
+        return any(clause in other.written for clause in self.written)
 
     def selects(self, request: Request) -> bool:
         """Return whether a narrowed match selects the request. NotLookedUpError where unknown."""
@@ -105,37 +99,30 @@ class Match:
 
     def narrowed(self, target: Target, namespace: str) -> "Match | None":
         """Return what is left to decide there in a namespace; None where nothing is selected."""
-        left = [
-            clause
-            for each in self.clauses
-            if (clause := each.narrowed(target, namespace)) is not None
-        ]
+        narrowed = (clause.narrowed(target, namespace) for clause in self.clauses)
+        left = tuple(clause for clause in narrowed if clause is not None)
         if self.clauses and not left:
             return None
-        return replace(self, clauses=() if Clause() in left else tuple(left))
+        return replace(self, clauses=() if Clause() in left else left)
 
     def needs(self, subresource: str = "") -> frozenset[str]:
         """Return what to look up before it can be decided, for an object or a subresource."""
         needed = set()
-        if any(clause.namespace_selector for clause in self.clauses):
-            needed.add(NAMESPACE_LABELS)
-        if subresource in OF_A_PARENT and any(
-            clause.object_selector or clause.pod_selector for clause in self.clauses
-        ):
-            needed.add(PARENT)
+        for clause in self.clauses:
+            if clause.namespace_selector:
+                needed.add(NAMESPACE_LABELS)
+            if subresource in OF_A_PARENT and (clause.object_selector or clause.pod_selector):
+                needed.add(PARENT)
         return frozenset(needed)
 
 
 def compile_match(spec: MatchSpec) -> Match:
     """Compile the `match` of a policy object."""
-    clauses = sorted(
-        map(_compile_clause, spec.any), key=lambda clause: clause.namespace_selector is not None
-    )
+    clauses = [_compile_clause(each) for each in spec.any]
+    clauses.sort(key=lambda clause: clause.namespace_selector is not None)
     exclude = spec.exclude
-    users = [
-        *exclude.users,
-        *(f"{SERVICE_ACCOUNT}{each.replace('/', ':')}" for each in exclude.service_accounts),
-    ]
+    accounts = (each.replace("/", ":") for each in exclude.service_accounts)
+    users = [*exclude.users, *(f"{SERVICE_ACCOUNT}{each}" for each in accounts)]
     return Match(tuple(clauses), globs(users), globs(exclude.groups), tuple(spec.any))
 
 
@@ -173,10 +160,8 @@ def _selector(spec: LabelSelector | None) -> Callable[[Labels], bool] | None:
 
 def compile_selector(spec: LabelSelector) -> Callable[[Labels], bool]:
     """Compile a label selector (meta/v1) into a predicate on labels."""
-    requirements = [
-        (each.key, each.operator, frozenset(each.values)) for each in spec.match_expressions
-    ]
-    exact = spec.match_labels.items()
+    exact, others = spec.match_labels.items(), spec.match_expressions
+    requirements = [(each.key, each.operator, frozenset(each.values)) for each in others]
     return lambda labels: (
         all(labels.get(key) == value for key, value in exact)
         and all(meets(labels, *each) for each in requirements)

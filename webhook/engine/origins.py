@@ -23,10 +23,9 @@ def traced(path: str, origin: Mapping[str, str], parent: Mapping[str, Any]) -> s
             source = origin.get(f"{path[: step.start()]}{ANY}")
             source = None if source is None else source.replace(ANY, step[0])
         if source is not None:
-            source += (
-                path[end:] if source and _may_have(value_at(parent, source), path[end:]) else ""
-            )
-            return source or None
+            below = path[end:]
+            has_such = source and _may_have(value_at(parent, source), below)
+            return f"{source}{below if has_such else ''}" or None
     return None
 
 

@@ -71,10 +71,8 @@ class Planner:
     @property
     def targets(self) -> tuple[Target, ...]:
         """The targets that the plan depends on: the object, and its /scale if it has one."""
-        whole = Target(self.kind)
-        return (
-            (whole,) if self.replicas is None else (whole, Target(self.kind, "scale", ("UPDATE",)))
-        )
+        scale = () if self.replicas is None else (Target(self.kind, "scale", ("UPDATE",)),)
+        return Target(self.kind), *scale
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,14 +121,11 @@ class Planners:
 
     def reach(self, planner: Planner) -> frozenset[Kind]:
         """Return the kinds of all children and grandchildren."""
-        found = frozenset(planner.makes)
-        while found != (
-            more := found.union(
-                *(self._planners[kind].makes for kind in found if kind in self._planners)
-            )
-        ):
-            found = more
-        return found
+        found = list(planner.makes)
+        for kind in found:  # grows meanwhile
+            if kind in self._planners:
+                found += [each for each in self._planners[kind].makes if each not in found]
+        return frozenset(found)
 
 
 NO_PLANNERS = Planners()

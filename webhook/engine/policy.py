@@ -48,9 +48,8 @@ class Policy:
     params: type[Params] = Params
     validate: Callable[[Request, Any], Iterable[Violation]] | None = None
     mutate: Callable[[Request, Any], Iterable[Patch]] | None = None
-    annotate: Callable[[Request, Any], Iterable[tuple[str, str]]] | None = (
-        None  # keys and values for the audit log
-    )
+    # Keys and values for the audit log.
+    annotate: Callable[[Request, Any], Iterable[tuple[str, str]]] | None = None
     kinds: str | tuple[str | Kind, ...] = "pods"
     operations: tuple[str, ...] = CREATE_AND_UPDATE
     category: str = "general"

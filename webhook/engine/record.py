@@ -26,10 +26,7 @@ class Record:
     __slots__ = ("above", "step", "value")
 
     def __init__(
-        self,
-        value: dict[str, Any],
-        above: "Record | None" = None,
-        step: "str | tuple[str, int]" = "",
+        self, value: dict[str, Any], above: "Record | None" = None, step: str | tuple[str, int] = ""
     ) -> None:
         """Wrap `value` at `step` below `above`: a dotted path, or a list's path and index."""
         self.value = value
@@ -38,13 +35,11 @@ class Record:
 
     def path(self, relative: str = "") -> str:
         """Return the path of this object, or of its field `relative`, as messages show it."""
-        step = self.step
-        if isinstance(step, tuple):
+        path = self.step
+        if isinstance(path, tuple):
             name = self.value.get("name")
             is_name = isinstance(name, str) and 0 < len(name) <= LONGEST_NAME and name.isprintable()
-            path = f"{step[0]}[name={name}]" if is_name else f"{step[0]}[{step[1]}]"
-        else:
-            path = step
+            path = f"{path[0]}[name={name}]" if is_name else f"{path[0]}[{path[1]}]"
         if relative:
             path = f"{path}.{relative}" if path else relative
         return path if self.above is None else self.above.path(path)
@@ -52,7 +47,7 @@ class Record:
     def steps(self) -> FieldPath:
         """Return that path as the steps of a patch: on the way, no field has a dot."""
         step = self.step
-        below: FieldPath = (
-            (*steps_of(step[0]), step[1]) if isinstance(step, tuple) else steps_of(step)
-        )
-        return below if self.above is None else (*self.above.steps(), *below)
+        above = () if self.above is None else self.above.steps()
+        if isinstance(step, tuple):
+            return *above, *steps_of(step[0]), step[1]
+        return *above, *steps_of(step)

@@ -1,18 +1,17 @@
 """What is to be judged: one admission request, read through typed getters and shared records."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
 
 from webhook.engine.containers import Container, Image, containers_of, images_of
 from webhook.engine.fields import Fields, WrongTypeError
-from webhook.engine.kinds import KINDS, Kind, TargetKey
+from webhook.engine.kinds import KINDS, NAMESPACES, Kind, TargetKey
 
 NOTHING: Mapping[str, Any] = {}
-NAMESPACE_LABELS = (
-    "namespace_labels"  # what a namespaceSelector must have looked up: a dict of strings
-)
+# what a namespaceSelector must have looked up: a dict of strings
+NAMESPACE_LABELS = "namespace_labels"
 # what expressions about `namespaceObject` have looked up: the Namespace, as it is stored
 NAMESPACE = "namespace"
 # what is looked up for /scale, exec and the like: the object that the subresource belongs to
@@ -43,9 +42,8 @@ class Attributes(NamedTuple):
     username: str = ""
     groups: tuple[str, ...] = ()
     dry_run: bool = False
-    requested: tuple[str, str, str] | None = (
-        None  # group, version, kind as sent, where matchPolicy changed them
-    )
+    # group, version, kind as sent, where matchPolicy changed them
+    requested: tuple[str, str, str] | None = None
     # the AdmissionRequest, for what else expressions read of it; None where it is not known
     sent: Any = None
 
@@ -69,19 +67,9 @@ class Request(Fields):
     """
 
     __slots__ = (
-        "_before",
-        "_containers",
-        "_images",
-        "_kind",
-        "_old_object",
-        "_pod",
-        "attributes",
-        "budget",
-        "completed",
-        "excepted",
-        "looked_up",
-        "object",
-    )
+        "_before", "_containers", "_images", "_kind", "_old_object", "_pod", "attributes", "budget",
+        "completed", "excepted", "looked_up", "object",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -159,13 +147,11 @@ class Request(Fields):
 
     def before(self) -> "Request | None":
         """Return a request to create the object as an UPDATE found it; None for others."""
-        if (
-            self._before is None
-            and self.attributes.operation == "UPDATE"
-            and self.old_object is not None
-        ):
-            created = self.attributes._replace(operation="CREATE")
-            self._before = Request(created, self.old_object, None, self.looked_up, self._kind)
+        if self._before is None and self.attributes.operation == "UPDATE":
+            old = self.old_object
+            if old is not None:
+                created = self.attributes._replace(operation="CREATE")
+                self._before = Request(created, old, None, self.looked_up, self._kind)
         return self._before
 
     @property
@@ -193,7 +179,7 @@ class Request(Fields):
 
     def namespace_labels(self) -> Mapping[str, str]:
         """Return the labels of its namespace; a Namespace has its own, as they will be."""
-        if (self.attributes.resource_group, self.attributes.resource) == ("", "namespaces"):
+        if (self.attributes.resource_group, self.attributes.resource) == NAMESPACES:
             return self.texts("metadata.labels") | {NAME_LABEL: self.name}
         return self.lookup(NAMESPACE_LABELS)  # type: ignore[no-any-return]
 
@@ -230,11 +216,9 @@ class Request(Fields):
             pod, path = self.pod(), self._kind.container
             own = () if path is None else (Container(self.mapping(path), self, path),)
             found = self._containers = own if pod is None else (*own, *containers_of(pod))
-        return (
-            found
-            if ephemeral
-            else tuple([each for each in found if each.list != "ephemeralContainers"])
-        )
+        if ephemeral:
+            return found
+        return tuple([each for each in found if each.list != "ephemeralContainers"])
 
     def volumes(self) -> Iterator[Fields]:
         """Yield each volume of the pod."""
@@ -251,9 +235,11 @@ class Request(Fields):
 
 def what_is_written(object: dict[str, Any] | None) -> dict[str, Any]:
     """Return an object without status, finalizers and what the API server writes."""
-    kept = {key: value for key, value in (object or {}).items() if key != "status"}
+    kept = _without(object or {}, {"status"})
     if isinstance(kept.get("metadata"), dict):
-        kept["metadata"] = {
-            key: value for key, value in kept["metadata"].items() if key not in DELETION_METADATA
-        }
+        kept["metadata"] = _without(kept["metadata"], DELETION_METADATA)
     return kept
+
+
+def _without(fields: dict[str, Any], names: Collection[str]) -> dict[str, Any]:
+    return {key: value for key, value in fields.items() if key not in names}

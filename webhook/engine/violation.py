@@ -16,14 +16,8 @@ from webhook.engine.record import Record
 
 MAX_SHOWN = 256  # characters of a string that a message repeats
 MAX_TEXT = 8 << 10  # characters of one message
-JSON_TYPES = {
-    dict: "an object",
-    list: "a list",
-    str: "a string",
-    bool: "a boolean",
-    int: "an integer",
-    float: "a number",
-}
+JSON_TYPES: dict[type, str] = {dict: "an object", list: "a list", str: "a string"}
+JSON_TYPES |= {bool: "a boolean", int: "an integer", float: "a number"}
 
 Excess = int | Fraction | frozenset[str]
 Words = tuple[str, str, int]  # where, the message, and how many bytes of JSON that has
@@ -48,11 +42,7 @@ def shown(value: Any) -> str:
 def one_line(text: str) -> str:
     """Return `text` cut to one line without control characters, as the API server needs it."""
     text = text if len(text) <= MAX_TEXT else f"{text[: MAX_TEXT - 1]}…"
-    return (
-        text
-        if text.isprintable()
-        else "".join(char if char.isprintable() else " " for char in text)
-    )
+    return "".join(char if char.isprintable() else " " for char in text)
 
 
 @dataclass(slots=True, eq=False)
@@ -143,18 +133,11 @@ class Violation:
         under another name.
         """
         path, rule = self.key
-        value = (
-            self.excess
-            if self.excess is not None
-            else self.found
-            if self.value is UNSET
-            else self.value
-        )
-        text = (
-            json.dumps(value, sort_keys=True)
-            if isinstance(value, dict | list)
-            else (type(value), value)
-        )
+        value: Any = self.found if self.value is UNSET else self.value
+        if self.excess is not None:
+            value = self.excess
+        is_json = isinstance(value, dict | list)
+        text = json.dumps(value, sort_keys=True) if is_json else (type(value), value)
         return PLACE.sub("[]", path), rule, text
 
 

@@ -35,7 +35,7 @@ BUDGETS, WORKLOADS = ("disruption_budgets", "workloads")
 MINIMUM, MAXIMUM = "spec.minAvailable", "spec.maxUnavailable"
 PERCENT = re.compile(r"([0-9]{1,9})%")
 NEVER = "a budget must allow the eviction of at least one pod"
-Requirement = tuple[str | None, str | None, list[str]]  # key, operator, values
+PodRequirement = tuple[str | None, str | None, list[str]]  # key, operator, values
 SCALED = ("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController", "scale")
 
 
@@ -60,7 +60,7 @@ class Budget(NamedTuple):
 
     title: str
     minimum: int | str | None
-    requirements: list[Requirement]
+    requirements: list[PodRequirement]
 
     def selects(self, workload: BudgetedWorkload) -> bool:
         """Return whether it selects the pods of a workload."""
@@ -124,7 +124,7 @@ def _workloads(request: Request) -> Iterator[BudgetedWorkload]:
 def _budget(object: Fields) -> Budget:
     """Read a budget; without a selector, or where it keeps all and is denied, it keeps none."""
     minimum, selector = object.integer_or_string(MINIMUM), object.fields("spec.selector")
-    requirements: list[Requirement] = [
+    requirements: list[PodRequirement] = [
         (key, "In", [value]) for key, value in selector.texts("matchLabels").items()
     ]
     for each in selector.each("matchExpressions"):
