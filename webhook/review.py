@@ -20,9 +20,8 @@ PLAIN_ALLOW = (
 )
 NOTHING: Mapping[str, Any] = {}
 NULL = b"null"
-DELETION_TIMESTAMP = (
-    b'"deletionTimestamp"'  # of an object that is being deleted; the API server escapes no letters
-)
+# Of an object that is being deleted; the API server escapes no letters.
+DELETION_TIMESTAMP = b'"deletionTimestamp"'
 # Bytes of a body whose object is decoded at once, since a policy probably looks at it.
 MAX_WHOLE = 32 * 1024
 
@@ -103,10 +102,7 @@ class _LargeRequest(_AdmissionRequest, rename="camel", kw_only=True):
 
 
 class _AdmissionReview(Review[_AdmissionRequest]):
-    """An AdmissionReview.
-
-    A class: an alias like the one below is hashed in Python each time it is used.
-    """
+    """An AdmissionReview; an alias like IDENTIFIED is hashed in Python each time it is used."""
 
 
 class _LargeReview(Review[_LargeRequest]):
@@ -117,10 +113,7 @@ IDENTIFIED = Review[Identified]
 
 
 def read(body: bytes) -> Request:
-    """Decode an AdmissionReview.
-
-    NotAReviewError or MalformedRequestError where it is not one, or not whole.
-    """
+    """Decode an AdmissionReview. NotAReviewError, or MalformedRequestError for a part of it."""
     return request(attributes(body))
 
 
@@ -130,13 +123,12 @@ def request(attributes: Attributes, looked_up: Mapping[str, Any] = NOTHING) -> R
     Raises what `read` raises.
     """
     object, operation = attributes.sent.object, attributes.operation
-    object = _checked(
-        attributes, loaded(object) if type(object) is msgspec.Raw else object, "object"
-    )
+    if type(object) is msgspec.Raw:
+        object = loaded(object)
+    object = _checked(attributes, object, "object")
     if object is None and operation in ("CREATE", "UPDATE"):
-        raise MalformedRequestError(
-            attributes.uid, f"request.object: missing; {operation} needs it"
-        )
+        text = f"request.object: missing; {operation} needs it"
+        raise MalformedRequestError(attributes.uid, text)
     old: Any = bytes(attributes.sent.old_object)
     if old == NULL:
         old = None
@@ -165,13 +157,13 @@ def attributes(body: bytes) -> Attributes:
     sort: type[Review[Any]] = _AdmissionReview if len(body) <= MAX_WHOLE else _LargeReview
     sent: _AdmissionRequest = decoded(body, sort, API_VERSION, KIND)
     if sent.operation not in OPERATIONS:
-        raise MalformedRequestError(
-            sent.uid, f"request.operation: must be one of {', '.join(sorted(OPERATIONS))}"
-        )
+        known = ", ".join(sorted(OPERATIONS))
+        raise MalformedRequestError(sent.uid, f"request.operation: must be one of {known}")
     kind, resource, user = sent.kind, sent.resource, sent.user_info
     judged = kind.group, kind.version, kind.kind
-    is_namespace = (resource.group, resource.resource) == NAMESPACES
-    requested = sent.request_kind
+    namespace, requested = sent.namespace, sent.request_kind
+    if not namespace and (resource.group, resource.resource) == NAMESPACES:
+        namespace = sent.name  # missing where the API server made the name
     return Attributes(
         sent.uid,
         sent.operation,
@@ -180,9 +172,7 @@ def attributes(body: bytes) -> Attributes:
         resource.resource,
         sent.sub_resource or "",
         sent.name or "",
-        sent.namespace
-        or (sent.name if is_namespace else "")
-        or "",  # missing where the API server made the name
+        namespace or "",
         "" if user is None else user.username,
         () if user is None else user.groups or (),
         sent.dry_run is True,
@@ -194,11 +184,7 @@ def attributes(body: bytes) -> Attributes:
 def decoded(
     body: bytes, review_type: type[Review[IdentifiedT]], api_version: str, kind: str
 ) -> IdentifiedT:
-    """Return what a review of some kind asks.
-
-    NotAReviewError where it has no uid to answer, MalformedRequestError where anything else has a
-    wrong type.
-    """
+    """Return what a review asks. NotAReviewError where it has no uid, or as `read`."""
     try:
         review = msgspec.json.decode(body, type=review_type)
     except msgspec.ValidationError as error:
@@ -206,9 +192,8 @@ def decoded(
         told = f"{path.rstrip('`') or 'the body'}: {text}"
         if review_type is IDENTIFIED:
             raise NotAReviewError(told) from None
-        raise MalformedRequestError(
-            decoded(body, IDENTIFIED, api_version, kind).uid, told
-        ) from None
+        uid = decoded(body, IDENTIFIED, api_version, kind).uid
+        raise MalformedRequestError(uid, told) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise NotAReviewError(f"the body is not JSON: {error}") from None
     if (found := (review.api_version, review.kind)) != (api_version, kind):
@@ -217,9 +202,8 @@ def decoded(
     if review.request is None:
         raise NotAReviewError("request: missing")
     if not 0 < len(review.request.uid) <= LONGEST_UID or not review.request.uid.isprintable():
-        raise NotAReviewError(
-            f"request.uid: must be a string of 1 to {LONGEST_UID} printable characters"
-        )
+        text = f"must be a string of 1 to {LONGEST_UID} printable characters"
+        raise NotAReviewError(f"request.uid: {text}")
     return review.request
 
 

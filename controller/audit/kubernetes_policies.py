@@ -6,7 +6,7 @@ from controller.audit.inventory import kinds_of
 from controller.audit.listing import Lister
 from kube.resource import JsonObject, Resource
 from webhook.policy_sets.admission_policies import Native, native_policies
-from webhook.policy_sets.policy_set import document_of
+from webhook.policy_sets.bound_objects import document_of
 
 VALIDATING = (
     Resource(

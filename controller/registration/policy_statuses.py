@@ -17,7 +17,7 @@ from kube.client import Client
 from kube.resource import JsonObject
 from webhook.engine import BoundPolicy
 from webhook.engine.exceptions import BoundException, check_exception
-from webhook.policy_sets.policy_set import Catalogue, bind, document_of
+from webhook.policy_sets.bound_objects import Catalogue, bind, document_of
 
 ReportedStatus = tuple[JsonObject, timedelta | None]
 

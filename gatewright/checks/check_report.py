@@ -20,8 +20,8 @@ from webhook.engine import BoundPolicy, Policy
 from webhook.engine.exceptions import BoundException, check_exception
 from webhook.findings import Finding
 from webhook.harness.manifests import JudgedManifest
+from webhook.policy_sets.bound_objects import bind
 from webhook.policy_sets.catalogue import catalogue
-from webhook.policy_sets.policy_set import bind
 
 LEVELS = {"Deny": "error", "Error": "error", "Warn": "warning", "Audit": "note"}
 # Severity and category of violations of a kind's type or planner, which have no policy.

@@ -29,8 +29,9 @@ from webhook.engine.exceptions import BoundException
 from webhook.engine.kinds import Kind
 from webhook.harness.manifests import JudgedManifest
 from webhook.policy_sets.admission_policies import joined
+from webhook.policy_sets.bound_objects import bind
 from webhook.policy_sets.catalogue import catalogue
-from webhook.policy_sets.policy_set import PolicySet, bind, read
+from webhook.policy_sets.policy_set import PolicySet, read
 
 if TYPE_CHECKING:
     from gatewright.checks.live_cluster import Live

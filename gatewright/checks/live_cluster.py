@@ -20,7 +20,7 @@ from webhook.engine import BoundPolicy, Engine
 from webhook.engine.kinds import Kind
 from webhook.harness.manifests import JudgedManifest, judged
 from webhook.known import Known
-from webhook.policy_sets.policy_set import document_of
+from webhook.policy_sets.bound_objects import document_of
 from webhook.server import cluster_policies
 
 CONFIG_MAP = Resource("", "v1", "configmaps", "ConfigMap")

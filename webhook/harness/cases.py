@@ -18,7 +18,8 @@ from webhook.harness.derived import derive, expected_of
 from webhook.harness.looked_up import look_up_faults, read_images
 from webhook.harness.reviews import Admission
 from webhook.harness.subject import Subject, WatchedEngine, single
-from webhook.policy_sets.policy_set import Catalogue, PolicySetError
+from webhook.policy_sets.bound_objects import Catalogue
+from webhook.policy_sets.policy_set import PolicySetError
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,10 +58,8 @@ class JudgedManifest:
     @property
     def title(self) -> str:
         """Kind, namespace and name."""
-        return (
-            f"{self.document.value['kind']} "
-            f"{f'{self.namespace}/' if self.namespace else ''}{self.name}"
-        )
+        place = f"{self.namespace}/" if self.namespace else ""
+        return f"{self.document.value['kind']} {place}{self.name}"
 
 
 class ManifestJudge:
@@ -94,14 +92,8 @@ class ManifestJudge:
             raise DocumentError(f"{document.where()}: {error}") from None
         is_patched = answer.allowed and any(each.patched for each in answer.outcomes)
         patch = jsonpatch.make_patch(admission.object, answer.object) if is_patched else ()
-        return judged(
-            document,
-            where,
-            answer.outcomes,
-            tuple(patch),
-            answer.object or {},
-            _undecided_in(where),
-        )
+        object, wording = answer.object or {}, _undecided_in(where)
+        return judged(document, where, answer.outcomes, tuple(patch), object, wording)
 
     def review(self, document: Document) -> JudgedManifest:
         """Return the verdict on a recorded AdmissionReview, as the webhook would judge it.
@@ -138,22 +130,14 @@ class ManifestJudge:
         everywhere = self._selecting(frozenset(each.title for each in self._engine.policies))
         if everywhere is None:
             return answer
-        found = ask(
-            everywhere, admission, {**looked_up, NAMESPACE_LABELS: {NAME_LABEL: where}}
-        ).outcomes
-        broken = {
-            each.policy
-            for each in found
-            if each.violations or each.malformed or each.error or each.patched
-        }
+        labelled = {**looked_up, NAMESPACE_LABELS: {NAME_LABEL: where}}
+        found = ask(everywhere, admission, labelled).outcomes
+        broken = {each.policy for each in found if each.reported or each.error or each.patched}
         engine = self._selecting(frozenset(each.policy for each in found) - broken)
         return answer if engine is None else ask(engine, admission, looked_up)
 
     def _selecting(self, titles: frozenset[str]) -> Engine | None:
-        """Return the engine as if the namespace selectors of these policies matched.
-
-        None if policies then conflict.
-        """
+        """Return the engine as if namespace selectors of these matched; None if they conflict."""
         if titles not in self._anywhere:
             policies = (
                 _anywhere(each) if each.title in titles else each for each in self._engine.policies
@@ -186,10 +170,7 @@ def judge(
 
 
 def add_manifests(known: Known, documents: Iterable[Document], namespace: str) -> None:
-    """Add the complete objects among the documents to what is known.
-
-    `namespace` is the default namespace.
-    """
+    """Add the complete objects among the documents; `namespace` is the default namespace."""
     for document in filter(is_whole, documents):
         known.add(as_served(document.value), namespace_of(document.value, namespace))
 
@@ -254,8 +235,7 @@ def _undecided_in(namespace: str) -> Callable[[Outcome], str]:
         missing = lacks.replace("_", " ").removeprefix("namespace ")
         return (
             f"cannot be decided: the {missing} of namespace {namespace} are unknown. Add "
-            f"Namespace {namespace} to the "
-            "manifests, or use --namespace-labels or --kubeconfig."
+            f"Namespace {namespace} to the manifests, or use --namespace-labels or --kubeconfig."
         )
 
     return wording

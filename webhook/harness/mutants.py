@@ -13,7 +13,8 @@ from webhook.harness.mutated_code import changed_policies
 from webhook.harness.mutated_rules import changed_expressions
 from webhook.harness.subject import Subject, WatchedEngine
 from webhook.harness.trial import differences
-from webhook.policy_sets.policy_set import Catalogue, PolicySetError
+from webhook.policy_sets.bound_objects import Catalogue
+from webhook.policy_sets.policy_set import PolicySetError
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,8 @@ from config.faults import FaultsError
 from webhook.engine import BoundPolicy, Engine, Outcome, Patch, Request, Violation
 from webhook.engine.exceptions import HOME
 from webhook.harness.rule_reads import absent, looks
-from webhook.policy_sets.policy_set import Catalogue, bind, in_force, read
+from webhook.policy_sets.bound_objects import Catalogue, bind
+from webhook.policy_sets.policy_set import in_force, read
 from webhook.policy_sets.rules import RulePolicy
 
 # None or empty means absent.

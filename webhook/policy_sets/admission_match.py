@@ -26,9 +26,8 @@ def condition_of(*specs: MatchResources, kinds: Sequence[Kind] = ()) -> RequestP
 
     `kinds` are as for `targets_of`. NotLookedUpError where labels are not known.
     """
-    served = {
-        (kind.group, kind.plural): kind.versions for kind in (*kinds, *known_kinds().values())
-    }
+    known = (*kinds, *known_kinds().values())
+    served = {(kind.group, kind.plural): kind.versions for kind in known}
     conditions = [_condition(each, served) for each in specs]
     return lambda request: all(holds(request) for holds in conditions)
 
@@ -43,11 +42,13 @@ def _condition(
         attributes = request.attributes
         resource = attributes.resource_group, attributes.resource
         versions = () if exact else served.get(resource, (ANY_VERSION,))
-        if spec.resource_rules and not any(
-            _matches(each, request, versions) for each in spec.resource_rules
-        ):
+
+        def is_named(rules: Sequence[ResourceRule]) -> bool:
+            return any(_matches(each, request, versions) for each in rules)
+
+        if spec.resource_rules and not is_named(spec.resource_rules):
             return False
-        if any(_matches(each, request, versions) for each in spec.exclude_resource_rules):
+        if is_named(spec.exclude_resource_rules):
             return False
         has_labels = attributes.namespace or resource == NAMESPACES
         if in_namespace is not None and has_labels and not in_namespace(request.namespace_labels()):
@@ -66,9 +67,8 @@ def _labels(request: Request) -> Iterator[Labels]:
 
 def _selector(spec: LabelSelector | None) -> Callable[[Labels], bool] | None:
     """Compile a selector; None for an empty one (the API server's default): everything."""
-    return (
-        compile_selector(spec) if spec and (spec.match_labels or spec.match_expressions) else None
-    )
+    selects = spec is not None and (spec.match_labels or spec.match_expressions)
+    return compile_selector(spec) if spec and selects else None
 
 
 def selects_namespaces(*specs: MatchResources) -> bool:
@@ -81,14 +81,9 @@ def targets_of(spec: MatchResources, kinds: Sequence[Kind] = ()) -> tuple[Target
 
     `deployments/*` is the resource itself and all its subresources, as in the API server.
     """
-    known = [
-        kind
-        for kind in (*known_kinds().values(), *kinds)
-        if (kind.group, kind.plural) not in NEVER_JUDGED
-    ]
-    return merged_targets(
-        named for rule in spec.resource_rules for named in _resources(rule, known)
-    )
+    everything = (*known_kinds().values(), *kinds)
+    known = [kind for kind in everything if (kind.group, kind.plural) not in NEVER_JUDGED]
+    return merged_targets(each for rule in spec.resource_rules for each in _resources(rule, known))
 
 
 def _resources(
@@ -97,11 +92,8 @@ def _resources(
     versions = tuple(each for each in rule.api_versions if each != "*") or ("v1",)
     for resource in rule.resources:
         plural, _, subresource = resource.partition("/")
-        kinds = [
-            kind
-            for kind in known
-            if _has(rule.api_groups, kind.group) and plural in ("*", kind.plural)
-        ]
+        kinds = [kind for kind in known if plural in ("*", kind.plural)]
+        kinds = [kind for kind in kinds if _has(rule.api_groups, kind.group)]
         if not kinds and plural != "*":
             groups = (group for group in rule.api_groups if group != "*")
             kinds = [Kind(group, plural, plural, versions) for group in groups]  # no name is known
@@ -121,10 +113,8 @@ def _matches(rule: ResourceRule, request: Request, served: Sequence[str]) -> boo
     if not (is_convertible or _has(rule.api_versions, attributes.version)):
         return False
     named = (each.partition("/") for each in rule.resources)
-    if not any(
-        plural in ("*", resource) and sub in ("*", attributes.subresource)
-        for plural, _, sub in named
-    ):
+    subresources = [subresource for plural, _, subresource in named if plural in ("*", resource)]
+    if not _has(subresources, attributes.subresource):
         return False
     if rule.resource_names and request.name not in rule.resource_names:
         return False

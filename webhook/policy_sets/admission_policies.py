@@ -19,10 +19,11 @@ from webhook.engine.policy import RuleError
 from webhook.engine.request import NAMESPACE_LABELS, Request
 from webhook.policy_sets.admission_match import condition_of, selects_namespaces, targets_of
 
-POLICIES = {
-    (f"{GROUP}/{version}", "MutatingAdmissionPolicy") for version in ("v1", "v1beta1", "v1alpha1")
+VERSIONS = {
+    "MutatingAdmissionPolicy": ("v1", "v1beta1", "v1alpha1"),
+    "ValidatingAdmissionPolicy": ("v1",),
 }
-POLICIES |= {(f"{GROUP}/v1", "ValidatingAdmissionPolicy")}
+POLICIES = {(f"{GROUP}/{each}", kind) for kind, versions in VERSIONS.items() for each in versions}
 NO_PARAMS = (
     "failed to configure binding: no params found for policy binding with `Deny` "
     "parameterNotFoundAction"
@@ -88,11 +89,10 @@ def native_policies(
 
 def joined(engine: Engine, policies: Iterable[BoundPolicy]) -> Engine:
     """Return the engine with more policies: `kubernetes:NAME` where a name is taken."""
-    taken = {each.title for each in engine.policies}
-    more = [
-        replace(each, name=f"kubernetes:{each.name}") if each.name in taken else each
-        for each in policies
-    ]
+    taken, more = {each.title for each in engine.policies}, []
+    for each in policies:
+        name = f"kubernetes:{each.name}" if each.name in taken else each.name
+        more.append(replace(each, name=name))
     return engine.with_policies((*engine.policies, *more)) if more else engine
 
 
@@ -151,14 +151,13 @@ def _in_force(
     name = _name(document)
     for binding_name, binding in bindings:
         matches = spec.match_constraints, binding.match_resources
+        params_of = _params_of(found.apply, spec, binding, params)
         yield BoundPolicy(
             name if len(bindings) == 1 else f"{name}:{binding_name}",
-            rule_policy(spec, found, targets, _params_of(found.apply, spec, binding, params)),
+            rule_policy(spec, found, targets, params_of),
             RuleParams(),
             Match(),
-            frozenset({"Deny"})
-            if spec.mutations
-            else frozenset(map(str, binding.validation_actions)),
+            frozenset(["Deny"] if spec.mutations else map(str, binding.validation_actions)),
             fails_closed=found.fails_closed,
             tolerates_existing=False,
             severity="medium",
@@ -176,11 +175,7 @@ def _params_of(
     if spec.param_kind is None or reference is None:
         return lambda request, _: [None] if applies(request, None) else []
     named = [(each.get("metadata") or {}, each) for each in params]
-    chosen = [
-        (metadata.get("namespace"), each)
-        for metadata, each in named
-        if _is_chosen(reference, metadata)
-    ]
+    chosen = [(own.get("namespace"), each) for own, each in named if _is_chosen(reference, own)]
 
     def params_of(request: Request, _: Any) -> Iterator[JsonObject]:
         own = reference.namespace or request.attributes.namespace

@@ -51,10 +51,8 @@ def type_faults(value: Any, code: str, path: str = "") -> Iterator[tuple[str, st
     if value is None or shape == "any":
         return
     if shape == "scalar":
-        is_number = type(value) in (int, float) and inner in ("integer", "number")
-        if type(value) not in SCALARS[inner] or (
-            is_number and inner == "integer" and not float(value).is_integer()
-        ):
+        is_right = type(value) in SCALARS[inner]
+        if not is_right or (inner == "integer" and not float(value).is_integer()):
             yield path, f"must be {'an' if inner == 'integer' else 'a'} {inner}"
     elif shape == "list" and isinstance(value, list):
         for index, item in enumerate(value):
@@ -129,10 +127,8 @@ def _field(type: FieldType, key: str) -> str:
 def _merged(old: Any, new: Any, code: str) -> Any:
     type = parse_type(code)
     if isinstance(old, dict) and isinstance(new, dict):
-        return {
-            **old,
-            **{key: _merged(old.get(key), value, _field(type, key)) for key, value in new.items()},
-        }
+        merged = {key: _merged(old.get(key), new[key], _field(type, key)) for key in new}
+        return {**old, **merged}
     if isinstance(old, list) and isinstance(new, list) and type.keys:
         return _merged_items(old, new, type)
     return new

@@ -60,10 +60,9 @@ def namespace_object(request: Request) -> JsonObject | None:
     if whole is not None:
         return whole
     labels = dict(request.namespace_labels())
-    known = {"name": attributes.namespace, **({"labels": labels} if labels else {})}
-    return Partial(
-        "namespaceObject", {"metadata": Partial("namespaceObject.metadata", known, ["labels"])}
-    )
+    known = _given({"name": attributes.namespace, "labels": labels or None})
+    metadata = Partial("namespaceObject.metadata", known, ["labels"])
+    return Partial("namespaceObject", {"metadata": metadata})
 
 
 def admission_request(request: Request) -> JsonObject:
@@ -92,9 +91,8 @@ def admission_request(request: Request) -> JsonObject:
     }
     if not is_as_sent(request):
         metadata = request.value.get("metadata")
-        fields["name"] = attributes.name or (
-            metadata.get("name") if isinstance(metadata, dict) else None
-        )
+        if not attributes.name and isinstance(metadata, dict):
+            fields["name"] = metadata.get("name")
         return Partial("request", _given(fields), fields)
     if sent.user_info is not None:
         user |= {"uid": sent.user_info.uid, "extra": sent.user_info.extra}

@@ -21,15 +21,13 @@ IN_FULL = "write it as apiVersion/kind, such as cert-manager.io/v1/Certificate"
 def _built_in() -> Mapping[GroupKind, Kind]:
     """Return the kinds that Kubernetes has itself, by group and name."""
     found: dict[GroupKind, Kind] = {}
-    # core kinds first: Event is v1's, not events.k8s.io's
-    for name, (resource, namespaced) in sorted(
-        resources().items(), key=lambda each: each[0].count("/")
-    ):
+    known = resources()
+    for name in sorted(known, key=lambda name: name.count("/")):  # Event is v1's first
         api_version, _, kind = name.rpartition("/")
         group, _, version = api_version.rpartition("/")
         before = found[group, kind].versions if (group, kind) in found else ()
-        versions = (*before, version)
-        found[group, kind] = Kind(group, kind, resource, versions, namespaced=namespaced)
+        resource, namespaced = known[name]
+        found[group, kind] = Kind(group, kind, resource, (*before, version), namespaced=namespaced)
     return found
 
 
@@ -102,11 +100,8 @@ def _served(word: str, kind: Kind, version: str) -> Kind:
 
 def _meant(name: str, group: str, known: Mapping[GroupKind, Kind]) -> str:
     """Return a hint: the same kind of another group, or a similar one of this group."""
-    elsewhere = [
-        f"{of}/{kind.versions[-1]}".lstrip("/")
-        for (of, _), kind in known.items()
-        if kind.kind == name
-    ]
-    if elsewhere:
-        return f'; did you mean "{elsewhere[0]}/{name}"?'
+    for (of, kind), meant in known.items():
+        if kind == name:
+            api_version = f"{of}/{meant.versions[-1]}".lstrip("/")
+            return f'; did you mean "{api_version}/{name}"?'
     return did_you_mean(name, {kind for of, kind in known if of == group})

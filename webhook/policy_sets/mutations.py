@@ -35,14 +35,10 @@ def changed(object: JsonObject, value: Any, patch_type: str, type: str) -> JsonO
             patched = jsonpatch.apply_patch(patched, [step], in_place=True)
         except jsonpatch.JsonPatchTestFailed:
             return object  # a test that fails is a condition that does not hold
-        except (
-            jsonpatch.JsonPatchException,
-            jsonpatch.JsonPointerException,
-        ):  # whose text may have the whole object
-            title = f"{operation['op']} {operation['path']}"
-            raise RuleError(
-                f"operation {index} of the JSONPatch ({title}) cannot be applied to the object"
-            ) from None
+        except (jsonpatch.JsonPatchException, jsonpatch.JsonPointerException):
+            # Without their text, which may have the whole object.
+            title = f"operation {index} of the JSONPatch ({operation['op']} {operation['path']})"
+            raise RuleError(f"{title} cannot be applied to the object") from None
     if not isinstance(patched, dict):
         raise RuleError("the JSONPatch replaces the whole object by something else")
     before = {*type_faults(object, type)}

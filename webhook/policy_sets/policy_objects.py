@@ -13,8 +13,8 @@ Fix: `gatewright policies` lists the policies, `gatewright explain POLICY` its p
 from config.faults import FaultsError
 from webhook.engine import Params, Policy, Request, Violation, Violations
 from webhook.engine.kinds import POLICY_KINDS
+from webhook.policy_sets.bound_objects import bind, document_of
 from webhook.policy_sets.catalogue import catalogue
-from webhook.policy_sets.policy_set import bind, document_of
 
 
 def validate(request: Request, params: Params) -> Violations:

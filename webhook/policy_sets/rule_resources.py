@@ -1,6 +1,7 @@
 """The resources that `match` selects for a policy object with CEL rules."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from config.api.match import MatchSpec
 from config.api.policy import AdmissionPolicySpec
@@ -29,18 +30,14 @@ def resources_of(
         kinds = found if clause.kinds else known
         for subresource in clause.subresources or ("",):
             if subresource not in SUBRESOURCES and all(each in anywhere for each in kinds):
-                text = (
-                    f'unknown subresource "{subresource}"{did_you_mean(subresource, SUBRESOURCES)}'
-                )
+                hint = did_you_mean(subresource, SUBRESOURCES)
+                text = f'unknown subresource "{subresource}"{hint}'
                 faults.append((f"spec.match.any[{index}].subresources", text))
             default = ("CONNECT",) if subresource in CONNECTED else CREATE_AND_UPDATE
             operations = tuple(map(str, clause.operations or default))
             named += [(kind, subresource, operations) for kind in kinds]
-        clauses.append(
-            clause.model_copy(
-                update={"kinds": [each.kind for each in kinds]} if clause.kinds else {}
-            )
-        )
+        plain = {"kinds": [each.kind for each in kinds]} if clause.kinds else {}
+        clauses.append(clause.model_copy(update=plain))
     if not spec.match.any:
         named = [(kind, "", CREATE_AND_UPDATE) for kind in known]
     return merged_targets(named), spec.match.model_copy(update={"any": clauses})
@@ -48,14 +45,13 @@ def resources_of(
 
 def merged_targets(named: Iterable[tuple[Kind, str, Iterable[str]]]) -> tuple[Target, ...]:
     """Return one target for each kind and subresource, with all operations named for it."""
-    found: dict[tuple[str, str, str], tuple[Kind, set[str]]] = {}
+    found: dict[tuple[str, str, str], Target] = {}
     for kind, subresource, operations in named:
-        found.setdefault((kind.group, kind.plural, subresource), (kind, set()))[1].update(
-            operations
-        )
-    return tuple(
-        Target(kind, key[2], tuple(sorted(operations))) for key, (kind, operations) in found.items()
-    )
+        key = kind.group, kind.plural, subresource
+        before = found.get(key, Target(kind, subresource, ()))
+        merged = tuple(sorted({*before.operations, *operations}))
+        found[key] = replace(before, operations=merged)
+    return tuple(found.values())
 
 
 def _kinds(faults: list[tuple[str, str]], path: str, word: str) -> tuple[Kind, ...]:

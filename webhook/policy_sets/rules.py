@@ -64,13 +64,8 @@ class RulePolicy(Policy):
     @property
     def documentation(self) -> str:
         """What outputs say of it: its rules are in its object."""
-        return "\n".join(
-            [
-                "Rules in CEL, written in the policy object.",
-                "",
-                *(f"- {each}" for each in self.rules),
-            ]
-        )
+        title = "Rules in CEL, written in the policy object."
+        return "\n".join([title, "", *(f"- {each}" for each in self.rules)])
 
 
 def rule_policy(
@@ -81,13 +76,14 @@ def rule_policy(
     `params_of` returns these from the request and the parameters of the policy object.
     """
 
-    def with_each(
-        judge: Callable[[Request, Any], Iterable[Any]],
-    ) -> Callable[[Request, Any], Iterator[Any]]:
+    def with_each(judge: ParamsOf) -> ParamsOf:
         return lambda request, params: (
             each for value in params_of(request, params) for each in judge(request, value)
         )
 
+    conditions = [each.expression for each in spec.match_conditions]
+    variables = [each.expression for each in spec.variables]
+    validations = [each.expression for each in spec.validations]
     return RulePolicy(
         "rules in CEL",
         RuleParams,
@@ -98,11 +94,7 @@ def rule_policy(
         needs=tuple(found.needs),
         resources=resources,
         rules=tuple(_listed(spec)),
-        sources=(
-            *(each.expression for each in spec.match_conditions),
-            *(each.expression for each in spec.variables),
-            *(each.expression for each in spec.validations),
-        ),
+        sources=(*conditions, *variables, *validations),
     )
 
 

@@ -33,13 +33,10 @@ class CompiledValidation:
         if self.message is not None:
             with suppress(CelError):
                 text = str(self.message.evaluate(values)).strip()
-        if "\n" in text or len(text.encode()) > MAX_MESSAGE:
-            text = ""
-        return (
-            text
-            or (self.validation.message or "").strip()
-            or f"failed expression: {self.program.source.strip()}"
-        )
+        if text and "\n" not in text and len(text.encode()) <= MAX_MESSAGE:
+            return text
+        text = (self.validation.message or "").strip()
+        return text or f"failed expression: {self.program.source.strip()}"
 
     def violation(self, judged: dict[str, Any], values: Frame) -> Violation:
         """Return its violation: the same as before while the value at `path`, or all it reads, is.

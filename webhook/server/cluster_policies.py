@@ -16,14 +16,14 @@ from kube.store import Entry, Store
 from webhook.engine import BoundPolicy
 from webhook.engine.conflicts import ConflictingPoliciesError
 from webhook.engine.exceptions import BoundException
-from webhook.policy_sets.policy_set import (
+from webhook.policy_sets.bound_objects import (
     MAX_POLICY_BYTES,
     Catalogue,
-    PolicySet,
     bind,
     document_of,
     size_of,
 )
+from webhook.policy_sets.policy_set import PolicySet
 from webhook.server.metrics import WebhookMetrics
 
 RESOURCES = tuple(

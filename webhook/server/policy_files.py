@@ -14,7 +14,8 @@ from config.documents import (
     yaml_files_in,
 )
 from kube.watched import WatchedObject
-from webhook.policy_sets.policy_set import Catalogue, PolicySet, read
+from webhook.policy_sets.bound_objects import Catalogue
+from webhook.policy_sets.policy_set import PolicySet, read
 
 
 def policy_set_of(

@@ -24,8 +24,9 @@ from tests.webhook.registries.conftest import rate_limited, small_registry
 from tests.webhook.registries.signing import bundle, pem
 from webhook.engine import Engine
 from webhook.policies._attached import DIGESTS
+from webhook.policy_sets.bound_objects import bind
 from webhook.policy_sets.catalogue import catalogue
-from webhook.policy_sets.policy_set import PolicySet, bind, in_force
+from webhook.policy_sets.policy_set import PolicySet, in_force
 from webhook.registries import cache
 
 CRD = Resource(

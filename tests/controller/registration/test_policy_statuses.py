@@ -17,8 +17,8 @@ from controller.runtime.types import ReconcileRequest
 from kube.client import Client
 from kube.resource import Resource
 from webhook.engine import BoundPolicy
+from webhook.policy_sets.bound_objects import bind
 from webhook.policy_sets.catalogue import catalogue
-from webhook.policy_sets.policy_set import bind
 
 BASES = Path(__file__).parents[3] / "config/crd/bases"
 DEFINITIONS = [

@@ -15,8 +15,9 @@ from webhook.engine import NOW, Engine, NotLookedUpError, Params, Policy
 from webhook.engine.exceptions import check_exception
 from webhook.engine.exemptions import Exempt
 from webhook.engine.globs import Globs
+from webhook.policy_sets.bound_objects import bind
 from webhook.policy_sets.catalogue import catalogue
-from webhook.policy_sets.policy_set import PolicySet, PolicySetError, bind, in_force, load
+from webhook.policy_sets.policy_set import PolicySet, PolicySetError, in_force, load
 
 TODAY, NEVER = datetime(2026, 11, 21, tzinfo=UTC), datetime(3026, 1, 1, tzinfo=UTC)
 POD = {

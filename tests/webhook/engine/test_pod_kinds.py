@@ -4,8 +4,8 @@ import pytest
 
 from webhook.engine import Attributes, Engine, Request
 from webhook.engine.kinds import KINDS, add_pod_kind, targets
+from webhook.policy_sets.bound_objects import bind
 from webhook.policy_sets.catalogue import catalogue
-from webhook.policy_sets.policy_set import bind
 
 ROLLOUT = "rollouts.argoproj.io/v1alpha1/Rollout=spec.template.spec"
 SERVICE = "services.serving.knative.dev/v1/Service=spec.template.spec"

@@ -7,8 +7,8 @@ import pytest
 
 from tests.webhook.asking import ask
 from webhook.engine import Engine
+from webhook.policy_sets.bound_objects import bind
 from webhook.policy_sets.catalogue import catalogue
-from webhook.policy_sets.policy_set import bind
 
 
 def written(policy: str, **spec: object) -> dict[str, object]:

@@ -6,8 +6,9 @@ import pytest
 
 from tests.webhook.asking import ask
 from webhook.engine import NOW, PARENT, Engine, Request
+from webhook.policy_sets.bound_objects import bind
 from webhook.policy_sets.catalogue import catalogue
-from webhook.policy_sets.policy_set import PolicySet, bind, in_force
+from webhook.policy_sets.policy_set import PolicySet, in_force
 
 LONG = "x" * 300
 TODAY = datetime(2026, 11, 21, tzinfo=UTC)

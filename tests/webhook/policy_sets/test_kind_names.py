@@ -4,9 +4,9 @@ import pytest
 
 from config.faults import FaultsError
 from webhook.engine.kinds import Kind
+from webhook.policy_sets.bound_objects import bind
 from webhook.policy_sets.catalogue import catalogue
 from webhook.policy_sets.kind_names import IN_FULL, kinds_named
-from webhook.policy_sets.policy_set import bind
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,9 @@ import pytest
 from config.settings import Settings
 from gatewright.plans.planners import planners_of
 from webhook.engine import Attributes, Engine
+from webhook.policy_sets.bound_objects import bind
 from webhook.policy_sets.catalogue import catalogue
-from webhook.policy_sets.policy_set import PolicySet, bind, in_force
+from webhook.policy_sets.policy_set import PolicySet, in_force
 
 ABOUT = {"apiVersion": "gatewright.io/v1alpha1"}
 TENANTS = {"kind": "AdmissionPolicy", "metadata": {"name": "own", "namespace": "shop"}}

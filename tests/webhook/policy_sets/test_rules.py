@@ -8,8 +8,8 @@ from config.faults import FaultsError
 from tests.webhook.asking import ask
 from webhook.engine import NAMESPACE, NAMESPACE_LABELS, Engine, Request
 from webhook.messages import status
+from webhook.policy_sets.bound_objects import bind
 from webhook.policy_sets.catalogue import catalogue
-from webhook.policy_sets.policy_set import bind
 from webhook.review import read
 
 CONTAINERS = [

@@ -12,8 +12,8 @@ from webhook.engine import Engine, Request, Violation
 from webhook.engine.violation import PLACE
 from webhook.harness.cases import Trial, load_trials
 from webhook.harness.reviews import review
+from webhook.policy_sets.bound_objects import bind
 from webhook.policy_sets.catalogue import catalogue
-from webhook.policy_sets.policy_set import bind
 from webhook.review import read
 
 ROOT = Path(__file__).parents[3]

@@ -17,8 +17,9 @@ from tests.policies.on_a_cluster.requests import Ask
 from tests.webhook.cel.on_a_cluster.objects import DEFINITION, objects
 from tests.webhook.cel.on_a_cluster.verdicts import Line, batches, binding, corpus, in_batch, policy
 from webhook.engine import NAMESPACE, NAMESPACE_LABELS, BoundPolicy
+from webhook.policy_sets.bound_objects import bind
 from webhook.policy_sets.catalogue import catalogue
-from webhook.policy_sets.policy_set import bind, load
+from webhook.policy_sets.policy_set import load
 from webhook.review import read
 
 REGISTRATION = "/apis/admissionregistration.k8s.io/v1"

@@ -24,8 +24,8 @@ from tests.webhook.policy_sets.on_a_cluster.in_force import (
 from tests.webhook.policy_sets.on_a_cluster.mutating import SPECS, mutations
 from webhook.engine import NAMESPACE_LABELS, BoundPolicy, Engine
 from webhook.harness.reviews import Admission, review
+from webhook.policy_sets.bound_objects import bind
 from webhook.policy_sets.catalogue import catalogue
-from webhook.policy_sets.policy_set import bind
 from webhook.review import read
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
