@@ -18,6 +18,7 @@ from controller.registration.conversion import Conversion
 from controller.registration.registrar import Registrar
 from controller.runtime.cache import Cache
 from controller.runtime.manager import Manager
+from gatewright.processes.controller_process import wanted_kinds
 from gatewright.processes.listeners import ProcessHealth
 from gatewright.processes.policies_in_force import policies_of
 from gatewright.processes.policy_tasks import PolicyTasks
@@ -103,7 +104,7 @@ def register(
     conversion = Conversion(
         manager.client,
         manager.caches,
-        of_several_versions(),
+        _converted(settings),
         _name(settings),
         at,
         ca_bundle=ca_bundle,
@@ -135,11 +136,20 @@ def _certificates(settings: Settings, manager: Manager, home: str) -> Certificat
         settings.tls_secret,
         _name(settings),
         hosts,
-        tuple(of_several_versions()),
+        tuple(_converted(settings)),
     )
     certificates = Certificates(manager.client, manager.caches, names)
     manager.add(certificates.controller(manager.metrics))
     return certificates
+
+
+def _converted(settings: Settings) -> list[str]:
+    """Return the CRDs of several versions whose kinds are reconciled here.
+
+    The webhook of another release may convert the others: two would repair each other's address.
+    """
+    reconciled = {kind.resource.plural for kind in wanted_kinds(settings.kinds)}
+    return [crd for crd in of_several_versions() if crd.partition(".")[0] in reconciled]
 
 
 def _name(settings: Settings) -> str:

@@ -4,6 +4,7 @@ import contextlib
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +16,28 @@ from tests.node.node import Node, running
 from tests.node.programs import built, check_machine
 
 FIGURES = pytest.StashKey[list[str]]()
+# It is installed twice. The rough tests come first; what runs after the second installation must
+# leave no warning until the test of that.
+ORDER = (
+    "dns",
+    "disruptions",
+    "everything_stopped",
+    "certificates",
+    "installation",
+    "kinds",
+    "databases",
+    "policies_change",
+    "image",
+    "machines",
+    "resting",
+    "manifests",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the tests of a node into their order, after all others."""
+    places = {Path(__file__).with_name(f"test_{name}.py"): n for n, name in enumerate(ORDER)}
+    items.sort(key=lambda item: places.get(item.path, -1))
 
 
 @pytest.fixture(scope="session")

@@ -14,6 +14,7 @@ from tests.node.node import Node
 from tests.node.release import NAME, NAMESPACE, Release
 
 PRODUCTION = "policies.preset=production"
+ALL = "app.kubernetes.io/name=gatewright"
 WEBHOOK = "app.kubernetes.io/component=webhook"
 CONTROLLER = "app.kubernetes.io/component=controller-manager"
 # A busy machine takes several times what an idle one does.
@@ -21,6 +22,17 @@ PATIENCE = 120.0
 BAD = manifests.deployment("bad", replicas=11)
 GOOD = manifests.deployment("good")
 TOO_MANY = "spec.replicas: 11; production workloads cannot exceed 10 replicas."
+
+# What Gatewright has in its namespace, besides pods, and in the cluster.
+OWN = (
+    "services,deployments,replicasets,jobs,configmaps,secrets,leases,serviceaccounts,roles,"
+    "rolebindings,poddisruptionbudgets"
+)
+WIDE = (
+    "clusterroles,clusterrolebindings,validatingwebhookconfigurations,"
+    "mutatingwebhookconfigurations,clusteradmissionpolicies,priorityclasses"
+)
+OF_EVERY_NAMESPACE = {"configmap/kube-root-ca.crt", "serviceaccount/default"}
 
 
 class Installation:
@@ -116,6 +128,15 @@ class Installation:
             assert time.monotonic() - began < within, f"not so after {within:.0f} s: {what}"
             time.sleep(0.1)
         return time.monotonic() - began
+
+    def left(self) -> list[str]:
+        """Return what is there besides CustomResourceDefinitions, the namespace, and pods that end."""
+        kubectl = self.cluster.kubectl
+        found = kubectl("get", OWN, "-n", NAMESPACE, "-o", "name", "--ignore-not-found").split()
+        wide = kubectl("get", WIDE, "-o", "name").split()
+        found += [each for each in wide if "gatewright" in each]
+        found += [pod["metadata"]["name"] for pod in self.pods(ALL)]
+        return sorted(set(found) - OF_EVERY_NAMESPACE)
 
     def _allows(self, pod: str) -> bool:
         request = {

@@ -19,13 +19,14 @@ class ReleaseError(Exception):
 class Release:
     """One release of the chart."""
 
-    def __init__(self, node: Node, chart: Path = CHART) -> None:
+    def __init__(self, node: Node, name: str = NAME, namespace: str = NAMESPACE) -> None:
         self.node = node
-        self.chart = chart
+        self.name = name
+        self.namespace = namespace
 
     def helm(self, *arguments: str | Path, timeout: float = 300.0) -> str:
         """Run helm in the release's namespace, and return what it printed."""
-        command = [helm_binary(), *arguments, "--namespace", NAMESPACE]
+        command = [helm_binary(), *arguments, "--namespace", self.namespace]
         done = subprocess.run(
             [str(each) for each in command],
             env=self.node.kubectl.environment,
@@ -42,13 +43,13 @@ class Release:
         """Install or upgrade the chart, and wait until its pods are ready."""
         values = [f"--set={each}" for each in sets]
         waiting = ("--create-namespace", "--wait", "--timeout=4m")
-        return self.helm("upgrade", "--install", NAME, self.chart, *waiting, *values)
+        return self.helm("upgrade", "--install", self.name, CHART, *waiting, *values)
 
     def status(self) -> str | None:
         """Return the release's status, or None where there is none."""
         listed = json.loads(self.helm("list", "--output", "json"))
-        return next((str(each["status"]) for each in listed if each["name"] == NAME), None)
+        return next((str(each["status"]) for each in listed if each["name"] == self.name), None)
 
     def uninstall(self) -> None:
         """Uninstall the chart."""
-        self.helm("uninstall", NAME, "--wait", "--timeout=4m")
+        self.helm("uninstall", self.name, "--wait", "--timeout=4m")

@@ -2,7 +2,7 @@
 
 import base64
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -59,16 +59,46 @@ def test_the_user_logs_in_through_the_service(database: Installation) -> None:
     assert "password authentication failed" in over_network(database, "wrong")
 
 
+def opened(database: Installation) -> None:
+    """As a cloned volume: the kubelet opens all of it to the group, and no server takes that."""
+    claim = ("get", "pvc", "data-db-0", "-n", NAMESPACE, "-o", "jsonpath={.spec.volumeName}")
+    number = database.cluster.kubectl(*claim).removeprefix("local-")
+    (database.node.slot.directory / "volumes" / number).chmod(0o755)
+
+
+def synchronous(database: Installation) -> None:
+    """Each commit waits for a standby, as a user has set it."""
+    sql(database, "db-0", "ALTER SYSTEM SET synchronous_standby_names = '*'")
+    sql(database, "db-0", "SELECT pg_reload_conf()")
+    state = lambda: sql(database, "db-0", "SELECT sync_state FROM pg_stat_replication")  # noqa: E731
+    database.until("the standby is synchronous", lambda: state() == "sync")
+
+
+@pytest.mark.parametrize("first", [opened, synchronous])
 def test_a_deleted_primary_comes_back_with_its_data(
-    database: Installation, figure: Figures
+    database: Installation, figure: Figures, first: Callable[[Installation], None]
 ) -> None:
     """Its volume is found again, and the Service leads to it."""
     uid = lambda: database.cluster.get("pod/db-0", NAMESPACE)["metadata"]["uid"]  # noqa: E731
+    first(database)
     before = uid()
     database.cluster.kubectl("delete", "pod", "db-0", "-n", NAMESPACE)
     back = database.until("it answers again", lambda: over_network_rows(database) == "2")
     figure(f"back {back:.1f} s after its deletion returned")
     assert uid() != before
+
+
+def test_instances_are_added_and_removed(database: Installation) -> None:
+    """A new standby copies the primary; one that goes leaves the others alone."""
+    kubectl = database.cluster.kubectl
+    status = lambda: database.cluster.get("postgresql/db", NAMESPACE)["status"]  # noqa: E731
+    for replicas in (3, 2):
+        kubectl("scale", "postgresql/db", f"--replicas={replicas}", "-n", NAMESPACE)
+        ready = lambda of=replicas: status()["readyReplicas"] == status()["replicas"] == of  # noqa: E731
+        database.until(f"{replicas} instances are ready", ready)
+        if replicas == 3:
+            assert sql(database, "db-2", "SELECT count(*) FROM orders") == "2"
+    assert sql(database, "db-0", "SELECT count(*) FROM pg_stat_replication") == "1"
 
 
 def test_a_backup_is_stored_and_restored(database: Installation) -> None:

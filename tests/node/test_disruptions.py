@@ -1,10 +1,13 @@
 """Webhook pods that are replaced, evicted and killed, under users who create objects all the time."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from tests.node.conftest import Figures
-from tests.node.installation import WEBHOOK, Installation
+from tests.node.installation import ALL, WEBHOOK, Installation
 from tests.node.load import Load
+from tests.node.parts import NODE
 from tests.node.release import NAMESPACE
 
 pytestmark = [pytest.mark.node, pytest.mark.long]
@@ -22,15 +25,24 @@ def test_a_rolling_restart_fails_no_call(installed: Installation, figure: Figure
     assert load.failed == []
 
 
-def test_an_eviction_fails_no_call(installed: Installation, figure: Figures) -> None:
-    """A drain of the nodes evicts one pod after the other; the budget keeps one at work."""
-    with Load(installed) as load:
-        for pod in installed.pods(WEBHOOK):
-            name = pod["metadata"]["name"]
-            installed.until(f"{name} is evicted", lambda name=name: evict(installed, name))
-            installed.until("it is gone", lambda name=name: not exists(installed, name))
+def test_a_drain_fails_no_call(installed: Installation, figure: Figures) -> None:
+    """`kubectl drain` replaces every pod; the budgets keep one of each component at work.
+
+    The only node takes pods again as soon as the drain has begun, as another node would.
+    """
+    kubectl = installed.cluster.kubectl
+    names = lambda: {pod["metadata"]["name"] for pod in installed.pods(ALL)}  # noqa: E731
+    before = names()
+    with Load(installed) as load, ThreadPoolExecutor() as beside:
+        selected = (f"--pod-selector={ALL}", "--delete-emptydir-data", "--timeout=120s")
+        drain = beside.submit(installed.plane.kubectl, "drain", NODE, *selected, timeout=130)
+        spec = lambda: installed.cluster.get(f"node/{NODE}", "default")["spec"]  # noqa: E731
+        installed.until("it has begun", lambda: spec().get("unschedulable", False))
+        kubectl("uncordon", NODE)
+        drain.result()
         wait_available(installed)
     figure(str(load))
+    assert not before & names()
     assert load.failed == []
 
 
@@ -54,24 +66,6 @@ def test_a_pod_that_is_deleted_by_force(installed: Installation, figure: Figures
         wait_available(installed)
     figure(str(load))
     assert len(load.failed) < len(load.seconds) / 10, load.failed
-
-
-def evict(installation: Installation, pod: str) -> bool:
-    """Ask for the eviction of a pod, and return whether its budget allows that now."""
-    path = f"/api/v1/namespaces/{NAMESPACE}/pods/{pod}"
-    eviction = {
-        "apiVersion": "policy/v1",
-        "kind": "Eviction",
-        "metadata": {"name": pod, "namespace": NAMESPACE},
-    }
-    code, answer = installation.cluster.api.request("POST", f"{path}/eviction", eviction)
-    assert code in (201, 429), answer
-    return code == 201
-
-
-def exists(installation: Installation, pod: str) -> bool:
-    """Return whether a pod is there, ending or not."""
-    return installation.cluster.api.found(f"/api/v1/namespaces/{NAMESPACE}/pods/{pod}")
 
 
 def restarts(installation: Installation, pod: dict) -> int:

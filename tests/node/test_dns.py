@@ -1,46 +1,91 @@
-"""A cluster whose DNS hangs: what Gatewright does for admission needs none."""
+"""A cluster whose DNS hangs, is slow or absent: what Gatewright does for admission needs none."""
 
 import signal
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
+from tests.controlplane.processes import Process
 from tests.node.conftest import Figures
 from tests.node.installation import CONTROLLER, PRODUCTION, Installation
 from tests.node.release import NAMESPACE
 
 pytestmark = [pytest.mark.node, pytest.mark.long]
 
-WATCHED = 30.0
+WATCHED = 20.0
+SLOWNESS = 3.0
+CONFIGURATION = "validatingwebhookconfiguration/gatewright"
+EMPTIED = """[{"op": "replace", "path": "/webhooks", "value": []}]"""
 
 
-@pytest.fixture
-def without_dns(bare: Installation) -> Iterator[Installation]:
-    """The DNS takes queries and answers none."""
-    process = bare.node.processes["coredns"]
-    process.signal(signal.SIGSTOP)
-    yield bare
-    process.signal(signal.SIGCONT)
+@contextmanager
+def hanging(dns: Process) -> Iterator[None]:
+    """It takes queries and answers none."""
+    dns.signal(signal.SIGSTOP)
+    yield
+    dns.signal(signal.SIGCONT)
 
 
-def test_it_is_installed_while_the_dns_hangs(without_dns: Installation, figure: Figures) -> None:
+@contextmanager
+def slow(dns: Process) -> Iterator[None]:
+    """It answers every few seconds what came in between."""
+    done = threading.Event()
+
+    def work() -> None:
+        while not done.is_set():
+            dns.signal(signal.SIGSTOP)
+            done.wait(SLOWNESS)
+            dns.signal(signal.SIGCONT)
+            time.sleep(0.05)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    yield
+    done.set()
+    thread.join()
+
+
+@contextmanager
+def absent(dns: Process) -> Iterator[None]:
+    """Nothing listens."""
+    dns.kill()
+    yield
+    dns.start()
+
+
+def test_it_is_installed_while_the_dns_hangs(bare: Installation, figure: Figures) -> None:
     """The webhook is registered, and the controller's pods stay ready."""
-    installation = without_dns
-    installation.namespace("production")
-    began = time.monotonic()
-    installation.release.install(PRODUCTION)
-    installation.until("a bad object is denied", installation.denies)
-    figure(f"first denial {time.monotonic() - began:.1f} s after `helm install`")
-    end = time.monotonic() + WATCHED
-    while time.monotonic() < end:
-        assert all(ready(pod) for pod in installation.pods(CONTROLLER))
-        time.sleep(1)
-    status = ("get", "deployments", "-n", NAMESPACE, "-o", "jsonpath={.items[*].status.conditions}")
-    assert "MinimumReplicasUnavailable" not in installation.cluster.kubectl(*status)
+    bare.namespace("production")
+    with hanging(bare.node.processes["coredns"]):
+        began = time.monotonic()
+        bare.release.install(PRODUCTION)
+        bare.until("a bad object is denied", bare.denies)
+        figure(f"first denial {time.monotonic() - began:.1f} s after `helm install`")
+        end = time.monotonic() + WATCHED
+        while time.monotonic() < end:
+            assert all(ready(pod) for pod in bare.pods(CONTROLLER))
+            time.sleep(1)
+
+
+@pytest.mark.parametrize("dns", [slow, absent])
+def test_a_new_leader_registers_the_webhook(installed: Installation, figure: Figures, dns) -> None:
+    """Whatever the DNS does, controllers that start lead, and fill in an empty registration."""
+    kubectl = installed.cluster.kubectl
+    with dns(installed.node.processes["coredns"]):
+        kubectl("delete", "pods", "-l", CONTROLLER, "-n", NAMESPACE)
+        began = time.monotonic()
+        kubectl("patch", CONFIGURATION, "--type=json", "--patch", EMPTIED)
+        assert not installed.denies()
+        installed.until("a bad object is denied", installed.denies)
+        figure(f"denials again after {time.monotonic() - began:.1f} s")
+        two_ready = lambda: [ready(pod) for pod in installed.pods(CONTROLLER)] == [True, True]  # noqa: E731
+        installed.until("both are ready", two_ready)
 
 
 def ready(pod: dict) -> bool:
     """Return whether a pod is ready."""
-    conditions = {each["type"]: each["status"] for each in pod["status"]["conditions"]}
+    conditions = {each["type"]: each["status"] for each in pod["status"].get("conditions", ())}
     return conditions.get("Ready") == "True"

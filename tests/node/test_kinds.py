@@ -9,6 +9,8 @@ from tests.node.installation import Installation
 pytestmark = [pytest.mark.node, pytest.mark.long]
 
 WEB = "nginxinc/nginx-unprivileged:1.29"
+GROUPS = {"EcommercePlatform": "platform.example.com", "AppStack": "app.example.com"}
+NEITHER = {"EcommercePlatform": {"cache": {"enabled": False}, "monitoring": {"enabled": False}}}
 SMALL = {"requests": {"cpu": "20m", "memory": "32Mi"}, "limits": {"cpu": "1", "memory": "128Mi"}}
 
 
@@ -17,7 +19,7 @@ def shop(installed: Installation) -> Iterator[Installation]:
     """The namespace `shop`; what a test makes there has a name of its own, and goes afterwards."""
     installed.namespace("shop")
     yield installed
-    kinds = "webapps,appconfigs,ecommerceplatforms,deployments"
+    kinds = "webapps,appconfigs,ecommerceplatforms,appstacks,deployments"
     installed.cluster.kubectl("delete", kinds, "--all", "-n", "shop", "--wait=false")
 
 
@@ -85,20 +87,20 @@ def test_an_app_config_reaches_the_file_in_the_pod(shop: Installation) -> None:
     shop.until("the change is read", changed)
 
 
-def test_a_platform_becomes_ready(shop: Installation) -> None:
-    """An EcommercePlatform's tiers and database run; its frontend answers."""
+@pytest.mark.parametrize("kind", ["EcommercePlatform", "AppStack"])
+def test_the_tiers_of_a_whole_run(shop: Installation, kind: str) -> None:
+    """Its database and its tiers run, and frontend and backend answer through their Services."""
     tier = {"replicas": 1, "image": WEB, "resources": SMALL}
     spec = {
         "environment": "staging",
         "frontend": tier,
         "backend": tier,
         "database": {"type": "postgresql", "version": "17", "storage": "1Gi"},
-        "cache": {"enabled": False},
-        "monitoring": {"enabled": False},
+        **NEITHER.get(kind, {}),
     }
-    shop.node.apply([custom_resource("EcommercePlatform", "platform.example.com", "store", **spec)])
-    wait = ("wait", "ecommerceplatform/store", "--for=condition=Ready", "-n", "shop")
+    name = kind.lower()
+    shop.node.apply([custom_resource(kind, GROUPS[kind], name, **spec)])
+    wait = ("wait", f"{name}/{name}", "--for=condition=Ready", "-n", "shop")
     shop.plane.kubectl(*wait, "--timeout=150s", timeout=160)
-    services = shop.cluster.kubectl("get", "services", "-n", "shop", "-o", "name").split()
-    assert "service/store-frontend" in services
-    shop.until("it answers", lambda: answer(shop, "store-frontend", 8080) == "It works.\n")
+    for service in (f"{name}-frontend", f"{name}-backend"):
+        shop.until("it answers", lambda of=service: answer(shop, of, 8080) == "It works.\n")
