@@ -11,7 +11,7 @@ import orjson
 
 from kube.backoff import Backoff
 from kube.client import METADATA, Client, Selection, selected
-from kube.errors import ApiError, Gone, NotFound, ServerError, error_for
+from kube.errors import ApiError, Gone, NotFound, ServerError, TooManyRequests, error_for
 from kube.resource import JsonObject, Resource, target
 from kube.store import Store
 from kube.transport import JSON, Lines
@@ -32,6 +32,8 @@ RELIST_INTERVAL = (
     300.0  # but no sooner than so long after the last list: not every resource has bookmarks
 )
 BATCH = 100  # objects handled before other tasks have their turn
+# No warnings, as in client-go: a version expires, and the storage of a CRD that changed begins anew.
+PASSING = (Gone, TooManyRequests)
 EVENTS = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK"})
 
 
@@ -205,8 +207,7 @@ class Watch:
                 "error": str(error),
                 "retry_seconds": round(delay, 1),
             }
-            # A version expires in the ordinary course; the list that follows is as good.
-            level = logging.INFO if isinstance(error, Gone) else logging.WARNING
+            level = logging.INFO if isinstance(error, PASSING) else logging.WARNING
             message = "cannot watch %s: %s"
             LOG.log(level, message, self.resource.plural, error, extra={"fields": fields})
         self.problem = str(error)

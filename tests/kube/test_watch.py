@@ -394,6 +394,19 @@ async def test_a_problem_is_named_and_logged_once(
     assert vars(caplog.records[0])["fields"]["resource"] == "configmaps"
 
 
+async def test_a_server_that_is_busy_for_a_moment_is_no_warning(
+    server: FakeApiServer, client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A 429, such as "storage is (re)initializing" after a change of a CRD, is tried again."""
+    caplog.set_level(logging.INFO, "gatewright.kube.watch")
+    server.fail(1, 429, watch=True)
+    async with following(client) as follower:
+        put(server, "one")
+        await follower.next()
+        await server.requests.until(watching(1))
+    assert [each.levelname for each in caplog.records if "429" in each.getMessage()] == ["INFO"]
+
+
 async def test_metadata_alone_is_kept(server: FakeApiServer, client: Client) -> None:
     """A metadata-only watch has labels and owners, and never the data."""
     put(server, "one", password="hunter2")
