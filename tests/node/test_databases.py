@@ -42,12 +42,12 @@ def database(node) -> Iterator[Installation]:
     wait_ready(installation, "postgresql/db")
     sql(installation, "db-0", f"SET ROLE app; {TABLE}")
     yield installation
-    installation.cluster.kubectl("delete", "namespace", NAMESPACE, "--wait=false")
+    installation.cluster.kubectl("delete", "postgresqls,backups", "--all", "-n", NAMESPACE)
 
 
 def test_the_standby_streams(database: Installation) -> None:
     """What the primary stores can be read from the standby."""
-    assert sql(database, "db-0", "SELECT state FROM pg_stat_replication") == "streaming"
+    assert streams(database)
     rows = lambda: sql(database, "db-1", "SELECT count(*) FROM orders")  # noqa: E731
     database.until("the standby has the rows", lambda: rows() == "2")
     assert sql(database, "db-1", "SELECT pg_is_in_recovery()") == "t"
@@ -78,13 +78,14 @@ def synchronous(database: Installation) -> None:
 def test_a_deleted_primary_comes_back_with_its_data(
     database: Installation, figure: Figures, first: Callable[[Installation], None]
 ) -> None:
-    """Its volume is found again, and the Service leads to it."""
+    """Its volume is found again, the Service leads to it, and the standby follows."""
     uid = lambda: database.cluster.get("pod/db-0", NAMESPACE)["metadata"]["uid"]  # noqa: E731
     first(database)
     before = uid()
     database.cluster.kubectl("delete", "pod", "db-0", "-n", NAMESPACE)
     back = database.until("it answers again", lambda: over_network_rows(database) == "2")
-    figure(f"back {back:.1f} s after its deletion returned")
+    follows = database.until("the standby follows", lambda: streams(database))
+    figure(f"back {back:.1f} s after its deletion returned, its standby {follows:.1f} s later")
     assert uid() != before
 
 
@@ -152,6 +153,11 @@ def sql(installation: Installation, pod: str, statement: str, database: str = "s
     psql = ("psql", "-U", "postgres", "-d", database, "-A", "-t", "-q", "-c", statement)
     inside = ("exec", "-n", NAMESPACE, pod, "-c", "postgres", "--")
     return installation.cluster.kubectl(*inside, *psql).strip()
+
+
+def streams(installation: Installation) -> bool:
+    """Return whether the standby follows the primary."""
+    return sql(installation, "db-0", "SELECT state FROM pg_stat_replication") == "streaming"
 
 
 def over_network(installation: Installation, word: str, statement: str = CLIENT) -> str:
