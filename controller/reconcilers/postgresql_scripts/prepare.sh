@@ -8,8 +8,9 @@ export LC_ALL=C
 readonly run=/var/run/postgresql
 readonly scripts=/etc/gatewright
 readonly new="$PGDATA.new"
-# The name may still lead to the address of a pod that ended, where a connection hangs for two minutes.
-readonly conninfo="host=$PRIMARY_HOST port=$PGPORT connect_timeout=5 user=replicator \
+# The name may lead to a pod that has ended: without a limit of TCP, a standby tries for two minutes to connect to it.
+# The WAL receiver takes no connect_timeout.
+readonly conninfo="host=$PRIMARY_HOST port=$PGPORT tcp_user_timeout=8000 user=replicator \
 application_name=$POD_NAME passfile=$run/pgpass"
 
 fail() {
@@ -73,7 +74,7 @@ standby() {
     local ours theirs
     ours=$(pg_controldata | sed -n 's/^Database system identifier: *//p')
     theirs=$(psql --no-psqlrc --no-align --tuples-only --command=IDENTIFY_SYSTEM \
-      "$conninfo dbname=postgres replication=true" | cut --delimiter='|' --fields=1) || theirs=$ours
+      "$conninfo dbname=postgres replication=true connect_timeout=5" | cut --delimiter='|' --fields=1) || theirs=$ours
     if [ "$ours" != "$theirs" ]; then
       fail "this volume is of another database than the primary's: see \"Loss of the primary\" in the documentation"
     fi
