@@ -26,6 +26,7 @@ COMMANDS = {
     "doctor": "find what will hurt in a cluster's admission",
     "policies": "list the presets and the policies",
     "explain": "explain a policy",
+    "playground": "judge an object on a local page, while it is typed",
     "crds": "print the CustomResourceDefinitions",
     "rbac": "print the RBAC rules of kinds that packages add",
     "unregister": "take Gatewright out of the API server's path",

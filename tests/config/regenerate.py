@@ -25,6 +25,7 @@ from gatewright.cli import COMMANDS
 from gatewright.explain import editor_schemas
 from gatewright.explain import policy_pages as pages
 from gatewright.outputs import json as json_output
+from gatewright.outputs.yaml_text import written
 from tests.config import reference
 from tests.config.chart_page import page
 from tests.controlplane.binaries import found_helm
@@ -106,13 +107,51 @@ def with_names(schema: str) -> str:
 def from_policies() -> dict[str, str]:
     """The pages of the policies, made from their modules and cases."""
     policies = catalogue()
-    written = {
+    pages_of = {
         f"{name}.md": pages.page(policy, examples(name)) for name, policy in policies.items()
     }
     return {
         f"docs/policies/{name}": text
-        for name, text in {"README.md": pages.index(policies.values()), **written}.items()
+        for name, text in {"README.md": pages.index(policies.values()), **pages_of}.items()
     }
+
+
+def playground_examples() -> str:
+    """The examples of the playground: of the README, and a case of each policy that is denied or patched."""
+    files = {"production": "docs/shop.yaml", "restricted": "config/samples/my-webapp.yaml"}
+    found = [
+        {
+            "name": f"{preset}: {file}",
+            "policies": presets()[f"{preset}.yaml"],
+            "object": (ROOT / file).read_text(),
+            "namespace": "production",
+        }
+        for preset, file in files.items()
+    ]
+    for name in catalogue():
+        if (trial := _example(name)) is not None:
+            texts = (
+                written(each or {})
+                for each in (trial.subject.documents[0].value, trial.admission.object)
+            )
+            found.append(dict(zip(("name", "policies", "object"), (name, *texts), strict=True)))
+    return json.dumps(found, indent=1) + "\n"
+
+
+def _example(name: str) -> Trial | None:
+    """Return a case that needs nothing but its policy and its object."""
+    trials = [
+        each
+        for each in load_trials(cases_of(name), catalogue())
+        if each.admission.operation == "CREATE" and not each.looks_up
+    ]
+    outcomes = (_denied, _set)
+    return next((each for outcome in outcomes for each in trials if outcome(each)), None)
+
+
+def cases_of(name: str) -> Path:
+    """Return the case file of a policy."""
+    return ROOT / f"tests/policies/{name.replace('-', '_')}.yaml"
 
 
 def from_code() -> dict[str, str]:
@@ -122,6 +161,7 @@ def from_code() -> dict[str, str]:
         "docs/reference/api.md": reference.api(
             crds.kinds(), {kind.type: kind for kind in own_kinds()}
         ),
+        "gatewright/playground/examples.json": playground_examples(),
         "docs/reference/report.schema.json": json_output.schema(),
         **{
             f"docs/reference/{name}": text
@@ -196,7 +236,7 @@ def collectors() -> dict[str, CollectorRegistry]:
 
 def examples(name: str) -> Iterator[pages.Example]:
     """Yield the first case of a policy that is allowed, the first that is denied, and the first that is patched."""
-    trials = list(load_trials(ROOT / f"tests/policies/{name.replace('-', '_')}.yaml", catalogue()))
+    trials = list(load_trials(cases_of(name), catalogue()))
     for title, outcome in (("Allowed", _allowed), ("Denied", _denied), ("Set", _set)):
         told = ((trial, outcome(trial)) for trial in trials if trial.admission.old_object is None)
         trial, text = next(((trial, text) for trial, text in told if text is not None), (None, ""))

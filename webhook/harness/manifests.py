@@ -77,6 +77,17 @@ class ManifestJudge:
 
     def __call__(self, document: Document) -> JudgedManifest:
         """Return the verdict on one document. Raises DocumentError if it is not an API object."""
+        admission, where = self.admission(document)
+        try:
+            return self.verdict(document, where, admission, self._ask(admission, where))
+        except MalformedRequestError as error:
+            raise DocumentError(f"{document.where()}: {error}") from None
+
+    def admission(self, document: Document) -> tuple[Admission, str]:
+        """Return the request that creates the object of a document, and the object's namespace.
+
+        Raises DocumentError if it is not an API object.
+        """
         require_object(document)
         sent = group_version_kind(document.value)
         kind = self._kinds.get((sent[0], sent[2]))
@@ -84,12 +95,16 @@ class ManifestJudge:
         where = namespace_of(document.value, self._namespace) if is_namespaced else ""
         try:
             object = defaulted(stored(as_served(document.value)))
-            namespace = reviewed_namespace(object, where)
-            resource = "" if kind is None else kind.plural
-            admission = Admission(object, namespace=namespace, sent=sent, resource=resource)
-            answer = self._ask(admission, where)
-        except (ConversionError, MalformedRequestError) as error:
+        except ConversionError as error:
             raise DocumentError(f"{document.where()}: {error}") from None
+        namespace = reviewed_namespace(object, where)
+        resource = "" if kind is None else kind.plural
+        return Admission(object, namespace=namespace, sent=sent, resource=resource), where
+
+    def verdict(
+        self, document: Document, where: str, admission: Admission, answer: ReviewAnswer
+    ) -> JudgedManifest:
+        """Return the verdict that an answer gives on the object of a document."""
         is_patched = answer.allowed and any(each.patched for each in answer.outcomes)
         patch = jsonpatch.make_patch(admission.object, answer.object) if is_patched else ()
         object, wording = answer.object or {}, _undecided_in(where)

@@ -88,6 +88,7 @@ class ReviewAnswer:
     object: dict[str, Any] | None
     outcomes: tuple[Outcome, ...]
     patched_twice: bool  # whether a second mutation changed the object again
+    hook: str = "validate"  # the one of the response
 
     @property
     def allowed(self) -> bool:
@@ -104,7 +105,7 @@ def ask(engine: Engine, admission: Admission, looked_up: dict[str, Any]) -> Revi
     """
     mutated, first, outcomes = _mutate(engine, admission, looked_up)
     if not first["allowed"]:
-        return ReviewAnswer(first, admission.object, outcomes, patched_twice=False)
+        return ReviewAnswer(first, admission.object, outcomes, patched_twice=False, hook="mutate")
     again, second, _ = _mutate(engine, mutated, looked_up)
     verdict, response = _round(engine.validate, again, looked_up)
     warnings = [*first.get("warnings", ()), *response.get("warnings", ())]

@@ -86,7 +86,7 @@ def _written(trial: Trial, reported: list[PolicyMessage]) -> list[dict[str, str]
     prefix = f"{trial.prefix}." if trial.prefix else ""
     several = len(trial.engine.policies) > 1
     return [
-        {"path": message.partition(": ")[0].removeprefix(prefix)}
+        {"path": message.rpartition(": ")[0].partition(": ")[0].removeprefix(prefix)}
         | ({"policy": policy} if several else {})
         | {"message": message.removeprefix(prefix)}
         for policy, message in reported

@@ -36,7 +36,11 @@ class Page:
 
     def open(self, file: Path) -> None:
         """Load a file, and wait until it is loaded."""
-        call(f"{self._session}/url", {"url": file.as_uri()})
+        self.visit(file.as_uri())
+
+    def visit(self, url: str) -> None:
+        """Load a page, and wait until it is loaded."""
+        call(f"{self._session}/url", {"url": url})
 
     def run(self, script: str) -> Any:
         """Return the result of a JavaScript function body."""

@@ -1,0 +1,127 @@
+"""Judge a draft: a policy set, an object and a user as they are typed."""
+
+import difflib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict
+
+from config.documents import Document, DocumentError, parse_documents
+from config.settings import Settings, planner_settings
+from gatewright.checks.policy_files import engine_from
+from gatewright.outputs.redaction import hidden
+from gatewright.outputs.yaml_text import written
+from gatewright.plans.children import has_planned_kind, parent_of, planned
+from gatewright.plans.planners import planners_of
+from gatewright.playground import kubectl
+from kube.resource import JsonObject
+from webhook.engine import NOW, Engine
+from webhook.engine.exceptions import HOME
+from webhook.harness.manifests import JudgedManifest, ManifestJudge, add_manifests, kinds_in
+from webhook.harness.reviews import Admission, ReviewAnswer, ask
+from webhook.known import Known
+from webhook.policy_sets.catalogue import catalogue
+from webhook.policy_sets.policy_set import read
+from webhook.review import MalformedRequestError
+
+POLICIES, OBJECT, OLD_OBJECT = "policies.yaml", "object.yaml", "old-object.yaml"
+
+
+class Draft(BaseModel):
+    """The texts of the page. Documents after the first object are what else the cluster has."""
+
+    model_config = ConfigDict(frozen=True, strict=True)
+
+    policies: str
+    object: str
+    old_object: str
+    username: str
+    groups: list[str]
+    namespace: str  # of objects that name none
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedDraft:
+    """A draft with its request, the answer, and the policies without planners that a case has."""
+
+    draft: Draft
+    document: Document
+    admission: Admission
+    looked_up: Mapping[str, Any]
+    answer: ReviewAnswer
+    verdict: JudgedManifest
+
+    @classmethod
+    def of(cls, draft: Draft, now: datetime) -> Self:
+        """Judge a draft.
+
+        Raises DocumentError or PolicySetError, with file and line, where a text cannot be used.
+        """
+        objects, olds = (
+            list(parse_documents(text.encode(), source))
+            for text, source in ((draft.object, OBJECT), (draft.old_object, OLD_OBJECT))
+        )
+        if not objects and not olds:
+            raise DocumentError(f"{OBJECT}: no object")
+        known = Known()
+        add_manifests(known, [*objects[1:], *olds], draft.namespace)
+        engine = _engine(draft, [*objects, *olds])
+        judge = ManifestJudge(engine, known, draft.namespace, now)
+        document = (objects or olds)[0]
+        admission, where = judge.admission(document)
+        admission = replace(admission, username=draft.username, groups=tuple(draft.groups))
+        if olds:
+            admission = replace(
+                admission,
+                operation="UPDATE" if objects else "DELETE",
+                object=admission.object if objects else None,
+                old_object=judge.admission(olds[0])[0].object,
+            )
+        if not known.knows(where):
+            known.set_labels(where, {})
+        looked_up = {NOW: now, **known.about(where)}
+        try:
+            answer = ask(engine, admission, looked_up)
+        except MalformedRequestError as error:
+            raise DocumentError(f"{document.where()}: {error}") from None
+        verdict = judge.verdict(document, where, admission, answer)
+        return cls(draft, document, admission, looked_up, answer, verdict)
+
+    def shown(self, now: datetime) -> dict[str, str]:
+        """Return what the page shows: verdict, kubectl's words, diff and planned children."""
+        return {
+            "verdict": self.verdict.verdict,
+            "title": f"{self.admission.operation} {self.verdict.title}",
+            "said": kubectl.output(self.admission, self.answer, self.verdict.namespace),
+            "patch": "\n".join(self._patch()),
+            "children": "---\n".join(self._children(now)),
+        }
+
+    def _patch(self) -> Iterator[str]:
+        """Yield the lines of what policies change, with some context."""
+        before, after = self.admission.object, self.answer.object
+        if before is not None and after is not None and self.answer.allowed and before != after:
+            old, new = (written(each).splitlines() for each in (before, after))
+            yield from difflib.unified_diff(old, new, "sent", "stored", lineterm="")
+
+    def _children(self, now: datetime) -> Iterator[str]:
+        """Yield the objects that the controller would create; none of one that it rejects."""
+        stored: JsonObject | None = self.answer.object
+        if stored is None or not has_planned_kind(self.document):
+            return
+        try:
+            parent = parent_of(self.document, self.draft.namespace).with_object(stored)
+            for child in planned(parent, now, planner_settings(Settings())):
+                yield f"{child.comment}{written(hidden(child.object))}"
+        except DocumentError as error:
+            yield f"# {error}\n"
+
+
+def _engine(draft: Draft, objects: list[Document]) -> Engine:
+    policies = list(parse_documents(draft.policies.encode(), POLICIES))
+    if not policies:
+        raise DocumentError(f"{POLICIES}: no policies")
+    found = read(policies, catalogue(), kinds_in(objects, {}))
+    return engine_from(found, HOME, planners_of(Settings(), HOME))

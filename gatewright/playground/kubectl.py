@@ -1,0 +1,34 @@
+"""The answer to a request in kubectl's words."""
+
+from webhook.harness.reviews import Admission, ReviewAnswer, group_version_kind
+
+VERBS = {  # command, progressive and past of what kubectl does
+    "CREATE": ("create", "creating", "created"),
+    "UPDATE": ("replace", "replacing", "replaced"),
+    "DELETE": ("delete", "deleting", "deleted"),
+}
+
+
+def output(admission: Admission, answer: ReviewAnswer, namespace: str) -> str:
+    """Return what `kubectl create`, `replace` or `delete` prints, below the command itself."""
+    command, doing, done = VERBS[admission.operation]
+    lines = [f"$ kubectl {command} -f object.yaml"]
+    response = answer.response
+    lines += [f"Warning: {each}" for each in response.get("warnings", ())]
+    if not answer.allowed:
+        status = response["status"]
+        lines.append(
+            f'Error from server ({status["reason"]}): error when {doing} "object.yaml": admission '
+            f'webhook "{answer.hook}.gatewright.io" denied the request: {status["message"]}'
+        )
+        return "\n".join(lines)
+    group, _, kind = group_version_kind(admission.about)
+    metadata = admission.about["metadata"]
+    name = metadata.get("name") or f"{metadata.get('generateName', '')}x7k2p"
+    resource = f"{kind.lower()}{f'.{group}' if group else ''}"
+    if admission.operation == "DELETE":
+        where = f" from {namespace} namespace" if namespace else ""
+        lines.append(f'{resource} "{name}" deleted{where}')
+    else:
+        lines.append(f"{resource}/{name} {done}")
+    return "\n".join(lines)
