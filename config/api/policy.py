@@ -166,6 +166,11 @@ class ExceptionEntry(ApiModel):
         "`redis:*` is "
         "docker.io/library/redis with any tag; a last `/*` covers everything below",
     )
+    paths: list[str] | None = Field(
+        None,
+        min_length=1,
+        description="fields whose violations alone are exempt, as messages name them",
+    )
     params: dict[str, Any] | None = Field(
         None,
         description="judge with these parameters, merged over the policy's own, instead of "
@@ -184,6 +189,14 @@ class PolicyExceptionSpec(ApiModel):
         "effect"
     )
     exceptions: list[ExceptionEntry] = Field(min_length=1, description="exemptions from policies")
+
+
+class ExceptionStatus(Status):
+    """The status of an exception."""
+
+    covers: int | None = Field(
+        None, description="Violations that it covered in the last audit; 0 for an unused one."
+    )
 
 
 class PolicyException(CustomResource):
@@ -207,6 +220,12 @@ class PolicyException(CustomResource):
                 '.status.conditions[?(@.type=="Ready")].status',
                 description="Whether the exception is in force.",
             ),
+            Column(
+                "Covers",
+                ".status.covers",
+                type="integer",
+                description="Violations that it covered in the last audit.",
+            ),
             AGE,
         ),
     )
@@ -214,7 +233,9 @@ class PolicyException(CustomResource):
     spec: PolicyExceptionSpec = Field(
         description="The exemptions, their reason and their expiry time."
     )
-    status: Status = Field(default_factory=Status, description="The observed state.")
+    status: ExceptionStatus = Field(
+        default_factory=ExceptionStatus, description="The observed state."
+    )
 
 
 class PolicyMetadata(ApiModel):

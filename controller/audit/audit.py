@@ -87,6 +87,8 @@ class Audit:
         self._on_judged = on_judged
         self.totals: dict[str, dict[str, int]] | None = None
         """FIGURES of the last finished pass by policy object: its name, or `namespace/name`."""
+        self.covers = Counter[str]()
+        """How many violations each exception covered in that pass, by title."""
 
     def controller(self, metrics: ControllerMetrics, caches: Caches) -> Controller:
         """Return the controller that runs it.
@@ -146,21 +148,24 @@ class Audit:
                 for path, text in each.faults:
                     log.warning("%s is not audited: %s: %s", each.document.source, path, text)
             engine = joined(engine, (policy for each in natives for policy in each.policies))
-        return ObjectJudge(engine, known, now)
+        return ObjectJudge(engine.counting_exceptions(), known, now)
 
     async def _found(self, judge: ObjectJudge, lister: Lister) -> tuple[list[ObjectResults], int]:
         """Return the objects with violations, and how many were judged."""
         policies = {each.title: each for each in judge.engine.policies}
-        found, number = list[ObjectResults](), 0
+        found, number, covers = list[ObjectResults](), 0, Counter[str]()
         verifier = ImageVerifier(judge, self._images) if self._images else None
         async for each in existing(lister, [judge], self._excluded):
             number += 1
             verdict = await verifier.verdict(each) if verifier else judge(*each)
+            for outcome in verdict.outcomes:
+                covers.update(outcome.covered)
             judged = results_of(each.object, verdict, policies)
             if judged is not None:
                 found.append(judged)
             if number % YIELD_EVERY == 0:
                 await asyncio.sleep(0)
+        self.covers = covers
         return found, number
 
     async def _report(

@@ -1,5 +1,6 @@
 """One run of `check`: judge objects of files or a cluster, and report."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -48,30 +49,50 @@ class Checker:
     `home` is the namespace Gatewright is installed in.
     """
 
-    def __init__(self, settings: Settings, home: str, *, registry_access: bool = False) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        home: str,
+        *,
+        registry_access: bool = False,
+        counts_exceptions: bool = False,
+    ) -> None:
         """Use these settings for policies and for planned objects.
 
-        With `registry_access`, what policies need of images is read from their registries.
+        With `registry_access`, what policies need of images is read from their registries. With
+        `counts_exceptions`, what they cover is counted.
         """
-        self._registry_access = registry_access
+        self._registry_access, self._counts = registry_access, counts_exceptions
         self.results: list[SubjectResult] = []
         self.problems: list[InputProblem] = []
         self.notes: list[str] = []
         self.judged: list[JudgedManifest] = []
         self.images: Mapping[str, Any] = {}
         """What registries said of images."""
+        self.covers = Counter[str]()
+        """How many violations each exception covers, by title, where these are counted."""
         self.now = datetime.now(UTC)
         self._settings = settings
-        self._home = home
+        self.home = home
         self._documents: list[Document] = []
         self._engine = Engine(())
 
+    @property
+    def policies(self) -> Sequence[BoundPolicy]:
+        """The policies in force."""
+        return self._engine.policies
+
+    @property
+    def exceptions(self) -> list[tuple[Document, BoundException]]:
+        """The exceptions of the policy set, with their documents."""
+        return exceptions_of(self._documents)
+
     def report(self) -> Report:
         """Return everything found so far."""
-        exceptions = exceptions_of(self._documents)
+        exceptions = self.exceptions
         policies = self._engine.policies
         results, notes = once_per_place(self.results)
-        notes += [*self.notes, *without_effect(exceptions, policies, self._home, self.now)]
+        notes += [*self.notes, *without_effect(exceptions, policies, self.home, self.now)]
         return Report(
             "check",
             tuple(results),
@@ -87,12 +108,12 @@ class Checker:
 
         Raises DocumentError or PolicySetError without any policy.
         """
-        async with cluster_of(self._settings, self._home, self.problems) as live:
+        async with cluster_of(self._settings, self.home, self.problems) as live:
             if self._settings.policies or live is None:
                 kinds = await subjects.kinds(live)
-                self._policies_of_files(kinds, planners_for(subjects, self._settings, self._home))
+                self._policies_of_files(kinds, planners_for(subjects, self._settings, self.home))
             else:
-                await self._policies_of(live, planners_for(subjects, self._settings, self._home))
+                await self._policies_of(live, planners_for(subjects, self._settings, self.home))
             await self._judge(subjects, live)
 
     def _policies_of_files(self, kinds: Sequence[Kind], planners: Planners) -> None:
@@ -101,7 +122,7 @@ class Checker:
         paths = self._settings.policies
         self._documents = policy_documents(paths)
         self._engine = engine_from(
-            read(self._documents, catalogue(), kinds), self._home, planners, paths
+            read(self._documents, catalogue(), kinds), self.home, planners, paths
         )
 
     async def _policies_of(self, live: "Live", planners: Planners) -> None:
@@ -133,13 +154,14 @@ class Checker:
             why = "; ".join(each.message for each in live.problems) or NO_POLICIES
             raise DocumentError(f"no policies in the cluster: {why}")
         found = PolicySet(tuple(policies.values()), tuple(exceptions))
-        self._engine = joined(engine_from(found, self._home, planners), more)
+        self._engine = joined(engine_from(found, self.home, planners), more)
 
     async def _judge(self, subjects: Subjects, live: "Live | None") -> None:
         before = tuple(self.problems)
 
         async def judge_all(images: Mapping[str, Any]) -> None:
             self.results, self.judged, self.problems[:] = [], [], before
+            self.covers.clear()
             await self._pass(subjects, live, images)
 
         self.images = await judge_with_images(
@@ -155,11 +177,13 @@ class Checker:
     ) -> None:
         """Judge every subject once; `images` are the look-ups of images."""
         infos = policy_infos(self._engine.policies)
-        async for verdicts in subjects.judged([(self._engine, self.now)], live, images):
+        engine = self._engine.counting_exceptions() if self._counts else self._engine
+        async for verdicts in subjects.judged([(engine, self.now)], live, images):
             if isinstance(verdicts, DocumentError):
                 self.problems.append(problem(verdicts))
                 continue
             (judged,) = verdicts
+            self.covers.update(judged.covered)
             if subjects.sources is not None:
                 self.judged.append(judged)
             elif judged.verdict == "unmatched":

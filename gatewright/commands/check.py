@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import click
@@ -13,6 +14,7 @@ from gatewright.checks.fixes import FixedFile, fixed_files
 from gatewright.checks.git import GitError, changed_files
 from gatewright.checks.sources import read_sources
 from gatewright.checks.subjects import Subjects
+from gatewright.checks.written_exceptions import exceptions_for, judged_kinds
 from gatewright.console.chart_options import ChartOptions, chart_options
 from gatewright.console.options import (
     CLUSTER,
@@ -79,6 +81,16 @@ WELL = frozenset({"allowed", "mutated", "unmatched"})  # verdicts that need no a
 )
 @click.option("--all", "lists_all", is_flag=True, help="list well objects in the table, too")
 @click.option(
+    "--write-exceptions",
+    type=NamedPath(path_type=Path),
+    metavar="FILE",
+    help="write exceptions for what is denied now; needs --expires and --reason",
+)
+@click.option(
+    "--expires", type=click.DateTime(["%Y-%m-%d"]), metavar="DATE", help="when they end (UTC)"
+)
+@click.option("--reason", metavar="TEXT", help="why there are exceptions")
+@click.option(
     "--allow-empty", is_flag=True, help="exit with 0 if there is nothing to judge, for hooks"
 )
 @INSTALLED_IN
@@ -102,6 +114,9 @@ def command(
     allow_empty: bool,
     registry_access: bool,
     record_images: Path | None,
+    write_exceptions: Path | None,
+    expires: datetime | None,
+    reason: str | None,
 ) -> int:
     """Judge MANIFESTs as the webhook would: files, directories, globs, or - for standard input.
 
@@ -119,6 +134,7 @@ def command(
     fixes = fix or fix_defaults or diff
     for flag, is_given, needed, is_there in (
         ("--unsafe-fixes", unsafe_fixes, "--fix, --fix-defaults or --diff", fixes),
+        ("--write-exceptions", write_exceptions, "--expires and --reason", expires and reason),
         ("--record-images", record_images, "--registry-access", registry_access),
     ):
         if is_given and not is_there:
@@ -148,6 +164,7 @@ def command(
     except GitError as error:
         raise click.BadParameter(str(error), param_hint="--changed") from None
     checker.notes += notes
+    _except(checker, write_exceptions, expires, reason)
     if record_images:
         record_images.write_text(written({"looked_up": written_images(checker.images)}), "utf-8")
     if not (checker.results or checker.problems or allow_empty or changed is not None):
@@ -163,3 +180,15 @@ def command(
 def _fixes(checker: Checker, *, defaults: bool, unsafe: bool) -> tuple[list[FixedFile], list[str]]:
     policies = checker.report().policies
     return fixed_files(checker.judged, policies, defaults=defaults, unsafe=unsafe)
+
+
+def _except(
+    checker: Checker, file: Path | None, expires: datetime | None, reason: str | None
+) -> None:
+    """Write exceptions for what is denied, where a file is named."""
+    if file is None or expires is None or reason is None:
+        return
+    judged, end = judged_kinds(checker.policies), expires.replace(tzinfo=UTC)
+    exceptions = exceptions_for(checker.results, judged, checker.home, reason, end)
+    file.write_text("---\n".join(map(written, exceptions)), "utf-8")
+    checker.notes.append(f"{file}: {len(exceptions)} exceptions")

@@ -25,7 +25,7 @@ class PolicyTasks:
     |-----------------------------|-----------------------------------------------------------|
     | other policies are in force | the registration, the audit, all exceptions, and policy   |
     |                             | objects that cannot be in force any more, or can again    |
-    | an audit has judged         | all policy objects: their statuses have its figures       |
+    | an audit has judged         | all policy objects and exceptions, for its figures        |
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class PolicyTasks:
             lambda: self.policies.engine.policies if self.policies.engine else None,
             home,
             conflict=partial(self.policies.objects.conflict, resource),
-            audited=self._figures if resource != EXCEPTION else lambda key, status: {},
+            audited=self._figures if resource != EXCEPTION else self._covers,
         )
         controller = statuses.controller(manager.metrics)
         manager.add(controller)
@@ -97,10 +97,7 @@ class PolicyTasks:
 
     def _on_audit_judged(self) -> None:
         self._enqueue_statuses(
-            (resource, key)
-            for resource, cache in self._caches.items()
-            for key in cache
-            if resource != EXCEPTION
+            (resource, key) for resource, cache in self._caches.items() for key in cache
         )
 
     def _enqueue_statuses(self, objects: Iterable[ObjectId]) -> None:
@@ -117,3 +114,11 @@ class PolicyTasks:
         if self._audit.totals is None:
             return {field: status[field] for field in FIGURES if field in status}
         return self._audit.totals.get(key, {})
+
+    def _covers(self, key: str, status: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return how many violations an exception covered in the last audit."""
+        if self._audit is None:
+            return {}
+        if self._audit.totals is None:
+            return {field: status[field] for field in ("covers",) if field in status}
+        return {"covers": self._audit.covers[f"PolicyException {key}"]}

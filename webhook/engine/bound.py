@@ -6,7 +6,7 @@ from functools import cached_property
 from itertools import chain, islice
 from typing import Any
 
-from webhook.engine.exemptions import NOW, Exempt, covered, nearest
+from webhook.engine.exemptions import NOW, Exempt, covered, covered_fields, nearest
 from webhook.engine.fields import WrongTypeError
 from webhook.engine.jsonpatch import Patcher
 from webhook.engine.match import Match
@@ -41,6 +41,7 @@ class BoundPolicy:
     category: str = ""
     condition: RequestPredicate | None = None  # what `matchConditions` say
     condition_needs: frozenset[str] = frozenset()
+    counts_covered: bool = False  # whether outcomes name what exceptions cover
     size: int = 0  # bytes of its object as JSON
     evaluates: bool = False  # whether it has expressions, which may use up their budget
 
@@ -75,9 +76,27 @@ class BoundPolicy:
 
         NotLookedUpError where what would decide is not known.
         """
+        outcome = self._validated(request)
+        if not self.counts_covered:
+            return outcome
+        return replace(outcome or self.passed, covered=tuple(self._covered(request, outcome)))
+
+    def _covered(self, request: Request, outcome: Outcome | None) -> Iterator[str]:
+        """Yield the title of an exception for each violation that would count without it."""
+        bare = replace(self, exempt=(), counts_covered=False).validate(request)
+        fields, records = covered_fields(self.exempt, request), covered(self.exempt, request)
+        left = set(outcome.violations) if outcome else set()
+        for each in bare.violations if bare else ():
+            entry = fields.get(each.where) or nearest(each.holder, records, request)
+            if entry is not None and each not in left:
+                yield entry.title
+
+    def _validated(self, request: Request) -> Outcome | None:
         violations = self._judged(request, self.policy.validate)
         if violations is None:
             return None
+        if self.exempt and (fields := covered_fields(self.exempt, request)):
+            violations = (each for each in violations if each.where not in fields)
         found = next(violations, None)
         outcome = self.passed if found is None else self._outcome(request, found, violations)
         if self.policy.annotate is None:

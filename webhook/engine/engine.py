@@ -51,6 +51,12 @@ class Engine:
         """Return one with other policies and the same planners; raises what a new one raises."""
         return Engine(policies, self.planners)
 
+    def counting_exceptions(self) -> "Engine":
+        """Return an engine whose outcomes name what exceptions cover."""
+        return self.with_policies(
+            replace(each, counts_covered=bool(each.exempt)) for each in self.policies
+        )
+
     @cached_property
     def for_owned(self) -> "Engine":
         """The engine for objects whose owner is judged: only policies about these alone."""

@@ -129,6 +129,7 @@ def _exempt(
         namespaces=globs(entry.namespaces),
         containers=globs(entry.containers),
         images=None if entry.images is None else tuple(map(ImagePattern, entry.images)),
+        paths=None if entry.paths is None else frozenset(entry.paths),
         params=params,
         title=exception.title,
     )

@@ -20,8 +20,8 @@ class Exempt:
     """One entry of a PolicyException, for one policy: what is None does not restrict.
 
     With `params` the policy judges by those instead, else it is not asked at all; with `containers`
-    or `images` that holds for what concerns those containers only. `title` names the exception in
-    messages.
+    or `images` that holds for what concerns those containers only. With `paths`, only violations in
+    these fields do not count. `title` names the exception in messages.
     """
 
     expires: datetime
@@ -30,6 +30,7 @@ class Exempt:
     namespaces: Globs | None = None
     containers: Globs | None = None
     images: tuple[ImagePattern, ...] | None = None
+    paths: frozenset[str] | None = None
     params: Params | None = None
     title: str = "PolicyException"
 
@@ -67,13 +68,28 @@ class Exempt:
 def covered(
     entries: Iterable[Exempt], request: Request, *, expired: bool = False
 ) -> dict[Record, Exempt]:
-    """Return, with its first entry, each record that entries in force, or expired, are about."""
+    """Return each record that entries in force, or expired, are about, with its first entry.
+
+    Those with `paths` are about fields alone.
+    """
     now = request.lookup(NOW)
     found: dict[Record, Exempt] = {}
     for entry in entries:
-        if (now >= entry.expires) is expired and entry.is_about(request):
+        is_whole = entry.paths is None and (now >= entry.expires) is expired
+        if is_whole and entry.is_about(request):
             for record in entry.records(request):
                 found.setdefault(record, entry)
+    return found
+
+
+def covered_fields(entries: Iterable[Exempt], request: Request) -> dict[str, Exempt]:
+    """Return the paths that entries in force exempt, each with the first such entry."""
+    found: dict[str, Exempt] = {}
+    for entry in entries:
+        is_in_force = entry.paths is not None and request.lookup(NOW) < entry.expires
+        if is_in_force and entry.is_about(request):
+            for path in entry.paths or ():
+                found.setdefault(path, entry)
     return found
 
 

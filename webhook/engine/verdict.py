@@ -32,6 +32,8 @@ class Outcome:
     patched: bool = False
     # For the audit log, by the policy's own `annotate`.
     annotations: tuple[tuple[str, str], ...] = ()
+    # Titles of exceptions, one for each violation that they cover, where these are counted.
+    covered: tuple[str, ...] = ()
 
     @property
     def denies(self) -> bool:

@@ -48,6 +48,7 @@ class JudgedManifest:
     findings: tuple[Finding, ...]
     operations: tuple[dict[str, Any], ...]
     object: dict[str, Any]  # in the stored version, with the fields that policies set
+    covered: tuple[str, ...] = ()  # titles of exceptions, one for each violation they cover
 
     @property
     def name(self) -> str:
@@ -221,7 +222,9 @@ def judged(
     `wording` returns the message of a failure.
     """
     found = findings(outcomes, wording)
-    return JudgedManifest(document, namespace, _verdict(outcomes, found), found, operations, object)
+    covered = tuple(title for outcome in outcomes for title in outcome.covered)
+    verdict = _verdict(outcomes, found)
+    return JudgedManifest(document, namespace, verdict, found, operations, object, covered)
 
 
 def _lacks_labels(outcome: Outcome) -> bool:

@@ -192,7 +192,7 @@ async def test_the_next_leader_goes_on_where_the_last_one_stopped(server, audito
 
 
 async def test_exceptions_that_have_ended_do_not_count(server, auditor):
-    """The time is that of the audit."""
+    """The time is that of the audit, which says how many violations each one covers."""
     server.create(DEPLOYMENT, deployment("many", 30))
     exception = {
         "apiVersion": "gatewright.io/v1alpha1",
@@ -210,8 +210,10 @@ async def test_exceptions_that_have_ended_do_not_count(server, auditor):
     auditor.engine = Engine(in_force(policies, catalogue()))
     await auditor.run()
     assert auditor.reports() == {}
+    assert auditor.audit.covers == {"PolicyException sale": 1}
     await auditor.run()
     assert auditor.reports() == {"many": [MESSAGE]}
+    assert auditor.audit.covers == {}
 
 
 async def test_a_kind_that_cannot_be_listed_hides_no_other(server, auditor):

@@ -1,0 +1,150 @@
+"""Exceptions for what is not clean yet: written by `check`, counted by `exceptions`."""
+
+import copy
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+import yaml
+
+from gatewright.cli import main
+
+CONTAINER = {"name": "app", "image": "nginx:1.21"}
+DEPLOYMENT = {
+    "apiVersion": "apps/v1",
+    "kind": "Deployment",
+    "metadata": {"name": "shop", "namespace": "production"},
+    "spec": {
+        "replicas": 11,
+        "selector": {"matchLabels": {"app": "shop"}},
+        "template": {
+            "metadata": {"labels": {"app": "shop"}},
+            "spec": {"containers": [CONTAINER]},
+        },
+    },
+}
+POD = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"generateName": "shop-7d9f8-", "namespace": "production"},
+    "spec": {"containers": [CONTAINER]},
+}
+WHEN = ("--expires", "2100-01-01", "--reason", "older than the rules")
+PRODUCTION = ("--policies", "production")
+
+
+@pytest.fixture
+def run(capsys, monkeypatch, tmp_path):
+    """Run the command line in a directory with the Deployment; return exit code and streams."""
+    monkeypatch.chdir(tmp_path)
+    Path("shop.yaml").write_text(yaml.safe_dump(DEPLOYMENT))
+
+    def _run(*arguments):
+        with pytest.raises(SystemExit) as ended:
+            main(arguments)
+        captured = capsys.readouterr()
+        return ended.value.code, captured.out, captured.err
+
+    return _run
+
+
+def changed(object, change):
+    """Return a copy of an object that a function changed."""
+    found = copy.deepcopy(object)
+    change(found)
+    return found
+
+
+def test_written_exceptions_make_the_same_check_clean_and_no_other(run):
+    """Another object, another container and another field are denied as before."""
+    code, _, err = run("check", *PRODUCTION, "--write-exceptions", "ex.yaml", *WHEN, "shop.yaml")
+    assert (code, err) == (1, "note: ex.yaml: 1 exceptions\n")
+    (exception,) = yaml.safe_load_all(Path("ex.yaml").read_text())
+    assert exception["metadata"]["namespace"] == "gatewright-system"
+    assert {key: exception["spec"][key] for key in ("reason", "expires")} == {
+        "reason": "older than the rules",
+        "expires": "2100-01-01T00:00:00Z",
+    }
+    assert exception["spec"]["exceptions"][0] == {
+        "policy": "image-registries",
+        "kinds": ["Deployment"],
+        "names": ["shop"],
+        "namespaces": ["production"],
+        "paths": ["spec.template.spec.containers[name=app].image"],
+    }
+    with_exceptions = ("check", *PRODUCTION, "--policies", "ex.yaml")
+    assert run(*with_exceptions, "shop.yaml")[0] == 0
+
+    def verdict(object):
+        Path("other.yaml").write_text(yaml.safe_dump(object))
+        return run(*with_exceptions, "other.yaml")[1]
+
+    other = verdict(changed(DEPLOYMENT, lambda each: each["metadata"].update(name="other")))
+    assert other.splitlines()[-1] == "1 object: 1 denied"
+    assert "spec.replicas" in other
+    more = {"name": "more", "image": "nginx:1.21"}
+    containers = verdict(
+        changed(
+            DEPLOYMENT, lambda each: each["spec"]["template"]["spec"]["containers"].append(more)
+        )
+    )
+    assert "containers[name=more].image" in containers
+    assert "containers[name=app].image" not in containers
+
+
+def test_written_exceptions_cover_the_pods_of_a_workload(run):
+    """A rescheduled pod of the Deployment is admitted, a pod with another container is not."""
+    run("check", *PRODUCTION, "--write-exceptions", "ex.yaml", *WHEN, "shop.yaml")
+    with_exceptions = ("check", *PRODUCTION, "--policies", "ex.yaml", "pod.yaml")
+    Path("pod.yaml").write_text(yaml.safe_dump(POD))
+    assert run(*with_exceptions)[0] == 0
+    renamed = changed(POD, lambda each: each["spec"]["containers"][0].update(name="evil"))
+    Path("pod.yaml").write_text(yaml.safe_dump(renamed))
+    assert run(*with_exceptions)[0] == 1
+
+
+def test_exceptions_need_an_end_and_a_reason(run):
+    """Both are options."""
+    code, _, err = run("check", *PRODUCTION, "--write-exceptions", "ex.yaml", "shop.yaml")
+    assert code == 2
+    assert "--write-exceptions needs --expires and --reason" in err
+
+
+def written(name, expires, **entry):
+    """Write an exception from replica-limits; return the options that name it."""
+    document = {
+        "apiVersion": "gatewright.io/v1alpha1",
+        "kind": "PolicyException",
+        "metadata": {"name": name, "namespace": "gatewright-system"},
+        "spec": {
+            "reason": "r",
+            "expires": f"{expires:%Y-%m-%dT00:00:00Z}",
+            "exceptions": [{"policy": "replica-limits", **entry}],
+        },
+    }
+    Path(f"{name}.yaml").write_text(yaml.safe_dump(document))
+    return "--policies", f"{name}.yaml"
+
+
+@pytest.mark.parametrize(
+    ("entry", "days", "code", "verdict", "message"),
+    [
+        ({"names": ["shop"]}, 99, 0, "in use", "covers 1 violation"),
+        ({"names": ["gone"]}, 99, 1, "unused", "it covers no violation of what was judged"),
+        ({"kinds": ["Deployment"]}, 99, 1, "too wide", "it exempts every object from the policy"),
+        ({"names": ["shop"]}, 9, 0, "ending", "what it covers is denied then"),
+        ({"names": ["shop"]}, -9, 1, "expired", "it expired on"),
+        ({"names": ["shop"], "params": {"maximum": 20}}, 99, 0, "in use", "covers 1 violation"),
+        ({"names": ["shop"], "paths": ["spec.replicas"]}, 99, 0, "in use", "covers 1 violation"),
+        ({"names": ["shop"], "paths": ["spec.other"]}, 99, 1, "unused", "it covers no violation"),
+    ],
+)
+def test_what_is_wrong_with_an_exception(run, entry, days, code, verdict, message):
+    """Judged by what the objects need of it, and by its end."""
+    options = written("it", datetime.now(UTC) + timedelta(days), **entry)
+    ended, out, err = run("exceptions", *PRODUCTION, *options, "shop.yaml")
+    assert (ended, err) == (code, "")
+    lines = out.splitlines()
+    assert lines[0] == f"{verdict}  PolicyException gatewright-system/it  (it.yaml:1)"
+    assert message in out
+    assert lines[-1] == f"1 object: 1 {verdict}"
