@@ -157,6 +157,16 @@ def test_a_typo_fails(template, typo):
     assert typo.split("=")[0].split(".")[0] in result.stderr
 
 
+def test_values_of_an_earlier_chart_are_named(template):
+    """`helm upgrade --reuse-values` has no defaults for options that are new; the error says what to use."""
+    result = template("dnsPolicy=null")
+    assert result.returncode != 0
+    assert (
+        "the values have no dnsPolicy: they are of another version of the chart; "
+        "use helm upgrade --reset-then-reuse-values"
+    ) in result.stderr
+
+
 def test_a_parent_chart_may_have_a_condition(template):
     """`gatewright.enabled` and `global` of a parent chart are no typos."""
     assert template("enabled=true", "global.imageRegistry=registry.example.com").returncode == 0

@@ -3,7 +3,6 @@
 import hashlib
 import re
 import shutil
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -105,11 +104,9 @@ def build(images: Iterable[Image], say: Say) -> None:
             buildah.forget_others(each.built)
 
 
-def archive(each: Image, directory: Path) -> Path:
-    """Write a built image to a file that a container runtime imports."""
-    path = Path(tempfile.mkdtemp(dir=directory)) / "image.tar"
+def archive(each: Image, path: Path) -> None:
+    """Write a built image to a new file that a container runtime imports."""
     buildah.run("push", each.built, f"docker-archive:{path}:{each.name}")
-    return path
 
 
 def _kept(ignore: Path) -> Iterator[Path]:

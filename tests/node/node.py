@@ -128,13 +128,12 @@ class Node:
         if self.machine.run(*CTR, "images", "list", "--quiet", f"name=={image.name},{same}"):
             return
         self.say(f"loading {image.name}")
-        path = archive(image, self.slot.directory)
-        try:
-            self.machine.run(*CTR, "images", "import", path)
-            self.machine.run(*CTR, "images", "label", image.name, f"{MADE_FROM}={image.key}")
-        finally:
-            path.unlink()
-            path.parent.rmdir()
+        path = self.slot.directory / "image.tar"
+        path.unlink(missing_ok=True)  # of a node that was killed
+        archive(image, path)
+        self.machine.run(*CTR, "images", "import", path)
+        self.machine.run(*CTR, "images", "label", image.name, f"{MADE_FROM}={image.key}")
+        path.unlink()
 
     def _start_services(self) -> None:
         for name in ("kubelet", "kube-proxy", "coredns"):

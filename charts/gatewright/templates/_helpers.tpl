@@ -109,6 +109,9 @@ most mappings are overridden key by key (not by `merge`, which takes false for u
 {{- $own := index .root.Values .of }}
 {{- $settings := dict }}
 {{- range $key := list "replicaCount" "image" "imagePullSecrets" "resources" "podSecurityContext" "containerSecurityContext" "updateStrategy" "dnsPolicy" "dnsConfig" "runtimeClassName" "extraContainers" "affinity" "nodeSelector" "tolerations" "topologySpreadConstraints" "priorityClassName" "podAnnotations" "podLabels" "env" "extraEnv" "extraArgs" "extraVolumes" "extraVolumeMounts" "logLevel" "livenessProbe" "readinessProbe" "podDisruptionBudget" "revisionHistoryLimit" "serviceAccount" }}
+{{- if not (hasKey $.root.Values $key) }}
+{{- fail (printf "the values have no %s: they are of another version of the chart; use helm upgrade --reset-then-reuse-values" $key) }}
+{{- end }}
 {{- $value := deepCopy (index $.root.Values $key) }}
 {{- if and (eq $key "resources") (eq $.of "webhook") $value.limits }}
 {{- $_ := unset $value.limits "cpu" }}
