@@ -1,5 +1,7 @@
 # The environment is built in one stage, joined with the base in the next, and copied as one layer to the last: what the
-# base has and Gatewright does not need, such as pip, is in no layer.
+# base has and Gatewright does not need, such as pip, is in no layer. The base is a tag, which gets Debian's and Python's
+# corrections; a release's provenance records its digest. To build on one digest, where a registry answers:
+#   docker build --build-context python:3.13-slim-trixie=docker-image://python@sha256:... .
 FROM python:3.13-slim-trixie AS build
 WORKDIR /src
 RUN python -m venv --without-pip /opt/gatewright
