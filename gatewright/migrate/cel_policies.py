@@ -1,0 +1,106 @@
+"""Kyverno's ValidatingPolicy: rules in CEL already, with other match constraints."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from gatewright.migrate.kinds import KindNames
+from gatewright.migrate.kyverno import OF_POD, POD_OF, validation
+from gatewright.migrate.results import Converted, ConvertedPolicy, NotEqualError, Origin
+from gatewright.migrate.results import Unconverted, refuse
+from gatewright.migrate.selection import TEMPLATED
+
+RULE = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]}
+
+
+def convert_validating_policy(origin: Origin, names: KindNames) -> Converted:
+    """Yield the policy object of a ValidatingPolicy."""
+    try:
+        yield _policy(origin, names)
+    except NotEqualError as error:
+        yield Unconverted(origin, str(error), error.nearest)
+
+
+def _policy(origin: Origin, names: KindNames) -> ConvertedPolicy:
+    value = origin.document.value
+    spec = value["spec"]
+    if spec.get("auditAnnotations") or (spec.get("evaluation") or {}).get("mode") == "JSON":
+        refuse("it writes audit annotations, or judges JSON that is no Kubernetes object")
+    clauses = clauses_of(spec["matchConstraints"], names)
+    controllers = _controllers(spec)
+    if controllers:
+        clauses[0]["kinds"] = ["Pod", *controllers]
+    converted = _pods if controllers else str
+    written: dict[str, Any] = {
+        "validations": [validation(each, converted) for each in spec.get("validations") or ()]
+    }
+    variables = [_named(each, converted) for each in spec.get("variables") or ()]
+    conditions = [_named(each, converted) for each in spec.get("matchConditions") or ()]
+    if "variables.pod" in str([written, variables, conditions]):
+        variables.insert(0, {"name": "pod", "expression": POD_OF})
+    if variables:
+        written["variables"] = variables
+    if conditions:
+        written["matchConditions"] = conditions
+    written["match"] = {"any": clauses}
+    written["validationActions"] = spec.get("validationActions") or ["Deny"]
+    if "failurePolicy" in spec:
+        written["failurePolicy"] = spec["failurePolicy"]
+    namespace = value["metadata"].get("namespace", "")
+    kind = "AdmissionPolicy" if namespace else "ClusterAdmissionPolicy"
+    return ConvertedPolicy(origin, written, value["metadata"]["name"], namespace, kind)
+
+
+def _named(each: Mapping[str, Any], converted: Any) -> dict[str, Any]:
+    return {"name": each["name"], "expression": converted(each["expression"])}
+
+
+def _pods(expression: str) -> str:
+    if "oldObject.spec" in expression or "oldObject.metadata" in expression:
+        refuse("it compares the old pod template")
+    return OF_POD.sub(r"variables.pod.\2", expression)
+
+
+def _controllers(spec: Mapping[str, Any]) -> list[str]:
+    """Return the kinds for which Kyverno generates rules: by default all, for rules about pods."""
+    constraints = spec["matchConstraints"]
+    rules = constraints.get("resourceRules") or []
+    about = {key: rules[0].get(key) for key in RULE} if len(rules) == 1 else {}
+    if about != RULE or rules[0].get("resourceNames") or constraints.get("objectSelector"):
+        return []
+    if constraints.get("excludeResourceRules"):
+        return []
+    asked = (spec.get("autogen") or {}).get("podControllers") or {}
+    named = asked.get("controllers")
+    plurals = {f"{each.lower()}s": each for each in TEMPLATED if each != "ReplicationController"}
+    return [plurals[each] for each in (plurals if named is None else named) if each in plurals]
+
+
+def clauses_of(constraints: Mapping[str, Any], names: KindNames) -> list[dict[str, Any]]:
+    """Return the clauses of `match` that match constraints stand for."""
+    if constraints.get("excludeResourceRules"):
+        refuse("it excludes resources", "a ValidatingAdmissionPolicy, which `check` judges as it is")
+    clauses = []
+    for rule in constraints.get("resourceRules") or ():
+        kinds, subresources = list[str](), set[str]()
+        for resource in rule["resources"]:
+            plural, _, subresource = resource.partition("/")
+            if "*" in (*rule["apiGroups"], plural, subresource):
+                refuse("it matches every resource: a policy of Gatewright names its kinds")
+            subresources.add(subresource)
+            version = rule["apiVersions"][0] if len(rule["apiVersions"]) == 1 else "*"
+            kinds += [names.of_resource(group, version, plural) for group in rule["apiGroups"]]
+        clause: dict[str, Any] = {"kinds": list(dict.fromkeys(kinds))}
+        if "*" not in rule["operations"]:
+            clause["operations"] = rule["operations"]
+        else:
+            clause["operations"] = ["CREATE", "UPDATE", "DELETE"]
+        if subresources != {""}:
+            clause["subresources"] = sorted(subresources)
+        if rule.get("resourceNames"):
+            clause["names"] = rule["resourceNames"]
+        for key in ("namespaceSelector", "objectSelector"):
+            selector = constraints.get(key) or {}
+            if selector.get("matchLabels") or selector.get("matchExpressions"):
+                clause[key] = selector
+        clauses.append(clause)
+    return clauses

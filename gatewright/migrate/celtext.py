@@ -1,0 +1,86 @@
+"""Writes CEL: literals, fields, conditions. Text is combined, never parsed."""
+
+import json
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from config.api.rules import RESERVED
+
+IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+LOOSE = re.compile(r" \|\| | \? ")
+
+
+def literal(value: Any) -> str:
+    """Return a constant."""
+    if isinstance(value, str):
+        return "'" + json.dumps(value, ensure_ascii=False)[1:-1].replace("'", r"\'") + "'"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{literal(k)}: {literal(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(literal, value))}]"
+    return json.dumps(value)
+
+
+def is_name(key: str) -> bool:
+    """Return whether a key can be written after a dot."""
+    return bool(IDENTIFIER.fullmatch(key)) and key not in RESERVED - {"namespace"}
+
+
+def select(value: str, key: str) -> str:
+    """Return the field of a value."""
+    return f"{value}.{key}" if is_name(key) else f"{value}[{literal(key)}]"
+
+
+def optional(value: str, key: str) -> str:
+    """Return the field of a value, as an optional."""
+    return f"{value}.?{key}" if is_name(key) else f"{value}[?{literal(key)}]"
+
+
+def present(value: str, key: str) -> str:
+    """Return whether a value has a field."""
+    return f"has({value}.{key})" if is_name(key) else f"{literal(key)} in {value}"
+
+
+def grouped(text: str) -> str:
+    """Return an expression that can be an operand of &&."""
+    return f"({text})" if LOOSE.search(text) else text
+
+
+def every(parts: Iterable[str]) -> str:
+    """Return that all parts hold."""
+    kept = [each for each in dict.fromkeys(parts) if each != "true"]
+    return "false" if "false" in kept else " && ".join(map(grouped, kept)) or "true"
+
+
+def some(parts: Iterable[str]) -> str:
+    """Return that one of the parts holds."""
+    kept = [each for each in dict.fromkeys(parts) if each != "false"]
+    return "true" if "true" in kept else " || ".join(kept) or "false"
+
+
+def negated(text: str) -> str:
+    """Return that an expression does not hold."""
+    if text in ("true", "false"):
+        return "false" if text == "true" else "true"
+    simple = re.fullmatch(r"!?[\w.]+(\([^()]*\))?", text)
+    if simple:
+        return text[1:] if text.startswith("!") else f"!{text}"
+    return f"!({text})"
+
+
+def glob(value: str, pattern: str) -> str:
+    """Return that a string matches a pattern with * and ?."""
+    stripped = pattern.strip("*")
+    if "*" not in stripped and "?" not in stripped:
+        if not stripped:
+            return "true" if pattern else f"{value} == ''"
+        word, ends = literal(stripped), (pattern[0] == "*", pattern[-1] == "*")
+        if any(ends):
+            call = {(True, True): "contains", (False, True): "startsWith"}.get(ends, "endsWith")
+            return f"{value}.{call}({word})"
+        return f"{value} == {word}"
+    if pattern == "?*":
+        return f"{value} != ''"
+    regex = "".join({"*": ".*", "?": "."}.get(each) or re.escape(each) for each in pattern)
+    return f"{value}.matches({literal(f'(?s)^{regex}$')})"

@@ -1,0 +1,88 @@
+"""The kinds that other tools' policies name, in Gatewright's spelling."""
+
+import re
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from typing import Any
+
+from config.documents import Document
+from gatewright.migrate.results import refuse
+from webhook.engine.kinds import Kind, plural
+from webhook.policy_sets.kind_names import known_kinds
+
+VERSION = re.compile(r"v\d+((alpha|beta)\d+)?|\*")
+
+
+class KindNames:
+    """Kubernetes' own kinds, and those of CustomResourceDefinitions among the documents."""
+
+    def __init__(self, documents: Iterable[Document] = ()) -> None:
+        """Read the CustomResourceDefinitions."""
+        self._kinds = list(known_kinds().values())
+        for each in documents:
+            if each.value.get("kind") == "CustomResourceDefinition":
+                with suppress(KeyError, TypeError):
+                    self._kinds.append(_defined(each.value["spec"]))
+
+    def by_selector(self, text: str) -> tuple[str, str]:
+        """Return a kind and a subresource as Kyverno writes them: group/version/Kind/sub."""
+        *before, last = text.split("/")
+        kind, _, subresource = last.partition(".")
+        if before and not VERSION.fullmatch(before[-1]):
+            if before[-1][:1].isupper():
+                *before, kind, subresource = *before[:-1], before[-1], last
+            else:
+                refuse(f"the kind {text} is not understood")
+        version = before[-1] if before else "*"
+        group = before[0] if len(before) > 1 else "*"
+        return self.spelled(group, version, kind), subresource
+
+    def spelled(self, group: str, version: str, kind: str) -> str:
+        """Return what `match.kinds` calls a kind; * stands for any group or version."""
+        if "*" in kind or "?" in kind:
+            refuse(
+                f"every kind ({kind}) is meant: a policy of Gatewright names its kinds",
+                "a rule in CEL with the kinds that you use",
+            )
+        found = [each for each in self._kinds if each.kind == kind and group in ("*", each.group)]
+        if found:
+            return self._word(found[0], version)
+        if group == "*" or version == "*":
+            refuse(f"the API of the kind {kind} is not known: add its CRD to the FILES")
+        return f"{group}/{version}/{kind}".removeprefix("/")
+
+    def of_resource(self, group: str, version: str, resource: str) -> str:
+        """Return the kind of a plural."""
+        found = [e for e in self._kinds if e.plural == resource and group in ("*", e.group)]
+        if not found:
+            name = f"{resource}.{group}"
+            refuse(f"the kind of {name} is not known: add its CRD to the FILES")
+        return self._word(found[0], version)
+
+    def code(self, words: Iterable[str]) -> str:
+        """Return the type that objects of all these kinds have; blank where they differ."""
+        from config.schemas import root_type
+
+        types = set()
+        for word in words:
+            kind = next((e for e in self._kinds if self._word(e, "*") == word), None)
+            version = kind.versions[-1] if kind else ""
+            api = f"{kind.group}/{version}".removeprefix("/") if kind else ""
+            types.add(root_type(api, kind.kind) or "" if kind else "")
+        return types.pop() if len(types) == 1 else ""
+
+    def _word(self, kind: Kind, version: str) -> str:
+        first = next(each for each in self._kinds if each.kind == kind.kind)
+        if first is kind and (kind.group, kind.kind) in known_kinds():
+            return kind.kind
+        served = version if version != "*" else kind.versions[-1]
+        if kind.plural == plural(kind.kind):
+            return f"{kind.group}/{served}/{kind.kind}"
+        return f"{kind.plural}.{kind.group}/{served}/{kind.kind}"
+
+
+def _defined(spec: Mapping[str, Any]) -> Kind:
+    versions = tuple(each["name"] for each in spec["versions"])
+    names = spec["names"]
+    return Kind(spec["group"], names["kind"], names["plural"], versions,
+                namespaced=spec["scope"] == "Namespaced")  # fmt: skip

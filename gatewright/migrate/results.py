@@ -1,0 +1,77 @@
+"""What a conversion yields: policy objects, and what could not be shown to be equal."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+from config.api.policy import API_VERSION
+from config.documents import Document
+
+
+class NotEqualError(ValueError):
+    """No policy of Gatewright is known to decide the same."""
+
+    def __init__(self, reason: str, nearest: str = "") -> None:
+        """Say why, and what comes nearest."""
+        super().__init__(reason)
+        self.nearest = nearest
+
+
+def refuse(reason: str, nearest: str = "") -> NoReturn:
+    """Raise NotEqualError."""
+    raise NotEqualError(reason, nearest)
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """A document, or one rule of it."""
+
+    document: Document
+    rule: str = ""
+
+    @property
+    def title(self) -> str:
+        """Kind, name and rule."""
+        value = self.document.value
+        metadata = value.get("metadata") or {}
+        within = f"{metadata['namespace']}/" if metadata.get("namespace") else ""
+        rule = f", rule {self.rule}" if self.rule else ""
+        return f"{value.get('kind')} {within}{metadata.get('name', '')}{rule}"
+
+
+@dataclass(slots=True)
+class ConvertedPolicy:
+    """A policy object, where it comes from, and what differs."""
+
+    origin: Origin
+    spec: dict[str, Any]
+    name: str = ""
+    namespace: str = ""
+    kind: str = "ClusterAdmissionPolicy"
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def object(self) -> dict[str, Any]:
+        """The object as it is written."""
+        metadata = {"name": self.name}
+        if self.namespace:
+            metadata["namespace"] = self.namespace
+        return {
+            "apiVersion": API_VERSION,
+            "kind": self.kind,
+            "metadata": metadata,
+            "spec": self.spec,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Unconverted:
+    """A document or a rule that has no equal, the reason, and what comes nearest."""
+
+    origin: Origin
+    reason: str
+    nearest: str = ""
+
+
+Converted = Iterator[ConvertedPolicy | Unconverted]
+Fields = Mapping[str, Any]
