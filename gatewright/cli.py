@@ -24,6 +24,7 @@ COMMANDS = {
     "impact": "compare what two policy sets decide",
     "plan": "print what the controller would create",
     "doctor": "find what will hurt in a cluster's admission",
+    "migrate": "convert policies of Kyverno, Gatekeeper and Pod Security",
     "exceptions": "list exceptions that are unused, too wide or about to end",
     "policies": "list the presets and the policies",
     "explain": "explain a policy",

@@ -4,9 +4,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from gatewright.migrate.kinds import KindNames
-from gatewright.migrate.kyverno import OF_POD, POD_OF, validation
-from gatewright.migrate.results import Converted, ConvertedPolicy, NotEqualError, Origin
-from gatewright.migrate.results import Unconverted, refuse
+from gatewright.migrate.kyverno import OF_POD, validation, with_pod_variable
+from gatewright.migrate.results import (
+    Converted,
+    ConvertedPolicy,
+    NotEqualError,
+    Origin,
+    Unconverted,
+    refuse,
+)
 from gatewright.migrate.selection import TEMPLATED
 
 RULE = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]}
@@ -35,12 +41,11 @@ def _policy(origin: Origin, names: KindNames) -> ConvertedPolicy:
     }
     variables = [_named(each, converted) for each in spec.get("variables") or ()]
     conditions = [_named(each, converted) for each in spec.get("matchConditions") or ()]
-    if "variables.pod" in str([written, variables, conditions]):
-        variables.insert(0, {"name": "pod", "expression": POD_OF})
     if variables:
         written["variables"] = variables
     if conditions:
         written["matchConditions"] = conditions
+    with_pod_variable(written)
     written["match"] = {"any": clauses}
     written["validationActions"] = spec.get("validationActions") or ["Deny"]
     if "failurePolicy" in spec:
@@ -78,7 +83,9 @@ def _controllers(spec: Mapping[str, Any]) -> list[str]:
 def clauses_of(constraints: Mapping[str, Any], names: KindNames) -> list[dict[str, Any]]:
     """Return the clauses of `match` that match constraints stand for."""
     if constraints.get("excludeResourceRules"):
-        refuse("it excludes resources", "a ValidatingAdmissionPolicy, which `check` judges as it is")
+        refuse(
+            "it excludes resources", "a ValidatingAdmissionPolicy, which `check` judges as it is"
+        )
     clauses = []
     for rule in constraints.get("resourceRules") or ():
         kinds, subresources = list[str](), set[str]()

@@ -2,24 +2,42 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 from config.documents import Document
 from config.faults import FaultsError
 from gatewright.migrate.cel_policies import convert_validating_policy
+from gatewright.migrate.elsewhere import nearest
+from gatewright.migrate.exemptions import (
+    MUTATION_GROUP,
+    convert_exception,
+    convert_labels,
+    convert_mutator,
+    excluded_namespaces,
+)
+from gatewright.migrate.gatekeeper import GROUP, convert_constraint, templates
 from gatewright.migrate.kinds import KindNames
 from gatewright.migrate.kyverno import convert_policy
 from gatewright.migrate.results import Converted, ConvertedPolicy, Origin, Unconverted
+from webhook.policy_sets.bound_objects import bind
 from webhook.policy_sets.catalogue import catalogue
-from webhook.policy_sets.policy_set import bind
 
-LEGACY, CEL = "kyverno.io/", "policies.kyverno.io/"
-CONVERTERS: dict[tuple[str, str], Callable[[Origin, KindNames], Converted]] = {
+Converter = Callable[[Origin, KindNames], Converted]
+LEGACY, CEL = "kyverno.io", "policies.kyverno.io"
+OF_KYVERNO: dict[tuple[str, str], Converter] = {
     (LEGACY, "ClusterPolicy"): convert_policy,
     (LEGACY, "Policy"): convert_policy,
     (CEL, "ValidatingPolicy"): convert_validating_policy,
     (CEL, "NamespacedValidatingPolicy"): convert_validating_policy,
 }
-OTHER_TOOLS = ("kyverno.io/", "policies.kyverno.io/", "gatekeeper.sh/")
+VERSIONS = {
+    LEGACY: ("v1", "v2beta1", "v2"),
+    CEL: ("v1alpha1", "v1beta1", "v1"),
+    "constraints.gatekeeper.sh": ("v1alpha1", "v1beta1", "v1"),
+    "mutations.gatekeeper.sh": ("v1alpha1", "v1beta1", "v1"),
+}
+# What other documents are converted with.
+CONTEXT = ("CustomResourceDefinition", "Namespace", "ConstraintTemplate", "Config")
 
 
 @dataclass(slots=True)
@@ -28,59 +46,90 @@ class Migration:
 
     converted: list[ConvertedPolicy] = field(default_factory=list)
     unconverted: list[Unconverted] = field(default_factory=list)
-    malformed: list[Unconverted] = field(default_factory=list)
+    skipped: list[Unconverted] = field(default_factory=list)
 
 
-def migrate(documents: Iterable[Document]) -> Migration:
-    """Convert documents. Documents of no policy are ignored."""
+def migrate(documents: Iterable[Document], expires: str = "") -> Migration:
+    """Convert the policies among documents; exceptions expire at `expires`."""
     documents = list(documents)
-    names, found, taken = KindNames(documents), Migration(), set[tuple[str, str]]()
+    run = _Run(KindNames(documents))
+    known, excluded = templates(documents), excluded_namespaces(documents)
+    constraint = partial(convert_constraint, known=known, excluded=excluded)
+    exceptions = []
     for document in documents:
-        origin = Origin(document)
-        convert = _converter(document)
-        if convert is None:
-            continue
+        group, _, version = str(document.value.get("apiVersion")).rpartition("/")
+        kind = str(document.value.get("kind"))
+        if version not in VERSIONS.get(group, (version,)):
+            run.skip(document, f"unknown version {version} of {group}")
+        elif kind == "PolicyException" and group in (LEGACY, CEL):
+            exceptions.append(document)
+        elif f"{group}/" == GROUP:
+            run.convert(document, constraint)
+        elif f"{group}/" == MUTATION_GROUP:
+            run.convert(document, convert_mutator)
+        elif (group, kind) in OF_KYVERNO:
+            run.convert(document, OF_KYVERNO[group, kind])
+        elif group in (LEGACY, CEL):
+            reason = f"{kind} is not converted"
+            run.found.unconverted.append(Unconverted(Origin(document), reason))
+        elif kind not in CONTEXT:
+            run.skip(document, "no policy of Kyverno, Gatekeeper or Pod Security")
+    policies = list(run.found.converted)
+    convert = partial(convert_exception, policies=policies, expires=expires)
+    for document in exceptions:
+        run.convert(document, convert)
+    run.add(convert_labels(documents))
+    return run.found
+
+
+class _Run:
+    """Collects results under names that no other object has."""
+
+    def __init__(self, names: KindNames) -> None:
+        self.found = Migration()
+        self._names = names
+        self._taken = set[tuple[str, str, str]]()
+
+    def skip(self, document: Document, reason: str) -> None:
+        self.found.skipped.append(Unconverted(Origin(document), reason))
+
+    def convert(self, document: Document, convert: Converter) -> None:
         try:
-            results = list(convert(origin, names))
+            results = list(convert(Origin(document), self._names))
         except (KeyError, TypeError, AttributeError, ValueError) as error:
-            reason = f"it cannot be read: {type(error).__name__}: {error}"
-            found.malformed.append(Unconverted(origin, reason))
-            continue
+            self.skip(document, f"it cannot be read: {type(error).__name__}: {error}")
+        else:
+            self.add(results)
+
+    def add(self, results: Iterable[ConvertedPolicy | Unconverted]) -> None:
         for each in map(_compiled, results):
             if isinstance(each, Unconverted):
-                found.unconverted.append(each)
+                self.found.unconverted.append(each)
                 continue
-            each.name = next(_unused(each, taken))
-            taken.add((each.namespace, each.name))
-            found.converted.append(each)
-    return found
+            each.name = next(
+                name for name in _names(each) if self._key(each, name) not in self._taken
+            )
+            self._taken.add(self._key(each, each.name))
+            self.found.converted.append(each)
 
-
-def _converter(document: Document) -> Callable[[Origin, KindNames], Converted] | None:
-    api_version, kind = str(document.value.get("apiVersion")), str(document.value.get("kind"))
-    for (group, name), convert in CONVERTERS.items():
-        if api_version.startswith(group) and kind == name:
-            return convert
-    return None
+    @staticmethod
+    def _key(each: ConvertedPolicy, name: str) -> tuple[str, str, str]:
+        return each.namespace, each.kind.replace("Cluster", ""), name
 
 
 def _compiled(each: ConvertedPolicy | Unconverted) -> ConvertedPolicy | Unconverted:
     """Return what the webhook takes; a fault of it is the reason why it is not converted."""
     if isinstance(each, Unconverted):
-        return each
+        name = str((each.origin.document.value.get("metadata") or {}).get("name"))
+        return Unconverted(each.origin, each.reason, each.nearest or nearest(name))
     try:
-        each.name = each.name or "unnamed"
         bind(each.object, catalogue())
     except FaultsError as error:
         path, text = next(iter(error.faults))
-        return Unconverted(each.origin, f"Gatewright does not take {path}: {text}")
+        return _compiled(Unconverted(each.origin, f"Gatewright does not take {path}: {text}"))
     return each
 
 
-def _unused(each: ConvertedPolicy, taken: set[tuple[str, str]]) -> Iterator[str]:
-    """Yield names that no other object has."""
-    yield from (
-        name
-        for name in (each.name, *(f"{each.name}-{number}" for number in range(2, 1000)))
-        if (each.namespace, name) not in taken
-    )
+def _names(each: ConvertedPolicy) -> Iterator[str]:
+    yield each.name
+    yield from (f"{each.name}-{number}" for number in range(2, 10_000))

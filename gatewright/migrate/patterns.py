@@ -1,8 +1,8 @@
 """Kyverno's patterns, with their anchors, as CEL.
 
-A pattern passes, fails, or skips its rule (a condition of an anchor does not hold). What is allowed
-is what passes or skips, so each pattern has two expressions. Source: validate.go, anchor/handlers.go
-and pattern.go of kyverno 1.16.
+A pattern passes, fails, or skips its rule (a condition of an anchor does not hold). What passes or
+skips is allowed, so each pattern has two expressions. Source: validate.go, anchor/handlers.go and
+pattern.go of kyverno 1.16.
 """
 
 import re
@@ -10,17 +10,12 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from config.quantities import parse_exact
 from config.schemas import fields_of, parse_type
-from gatewright.migrate.celtext import every, glob, literal, negated, present, select, some
+from gatewright.migrate.celtext import every, negated, present, select, some
 from gatewright.migrate.results import refuse
+from gatewright.migrate.scalars import ANY, scalar, takes_null
 
 ANCHOR = re.compile(r"(?P<sort>[+<=X^]?)\((?P<key>.+)\)")
-RANGE = re.compile(r"([-+]?\d+(?:\.\d+)?[A-Za-z]*)(!?)-([-+]?\d+(?:\.\d+)?[A-Za-z]*)")
-DURATION = re.compile(r"[-+]?([0-9.]+(ns|us|ms|s|m|h))+")
-OPERATORS = {">=": ">=", "<=": "<=", ">": ">", "<": "<", "!": "!="}
-ANY = ""  # the code of an unknown type
-SCALARS = (":string", ":integer", ":boolean", ":number", ":quantity", ":scalar")
 
 
 class Outcome(NamedTuple):
@@ -76,45 +71,37 @@ class _Patterns:
             if "*" in name or "?" in name or "{{" in name:
                 refuse(f"the key {key} has a wildcard or a variable")
             below, child = pattern[key], field_type(code, name)
-            if sort == "^":
-                anchors.append(self._existence(below, value, name, child))
+            if sort in ("=", "^", "X"):
+                anchors.append(self._anchor(sort, below, value, name, child))
                 continue
-            there, there_not = present(value, name), negated(present(value, name))
-            if sort == "X":
-                anchors.append(Outcome(there_not, there_not))
-                continue
+            there = present(value, name)
             of_value = self.node(below, select(value, name), child)
             if sort == "":
                 conditions.append(every([there, of_value.passes]))
             elif sort == "<":
-                conditions.append(some([there_not, of_value.passes]))
-            elif sort == "=":
-                anchors.append(Outcome(*(some([there_not, each]) for each in of_value)))
+                conditions.append(some([negated(there), of_value.passes]))
             elif sort is None:
                 fields.append((name, self._field(below, value, name, of_value)))
             else:
                 refuse(f"the anchor {key} is one of mutations")
-        nested = [each for _, each in reversed(fields) if each.can_skip]
-        plain = [each for _, each in fields if not each.can_skip]
-        rest = _in_order([*nested, *plain])
-        passing = every([*conditions, *(each.passes for each in anchors), rest.passes])
-        allowed = [each.allowed for each in anchors]
-        if conditions or not any(each.can_skip for each in anchors):
-            applied = every([*allowed, rest.allowed])
-        else:
-            none = negated(some(each.passes for each in anchors))
-            applied = every([*allowed, some([none, rest.allowed])])
-            passing = every([some(each.passes for each in anchors), *allowed, rest.passes])
-        if not conditions:
-            return Outcome(passing, applied)
-        return Outcome(passing, some([negated(every(conditions)), applied]))
+        return _of_map(conditions, anchors, [each for _, each in fields])
+
+    def _anchor(self, sort: str, pattern: Any, value: str, key: str, code: str) -> Outcome:
+        """Return the outcome of an anchor that tests what may be missing."""
+        there_not = negated(present(value, key))
+        if sort == "X":
+            return Outcome(there_not, there_not)
+        if sort == "^":
+            return self._existence(pattern, value, key, code)
+        found = self.node(pattern, select(value, key), code)
+        return Outcome(*(some([there_not, each]) for each in found))
 
     def _field(self, pattern: Any, value: str, key: str, found: Outcome) -> Outcome:
         """Return the outcome for a field that may be missing, which counts as null."""
         there = present(value, key)
         if pattern == "*":
             return Outcome(there, there)
-        if not isinstance(pattern, Mapping | list) and _takes_null(pattern):
+        if not isinstance(pattern, Mapping | list) and takes_null(pattern):
             return Outcome(*(some([negated(there), each]) for each in found))
         return Outcome(*(every([there, each]) for each in found))
 
@@ -166,6 +153,24 @@ class _Patterns:
         return "each" if self._depth == 1 else f"each{self._depth}"
 
 
+def _of_map(conditions: list[str], anchors: list[Outcome], fields: list[Outcome]) -> Outcome:
+    """Return the outcome of a map: its conditions, then anchors, then fields by name."""
+    nested = [each for each in reversed(fields) if each.can_skip]
+    plain = [each for each in fields if not each.can_skip]
+    rest = _in_order([*nested, *plain])
+    passing = every([*conditions, *(each.passes for each in anchors), rest.passes])
+    allowed = [each.allowed for each in anchors]
+    if conditions or not any(each.can_skip for each in anchors):
+        applied = every([*allowed, rest.allowed])
+    else:
+        none = negated(some(each.passes for each in anchors))
+        applied = every([*allowed, some([none, rest.allowed])])
+        passing = every([some(each.passes for each in anchors), *allowed, rest.passes])
+    if not conditions:
+        return Outcome(passing, applied)
+    return Outcome(passing, some([negated(every(conditions)), applied]))
+
+
 def _in_order(outcomes: list[Outcome]) -> Outcome:
     """Return the outcome of patterns of which the first that fails or skips decides."""
     passes = allowed = "true"
@@ -176,104 +181,3 @@ def _in_order(outcomes: list[Outcome]) -> Outcome:
             allowed = every([each.allowed, allowed])
         passes = every([each.passes, passes])
     return Outcome(passes, allowed)
-
-
-def scalar(value: str, pattern: Any, code: str = ANY) -> str:
-    """Return that a value that is there matches a scalar of a pattern."""
-    if pattern is None:
-        return f"{value} in [null, 0, '', false]"
-    if isinstance(pattern, bool) or not isinstance(pattern, str):
-        is_number = not isinstance(pattern, bool) and code not in (":integer", ":number")
-        text = [f"{value} == {literal(pattern)}"]
-        return some([*text, f"{value} == {literal(str(pattern))}"] if is_number else text)
-    if "{{" in pattern or "$(" in pattern:
-        refuse(f"the pattern {pattern!r} has a variable")
-    found = [
-        every(_atom(value, one.strip(), code) for one in alternative.split("&"))
-        for alternative in pattern.split("|")
-    ]
-    return some(found)
-
-
-def _atom(value: str, pattern: str, code: str) -> str:
-    operator, operand = _operator(pattern)
-    if operator is None:
-        low, outside, high = operand
-        ends = ("<", ">") if outside else (">=", "<=")
-        parts = [_compared(value, ends[0], low, code), _compared(value, ends[1], high, code)]
-        return some(parts) if outside else every(parts)
-    return _compared(value, operator, operand, code)
-
-
-def _operator(pattern: str) -> tuple[str, str] | tuple[None, tuple[str, str, str]]:
-    if len(pattern) > 1:
-        for each, operator in OPERATORS.items():
-            if pattern.startswith(each):
-                return operator, pattern[len(each) :].strip()
-        if found := RANGE.fullmatch(pattern):
-            return None, (found[1], found[2], found[3])
-    return "==", pattern
-
-
-def _compared(value: str, operator: str, operand: str, code: str) -> str:
-    if _amount(operand) is not None:
-        return _compared_amount(value, operator, operand, code)
-    if DURATION.fullmatch(operand):
-        refuse(f"the pattern {operand!r} is a duration, or text")
-    if operator not in ("==", "!="):
-        return "false"
-    if code == ":boolean" or operand in ("true", "false"):
-        match = f"string({value}) == {literal(operand)}" if code else f"{value} == {operand}"
-        if not code:
-            match = some([match, f"{value} == {literal(operand)}"])
-    elif code == ":string":
-        match = glob(value, operand)
-    elif "*" not in operand and "?" not in operand:
-        match = f"{value} == {literal(operand)}"
-    else:
-        scalars = f"type({value}) in [string, int, bool]"
-        match = every([scalars, glob(f"string({value})", operand)])
-        if operator == "!=":
-            return every([scalars, negated(glob(f"string({value})", operand))])
-    return negated(match) if operator == "!=" else match
-
-
-def _compared_amount(value: str, operator: str, operand: str, code: str) -> str:
-    if code in (":integer", ":number") and re.fullmatch(r"-?\d{1,18}", operand):
-        return f"{value} {operator} {operand}"
-    text = value if code == ":string" else f"string({value})"
-    compared = f"quantity({text}).compareTo(quantity({literal(operand)})) {operator} 0"
-    if code == ":quantity":
-        return compared
-    if operator == "!=":
-        return negated(every([f"isQuantity({text})", compared.replace("!=", "==")]))
-    return every([f"isQuantity({text})", compared])
-
-
-def _amount(text: str) -> Any:
-    found = parse_exact(text) if any(each.isdigit() for each in text) else None
-    return None if found is None else found.value
-
-
-def _takes_null(pattern: Any) -> bool:
-    """Return whether a pattern matches what is missing, which is compared as 0."""
-    if not isinstance(pattern, str):
-        return pattern is None
-    return any(
-        all(_null_atom(one.strip()) for one in alternative.split("&"))
-        for alternative in pattern.split("|")
-    )
-
-
-def _null_atom(pattern: str) -> bool:
-    operator, operand = _operator(pattern)
-    if operator is None:
-        (low, high), outside = map(_amount, operand[::2]), operand[1]
-        if low is None or high is None:
-            return False
-        return bool((low > 0 or high < 0) if outside else low <= 0 <= high)
-    amount = _amount(operand)
-    if amount is None:
-        return False
-    return bool({"==": amount == 0, "!=": amount != 0, ">": amount < 0, ">=": amount <= 0,
-                 "<": amount > 0, "<=": amount >= 0}[operator])  # fmt: skip

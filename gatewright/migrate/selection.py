@@ -187,9 +187,10 @@ def _labels(metadata: str, selector: Mapping[str, Any]) -> str:
     labels, tests = f"{metadata}.?labels.orValue({{}})", list[str]()
     for key, value in (selector.get("matchLabels") or {}).items():
         if "*" in key or "?" in key:
-            tests.append(f"{labels}.exists(key, {every([glob('key', key), glob(f'{labels}[key]', value)])})")
+            tests.append(_entry(labels, key, value))
         else:
-            tests.append(every([f"{literal(key)} in {labels}", glob(f"{labels}[{literal(key)}]", value)]))
+            there = f"{literal(key)} in {labels}"
+            tests.append(every([there, glob(f"{labels}[{literal(key)}]", value)]))
     for each in selector.get("matchExpressions") or ():
         key, values = each["key"], literal(each.get("values") or [])
         there = f"{literal(key)} in {labels}"
@@ -201,7 +202,9 @@ def _labels(metadata: str, selector: Mapping[str, Any]) -> str:
 
 def _annotations(wanted: Mapping[str, Any]) -> list[str]:
     annotations = "object.metadata.?annotations.orValue({})"
-    return [
-        f"{annotations}.exists(key, {every([glob('key', key), glob(f'{annotations}[key]', str(value))])})"
-        for key, value in wanted.items()
-    ]
+    return [_entry(annotations, key, str(value)) for key, value in wanted.items()]
+
+
+def _entry(entries: str, key: str, value: str) -> str:
+    """Return that a map has an entry that matches two patterns."""
+    return f"{entries}.exists(key, {every([glob('key', key), glob(f'{entries}[key]', value)])})"

@@ -24,6 +24,7 @@ from controller.runtime.metrics import KindMetrics
 from gatewright.cli import COMMANDS
 from gatewright.explain import editor_schemas
 from gatewright.explain import policy_pages as pages
+from gatewright.migrate import elsewhere
 from gatewright.outputs import json as json_output
 from gatewright.outputs.yaml_text import written
 from tests.config import reference
@@ -113,7 +114,7 @@ def from_policies() -> dict[str, str]:
     return {
         f"docs/policies/{name}": text
         for name, text in {"README.md": pages.index(policies.values()), **pages_of}.items()
-    }
+    } | {"docs/policies-from-elsewhere.md": elsewhere.page()}
 
 
 def playground_examples() -> str:

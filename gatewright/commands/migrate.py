@@ -1,0 +1,101 @@
+"""`gatewright migrate`: convert policies of Kyverno, Gatekeeper and Pod Security."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import click
+
+from config.documents import Document
+from config.settings import Settings
+from controller.audit.listing import Lister, RateLimit
+from gatewright.checks.sources import read_sources
+from gatewright.console.options import CLUSTER, FILE, NamedPath, settings_options
+from gatewright.console.terminal import complain, echo
+from gatewright.migrate import migrate
+from gatewright.migrate.writing import REPORT, files_of, write_files
+from kube.client import Client
+from kube.credentials import load
+from kube.errors import ApiError
+from kube.resource import Resource
+
+QPS = 50.0
+GROUPS = ("kyverno.io", "gatekeeper.sh")
+BESIDE = {("", "Namespace"), ("apiextensions.k8s.io", "CustomResourceDefinition")}
+VALID_FOR = timedelta(days=90)
+
+
+@click.command
+@settings_options(*CLUSTER)
+@click.option("--output", "directory", type=FILE, required=True, help="new directory to write to")
+@click.option(
+    "--expires",
+    type=click.DateTime(["%Y-%m-%d"]),
+    metavar="DATE",
+    help="day on which converted exceptions end [in 90 days]",
+)
+@click.argument("files", nargs=-1, type=NamedPath(), metavar="[FILE…]")
+def command(
+    settings: Settings, files: tuple[str, ...], directory: Path, expires: datetime | None
+) -> int:
+    """Convert policies of Kyverno, Gatekeeper and Pod Security to a policy set.
+
+    Reads FILEs, or the cluster of --kubeconfig. Writes a policy set and the list of each rule that
+    is not converted, with the reason and what comes nearest: a rule is converted only if it is
+    known to decide the same. Exit code 1: some rules are not converted; 3: something could not be
+    read, and the rest is converted.
+    """
+    if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
+        raise click.UsageError(f"{directory} exists and is not empty; name a new directory")
+    problems = list[str]()
+    if files:
+        sources = read_sources(files, "default")
+        problems += sources.problems
+        documents = sources.documents
+    else:
+        documents = asyncio.run(_of_cluster(settings, problems))
+    end = expires or datetime.now(UTC) + VALID_FOR
+    found = migrate(documents, f"{end:%Y-%m-%d}T00:00:00Z")
+    problems += [f"{e.origin.document.where()}: {e.origin.title}: skipped: {e.reason}"
+                 for e in found.skipped]  # fmt: skip
+    for each in problems:
+        complain(each)
+    for one in found.unconverted:
+        where = one.origin.document.where()
+        nearest = f"; nearest: {one.nearest}" if one.nearest else ""
+        echo(f"{where}: not converted: {one.origin.title}: {one.reason}{nearest}")
+    if not (found.converted or found.unconverted):
+        complain("no policies of Kyverno, Gatekeeper or Pod Security")
+        return 3
+    write_files(files_of(found), directory)
+    echo(
+        f"{len(found.converted)} objects written to {directory}, {len(found.unconverted)} rules "
+        f"not converted ({directory / REPORT})"
+    )
+    return 3 if problems else 1 if found.unconverted else 0
+
+
+async def _of_cluster(settings: Settings, problems: list[str]) -> list[Document]:
+    try:
+        async with Client(await load(settings.kubeconfig, settings.context)) as client:
+            lister = Lister(client, RateLimit(QPS))
+            read = {(e.group, e.kind): e for e in await client.resources() if _is_read(e)}
+            documents = [
+                Document.of_object(
+                    each | {"apiVersion": resource.api_version, "kind": resource.kind},
+                    resource.plural,
+                )
+                for resource in read.values()
+                async for each in lister.objects(resource)
+            ]
+    except ApiError as error:
+        problems.append(f"cannot read from the API server: {error}")
+        return []
+    problems += [f"{e.plural} cannot be listed: {error}" for e, error in lister.unread.items()]
+    return documents
+
+
+def _is_read(resource: Resource) -> bool:
+    is_result = resource.kind.endswith(("Report", "Status", "UpdateRequest", "PodStatus"))
+    is_foreign = resource.group.endswith(GROUPS) and not is_result
+    return is_foreign or (resource.group, resource.kind) in BESIDE

@@ -1,0 +1,167 @@
+"""Gatekeeper's constraints: rules in CEL of their template, or built-in policies.
+
+A template that has CEL is converted with it; of one that has Rego, only the library's are known.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from config.documents import Document
+from gatewright.migrate.celtext import every, glob, literal, negated, some
+from gatewright.migrate.constraints import CONSTRAINTS
+from gatewright.migrate.elsewhere import nearest
+from gatewright.migrate.kinds import KindNames
+from gatewright.migrate.results import (
+    Converted,
+    ConvertedPolicy,
+    NotEqualError,
+    Origin,
+    Unconverted,
+    refuse,
+)
+from webhook.policy_sets.catalogue import catalogue
+
+GROUP = "constraints.gatekeeper.sh/"
+CEL_ENGINE = "K8sNativeValidation"
+ACTIONS = {"deny": ["Deny"], "dryrun": ["Audit"], "warn": ["Warn"]}
+OF_LIBRARY = "metadata.gatekeeper.sh/"
+VARIABLES = [{"name": "anyObject", "expression": "object == null ? oldObject : object"}]
+UNDERSTOOD = {"kinds", "namespaces", "excludedNamespaces", "namespaceSelector", "labelSelector",
+              "scope", "name", "source"}  # fmt: skip
+
+
+def templates(documents: Iterable[Document]) -> dict[str, Mapping[str, Any]]:
+    """Return the ConstraintTemplates among the documents, by the kind that they define."""
+    found = {}
+    for each in documents:
+        if each.value.get("kind") == "ConstraintTemplate":
+            spec = each.value.get("spec") or {}
+            kind = spec.get("crd", {}).get("spec", {}).get("names", {}).get("kind", "")
+            found[kind] = each.value
+    return found
+
+
+def convert_constraint(
+    origin: Origin,
+    names: KindNames,
+    known: Mapping[str, Mapping[str, Any]],
+    excluded: Sequence[str] = (),
+) -> Converted:
+    """Yield the policy objects of a constraint.
+
+    `excluded` are the namespaces that Gatekeeper's Config excludes.
+    """
+    value = origin.document.value
+    try:
+        spec = dict(value.get("spec") or {})
+        match = dict(spec.get("match") or {})
+        match["excludedNamespaces"] = [*(match.get("excludedNamespaces") or ()), *excluded]
+        yield from _policies(origin, spec | {"match": match}, names, known.get(value["kind"]))
+    except NotEqualError as error:
+        yield Unconverted(origin, str(error), error.nearest or nearest(value["kind"]))
+
+
+def _policies(
+    origin: Origin, spec: Mapping[str, Any], names: KindNames, template: Mapping[str, Any] | None
+) -> Iterator[ConvertedPolicy]:
+    value = origin.document.value
+    action = spec.get("enforcementAction", "deny")
+    if action not in ACTIONS:
+        refuse(f"its enforcement action is {action}")
+    common, conditions = match_of(spec.get("match") or {}, names)
+    common["validationActions"] = ACTIONS[action]
+    name, parameters = value["metadata"]["name"], dict(spec.get("parameters") or {})
+    if (source := _cel_of(template)) is not None:
+        yield ConvertedPolicy(origin, _rules(source, parameters, conditions) | common, name)
+        return
+    is_foreign = template is not None and OF_LIBRARY not in str(template.get("metadata"))
+    if is_foreign or value["kind"] not in CONSTRAINTS:
+        refuse("its template is in Rego, and no policy is known to decide the same")
+    wanted = CONSTRAINTS[value["kind"]](parameters)
+    if unknown := [key for key, each in parameters.items() if each]:
+        refuse(f"the parameter {unknown[0]} has no equal")
+    if conditions:
+        common["matchConditions"] = conditions
+    for policy, params in wanted:
+        written = {"policy": policy, "params": params} | common
+        suffix = f"-{policy}" if len(wanted) > 1 else ""
+        note = "Gatewright's policy may judge more fields: see `gatewright explain`"
+        yield ConvertedPolicy(origin, _with_kinds(written, policy), f"{name}{suffix}", notes=[note])
+
+
+def _cel_of(template: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """Return the source of a template in CEL; None where it has none."""
+    for target in ((template or {}).get("spec") or {}).get("targets") or ():
+        for code in target.get("code") or ():
+            if code.get("engine") == CEL_ENGINE:
+                return dict(code["source"])
+    return None
+
+
+def _rules(
+    source: Mapping[str, Any], parameters: Mapping[str, Any], conditions: list[dict[str, Any]]
+) -> dict[str, Any]:
+    given = {"name": "params", "expression": "params" if parameters else "null"}
+    written: dict[str, Any] = {"params": parameters} if parameters else {}
+    written["variables"] = [*VARIABLES, given, *source.get("variables", ())]
+    written["validations"] = [
+        {key: " ".join(text.split()) if key == "message" else text for key, text in each.items()}
+        for each in source["validations"]
+    ]
+    more = source.get("matchConditions") or ()
+    if conditions or more:
+        written["matchConditions"] = [*conditions, *more]
+    return written
+
+
+def match_of(match: Mapping[str, Any], names: KindNames) -> tuple[dict[str, Any], list[Any]]:
+    """Return `match` and match conditions of a constraint."""
+    if unknown := match.keys() - UNDERSTOOD:
+        refuse(f"match by {', '.join(sorted(unknown))}")
+    if match.get("source", "All") not in ("All", "Original"):
+        refuse("it judges expanded resources only")
+    kinds = [
+        names.spelled(group, "*", kind)
+        for each in match.get("kinds") or ()
+        for kind in each.get("kinds") or ["*"]
+        for group in each.get("apiGroups") or ["*"]
+    ]
+    clause: dict[str, Any] = {"kinds": list(dict.fromkeys(kinds))} if kinds else {}
+    for key, ours in (("namespaceSelector", "namespaceSelector"),
+                      ("labelSelector", "objectSelector")):  # fmt: skip
+        if match.get(key):
+            clause[ours] = match[key]
+    if match.get("namespaces"):
+        clause["namespaces"] = match["namespaces"]
+    if match.get("name"):
+        clause["names"] = [match["name"]]
+    tests = _tests(match)
+    conditions = [{"name": "scope", "expression": every(tests)}] if tests else []
+    return {"match": {"any": [clause]}} if clause else {}, conditions
+
+
+def _tests(match: Mapping[str, Any]) -> list[str]:
+    tests = []
+    if excluded := match.get("excludedNamespaces"):
+        plain = [each for each in excluded if "*" not in each]
+        globs = [glob("request.namespace", each) for each in excluded if "*" in each]
+        named = [f"request.namespace in {literal(plain)}"] if plain else []
+        tests.append(negated(some([*named, *globs])))
+    if match.get("scope", "*") != "*":
+        is_namespaced = match["scope"] == "Namespaced"
+        tests.append(f"request.namespace {'!=' if is_namespaced else '=='} ''")
+    return tests
+
+
+def _with_kinds(written: dict[str, Any], policy: str) -> dict[str, Any]:
+    """Leave out the kinds that a built-in policy never judges: Gatekeeper's judge nothing there."""
+    judged = {target.kind.kind for target in catalogue()[policy].targets}
+    clause = dict((written.get("match") or {"any": [{}]})["any"][0])
+    kinds = [each for each in clause.get("kinds") or () if each in judged]
+    if not kinds and clause.get("kinds"):
+        refuse(f"`{policy}` does not judge {', '.join(clause['kinds'])}")
+    if "Pod" in judged and (not kinds or "Pod" in kinds):
+        kinds = ["Pod"]  # a template of Gatekeeper's library knows no pod templates
+    if kinds:
+        clause["kinds"] = kinds
+    return written | ({"match": {"any": [clause]}} if clause else {})

@@ -1,0 +1,62 @@
+"""Writes a migration: a file for each source, and the list of what was not converted."""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+
+from config.printable import printable
+from gatewright.migrate.conversion import Migration
+from gatewright.migrate.kyverno import slug
+from gatewright.migrate.results import ConvertedPolicy, Unconverted
+from gatewright.outputs.yaml_text import written
+
+REPORT = "not-converted.md"
+
+
+def files_of(found: Migration) -> dict[str, str]:
+    """Return the contents of the files by name."""
+    files: dict[str, str] = {}
+    ordered = sorted(found.converted, key=_file)
+    for name, objects in groupby(ordered, _file):
+        files[name] = "---\n".join(map(_text, objects))
+    files[REPORT] = "\n".join(_report(found)) + "\n"
+    return files
+
+
+def write_files(files: dict[str, str], directory: Path) -> None:
+    """Write the files to a directory that is created where it does not exist."""
+    directory.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        (directory / name).write_text(text, encoding="utf-8")
+
+
+def _file(each: ConvertedPolicy) -> str:
+    value = each.origin.document.value
+    metadata = value["metadata"]
+    parts = [value["kind"], metadata.get("namespace", ""), metadata["name"]]
+    if each.name.startswith("pod-security-") and value["kind"] == "Namespace":
+        return "pod-security.yaml"
+    return f"{slug('-'.join(filter(None, parts)))[:200]}.yaml"
+
+
+def _text(each: ConvertedPolicy) -> str:
+    lines = [f"From {each.origin.title} ({each.origin.document.where()})", *each.notes]
+    comment = "".join(f"# {printable(line)}\n" for line in lines)
+    return comment + written(each.object)
+
+
+def _report(found: Migration) -> Iterator[str]:
+    yield f"# Not converted: {len(found.unconverted)}\n"
+    yield f"{len(found.converted)} objects are in the files beside this one.\n"
+    yield from _table("No policy is known to decide the same.", found.unconverted)
+    yield from _table("Skipped.", found.skipped)
+
+
+def _table(title: str, rows: Sequence[Unconverted]) -> Iterator[str]:
+    if not rows:
+        return
+    yield f"{title}\n\n| what | reason | nearest |\n| --- | --- | --- |"
+    for each in rows:
+        cells = (f"{each.origin.title} ({each.origin.document.where()})", each.reason, each.nearest)
+        yield "| " + " | ".join(printable(cell).replace("|", "\\|") for cell in cells) + " |"
+    yield ""

@@ -1,0 +1,103 @@
+"""`gatewright migrate`: what it writes, prints and exits with."""
+
+from typing import NamedTuple
+
+import pytest
+import yaml
+
+from gatewright.cli import main
+from tests.gatewright.migrate.converted import cluster_policy
+
+PATTERN = {"pattern": {"metadata": {"labels": {"team": "?*"}}}, "message": "a team is\n  required"}
+
+
+class Result(NamedTuple):
+    """What a command exited with and printed."""
+
+    code: object
+    out: str
+    err: str
+
+
+@pytest.fixture
+def invoke(capsys):
+    """Run a command."""
+
+    def run(*arguments):
+        with pytest.raises(SystemExit) as ended:
+            main(arguments)
+        captured = capsys.readouterr()
+        return Result(ended.value.code, captured.out, captured.err)
+
+    return run
+
+
+def write(path, *objects):
+    """Write objects to a file."""
+    path.write_text(yaml.safe_dump_all(objects))
+    return str(path)
+
+
+def test_a_policy_set_is_written_that_check_takes(tmp_path, monkeypatch, invoke):
+    """With the source of each object; exit code 0."""
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "kyverno.yaml", cluster_policy(PATTERN, kinds=["ConfigMap"], name="team"))
+    result = invoke("migrate", "kyverno.yaml", "--output", "ours")
+    assert (result.code, result.out, result.err) == (
+        0,
+        "1 objects written to ours, 0 rules not converted (ours/not-converted.md)\n",
+        "",
+    )
+    assert (
+        (tmp_path / "ours/clusterpolicy-team.yaml").read_text()
+        == """\
+# From ClusterPolicy team, rule r (kyverno.yaml:1)
+apiVersion: gatewright.io/v1alpha1
+kind: ClusterAdmissionPolicy
+metadata:
+  name: team
+spec:
+  validations:
+  - expression: has(object.metadata) && has(object.metadata.labels) && has(object.metadata.labels.team) && object.metadata.labels.team
+      != ''
+    message: a team is required
+  match:
+    any:
+    - kinds:
+      - ConfigMap
+  validationActions:
+  - Deny
+"""
+    )
+    config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}
+    checked = invoke("check", "--policies", "ours", write(tmp_path / "c.yaml", config))
+    assert checked.code == 1
+    assert "team: a team is required" in checked.out
+
+
+def test_what_is_not_converted_is_printed_and_reported(tmp_path, monkeypatch, invoke):
+    """Exit code 1; 3 where something could not be read, and the rest is done."""
+    monkeypatch.chdir(tmp_path)
+    asks = cluster_policy(PATTERN, name="asks", context=[{"name": "c"}])
+    write(tmp_path / "a.yaml", asks)
+    result = invoke("migrate", "a.yaml", "--output", "ours")
+    line = "a.yaml:1: not converted: ClusterPolicy asks, rule r: it looks data up (context)"
+    assert (result.code, result.out.splitlines()[0]) == (1, line)
+    assert (
+        "| ClusterPolicy asks, rule r (a.yaml:1) | it looks data up (context) |  |"
+        in (tmp_path / "ours/not-converted.md").read_text()
+    )
+    other = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}
+    write(tmp_path / "b.yaml", asks, other)
+    result = invoke("migrate", "b.yaml", "--output", "again")
+    expected = "b.yaml:20: Pod p: skipped: no policy of Kyverno, Gatekeeper or Pod Security\n"
+    assert (result.code, result.err.partition(": ")[2]) == (3, expected.partition(": ")[2])
+
+
+def test_a_directory_with_files_is_never_overwritten(tmp_path, invoke):
+    """Exit code 2."""
+    (tmp_path / "notes.txt").write_text("mine")
+    policy = write(tmp_path / "a.yaml", cluster_policy(PATTERN))
+    result = invoke("migrate", policy, "--output", str(tmp_path))
+    assert result.code == 2
+    assert f"{tmp_path} exists and is not empty; name a new directory" in result.err

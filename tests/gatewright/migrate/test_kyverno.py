@@ -1,0 +1,178 @@
+"""Kyverno's rules: match, conditions, foreach, CEL, exceptions."""
+
+import pytest
+
+from tests.gatewright.migrate.converted import cluster_policy, converted, reasons, verdict
+
+PATTERN = {"pattern": {"metadata": {"labels": {"team": "?*"}}}}
+
+
+def matching(match, exclude=None):
+    """Return the migration of a rule that wants a label, with this match."""
+    policy = cluster_policy(PATTERN)
+    policy["spec"]["rules"][0] |= {"match": match, "exclude": exclude or {}}
+    return converted(policy)
+
+
+@pytest.mark.parametrize(
+    ("match", "expected"),
+    [
+        ({"resources": {"kinds": ["v1/ConfigMap"]}}, "denied"),
+        ({"any": [{"resources": {"kinds": ["Secret"]}}]}, "unmatched"),
+        ({"any": [{"resources": {"kinds": ["ConfigMap"], "namespaces": ["shop*"]}}]}, "denied"),
+        ({"any": [{"resources": {"kinds": ["ConfigMap"], "namespaces": ["bank"]}}]}, "unmatched"),
+        ({"any": [{"resources": {"kinds": ["ConfigMap"], "names": ["we?"]}}]}, "denied"),
+        ({"all": [{"resources": {"kinds": ["ConfigMap"]}}, {"resources": {"names": ["db"]}}]}, "unmatched"),
+        ({"any": [{"resources": {"kinds": ["ConfigMap"], "annotations": {"a*": "?"}}}]}, "unmatched"),
+        ({"any": [{"resources": {"kinds": ["ConfigMap"]}, "subjects": [{"kind": "User", "name": "ci"}]}]}, "unmatched"),
+    ],
+)  # fmt: skip
+def test_a_rule_applies_where_it_did(match, expected):
+    """Filters of match."""
+    assert verdict(matching(match), "ConfigMap") == expected
+
+
+@pytest.mark.parametrize(
+    ("exclude", "expected"),
+    [
+        ({"any": [{"resources": {"namespaces": ["sh*", "bank"]}}]}, "unmatched"),
+        ({"any": [{"resources": {"namespaces": ["bank"]}}]}, "denied"),
+        ({"any": [{"resources": {"names": ["web"], "namespaces": ["bank"]}}]}, "denied"),
+        ({"resources": {"selector": {"matchLabels": {"app": "x"}}}}, "denied"),
+        ({"any": [{"subjects": [{"kind": "Group", "name": "system:*"}]}]}, "unmatched"),
+        ({"resources": {"namespaceSelector": {"matchExpressions": [{"key": "a", "operator": "Exists"}]}}}, "unmatched"),
+    ],
+)  # fmt: skip
+def test_excluded_requests_are_not_judged(exclude, expected):
+    """Filters of exclude, all fields of one together."""
+    match = {"any": [{"resources": {"kinds": ["ConfigMap"]}}]}
+    assert verdict(matching(match, exclude), "ConfigMap", labels={"a": "b"}) == expected
+
+
+def test_conditions_about_the_operation_are_folded():
+    """What holds for every creation and update needs no condition."""
+    on_change = {"all": [{"key": "{{ request.operation || 'BACKGROUND' }}",
+                          "operator": "NotEquals", "value": "DELETE"}]}  # fmt: skip
+    (policy,) = converted(cluster_policy(PATTERN, preconditions=on_change)).converted
+    assert "matchConditions" not in policy.spec
+
+
+@pytest.mark.parametrize(
+    ("key", "operator", "value", "expected"),
+    [
+        ("{{ request.object.metadata.labels.tier || '' }}", "Equals", "gold*", "denied"),
+        ("{{ request.object.metadata.labels.tier || '' }}", "NotEquals", "gold-1", "allowed"),
+        ("{{ request.object.metadata.name }}", "AnyIn", ["web", "db"], "denied"),
+        ("{{ request.object.spec.containers[].image || `[]` }}", "AnyNotIn", ["nginx:*"], "allowed"),
+        ("{{ request.object.spec.containers[].image || `[]` }}", "AnyIn", ["nginx:*"], "denied"),
+        ("{{ request.object.spec.[containers, initContainers][].name || `[]` }}", "AllIn", ["app"], "denied"),
+        ("{{ request.object.spec.activeDeadlineSeconds || `0` }}", "GreaterThan", 5, "denied"),
+    ],
+)  # fmt: skip
+def test_a_rule_denies_what_its_conditions_name(key, operator, value, expected):
+    """Operators of deny."""
+    rule = {"deny": {"conditions": {"any": [{"key": key, "operator": operator, "value": value}]}}}
+    spec = {"activeDeadlineSeconds": 9, "containers": [{"name": "app", "image": "nginx:1"}]}
+    metadata = {"labels": {"tier": "gold-1"}}
+    assert verdict(converted(cluster_policy(rule)), spec=spec, metadata=metadata) == expected
+
+
+def test_foreach_judges_each_item_with_its_own_preconditions():
+    """The list, the preconditions and the pattern of an element."""
+    each = {
+        "list": "request.object.spec.containers",
+        "preconditions": {"any": [{"key": "{{ element.name }}", "operator": "Equals", "value": "app"}]},
+        "pattern": {"image": "registry.example.com/*"},
+    }  # fmt: skip
+    migration = converted(cluster_policy({"foreach": [each]}))
+    for image, expected in (("registry.example.com/a:1", "allowed"), ("nginx:1", "denied")):
+        containers = [{"name": "app", "image": image}, {"name": "proxy", "image": "envoy:1"}]
+        assert verdict(migration, spec={"containers": containers}) == expected
+
+
+def test_rules_in_cel_judge_pod_templates_too():
+    """Fields of the pod are those of the template."""
+    cel = {"expressions": [{"expression": "!has(object.spec.hostNetwork)", "message": "no"}]}
+    migration = converted(cluster_policy({"cel": cel}))
+    template = {"template": {"spec": {"hostNetwork": True}}}
+    assert verdict(migration, "Deployment", spec=template) == "denied"
+    assert verdict(migration, "Pod") == "allowed"
+
+
+def test_a_validating_policy_keeps_its_expressions():
+    """Match constraints become kinds."""
+    policy = {
+        "apiVersion": "policies.kyverno.io/v1",
+        "kind": "ValidatingPolicy",
+        "metadata": {"name": "replicas"},
+        "spec": {
+            "matchConstraints": {
+                "resourceRules": [
+                    {
+                        "apiGroups": ["apps"],
+                        "apiVersions": ["v1"],
+                        "resources": ["deployments"],
+                        "operations": ["CREATE"],
+                    }
+                ]
+            },
+            "validations": [{"expression": "object.spec.replicas < 5"}],
+        },
+    }
+    assert verdict(converted(policy), "Deployment", spec={"replicas": 9}) == "denied"
+    assert verdict(converted(policy), "Deployment", spec={"replicas": 2}) == "allowed"
+
+
+def test_an_exception_names_the_policies_that_came_of_its_rules():
+    """With kinds, names and namespaces; it ends on the day that was chosen."""
+    exception = {
+        "apiVersion": "kyverno.io/v2",
+        "kind": "PolicyException",
+        "metadata": {"name": "legacy", "namespace": "kyverno"},
+        "spec": {
+            "exceptions": [{"policyName": "p", "ruleNames": ["r", "autogen-r"]}],
+            "match": {"any": [{"resources": {"kinds": ["Pod"], "names": ["we*"]}}]},
+        },
+    }
+    migration = converted(cluster_policy(PATTERN), exception)
+    assert migration.converted[-1].spec == {
+        "reason": "PolicyException kyverno/legacy of Kyverno",
+        "expires": "2027-01-01T00:00:00Z",
+        "exceptions": [{"policy": "p", "kinds": ["Pod"], "names": ["we*"]}],
+    }
+    assert verdict(migration) == "unmatched"
+
+
+def test_what_has_no_equal_is_listed_with_what_comes_nearest():
+    """One row for each rule."""
+    generate = cluster_policy(PATTERN, name="makes")
+    generate["spec"]["rules"][0]["generate"] = {"kind": "NetworkPolicy"}
+    asks = cluster_policy(PATTERN, name="asks", context=[{"name": "c"}])
+    every_kind = cluster_policy(PATTERN, name="all", kinds=["*"])
+    custom = cluster_policy(PATTERN, name="custom", kinds=["Gadget"])
+    cleanup = {"apiVersion": "kyverno.io/v2", "kind": "CleanupPolicy", "metadata": {"name": "c"}}
+    assert reasons(generate, asks, every_kind, custom, cleanup) == [
+        ("ClusterPolicy makes, rule r",
+         "it creates objects; an admission policy allows, denies or mutates", ""),
+        ("ClusterPolicy asks, rule r", "it looks data up (context)", ""),
+        ("ClusterPolicy all, rule r", "every kind (*) is meant: a policy of Gatewright names its kinds",
+         "a rule in CEL with the kinds that you use"),
+        ("ClusterPolicy custom, rule r",
+         "the API of the kind Gadget is not known: add its CRD to the FILES", ""),
+        ("CleanupPolicy c", "CleanupPolicy is not converted", ""),
+    ]  # fmt: skip
+
+
+def test_documents_that_cannot_be_read_are_named_and_the_rest_is_converted():
+    """A broken policy, an unknown version, a document of another tool."""
+    broken = {"apiVersion": "kyverno.io/v1", "kind": "ClusterPolicy", "metadata": {"name": "b"}}
+    future = {"apiVersion": "kyverno.io/v9", "kind": "ClusterPolicy", "metadata": {"name": "f"}}
+    other = {"apiVersion": "policies.kubewarden.io/v1", "kind": "AdmissionPolicy",
+             "metadata": {"name": "o"}}  # fmt: skip
+    migration = converted(broken, future, other, cluster_policy(PATTERN))
+    assert [(each.origin.title, each.reason) for each in migration.skipped] == [
+        ("ClusterPolicy b", "it cannot be read: KeyError: 'spec'"),
+        ("ClusterPolicy f", "unknown version v9 of kyverno.io"),
+        ("AdmissionPolicy o", "no policy of Kyverno, Gatekeeper or Pod Security"),
+    ]
+    assert [each.name for each in migration.converted] == ["p"]
