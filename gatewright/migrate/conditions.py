@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gatewright.migrate.celtext import every, glob, literal, negated, some
-from gatewright.migrate.paths import OPERATION, Paths, Queried
+from gatewright.migrate.paths import OPERATION, Queried, QueryPaths
 from gatewright.migrate.results import refuse
 
 VARIABLE = re.compile(r"\{\{\s*(.*?)\s*\}\}", re.DOTALL)
@@ -22,7 +22,7 @@ MEMBERSHIP = ("AnyIn", "AllIn", "AnyNotIn", "AllNotIn")
 class Conditions:
     """Converts the conditions of one rule."""
 
-    def __init__(self, operations: Sequence[str], paths: Paths) -> None:
+    def __init__(self, operations: Sequence[str], paths: QueryPaths) -> None:
         """Take the operations of the rule, and what its variables stand for."""
         self._operations = operations
         self._paths = paths

@@ -11,15 +11,15 @@ from typing import Any
 from gatewright.migrate.results import refuse
 
 Parameters = dict[str, Any]
-Policies = list[tuple[str, dict[str, Any]]]
+NamedPolicies = list[tuple[str, dict[str, Any]]]
 
 
-def _plain(policy: str, **params: Any) -> Callable[[Parameters], Policies]:
+def _plain(policy: str, **params: Any) -> Callable[[Parameters], NamedPolicies]:
     return lambda _: [(policy, params)]
 
 
-def _registries(key: str, field: str) -> Callable[[Parameters], Policies]:
-    def convert(given: Parameters) -> Policies:
+def _registries(key: str, field: str) -> Callable[[Parameters], NamedPolicies]:
+    def convert(given: Parameters) -> NamedPolicies:
         found = []
         for each in given.pop(key):
             if not each.endswith("/"):
@@ -33,10 +33,10 @@ def _registries(key: str, field: str) -> Callable[[Parameters], Policies]:
     return convert
 
 
-def _quantities(sort: str, *names: str) -> Callable[[Parameters], Policies]:
+def _quantities(sort: str, *names: str) -> Callable[[Parameters], NamedPolicies]:
     """Convert maxima; the policy of Gatekeeper also denies what is unset."""
 
-    def convert(given: Parameters) -> Policies:
+    def convert(given: Parameters) -> NamedPolicies:
         bounds = {name: {"max": given.pop(name)} for name in names if name in given}
         bounds = {name: each for name, each in bounds.items() if str(each["max"]) != "-1"}
         required = f"resource-{sort}", {"required": [*bounds]}
@@ -45,7 +45,7 @@ def _quantities(sort: str, *names: str) -> Callable[[Parameters], Policies]:
     return convert
 
 
-def _required_resources(given: Parameters) -> Policies:
+def _required_resources(given: Parameters) -> NamedPolicies:
     return [
         (f"resource-{sort}", {"required": given.pop(sort)})
         for sort in ("limits", "requests")
@@ -53,7 +53,7 @@ def _required_resources(given: Parameters) -> Policies:
     ]
 
 
-def _replicas(given: Parameters) -> Policies:
+def _replicas(given: Parameters) -> NamedPolicies:
     ranges = given.pop("ranges")
     if len(ranges) != 1:
         refuse("it has several ranges", "`replica-limits`, with one range")
@@ -61,8 +61,8 @@ def _replicas(given: Parameters) -> Policies:
     return [("replica-limits", bounds | {"allow_zero": bounds["minimum"] == 0})]
 
 
-def _metadata(policy: str, field: str) -> Callable[[Parameters], Policies]:
-    def convert(given: Parameters) -> Policies:
+def _metadata(policy: str, field: str) -> Callable[[Parameters], NamedPolicies]:
+    def convert(given: Parameters) -> NamedPolicies:
         given.pop("message", None)
         found = {}
         for each in given.pop(field):
@@ -77,25 +77,25 @@ def _metadata(policy: str, field: str) -> Callable[[Parameters], Policies]:
     return convert
 
 
-def _probes(given: Parameters) -> Policies:
+def _probes(given: Parameters) -> NamedPolicies:
     required = [each.removesuffix("Probe") for each in given.pop("probes")]
     return [("probes", {"required": required, "handlers": given.pop("probeTypes")})]
 
 
-def _tags(given: Parameters) -> Policies:
+def _tags(given: Parameters) -> NamedPolicies:
     return [("image-tags", {"denied": given.pop("tags")})]
 
 
-def _external_ips(given: Parameters) -> Policies:
+def _external_ips(given: Parameters) -> NamedPolicies:
     return [("external-ips", {"allowed": given.pop("allowedIPs")})]
 
 
-def _https(given: Parameters) -> Policies:
+def _https(given: Parameters) -> NamedPolicies:
     return [("ingress-tls", {"https": True, "tls": not given.pop("tlsOptional", False)})]
 
 
 # By the kind of the constraint; what is not here has no equal (docs/policies-from-elsewhere.md).
-CONSTRAINTS: dict[str, Callable[[Parameters], Policies]] = {
+CONSTRAINTS: dict[str, Callable[[Parameters], NamedPolicies]] = {
     "K8sAllowedRepos": _registries("repos", "registries"),
     "K8sBlockLoadBalancer": _plain("service-types", forbidden=["LoadBalancer"]),
     "K8sBlockNodePort": _plain("service-types", forbidden=["NodePort"]),

@@ -15,7 +15,7 @@ from gatewright.migrate.results import (
     refuse,
 )
 from gatewright.migrate.rule_tests import RuleTests
-from gatewright.migrate.selection import Selection, pod_controllers
+from gatewright.migrate.selection import RuleScope, pod_controllers
 
 POD_OF = (
     "object.kind == 'Pod' ? object : object.kind == 'CronJob' ? "
@@ -81,7 +81,7 @@ def _rule(
         if rule.get(sort) or (sort == "context" and policy["spec"].get(sort)):
             refuse(reason, nearest)
     spec, validate = policy["spec"], rule.get("validate") or {}
-    selection = Selection(rule, names, generated)
+    selection = RuleScope(rule, names, generated)
     if "cel" in validate:
         written = _cel(validate["cel"], selection)
         preconditions = [
@@ -125,7 +125,7 @@ def message_of(text: str) -> str:
     return " ".join(VARIABLE.sub("…", text).split())
 
 
-def _of_pod(expression: str, selection: Selection) -> str:
+def _of_pod(expression: str, selection: RuleScope) -> str:
     """Return an expression about pods, for all kinds with a pod template."""
     if not selection.is_generated:
         return expression
@@ -138,7 +138,7 @@ def _pod_path(found: re.Match[str]) -> str:
     return f"variables.pod.{found[2]}"
 
 
-def _cel(cel: Mapping[str, Any], selection: Selection) -> dict[str, Any]:
+def _cel(cel: Mapping[str, Any], selection: RuleScope) -> dict[str, Any]:
     if cel.get("paramKind") or cel.get("auditAnnotations"):
         refuse("it has parameters of another object, or audit annotations",
                "a ValidatingAdmissionPolicy, which `gatewright check` judges as it is")  # fmt: skip

@@ -32,16 +32,16 @@ class Queried(NamedTuple):
         return self.code.startswith("[")
 
 
-class Paths:
+class QueryPaths:
     """Converts the paths of one rule."""
 
     def __init__(self, roots: Mapping[str, str], codes: Mapping[str, str]) -> None:
         """Take what names such as `element` stand for, and the types of these."""
         self._roots, self._codes = {"request": "request"} | dict(roots), codes
 
-    def below(self, name: str, code: str) -> "Paths":
+    def below(self, name: str, code: str) -> "QueryPaths":
         """Return paths with one more name."""
-        return Paths({**self._roots, name: name}, {**self._codes, name: code})
+        return QueryPaths({**self._roots, name: name}, {**self._codes, name: code})
 
     def query(self, text: str) -> Queried:
         """Return a JMESPath expression as CEL."""

@@ -18,7 +18,7 @@ from gatewright.migrate.scalars import ANY, scalar, takes_null
 ANCHOR = re.compile(r"(?P<sort>[+<=X^]?)\((?P<key>.+)\)")
 
 
-class Outcome(NamedTuple):
+class PatternOutcome(NamedTuple):
     """Expressions: the pattern passes; the pattern passes or skips its rule."""
 
     passes: str
@@ -54,17 +54,21 @@ class _Patterns:
     def __init__(self) -> None:
         self._depth = 0
 
-    def node(self, pattern: Any, value: str, code: str) -> Outcome:
+    def node(self, pattern: Any, value: str, code: str) -> PatternOutcome:
         """Return the outcome for a value that is there."""
         if isinstance(pattern, Mapping):
             return self._map(pattern, value, code)
         if isinstance(pattern, list):
             return self._list(pattern, value, code)
         text = self._items(pattern, value, code)
-        return Outcome(text, text)
+        return PatternOutcome(text, text)
 
-    def _map(self, pattern: Mapping[str, Any], value: str, code: str) -> Outcome:
-        conditions, anchors, fields = list[str](), list[Outcome](), list[tuple[str, Outcome]]()
+    def _map(self, pattern: Mapping[str, Any], value: str, code: str) -> PatternOutcome:
+        conditions, anchors, fields = (
+            list[str](),
+            list[PatternOutcome](),
+            list[tuple[str, PatternOutcome]](),
+        )
         for key in sorted(pattern):
             found = ANCHOR.fullmatch(key)
             sort, name = (found["sort"], found["key"]) if found else (None, key)
@@ -86,43 +90,43 @@ class _Patterns:
                 refuse(f"the anchor {key} is one of mutations")
         return _of_map(conditions, anchors, [each for _, each in fields])
 
-    def _anchor(self, sort: str, pattern: Any, value: str, key: str, code: str) -> Outcome:
+    def _anchor(self, sort: str, pattern: Any, value: str, key: str, code: str) -> PatternOutcome:
         """Return the outcome of an anchor that tests what may be missing."""
         there_not = negated(present(value, key))
         if sort == "X":
-            return Outcome(there_not, there_not)
+            return PatternOutcome(there_not, there_not)
         if sort == "^":
             return self._existence(pattern, value, key, code)
         found = self.node(pattern, select(value, key), code)
-        return Outcome(*(some([there_not, each]) for each in found))
+        return PatternOutcome(*(some([there_not, each]) for each in found))
 
-    def _field(self, pattern: Any, value: str, key: str, found: Outcome) -> Outcome:
+    def _field(self, pattern: Any, value: str, key: str, found: PatternOutcome) -> PatternOutcome:
         """Return the outcome for a field that may be missing, which counts as null."""
         there = present(value, key)
         if pattern == "*":
-            return Outcome(there, there)
+            return PatternOutcome(there, there)
         if not isinstance(pattern, Mapping | list) and takes_null(pattern):
-            return Outcome(*(some([negated(there), each]) for each in found))
-        return Outcome(*(every([there, each]) for each in found))
+            return PatternOutcome(*(some([negated(there), each]) for each in found))
+        return PatternOutcome(*(every([there, each]) for each in found))
 
-    def _list(self, pattern: list[Any], value: str, code: str) -> Outcome:
+    def _list(self, pattern: list[Any], value: str, code: str) -> PatternOutcome:
         if not pattern:
             refuse("an empty list in a pattern matches nothing")
         if isinstance(pattern[0], list):
             refuse("a list of lists")
         if not isinstance(pattern[0], Mapping):
             text = self._items(pattern[0], value, code or "[")
-            return Outcome(text, text)
+            return PatternOutcome(text, text)
         name = self._variable()
         found = self.node(pattern[0], name, parse_type(code).inner if code else ANY)
         self._depth -= 1
         allowed = f"{value}.all({name}, {found.allowed})"
         if not found.can_skip:
-            return Outcome(allowed, allowed)
+            return PatternOutcome(allowed, allowed)
         one = some([f"{value}.size() == 0", f"{value}.exists({name}, {found.passes})"])
-        return Outcome(every([allowed, one]), allowed)
+        return PatternOutcome(every([allowed, one]), allowed)
 
-    def _existence(self, pattern: Any, value: str, key: str, code: str) -> Outcome:
+    def _existence(self, pattern: Any, value: str, key: str, code: str) -> PatternOutcome:
         if not isinstance(pattern, list) or not all(isinstance(each, Mapping) for each in pattern):
             refuse(f"^({key}) is not about a list of objects")
         name, found = self._variable(), list[str]()
@@ -131,7 +135,7 @@ class _Patterns:
             found.append(f"{select(value, key)}.exists({name}, {item.passes})")
         self._depth -= 1
         text = some([negated(present(value, key)), every(found)])
-        return Outcome(text, text)
+        return PatternOutcome(text, text)
 
     def _items(self, pattern: Any, value: str, code: str) -> str:
         """Return that a scalar, or each item of a list, matches."""
@@ -153,7 +157,9 @@ class _Patterns:
         return "each" if self._depth == 1 else f"each{self._depth}"
 
 
-def _of_map(conditions: list[str], anchors: list[Outcome], fields: list[Outcome]) -> Outcome:
+def _of_map(
+    conditions: list[str], anchors: list[PatternOutcome], fields: list[PatternOutcome]
+) -> PatternOutcome:
     """Return the outcome of a map: its conditions, then anchors, then fields by name."""
     nested = [each for each in reversed(fields) if each.can_skip]
     plain = [each for each in fields if not each.can_skip]
@@ -167,11 +173,11 @@ def _of_map(conditions: list[str], anchors: list[Outcome], fields: list[Outcome]
         applied = every([*allowed, some([none, rest.allowed])])
         passing = every([some(each.passes for each in anchors), *allowed, rest.passes])
     if not conditions:
-        return Outcome(passing, applied)
-    return Outcome(passing, some([negated(every(conditions)), applied]))
+        return PatternOutcome(passing, applied)
+    return PatternOutcome(passing, some([negated(every(conditions)), applied]))
 
 
-def _in_order(outcomes: list[Outcome]) -> Outcome:
+def _in_order(outcomes: list[PatternOutcome]) -> PatternOutcome:
     """Return the outcome of patterns of which the first that fails or skips decides."""
     passes = allowed = "true"
     for each in reversed(outcomes):
@@ -180,4 +186,4 @@ def _in_order(outcomes: list[Outcome]) -> Outcome:
         else:
             allowed = every([each.allowed, allowed])
         passes = every([each.passes, passes])
-    return Outcome(passes, allowed)
+    return PatternOutcome(passes, allowed)

@@ -1,6 +1,6 @@
 """What a conversion yields: policy objects, and what could not be shown to be equal."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -74,4 +74,3 @@ class Unconverted:
 
 
 Converted = Iterator[ConvertedPolicy | Unconverted]
-Fields = Mapping[str, Any]

@@ -6,10 +6,10 @@ from typing import Any
 from config.schemas import METADATA, parse_type
 from gatewright.migrate.celtext import every, negated, some
 from gatewright.migrate.conditions import Conditions
-from gatewright.migrate.paths import Paths
+from gatewright.migrate.paths import QueryPaths
 from gatewright.migrate.patterns import field_type, pattern_to_cel
 from gatewright.migrate.results import refuse
-from gatewright.migrate.selection import Selection
+from gatewright.migrate.selection import RuleScope
 
 # Types of fields that all kinds have.
 OF_ALL = {"spec": "", "metadata": METADATA, "apiVersion": ":string", "kind": ":string"}
@@ -18,7 +18,7 @@ OF_ALL = {"spec": "", "metadata": METADATA, "apiVersion": ":string", "kind": ":s
 class RuleTests:
     """What a rule tests: its preconditions, and its expression."""
 
-    def __init__(self, rule: Mapping[str, Any], selection: Selection) -> None:
+    def __init__(self, rule: Mapping[str, Any], selection: RuleScope) -> None:
         """Take a rule and where it applies."""
         operations = [each for clause in selection.match["any"]
                       for each in clause.get("operations") or ("CREATE", "UPDATE")]  # fmt: skip
@@ -33,7 +33,7 @@ class RuleTests:
         codes = {"request.object": self._code, "request.oldObject": self._code}
         for each, default in OF_ALL.items():
             codes[f"request.object.{each}"] = field_type(self._code, each) or default
-        self._paths = Paths(roots, codes)
+        self._paths = QueryPaths(roots, codes)
         self._conditions = Conditions(self._operations, self._paths)
         block = rule.get("preconditions")
         self.preconditions = [self._conditions.hold(block)] if block else []
@@ -50,7 +50,8 @@ class RuleTests:
             return self._deny(validate["deny"])
         if "foreach" in validate:
             return every(map(self._each, validate["foreach"]))
-        return refuse(f"the rule has {', '.join(sorted(validate.keys() - {'message'})) or 'no check'}")
+        checks = ", ".join(sorted(validate.keys() - {"message"}))
+        return refuse(f"the rule has {checks or 'no check'}")
 
     def _deny(self, deny: Mapping[str, Any]) -> str:
         if not deny.get("conditions"):

@@ -13,24 +13,24 @@ OPERATORS = {">=": ">=", "<=": "<=", ">": ">", "<": "<", "!": "!="}
 ANY = ""  # the code of an unknown type
 
 
-class Comparison(NamedTuple):
+class AmountComparison(NamedTuple):
     """An operator with what it compares with."""
 
     operator: str
     operand: str
 
 
-def _comparisons(pattern: str) -> tuple[bool, list[Comparison]]:
+def _comparisons(pattern: str) -> tuple[bool, list[AmountComparison]]:
     """Return the comparisons of a pattern without & and |, and whether one of them suffices."""
     if len(pattern) > 1:
         for each, operator in OPERATORS.items():
             if pattern.startswith(each):
-                return False, [Comparison(operator, pattern[len(each) :].strip())]
+                return False, [AmountComparison(operator, pattern[len(each) :].strip())]
         if found := RANGE.fullmatch(pattern):
             low, outside, high = found.groups()
             ends = ("<", ">") if outside else (">=", "<=")
-            return bool(outside), [Comparison(ends[0], low), Comparison(ends[1], high)]
-    return False, [Comparison("==", pattern)]
+            return bool(outside), [AmountComparison(ends[0], low), AmountComparison(ends[1], high)]
+    return False, [AmountComparison("==", pattern)]
 
 
 def scalar(value: str, pattern: Any, code: str = ANY) -> str:
@@ -111,7 +111,7 @@ def _null_atom(pattern: str) -> bool:
     return (any if one_suffices else all)(map(_null_compared, comparisons))
 
 
-def _null_compared(comparison: Comparison) -> bool:
+def _null_compared(comparison: AmountComparison) -> bool:
     amount = _amount(comparison.operand)
     if amount is None:
         return False

@@ -53,7 +53,7 @@ def pod_controllers(policy: Mapping[str, Any]) -> list[str]:
     return [e for e in TEMPLATED if wanted == "all" or e in wanted.replace(" ", "").split(",")]
 
 
-class Selection:
+class RuleScope:
     """Where a rule applies: `match`, and conditions in CEL."""
 
     def __init__(self, rule: Mapping[str, Any], names: KindNames, generated: list[str]) -> None:
