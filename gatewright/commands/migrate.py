@@ -10,6 +10,7 @@ from config.documents import Document
 from config.settings import Settings
 from controller.audit.listing import Lister, RateLimit
 from gatewright.checks.sources import read_sources
+from gatewright.console.chart_options import ChartOptions
 from gatewright.console.options import CLUSTER, FILE, NamedPath, settings_options
 from gatewright.console.terminal import complain, echo
 from gatewright.migrate import migrate
@@ -49,7 +50,7 @@ def command(
         raise click.UsageError(f"{directory} exists and is not empty; name a new directory")
     problems = list[str]()
     if files:
-        sources = read_sources(files, "default")
+        sources = read_sources(files, ChartOptions())
         problems += sources.problems
         documents = sources.documents
     else:
