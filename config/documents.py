@@ -23,14 +23,12 @@ class DocumentError(ValueError):
 class Document:
     """One YAML document: its file, its value, and the lines of its fields.
 
-    `lines` is None for an object of a cluster. `is_exact` is False for rendered text, whose lines
-    are not those of the source file.
+    An object of a cluster has no lines.
     """
 
     source: str
     value: Any
     lines: FieldPlaces | None = None
-    is_exact: bool = True
 
     def place(self, path: str = "") -> Position:
         """Return line and column (both from 1) of the field at `path`, or of its nearest parent.
@@ -55,13 +53,18 @@ class Document:
 
         `source` is what faults name.
         """
-        return cls(source, value, is_exact=False)
+        return cls(source, value)
 
     @property
     def node(self) -> yaml.Node:
         """The YAML node of a document of a file, for those who change its text."""
         assert isinstance(self.lines, TextLines)
         return self.lines.node
+
+    @property
+    def is_written(self) -> bool:
+        """Whether the object itself is in the file, not a template or generator of it."""
+        return isinstance(self.lines, TextLines)
 
     @property
     def has_lines(self) -> bool:

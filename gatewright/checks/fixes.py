@@ -4,13 +4,14 @@ import difflib
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from config.documents import Document, DocumentError, parse_documents
 from config.edits import EditableText, EditError, TextEdit, changed
 from config.printable import printable
+from gatewright.checks.origins import written_path
 from gatewright.outputs import PolicyInfo
 from kube.resource import FieldPath
 from webhook.engine.record import steps_of
@@ -39,12 +40,13 @@ class FieldChange:
 
 @dataclass(frozen=True, slots=True)
 class FixedFile:
-    """A file, its text before and after, and how many fields were fixed."""
+    """A file, its text before and after, and how many fields were fixed or left out."""
 
     path: Path
     before: str
     after: str
     count: int
+    left_out: int
 
     def diff(self) -> Iterator[str]:
         """Yield the lines of a unified diff, printable and no commands of a CI."""
@@ -109,20 +111,23 @@ def fixed_files(
 ) -> tuple[list[FixedFile], list[str]]:
     """Return the files that the changes correct, and lines about fixes that are left out."""
     wanted: dict[str, list[tuple[Document, FieldChange]]] = {}
-    rendered, hidden = Counter[str](), 0
+    elsewhere, hidden = Counter[str](), 0
     for each in judged:
         source, changes = each.document.source, changes_of(each, policies, defaults=defaults)
         chosen = [change for change in changes if change.is_safe or unsafe]
         hidden += len(changes) - len(chosen)
-        if not each.document.is_exact:
-            rendered[source] += len(chosen)
+        if not each.document.is_written:
+            elsewhere[source] += len(chosen)
         elif Path(source).is_file():
             wanted.setdefault(source, []).extend((each.document, change) for change in chosen)
     files = [_fixed(Path(source), changes) for source, changes in wanted.items()]
+    elsewhere.update({str(each.path): each.left_out for each in files})
     notes = [
-        f"{source}: rendered, so {_counted(count, 'fix', 'es')} must be made in what it comes from"
-        for source, count in rendered.items()
-        if count
+        f"{source}: {_counted(count, 'fix', 'es')} left out: a template, generator or patch sets "
+        "the values"
+        for source, count in elsewhere.items()
+        # An object of a cluster has no source.
+        if source and count
     ]
     if hidden:
         fixes = f"{_counted(hidden, 'fix', 'es')} that may stop an application"
@@ -133,8 +138,8 @@ def fixed_files(
 def _fixed(path: Path, changes: Iterable[tuple[Document, FieldChange]]) -> FixedFile:
     before = path.read_bytes().decode()
     text = FixedText(before, str(path))
-    text.change(changes)
-    return FixedFile(path, before, text.text, text.count)
+    left_out = text.change(changes)
+    return FixedFile(path, before, text.text, text.count, left_out)
 
 
 def _counted(count: int, noun: str, plural: str = "s") -> str:
@@ -159,16 +164,26 @@ class FixedText:
         self._source = source
         self._documents = self._parsed(text)
 
-    def change(self, wanted: Iterable[tuple[Document, FieldChange]]) -> None:
-        """Apply as many changes as possible, one after the other within a document."""
+    def change(self, wanted: Iterable[tuple[Document, FieldChange]]) -> int:
+        """Apply as many changes as possible, one after the other within a document.
+
+        Return how many were left out, since the text has other values than the rendered object.
+        """
         queues: dict[int, list[FieldChange]] = {}
         places = {each.place(): index for index, each in enumerate(self._documents)}
+        left_out = 0
         for document, change in wanted:
-            queue = queues.setdefault(places[document.place()], [])
-            queue.append(change)
+            index = places[document.place()]
+            path = written_path(change.path, document.value, self._documents[index].value)
+            queue = queues.setdefault(index, [])
+            if path is None:
+                left_out += 1
+            elif (written := replace(change, path=path)) not in queue:
+                queue.append(written)
         while any(queues.values()):
             batch = {index: queue.pop(0) for index, queue in queues.items() if queue}
             self._carry_out(batch)
+        return left_out
 
     def _carry_out(self, batch: dict[int, FieldChange]) -> None:
         """Apply as many of the changes as possible: if the whole batch fails, try each half."""

@@ -1,4 +1,4 @@
-"""Finds the plain file that an object of a kustomization comes from, as kustomize reports it."""
+"""Finds the plain file and field that those of a kustomization's objects come from."""
 
 import os
 from collections.abc import Iterator
@@ -9,6 +9,7 @@ from typing import Any
 from config.documents import Document, DocumentError, read_documents
 from config.lines import FieldPlaces, OneLine
 from config.values import read_values
+from kube.resource import FieldPath, PathElement
 
 ANNOTATION = "config.kubernetes.io/origin"
 # A kustomization of one directory, whose objects are annotated with their origin.
@@ -34,9 +35,7 @@ class OriginFiles:
             lines = self._lines(file, document.value)
             if lines is not None:
                 source = directory / os.path.relpath(file, directory.resolve())
-        return Document(
-            os.path.normpath(source), document.value, lines or OneLine(), is_exact=False
-        )
+        return Document(os.path.normpath(source), document.value, lines or OneLine())
 
     def _lines(self, file: Path, object: dict[str, Any]) -> FieldPlaces | None:
         if file not in self._files:
@@ -68,3 +67,32 @@ def _origin(object: Any) -> str | None:
             origin = next(read_values(noted)).value
             return None if "repo" in origin else origin.get("path")
     return None
+
+
+def written_path(path: FieldPath, judged: Any, written: Any) -> FieldPath | None:
+    """Return the path in a text of a field of the object rendered from it.
+
+    None if the text has another value there. Items of lists are found by name.
+    """
+    if not path or judged == written:
+        return path if judged == written else None
+    step = at = path[0]
+    item = _below(judged, step)
+    if isinstance(written, list):
+        same = [index for index, each in enumerate(written) if _name(each) == _name(item)]
+        if not same:
+            return None
+        at = step if step in same else same[0]
+    below = written_path(path[1:], item, _below(written, at))
+    return None if below is None else (at, *below)
+
+
+def _below(value: Any, step: PathElement) -> Any:
+    try:
+        return value[step]
+    except (LookupError, TypeError):
+        return None
+
+
+def _name(item: Any) -> Any:
+    return item.get("name", item) if isinstance(item, dict) else item

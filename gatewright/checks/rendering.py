@@ -134,7 +134,7 @@ def _of_templates(directory: Path, text: bytes) -> Iterator[Document]:
             written = file.read_text(errors="replace")
             places = template_places(written, kind, counts[template, kind])
         counts[template, kind] += 1
-        yield replace(document, source=str(file), lines=places, is_exact=False)
+        yield replace(document, source=str(file), lines=places)
 
 
 def _output(command: Sequence[str], directory: Path) -> bytes:

@@ -199,6 +199,36 @@ def test_violations_of_overlays_are_reported_once_in_the_plain_file(check):
 
 @pytest.mark.long
 @NEEDS_KUBECTL
+def test_fixes_of_a_kustomization_are_written_to_the_plain_file(check):
+    """Once for all overlays, to the container of that name; a value that a patch sets stays."""
+    privileged = "          securityContext: {privileged: true}\n"
+    file = write("base/shop.yaml", DEPLOYMENT + privileged)
+    write("base/kustomization.yaml", "resources: [shop.yaml]\n")
+    patch = (
+        "{apiVersion: apps/v1, kind: Deployment, metadata: {name: shop}, spec: {replicas: 9, "
+        "template: {spec: {containers: [{name: side, image: 'side:1', "
+        "securityContext: {privileged: true}}]}}}}"
+    )
+    write(
+        "overlays/side/kustomization.yaml",
+        f'resources: [../../base]\nnamePrefix: a-\npatches: [{{patch: "{patch}"}}]\n',
+    )
+    write("overlays/plain/kustomization.yaml", "resources: [../../base]\n")
+    policy = "spec: {policy: privileged-containers}"
+    write("policies.yaml", POLICIES.replace("spec: {policy: image-tags}", policy))
+    code, _, err = check("--fix", "--unsafe-fixes", "overlays")
+    assert (code, err) == (
+        1,
+        [
+            "note: base/shop.yaml: fixed 1 field",
+            "note: base/shop.yaml: 2 fixes left out: a template, generator or patch sets the values",
+        ],
+    )
+    assert file.read_text() == DEPLOYMENT
+
+
+@pytest.mark.long
+@NEEDS_KUBECTL
 def test_a_kustomization_is_built_without_the_network(check):
     """A remote base is an error, and the plain files are judged."""
     write("app/shop.yaml", DEPLOYMENT)
