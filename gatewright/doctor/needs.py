@@ -29,7 +29,7 @@ SENDERS = {
     "pods/binding": SCHEDULER,
 }
 
-# Operation, resource, and what fails without the request.
+# Operations, resource, and what fails without the first of them.
 CLUSTER_WIDE = """
 CREATE nodes: a node cannot register
 UPDATE nodes: a node cannot be changed or recover from a taint
@@ -38,50 +38,50 @@ UPDATE namespaces: the namespace kube-system cannot be changed
 UPDATE namespaces/status: the status of kube-system cannot be changed
 CREATE tokenreviews.authentication.k8s.io: a server cannot authenticate a token
 CREATE subjectaccessreviews.authorization.k8s.io: a server cannot authorize a request
-CREATE certificatesigningrequests.certificates.k8s.io: a node cannot ask for its certificate
+CREATE,UPDATE certificatesigningrequests.certificates.k8s.io: a node cannot ask for its certificate
 UPDATE certificatesigningrequests/status.certificates.k8s.io: a node gets no certificate
 UPDATE certificatesigningrequests/approval.certificates.k8s.io: no node's certificate is approved
-UPDATE clusterroles.rbac.authorization.k8s.io: an API server that starts does not become ready
-UPDATE clusterrolebindings.rbac.authorization.k8s.io: an API server that starts is not ready
-UPDATE customresourcedefinitions.apiextensions.k8s.io: custom resources cannot be changed
+UPDATE,CREATE clusterroles.rbac.authorization.k8s.io: an API server that starts is not ready
+UPDATE,CREATE clusterrolebindings.rbac.authorization.k8s.io: an API server that starts is not ready
+UPDATE,CREATE customresourcedefinitions.apiextensions.k8s.io: custom resources cannot be changed
 UPDATE customresourcedefinitions/status.apiextensions.k8s.io: custom resources are not served
-UPDATE apiservices.apiregistration.k8s.io: an API server that starts cannot register its APIs
+UPDATE,CREATE apiservices.apiregistration.k8s.io: an API server that starts cannot register its APIs
 UPDATE apiservices/status.apiregistration.k8s.io: no API is reported as available
-CREATE priorityclasses.scheduling.k8s.io: an API server that starts has no priority classes
+CREATE,UPDATE priorityclasses.scheduling.k8s.io: an API server that starts has no priority classes
 """
 IN_SYSTEM = """
-CREATE pods: DNS, kube-proxy and network pods cannot be created
+CREATE,UPDATE pods: DNS, kube-proxy and network pods cannot be created
 UPDATE pods/status: system pods cannot become ready
 CREATE pods/binding: system pods cannot be scheduled
 CREATE serviceaccounts/token: system pods get no token
-UPDATE configmaps: components cannot change their configuration
-UPDATE endpoints: Endpoints of system Services are not updated
-UPDATE secrets: components cannot change their Secrets
-UPDATE serviceaccounts: service accounts cannot be changed
-UPDATE services: system Services cannot be changed
+UPDATE,CREATE configmaps: components cannot change their configuration
+UPDATE,CREATE endpoints: Endpoints of system Services are not updated
+UPDATE,CREATE secrets: components cannot change their Secrets
+UPDATE,CREATE serviceaccounts: service accounts cannot be changed
+UPDATE,CREATE services: system Services cannot be changed
 UPDATE services/status: the status of system Services cannot be changed
-CREATE controllerrevisions.apps: DaemonSets cannot roll out
-UPDATE daemonsets.apps: DaemonSets cannot be changed
+CREATE,UPDATE controllerrevisions.apps: DaemonSets cannot roll out
+UPDATE,CREATE daemonsets.apps: DaemonSets cannot be changed
 UPDATE daemonsets/status.apps: the status of DaemonSets is not updated
-UPDATE deployments.apps: Deployments cannot be changed
+UPDATE,CREATE deployments.apps: Deployments cannot be changed
 UPDATE deployments/scale.apps: Deployments cannot be scaled
-CREATE replicasets.apps: Deployments cannot roll out
+CREATE,UPDATE replicasets.apps: Deployments cannot roll out
 UPDATE replicasets/status.apps: the status of ReplicaSets is not updated
 UPDATE replicasets/scale.apps: ReplicaSets cannot be scaled
-UPDATE leases.coordination.k8s.io: kube-scheduler and controllers lose their Leases
-UPDATE endpointslices.discovery.k8s.io: system Services get no endpoints
-UPDATE networkpolicies.networking.k8s.io: network policies cannot be changed
-UPDATE roles.rbac.authorization.k8s.io: roles of components cannot be reconciled
-UPDATE rolebindings.rbac.authorization.k8s.io: role bindings of components cannot be reconciled
+UPDATE,CREATE leases.coordination.k8s.io: kube-scheduler and controllers lose their Leases
+UPDATE,CREATE endpointslices.discovery.k8s.io: system Services get no endpoints
+UPDATE,CREATE networkpolicies.networking.k8s.io: network policies cannot be changed
+UPDATE,CREATE roles.rbac.authorization.k8s.io: roles of components cannot be reconciled
+UPDATE,CREATE rolebindings.rbac.authorization.k8s.io: role bindings cannot be reconciled
 """
 IN_DEFAULT = """
-UPDATE endpoints: the Endpoints of the API server are not updated
-UPDATE services: the Service of the API server cannot be changed
+UPDATE,CREATE endpoints: the Endpoints of the API server are not updated
+UPDATE,CREATE services: the Service of the API server cannot be changed
 UPDATE services/status: the status of the API server's Service cannot be changed
-UPDATE endpointslices.discovery.k8s.io: the API server's own endpoints are not updated
+UPDATE,CREATE endpointslices.discovery.k8s.io: the API server's own endpoints are not updated
 """
 NODE_LEASES = """
-UPDATE leases.coordination.k8s.io: nodes become NotReady, and their pods are evicted
+UPDATE,CREATE leases.coordination.k8s.io: nodes become NotReady, and their pods are evicted
 """
 # What the pods behind a Service need to come back.
 OWN_PODS = """
@@ -146,18 +146,20 @@ def leases() -> Iterator[ExampleRequest]:
 def _requests(table: str, namespace: str = "") -> Iterator[ExampleRequest]:
     for line in table.strip().splitlines():
         request, _, meaning = line.partition(": ")
-        operation, _, resource = request.partition(" ")
+        operations, _, resource = request.partition(" ")
         name, _, group = resource.partition(".")
         plural, _, subresource = name.partition("/")
         sender = NODE if namespace == LEASES else SENDERS.get(name, CONTROLLER)
-        yield ExampleRequest(
-            operation=operation,
-            group=group,
-            resource=plural,
-            subresource=subresource,
-            namespace=namespace,
-            user=sender,
-            groups=GROUPS[sender],
-            meaning=meaning,
-            labels=None if namespace else {},
-        )
+        for number, operation in enumerate(operations.split(",")):
+            done = "created" if operation == "CREATE" else "changed"
+            yield ExampleRequest(
+                operation=operation,
+                group=group,
+                resource=plural,
+                subresource=subresource,
+                namespace=namespace,
+                user=sender,
+                groups=GROUPS[sender],
+                meaning=f"{plural} cannot be {done}" if number else meaning,
+                labels=None if namespace else {},
+            )

@@ -358,3 +358,66 @@ def test_gatewrights_own_registration_has_no_finding(cluster, tmp_path):
             found = cluster.doctor("--probe")
             gatewright.kill()
         assert found == {}
+
+
+def planted(namespace: str, resource: str, **changes: Any) -> dict[str, Any]:
+    """Return a webhook configuration that judges one resource, in a namespace or everywhere."""
+    plural, _, group = resource.partition(".")
+    rules = [CONFIG_MAPS | {"apiGroups": [group], "resources": [plural]}]
+    selector = {"matchLabels": {"kubernetes.io/metadata.name": namespace}} if namespace else {}
+    fields = {"clientConfig": {"url": "https://127.0.0.1:1/", "caBundle": encoded(CA.certificate)}}
+    found = webhook(**fields | {"rules": rules, "namespaceSelector": selector} | changes)
+    return configuration(found)
+
+
+CA = issue_ca("planted", datetime.now(UTC))
+EXPIRED = issue_ca("planted", datetime(2010, 1, 1, tzinfo=UTC))
+FAULTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "pods-of-its-own": ("own-pods", planted("guard", "pods", clientConfig=GONE)),
+    "system-pods": ("system-namespaces", planted("kube-system", "pods")),
+    "nodes": ("cluster-resources", planted("", "nodes")),
+    "own-secrets": ("own-data", planted("guard", "secrets", clientConfig=GONE)),
+    "events": ("events", planted("default", "events")),
+    "no-service": ("no-endpoint", planted("shop", "configmaps", clientConfig=GONE)),
+    "expired": (
+        "ca-bundle-expired",
+        planted(
+            "shop",
+            "secrets",
+            clientConfig={"url": "https://127.0.0.1:1/", "caBundle": encoded(EXPIRED.certificate)},
+        ),
+    ),
+    "slow-leases": (
+        "lease-timeout",
+        planted("kube-system", "leases.coordination.k8s.io", failurePolicy="Ignore"),
+    ),
+    "slow": ("long-timeout", planted("shop", "services", timeoutSeconds=30)),
+    "everything": ("all-resources", planted("quiet", "*.*")),
+}
+
+
+def test_ten_planted_faults_are_found_and_hurt(cluster):
+    """Each is found at its own object; what fails closed refuses the request that doctor names."""
+    objects = [each | {"metadata": {"name": name}} for name, (_, each) in FAULTS.items()]
+    cluster.apply(*objects)
+    try:
+        found = cluster.doctor()
+        missed = {
+            name: check
+            for name, (check, _) in FAULTS.items()
+            if check not in checks(found.get(("ValidatingWebhookConfiguration", name), []))
+        }
+        assert missed == {}
+        cluster.until_refused(NOT_FOUND, "Pod", "guard", spec=POD)
+        for kind, namespace in (
+            ("Secret", "guard"),
+            ("ConfigMap", "shop"),
+            ("Secret", "shop"),
+            ("ConfigMap", "quiet"),
+            ("Node", ""),
+        ):
+            cluster.until_refused("failed calling webhook", kind, namespace)
+        cluster.until_refused("failed calling webhook", "Pod", "kube-system", spec=POD)
+    finally:
+        cluster.delete(*objects)
+    cluster.until_created("Node")
