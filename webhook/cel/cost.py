@@ -48,9 +48,12 @@ def parsing(text: object, *_: object) -> int:
     return 30 + (len(text) >> READ) if isinstance(text, str) else NO_MORE
 
 
-def of_list(shift: int) -> Callable[..., int]:
-    """Return the cost of handling each item of the first argument, `2 ** shift` a unit."""
-    return lambda items, *_: len(items) >> shift
+def of_size(shift: int) -> Callable[..., int]:
+    """Return the cost of all items or characters of the first argument, `2 ** shift` a unit."""
+    return lambda value, *_: len(value) >> shift
+
+
+copying, reading = of_size(COPIED), of_size(READ)
 
 
 def comparing(one: object, two: object) -> int:
@@ -60,6 +63,6 @@ def comparing(one: object, two: object) -> int:
     return NO_MORE
 
 
-def searching(text: str, part: str) -> int:
+def searching(text: str, part: str, *_: object) -> int:
     """Cost of searching a text forwards: linear for a part of 100 characters or more."""
     return (len(text) >> COPIED) + (len(text) * min(len(part), 100) >> 9)

@@ -5,7 +5,7 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
-from webhook.cel.cost import NO_MORE, READ, WALKED, Meter, comparing, of_list
+from webhook.cel.cost import NO_MORE, READ, WALKED, Meter, comparing, of_size
 from webhook.cel.errors import EvaluationError, no_overload
 from webhook.cel.functions import FUNCTIONS, Code, Frame, declare, declare_forms
 from webhook.cel.values import (
@@ -186,7 +186,7 @@ declare(
     (_FLATTEN, _flatten, WALKED),
     ("(list(C)).sort() -> list(C)", _sort, WALKED),
     ("(list(A)).distinct() -> list(A)", _distinct, WALKED),
-    ("(list(A)).reverse() -> list(A)", lambda items: items[::-1], of_list(READ)),
+    ("(list(A)).reverse() -> list(A)", lambda items: items[::-1], of_size(READ)),
     ("(list(A)).first() -> optional_type(A)", lambda items: _end(items, 0), NO_MORE),
     ("(list(A)).last() -> optional_type(A)", lambda items: _end(items, -1), NO_MORE),
     ("lists.range(int) -> list(int)", lambda count: [*range(count)], lambda n: max(n, 0) >> 2),
@@ -198,7 +198,7 @@ declare(
     ("optional.ofNonZeroValue(A) -> optional_type(A)", _of_non_zero, NO_MORE),
     ("(optional_type(A)).hasValue() -> bool", lambda one: one is not NONE, NO_MORE),
     ("(optional_type(A)).value() -> A", _value, NO_MORE),
-    (_UNWRAP, _unwrap, of_list(1)),
+    (_UNWRAP, _unwrap, of_size(1)),
 )
 declare_forms(
     ("(optional_type(A)).or(optional_type(A)) -> optional_type(A)", _or),

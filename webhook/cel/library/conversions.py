@@ -7,7 +7,7 @@ from contextlib import suppress
 from decimal import Decimal
 from typing import Any
 
-from webhook.cel.cost import COPIED, NO_MORE
+from webhook.cel.cost import NO_MORE, copying
 from webhook.cel.errors import EvaluationError, unconvertible
 from webhook.cel.functions import Row, declare
 from webhook.cel.library.times import written_duration, written_timestamp
@@ -90,11 +90,11 @@ declare(
     ("uint(I) -> uint", lambda value: checked(Uint, value), NO_MORE),
     ("uint(double) -> uint", _uint_of_double, NO_MORE),
     ("double(N) -> double", float, NO_MORE),
-    ("bytes(string) -> bytes", str.encode, lambda text: len(text) >> COPIED),
+    ("bytes(string) -> bytes", str.encode, copying),
     ("bool(bool) -> bool; bytes(bytes) -> bytes; dyn(A) -> dyn", lambda value: value, NO_MORE),
     ("type(A) -> type(A)", lambda value: TypeValue(type_name(value)), NO_MORE),
     ("string(string) -> string; string(bool) -> string", to_text, NO_MORE),
-    ("string(bytes) -> string", to_text, lambda value: len(value) >> COPIED),
+    ("string(bytes) -> string", to_text, copying),
     ("string(N) -> string", to_text, _WRITTEN),
     ("string(timestamp) -> string; string(duration) -> string", to_text, _WRITTEN),
 )

@@ -5,7 +5,7 @@ import binascii
 from typing import Any
 
 from config.regexes import compile_regex
-from webhook.cel.cost import COPIED, NO_MORE, READ, WALKED, Meter, searching
+from webhook.cel.cost import COPIED, NO_MORE, WALKED, Meter, copying, of_size, reading, searching
 from webhook.cel.errors import EvaluationError, no_overload
 from webhook.cel.functions import declare
 
@@ -168,15 +168,6 @@ def _find_all(meter: Meter, text: str, pattern: str, count: int = -1) -> list[st
     return found
 
 
-def _reading(text: str, *_: object) -> int:
-    """Cost of looking at each character."""
-    return len(text) >> READ
-
-
-def _copying(text: str | bytes) -> int:
-    return len(text) >> COPIED
-
-
 def _searching_backwards(text: str, part: str, start: int | None = None) -> int:
     """Cost of a search backwards, for which Python has no algorithm that is linear."""
     size = len(text) if start is None else max(min(len(text), start + len(part)), 0)
@@ -189,23 +180,19 @@ def _cutting(text: str, start: int, end: int | None = None) -> int:
 
 declare(
     ("(string).charAt(int) -> string", _char_at, NO_MORE),
-    (
-        "(string).indexOf(string, ?int) -> int",
-        _index_of,
-        lambda text, part, *_: searching(text, part),
-    ),
+    ("(string).indexOf(string, ?int) -> int", _index_of, searching),
     ("(string).lastIndexOf(string, ?int) -> int", _last_index_of, _searching_backwards),
-    ("(string).lowerAscii() -> string", lambda text: text.encode().lower().decode(), _reading),
-    ("(string).upperAscii() -> string", lambda text: text.encode().upper().decode(), _reading),
-    ("(string).trim() -> string", lambda text: text.strip(_SPACE), _reading),
+    ("(string).lowerAscii() -> string", lambda text: text.encode().lower().decode(), reading),
+    ("(string).upperAscii() -> string", lambda text: text.encode().upper().decode(), reading),
+    ("(string).trim() -> string", lambda text: text.strip(_SPACE), reading),
     ("(string).replace(string, string, ?int) -> string", _replace, WALKED),
     ("(string).split(string, ?int) -> list(string)", _split, WALKED),
     ("(string).substring(int, ?int) -> string", _substring, _cutting),
     ("(list(string)).join(?string) -> string", _join, WALKED),
-    ("strings.quote(string) -> string", quote, lambda text: len(text) >> 2),
-    ("jsonpatch.escapeKey(string) -> string", _escape_key, lambda text: len(text) >> 4),
-    ("base64.encode(bytes) -> string", lambda value: base64.b64encode(value).decode(), _copying),
-    ("base64.decode(string) -> bytes", _decode, _copying),
+    ("strings.quote(string) -> string", quote, of_size(2)),
+    ("jsonpatch.escapeKey(string) -> string", _escape_key, of_size(4)),
+    ("base64.encode(bytes) -> string", lambda value: base64.b64encode(value).decode(), copying),
+    ("base64.decode(string) -> bytes", _decode, copying),
     ("(string).matches(string) -> bool; matches(string, string) -> bool", _matches, WALKED),
     ("(string).find(string) -> string", _find, WALKED),
     ("(string).findAll(string, ?int) -> list(string)", _find_all, WALKED),
