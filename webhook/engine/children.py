@@ -122,13 +122,8 @@ def _child(
     )
     owner = parent if planned.owned else None
     before = None if old is None else _stored(old.object, attributes.namespace, owner)
-    return Child(
-        attributes,
-        _stored(planned.object, attributes.namespace, owner),
-        before,
-        planned.origin,
-        parent,
-    )
+    stored = _stored(planned.object, attributes.namespace, owner)
+    return Child(attributes, stored, before, planned.origin, parent)
 
 
 def _states(planner: Planner, request: Request) -> tuple[JsonObject | None, JsonObject | None]:
@@ -189,6 +184,5 @@ def _judged(
         mutation = engine.mutate(Request(attributes, object, old, looked_up))
     if not mutation.allowed:
         return mutation.outcomes, object
-    return mutation.outcomes + engine.validate(
-        Request(attributes, object, old, looked_up)
-    ).outcomes, object
+    validation = engine.validate(Request(attributes, object, old, looked_up))
+    return mutation.outcomes + validation.outcomes, object

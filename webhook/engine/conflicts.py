@@ -45,25 +45,14 @@ def _conflicts(kind: Kind, policies: Iterable[BoundPolicy]) -> Iterator[str]:
             continue
         for path in sorted(sets.keys() & others.keys(), key=str):
             if sets[path] != others[path]:
-                yield (
-                    f"{one.title} and {other.title} set {kind.kind} {pointer(path)} to different "
-                    "values: "
-                    f"{sets[path]!r} and {others[path]!r}"
-                )
+                both = f"{one.title} and {other.title} set {kind.kind} {pointer(path)}"
+                yield f"{both} to different values: {sets[path]!r} and {others[path]!r}"
 
 
 def _sets(policy: BoundPolicy, kind: Kind) -> dict[FieldPath, Any]:
     """Return what a policy sets in the emptiest object, before it fails for want of a field."""
-    attributes = Attributes(
-        "",
-        "CREATE",
-        kind.group,
-        kind.versions[-1],
-        kind.kind,
-        kind.group,
-        kind.plural,
-        namespace="namespace",
-    )
+    judged = kind.group, kind.versions[-1], kind.kind
+    attributes = Attributes("", "CREATE", *judged, kind.group, kind.plural, namespace="namespace")
     request = Request(attributes, {"metadata": {}}, kind=kind)
     if kind.pod_spec is not None:
         Patcher(request).apply([Patch((*steps_of(kind.pod_spec), "containers"), [CONTAINER])])
@@ -71,9 +60,8 @@ def _sets(policy: BoundPolicy, kind: Kind) -> dict[FieldPath, Any]:
 
     def ask(bound: BoundPolicy) -> None:
         assert bound.policy.mutate is not None
-        found.update(
-            (patch.steps, patch.value) for patch in bound.policy.mutate(request, bound.params)
-        )
+        for patch in bound.policy.mutate(request, bound.params):
+            found[patch.steps] = patch.value
 
     outcomes_of([policy], ask)
     return found

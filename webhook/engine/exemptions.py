@@ -51,16 +51,14 @@ class Exempt:
 
     def records(self, request: Request) -> Iterator[Record]:
         """Yield what it is about: the object, some containers, or records with an image."""
+        images = self.images
         if self.containers is not None:
             for container in request.containers():
-                if self.containers.match(container.name or "") and (
-                    self.images is None or _names(self.images, container.image or "")
-                ):
+                is_named = self.containers.match(container.name or "")
+                if is_named and (images is None or _names(images, container.image or "")):
                     yield container
-        elif self.images is not None:
-            yield from (
-                image.holder for image in request.images() if _names(self.images, image.text)
-            )
+        elif images is not None:
+            yield from (each.holder for each in request.images() if _names(images, each.text))
         else:
             yield request
 

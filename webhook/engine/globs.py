@@ -20,10 +20,8 @@ class Glob:
     def __init__(self, pattern: str) -> None:
         """Compile the pieces. ValueError where the pattern is too long."""
         if len(pattern) > MAX_GLOB:
-            raise ValueError(
-                f'"{pattern[:40]}..." has {len(pattern)} characters; at most {MAX_GLOB} are '
-                "allowed in a pattern"
-            )
+            limit = f"at most {MAX_GLOB} are allowed in a pattern"
+            raise ValueError(f'"{pattern[:40]}..." has {len(pattern)} characters; {limit}')
         first, *rest = pattern.split("*")
         self._first = _compiled(first)
         self._between = [_compiled(each) for each in rest[:-1] if each]

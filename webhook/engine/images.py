@@ -57,9 +57,8 @@ def parse_image(text: str) -> ImageReference:
     if len(text) > LONGEST:
         raise ImageReferenceError(f"it has more than {LONGEST} characters")
     if _ID.fullmatch(text):
-        raise ImageReferenceError(
-            "it is the id of an image that a node has, whatever registry that came from"
-        )
+        why = "it is the id of an image that a node has, whatever registry that came from"
+        raise ImageReferenceError(why)
     first, repository, colon, tag, at, digest = _split(text)
     if at and not _DIGEST.fullmatch(digest):
         raise ImageReferenceError("its digest is malformed")

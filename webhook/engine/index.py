@@ -37,12 +37,9 @@ class Index:
         self._policies_by_place: dict[tuple[str, str, str, str, str], TargetPolicies] = {}
         for bound in sorted(policies, key=lambda each: each.namespace is not None):
             for target in bound.policy.targets:
-                is_tenants = bound.namespace is not None
-                if not bound.match.can_select(target) or (
-                    is_tenants and not target.kind.namespaced
-                ):
-                    continue  # a Namespace is the platform's, not its tenant's
-                for key in target.keys:
+                # A Namespace is the platform's, not its tenant's.
+                is_its_own = bound.namespace is None or target.kind.namespaced
+                for key in target.keys if is_its_own and bound.match.can_select(target) else ():
                     self.targets[key] = target
                     self.all.setdefault(key, []).append(bound)
 
@@ -65,9 +62,8 @@ class Index:
         for bound in self.all.get(key, ()):
             if bound.namespace is not None and bound.namespace != namespace:
                 continue
-            match = bound.match.narrowed(
-                replace(self.targets[key], operations=(attributes.operation,)), namespace
-            )
+            target = replace(self.targets[key], operations=(attributes.operation,))
+            match = bound.match.narrowed(target, namespace)
             if match is not None:
                 policies.append(replace(bound, match=match))
                 needs |= match.needs(attributes.subresource) | bound.needs

@@ -82,20 +82,15 @@ class Patcher:
         for depth, step in enumerate(steps, 1):
             wanted: Any = list if type(step) is int else dict
             if type(node) is not wanted:
-                raise WrongTypeError(
-                    holder.path(".".join(map(str, steps[: depth - 1]))), node, wanted
-                )
+                path = ".".join(map(str, steps[: depth - 1]))
+                raise WrongTypeError(holder.path(path), node, wanted)
             old = node[step] if wanted is list else node.get(step, UNSET)
             if depth == len(steps) or old is None or old is UNSET:
                 break
             node = old
         value = patch.value
-        is_absent = old is None or old is UNSET
-        if (
-            value is None or value is UNSET
-            if is_absent
-            else not patch.overwrite or same(old, value)
-        ):
+        is_absent, is_empty = old is None or old is UNSET, value is None or value is UNSET
+        if is_empty if is_absent else not patch.overwrite or same(old, value):
             return
         if type(value) in CONTAINERS:
             value = self._own(value)
@@ -129,9 +124,7 @@ def same(one: Any, other: Any) -> bool:
     if type(one) is not type(other):
         return False
     if isinstance(one, dict):
-        return one.keys() == other.keys() and all(
-            same(value, other[key]) for key, value in one.items()
-        )
+        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
     if isinstance(one, list):
         return len(one) == len(other) and all(map(same, one, other))
     return bool(one == other)

@@ -55,14 +55,11 @@ class Expressions:
         self._variables: dict[str, Program] = {}
         self._read: dict[str, set[Steps]] = {}  # by each variable, also by other variables
         annotations = spec.audit_annotations if isinstance(spec, KubernetesPolicySpec) else []
-        path = "spec.auditAnnotations"
-        self.conditions = [
-            (
-                each.name,
-                self._program(f"spec.matchConditions[{index}].expression", each.expression, "bool"),
-            )
-            for index, each in enumerate(spec.match_conditions)
-        ]
+        self.conditions: list[tuple[str, Program]] = []
+        self.annotations: list[tuple[str, Program]] = []
+        for index, each in enumerate(spec.match_conditions):
+            path = f"spec.matchConditions[{index}].expression"
+            self.conditions.append((each.name, self._program(path, each.expression, "bool")))
         names = [each.name for each in spec.match_conditions]
         for index, name in enumerate(names):
             if name in names[:index]:
@@ -77,15 +74,10 @@ class Expressions:
             self._rule(f"spec.validations[{index}]", each)
             for index, each in enumerate(spec.validations)
         ]
-        self.annotations = [
-            (
-                each.key,
-                self._program(
-                    f"{path}[{index}].valueExpression", each.value_expression, "string", "null"
-                ),
-            )
-            for index, each in enumerate(annotations)
-        ]
+        for index, annotation in enumerate(annotations):
+            path = f"spec.auditAnnotations[{index}].valueExpression"
+            program = self._program(path, annotation.value_expression, "string", "null")
+            self.annotations.append((annotation.key, program))
         # For mutations alone, as in the API server.
         self._environment = replace(self._environment, structs=True)
         self.mutations = [
@@ -109,9 +101,8 @@ class Expressions:
     def _rule(self, path: str, validation: Validation) -> CompiledValidation:
         program, message = self._program(f"{path}.expression", validation.expression, "bool"), None
         if validation.message_expression is not None:
-            message = self._program(
-                f"{path}.messageExpression", validation.message_expression, "string"
-            )
+            path = f"{path}.messageExpression"
+            message = self._program(path, validation.message_expression, "string")
         read = self._read_by(program)
         own = sorted(steps[1:] for steps in read if steps[0] == "object")
         is_about_object = bool(own) and not any(map(is_of_sender, read))
@@ -135,14 +126,12 @@ class Expressions:
         expression = mutation.json_patch if is_patch else mutation.apply_configuration
         path = f"{path}.{'jsonPatch' if is_patch else 'applyConfiguration'}"
         if expression is None or (mutation.json_patch and mutation.apply_configuration):
-            self._faults.append(
-                (path, f"patchType {mutation.patch_type} needs this, and nothing else")
-            )
+            text = f"patchType {mutation.patch_type} needs this, and nothing else"
+            self._faults.append((path, text))
             return mutation.patch_type, self._program(path, "null")
         result = "list(JSONPatch)" if is_patch else "Object"
-        return mutation.patch_type, self._program(
-            f"{path}.expression", expression.expression, result
-        )
+        program = self._program(f"{path}.expression", expression.expression, result)
+        return mutation.patch_type, program
 
     @property
     def needs(self) -> frozenset[str]:
@@ -165,9 +154,8 @@ class Expressions:
         }
         if self._is_of_tenant and request.budget is None:
             request.budget = Meter()
-        variables.activation = self._environment.activation(
-            values, request.budget if self._is_of_tenant else None
-        )
+        meter = request.budget if self._is_of_tenant else None
+        variables.activation = self._environment.activation(values, meter)
         return variables.activation
 
     def apply(self, request: Request, params: Any) -> bool:
@@ -202,10 +190,8 @@ class Expressions:
             try:
                 program.evaluate(values)
             except CelError as error:
-                yield _failed(
-                    f"audit annotation {key}: expression '{program.source}' resulted in error: "
-                    f"{error}"
-                )
+                expression = f"expression '{program.source}' resulted in error: {error}"
+                yield _failed(f"audit annotation {key}: {expression}")
 
     def annotated(self, request: Request, params: Any) -> Iterator[tuple[str, str]]:
         """Yield the audit annotations that have a value."""
