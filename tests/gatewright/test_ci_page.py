@@ -144,6 +144,21 @@ def test_the_action_takes_labels_and_a_threshold(step):
 
 
 @pytest.mark.long
+def test_the_action_judges_changed_files_by_a_preset(step, tmp_path):
+    """A preset is named without a path; a file of the revision is not judged."""
+    git = ("git", "-c", "user.name=shop", "-c", "user.email=shop@example.com")
+    for command in (("init", "-q"), ("add", "apps"), ("commit", "-qm", "shop")):
+        subprocess.run([*git, *command], cwd=tmp_path, check=True)
+    host = SHOP.replace("      containers:", "      hostNetwork: true\n      containers:")
+    (tmp_path / "apps/new.yaml").write_text(host)
+    code, out = step(policies="baseline", manifests="apps", changed="HEAD")
+    assert (code, re.findall("::error file=(.*?),.*::(.*?);", out)) == (
+        1,
+        [("apps/new.yaml", "spec.template.spec.hostNetwork: true")],
+    )
+
+
+@pytest.mark.long
 def test_the_action_passes_options_for_charts(step, helm, tmp_path, monkeypatch):
     """Values files and single values are lists."""
     monkeypatch.setenv("PATH", f"{helm.parent}{os.pathsep}{os.environ['PATH']}")

@@ -1,17 +1,16 @@
-"""The wheel in an empty environment: it is complete."""
+"""The wheel in an empty environment, as the GitHub Action installs it: it is complete."""
 
 import os
 import subprocess
 import sys
-import venv
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import yaml
 
 from gatewright import __version__
 from gatewright.scaffolds.kind_files import NewKind, in_package
-from tests.charts.test_deploy import planned
 
 pytestmark = pytest.mark.long
 
@@ -33,22 +32,19 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a new environment with the built wheel and the exact versions of the image."""
-    directory = tmp_path_factory.mktemp("wheel")
-    build = planned("wheel", "BIN=.")
-    assert build[-1] == "."
-    pip = (sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check")
-    subprocess.run(
-        [*pip, "wheel", "--no-deps", "--wheel-dir", directory, ROOT], check=True, timeout=300
-    )
-    (wheel,) = directory.glob("gatewright-*.whl")
-    venv.create(directory / "environment", with_pip=False)
-    python = directory / "environment/bin/python"
-    install = [*pip, "--python", python, "install"]
-    locked = [*install, "--require-hashes", "--requirement", ROOT / "requirements.txt"]
-    subprocess.run(locked, check=True, timeout=300)
-    subprocess.run([*install, "--no-deps", wheel], check=True, timeout=300)
-    return python.parent
+    """Return the directory of the command that the GitHub Action installs on a runner."""
+    runner = tmp_path_factory.mktemp("runner")
+    steps = yaml.safe_load((ROOT / "action.yml").read_text())["runs"]["steps"]
+    (install,) = [each["run"] for each in steps if each["name"] == "Install Gatewright"]
+    variables = {
+        **os.environ,
+        "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"])),
+        "RUNNER_TEMP": str(runner),
+        "GITHUB_ACTION_PATH": str(ROOT),
+    }
+    bash = ("bash", "--noprofile", "--norc", "-eo", "pipefail", "-c")
+    subprocess.run([*bash, install], env=variables, check=True, timeout=600)
+    return runner / "gatewright/bin"
 
 
 @pytest.fixture
