@@ -29,6 +29,7 @@ COMMANDS = {
     "policies": "list the presets and the policies",
     "explain": "explain a policy",
     "playground": "judge an object on a local page, while it is typed",
+    "lsp": "serve an editor: violations, fixes, completion",
     "crds": "print the CustomResourceDefinitions",
     "rbac": "print the RBAC rules of kinds that packages add",
     "unregister": "take Gatewright out of the API server's path",
