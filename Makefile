@@ -46,8 +46,9 @@ lint: .venv/ready ## ruff, mypy and the import contracts
 	$(BIN)/lint-imports
 
 format: .venv/ready ## let ruff format and sort
-	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format --quiet
 
 test: test-unit test-integration test-node ## every test
 

@@ -72,6 +72,13 @@ def test_fields_are_listed_with_their_limits() -> None:
     ]
 
 
+def test_each_setting_is_a_flag_of_a_command() -> None:
+    """The page names at least one."""
+    page = (ROOT / "docs/reference/settings.md").read_text()
+    rows = [line.split("|") for line in page.splitlines() if line.startswith("| `--")]
+    assert [row[1].strip() for row in rows if not row[-2].strip()] == []
+
+
 def test_settings_are_listed_as_flag_and_variable() -> None:
     """Each has the commands that use it."""
     rows = settings({"listen": ["run", "webhook"]}).splitlines()
