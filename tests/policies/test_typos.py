@@ -15,7 +15,7 @@ from webhook.policy_sets.catalogue import catalogue
 
 HERE = Path(__file__).parent
 EVERY = 10  # of the keys of all cases; all of them take half a minute
-CHOSEN = {  # the objects whose keys are names that users choose
+CHOSEN = {  # the objects whose keys are names that users choose, or that a registry recorded
     *(
         "labels",
         "namespace_labels",
@@ -26,7 +26,7 @@ CHOSEN = {  # the objects whose keys are names that users choose
         "config",
         "connection",
     ),
-    *("sysctls", "params", "default", "max", "limits", "requests"),
+    *("image_signatures", "sysctls", "params", "default", "max", "limits", "requests"),
 }
 Steps = tuple[Any, ...]
 
