@@ -25,6 +25,7 @@ COMMANDS = {
     "plan": "print what the controller would create",
     "doctor": "find what will hurt in a cluster's admission",
     "migrate": "convert policies of Kyverno, Gatekeeper and Pod Security",
+    "export": "write policies as Kubernetes' own admission policies",
     "exceptions": "list exceptions that are unused, too wide or about to end",
     "policies": "list the presets and the policies",
     "explain": "explain a policy",

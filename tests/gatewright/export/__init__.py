@@ -1,0 +1,1 @@
+"""Policy sets as Kubernetes' own admission policies."""
