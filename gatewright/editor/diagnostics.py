@@ -16,6 +16,7 @@ from gatewright.checks.fixes import FieldChange, FixedText, change_of
 from gatewright.checks.policy_files import policy_documents
 from gatewright.editor.cel_places import cel_place
 from gatewright.editor.text_parts import TextPart, documents_in, parts_of
+from gatewright.explain.policy_pages import prose
 from gatewright.plans.planners import planners_of
 from webhook.engine import Engine
 from webhook.engine.match import Labels
@@ -155,11 +156,13 @@ class OpenText:
                 )
 
     def _page(self, finding: Finding) -> str:
-        """Return the page of the policy, or of the one that it checks by."""
+        """Return the page of the policy, or of the one that it checks by, in Markdown."""
         if finding.violation is not None and finding.violation.check:
-            return catalogue()[finding.violation.check].documentation
-        info = self.policies.infos.get(finding.policy)
-        return "" if info is None else info.documentation
+            text = catalogue()[finding.violation.check].documentation
+        else:
+            info = self.policies.infos.get(finding.policy)
+            text = "" if info is None else info.documentation
+        return "\n\n".join(prose(text))
 
 
 def fixes_of(text: str, found: Sequence[EditorDiagnostic]) -> Iterator[TextEdit]:

@@ -140,7 +140,7 @@ def page(policy: Policy, examples: Iterable[Example]) -> str:
     parts = [
         NOTE,
         f"# {policy.name}",
-        *_prose(policy.documentation),
+        *prose(policy.documentation),
         (
             f"{does(policy).capitalize()}; category {policy.category}, severity "
             f"{policy.severity}.{always}"
@@ -172,7 +172,7 @@ def index(policies: Iterable[Policy]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _prose(documentation: str) -> Iterator[str]:
+def prose(documentation: str) -> Iterator[str]:
     """Yield the paragraphs of a docstring; a label such as "Why:" begins a paragraph."""
     for paragraph in re.split(r"\n\s*\n", documentation):
         marked = LABEL.sub(lambda found: f"\0**{found[1]}:** ", re.sub(r"\n +", "\n", paragraph))

@@ -116,7 +116,7 @@ async def test_hovering_says_why(tmp_path):
         await desk.open("shop.yaml", SHOP)
         text = await desk.hover("shop.yaml", 4, 4)
         assert text.startswith(f"**replica-limits**: {REPLICAS}\n\nWorkloads have at most ")
-        assert "Why: a typo in a number should not fill all nodes." in text
+        assert "\n\n**Why:** a typo in a number should not fill all nodes.\n\n" in text
         assert await desk.hover("shop.yaml", 0) == ""
 
 
