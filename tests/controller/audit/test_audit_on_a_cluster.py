@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.controlplane.plane import ControlPlane
-from tests.gatewright.started import Gatewright
+from tests.gatewright.started import Gatewright, once
 
 pytestmark = [pytest.mark.controlplane, pytest.mark.long]
 
@@ -103,3 +103,34 @@ def test_violations_are_reported_until_they_are_mended(
     plane.kubectl("delete", "deployment", "more", "-n", "shop")
     until(plane, {})
     plane.kubectl(*wait, "--for=jsonpath={.status.wouldDeny}=0", timeout=WITHIN)
+
+
+def test_exceptions_for_what_stands_there_are_written_and_counted(
+    plane: ControlPlane, controllers: list[Gatewright], tmp_path: Path
+) -> None:
+    """The cluster is clean with them; the audit and the command say which one is unused later."""
+    deny = '{"spec": {"validationActions": ["Deny"]}}'
+    plane.kubectl("patch", "clusteradmissionpolicy", "few", "--type=merge", "-p", deny)
+    cluster = ("--kubeconfig", str(plane.kubeconfig), "--installed-in", "default")
+    file = tmp_path / "exceptions.yaml"
+    because = ("--expires", "2100-01-01", "--reason", "older than the rule")
+    assert once("check", *cluster, "--write-exceptions", str(file), *because).returncode == 1
+    plane.kubectl("apply", "-f", str(file))
+    assert once("check", *cluster).returncode == 0
+    many, more = (
+        each["metadata"]["name"]
+        for each in json.loads(plane.kubectl("get", "-f", str(file), "-o", "json").stdout)["items"]
+    )
+    controllers[0].start()
+    wait = ("wait", f"--timeout={WITHIN:.0f}s")
+    for each in (many, more):
+        covers = (f"policyexception/{each}", "--for=jsonpath={.status.covers}=1")
+        plane.kubectl(*wait, *covers, timeout=WITHIN)
+    assert once("exceptions", *cluster).returncode == 0
+    plane.kubectl("scale", "deployment", "many", "-n", "shop", "--replicas=1")
+    covers = (f"policyexception/{many}", "--for=jsonpath={.status.covers}=0")
+    plane.kubectl(*wait, *covers, timeout=WITHIN)
+    listed = once("exceptions", *cluster)
+    assert listed.returncode == 1
+    assert listed.stdout.splitlines()[-1] == "2 objects: 1 unused, 1 in use"
+    assert f"unused  PolicyException default/{many}" in listed.stdout
