@@ -22,6 +22,7 @@ from webhook.registries.credentials import RegistryLogin
 MANIFEST_BYTES = 4 * 1024 * 1024
 BLOB_BYTES = 1024 * 1024
 MAX_REDIRECTS = 3
+REDIRECTS = (301, 302, 303, 307, 308)
 TOKEN_BYTES = 64 * 1024
 API_HOSTS = {DEFAULT_REGISTRY: "registry-1.docker.io"}
 ACCEPTED = ", ".join(
@@ -109,26 +110,28 @@ class RegistryClient:
         return self.session.get(url, headers=plain, ssl=self.trusted, allow_redirects=False)
 
     async def _body(
-        self, image: ImageReference, response: aiohttp.ClientResponse, limit: int
+        self,
+        image: ImageReference,
+        response: aiohttp.ClientResponse,
+        limit: int,
+        redirects: int = MAX_REDIRECTS,
     ) -> bytes:
-        if response.status in (301, 302, 303, 307, 308):
-            return await self._redirected(image, response, limit)
-        return await _content(image, response, limit)
-
-    async def _redirected(
-        self, image: ImageReference, response: aiohttp.ClientResponse, limit: int
-    ) -> bytes:
-        """Follow a redirect to a store of blobs: without credentials, and over HTTPS only."""
+        """Return the body, also of a redirect to a store of blobs, which gets no credentials."""
+        if response.status not in REDIRECTS:
+            return await _content(image, response, limit)
         location = urljoin(str(response.url), response.headers.get("Location", ""))
-        for _ in range(MAX_REDIRECTS):
-            parts = urlsplit(location)
-            if parts.scheme != "https" and parts.netloc not in self.insecure:
-                raise RegistryError(f"{image.registry} redirects to {parts.scheme}, not to https")
-            async with self._get(location, {}) as answer:
-                if answer.status not in (301, 302, 303, 307, 308):
-                    return await _content(image, answer, limit)
-                location = urljoin(location, answer.headers.get("Location", ""))
-        raise RegistryError(f"{image.registry} redirects more than {MAX_REDIRECTS} times")
+        if not self._is_secure(location):
+            scheme = urlsplit(location).scheme
+            raise RegistryError(f"{image.registry} redirects to {scheme}, not to https")
+        if not redirects:
+            raise RegistryError(f"{image.registry} redirects more than {MAX_REDIRECTS} times")
+        async with self._get(location, {}) as answer:
+            return await self._body(image, answer, limit, redirects - 1)
+
+    def _is_secure(self, url: str) -> bool:
+        """Return whether a URL is HTTPS, or HTTP of a host that is named insecure."""
+        parts = urlsplit(url)
+        return parts.scheme == "https" or (parts.scheme == "http" and parts.netloc in self.insecure)
 
     async def _authorization(self, image: ImageReference, challenge: str) -> str:
         """Return the Authorization header that a challenge asks for."""
@@ -138,8 +141,7 @@ class RegistryClient:
             return login.basic
         parameters = dict(_PARAMETER.findall(rest))
         realm = parameters.get("realm", "")
-        host = urlsplit(realm)
-        if kind.lower() != "bearer" or not self._is_trusted_realm(image, host.scheme, host.netloc):
+        if kind.lower() != "bearer" or not self._is_secure(realm):
             raise RegistryError(f"registry {image.registry} wants a login that is not configured")
         query = {"scope": f"repository:{image.repository}:pull"}
         if service := parameters.get("service"):
@@ -153,10 +155,6 @@ class RegistryClient:
         except (ValueError, KeyError, AttributeError):
             raise RegistryError(f"registry {image.registry} gives no token") from None
         return f"Bearer {token}"
-
-    def _is_trusted_realm(self, image: ImageReference, scheme: str, netloc: str) -> bool:
-        """Whether a token server may get the login: it is asked over HTTPS, or named insecure."""
-        return scheme == "https" or (scheme == "http" and netloc in self.insecure)
 
 
 async def _content(image: ImageReference, response: aiohttp.ClientResponse, limit: int) -> bytes:
