@@ -36,7 +36,7 @@ from webhook.engine.match import Labels
 @chart_options
 @NAMESPACE_LABELS
 @INSTALLED_IN
-@click.argument("manifests", nargs=-1, type=NamedPath(), metavar="MANIFEST…")
+@click.argument("manifests", nargs=-1, type=NamedPath(), metavar="[MANIFEST…]")
 def command(
     settings: Settings,
     manifests: tuple[str, ...],
