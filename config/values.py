@@ -148,7 +148,7 @@ def _scalar(event: Any) -> Any:
             return _converted(tag, text)
     except (KeyError, ValueError) as error:
         raise _unusable(event, str(error)) from None
-    raise _unusable(event, f"could not determine a constructor for the tag {tag!r}")
+    raise _unusable(event, f"unknown tag {tag!r}")
 
 
 # Texts that are repeated are kept once: most are keys.
@@ -169,7 +169,7 @@ def _converted(tag: str, text: str) -> Any:
 
 def _require(event: Any, kind: str) -> None:
     if event.tag not in (None, "!", f"{TAG}{kind}"):
-        raise _unusable(event, f"could not determine a constructor for the tag {event.tag!r}")
+        raise _unusable(event, f"unknown tag {event.tag!r}")
 
 
 def _unusable(event: Any, problem: str) -> UnusableError:
