@@ -45,12 +45,14 @@ def command(
         named = options.get("policies")
         used = settings
         if named is not None:
+            if not isinstance(named, list):
+                raise ValueError("policies: must be a list")
             paths = [policy_path(str(each), root) for each in named]
             used = settings.model_copy(update={"policies": paths})
         return EditorPolicies(
             used,
             home or settings.namespace or HOME,
-            str(options.get("namespace", namespace)),
+            str(options.get("namespace") or namespace),
             namespace_labels,
         )
 

@@ -17,6 +17,7 @@ from gatewright.checks.policy_files import policy_documents
 from gatewright.editor.cel_places import cel_place
 from gatewright.editor.text_parts import TextPart, documents_in, parts_of
 from gatewright.explain.policy_pages import prose
+from gatewright.outputs import PolicyInfo
 from gatewright.plans.planners import planners_of
 from webhook.engine import Engine
 from webhook.engine.match import Labels
@@ -61,12 +62,13 @@ class EditorPolicies:
         self._labels = labels
         self._read: dict[Path, int] | None = None
         self.engine = Engine(())
+        self.infos: Mapping[str, PolicyInfo] = {}
 
     def refresh(self) -> None:
         """Read changed files.
 
-        Raises DocumentError, PolicySetError or ConflictingPoliciesError where they cannot be used,
-        once; the policies of before stay in force.
+        Raises DocumentError, PolicySetError or ConflictingPoliciesError where they cannot be used;
+        the policies of before stay in force.
         """
         files = {
             file: file.stat().st_mtime_ns if file.exists() else 0

@@ -37,6 +37,7 @@ class EditorSession:
     server: LanguageServer
     make_policies: MakePolicies
     policies: EditorPolicies | None = None
+    failure: str = ""  # why changed policies cannot be used, as it was shown
     texts: dict[str, OpenText] = field(default_factory=dict)
     shown: dict[str, Shown] = field(default_factory=dict)
     tasks: dict[str, asyncio.Task[None]] = field(default_factory=dict)
@@ -96,7 +97,9 @@ class EditorSession:
         try:
             await loop.run_in_executor(self.thread, self.policies.refresh)
         except (OSError, ValueError) as error:
-            self.say(f"the policies of before stay in force: {error}")
+            if str(error) != self.failure:
+                self.say(f"the policies of before stay in force: {error}")
+            self.failure = str(error)
         found = await loop.run_in_executor(self.thread, opened.diagnostics, text)
         lines = document.lines
         self.shown[uri] = [

@@ -175,12 +175,32 @@ async def test_changed_policies_are_in_force_once_they_are_saved(tmp_path):
         assert await desk.of_version(1) == []
 
 
-async def test_wrong_options_are_a_message(tmp_path):
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"polices": ["baseline"]}, "unknown: polices; known: policies, namespace"),
+        ({"policies": "baseline"}, "policies: must be a list"),
+        (
+            {"policies": ["basline"]},
+            'basline: no such file or directory, and no preset; did you mean "baseline"?',
+        ),
+    ],
+)
+async def test_wrong_options_are_a_message(tmp_path, options, problem):
     """The server goes on with those of the command line."""
-    async with editor(tmp_path, polices=["baseline"]) as desk:
+    async with editor(tmp_path, **options) as desk:
+        assert await desk.messages.get() == f"Gatewright: initializationOptions: {problem}"
+
+
+async def test_unusable_policies_are_a_message_once(tmp_path):
+    """It is not repeated at each key; nothing is in force."""
+    async with editor(tmp_path, policies=["./nothing.yaml"]) as desk:
+        assert await desk.open("shop.yaml", SHOP) == []
         assert await desk.messages.get() == (
-            "Gatewright: initializationOptions: unknown: polices; known: policies, namespace"
+            f"Gatewright: the policies of before stay in force: {tmp_path}/nothing.yaml: No such file or directory"
         )
+        assert await desk.change("shop.yaml", 2, SHOP.replace("11", "12")) == []
+        assert desk.messages.empty()
 
 
 async def test_a_closed_text_shows_nothing(tmp_path):
@@ -225,7 +245,7 @@ async def test_it_ends_with_its_editor(tmp_path):
     os.write(start, f"Content-Length: {len(body)}\r\n\r\n{body}".encode())
     await editor_process.stderr.readuntil(b"gatewright")  # its answer
     editor_process.kill()
-    await editor_process.stderr.read()  # until the server has closed it, too
+    await asyncio.wait_for(editor_process.stderr.read(), 30)  # until the server has closed it, too
     os.close(start)
     os.close(end)
 
