@@ -24,7 +24,7 @@ from webhook.engine import BoundPolicy, Engine
 from webhook.harness.bases import is_cluster_scoped, namespace_of
 from webhook.harness.manifests import ManifestJudge, add_manifests
 from webhook.harness.objects import is_object
-from webhook.harness.reviews import Admission, review
+from webhook.harness.reviews import Admission, ask, review
 from webhook.known import Known
 from webhook.policy_sets.bound_objects import bind
 from webhook.policy_sets.catalogue import catalogue
@@ -52,6 +52,7 @@ class Sample(NamedTuple):
     beside: Sequence[Document] = ()
     labels: Mapping[str, dict[str, str]] = MappingProxyType({})
     is_written: bool = False  # judged as it is written, without the API server's defaults
+    patched: Document | None = None  # what the original makes of it
 
 
 def main() -> int:
@@ -100,7 +101,7 @@ def judged(policies: Iterable[ConvertedPolicy], sample: Sample) -> str:
         old = request.get("oldObject", request["object"])
         return _as_written(engine, known, request["object"], old)
     if sample.is_written:
-        return _as_written(engine, known, value)
+        return _as_written(engine, known, value, patched=sample.patched)
     try:
         found = ManifestJudge(engine, known, "default", NOW)(sample.document)
     except DocumentError as error:
@@ -113,7 +114,11 @@ def judged(policies: Iterable[ConvertedPolicy], sample: Sample) -> str:
 
 
 def _as_written(
-    engine: Engine, known: Known, object: dict[str, Any], old: dict[str, Any] | None = None
+    engine: Engine,
+    known: Known,
+    object: dict[str, Any],
+    old: dict[str, Any] | None = None,
+    patched: Document | None = None,
 ) -> str:
     namespace = (object.get("metadata") or {}).get("namespace", "default")
     if is_cluster_scoped(object["kind"]):
@@ -124,8 +129,12 @@ def _as_written(
     resource = plurals.get((group, object["kind"]), "")
     where = namespace_of(object, namespace)
     operation = "UPDATE" if old else "CREATE"
-    sent = review(Admission(object, old, operation, where, resource=resource))
-    request = read(sent).with_looked_up({NOW_LOOK_UP: NOW, **known.about(namespace)})
+    admission = Admission(object, old, operation, where, resource=resource)
+    looked_up = {NOW_LOOK_UP: NOW, **known.about(namespace)}
+    if patched is not None:
+        made = ask(engine, admission, looked_up).object
+        return "allowed" if _has(made, patched.value) else "changed otherwise"
+    request = read(review(admission)).with_looked_up(looked_up)
     return "allowed" if engine.validate(request).allowed else "denied"
 
 
@@ -176,6 +185,7 @@ def _tested(
                     objects,
                     labels,
                     is_written=True,
+                    patched=_same(each, _read(path.parent / row.get("patchedResources", ""))),
                 )
                 for name in row.get("resources", ())
                 for each in objects
@@ -183,7 +193,8 @@ def _tested(
                 and each.value.get("kind") == row.get("kind", each.value.get("kind"))
             ]
             samples = [each for each in samples if not each.where.endswith(DISPUTED)]
-            if "patchedResources" not in row and "generatedResource" not in row:
+            is_change = "patchedResources" in row
+            if "generatedResource" not in row and not (is_change and row["result"] == "fail"):
                 yield area, Counter(), policies, samples
 
 
@@ -236,6 +247,21 @@ def gatekeeper(checkout: Path) -> Iterator[tuple[str, Counter[str], Any, list[Sa
                     if not where.endswith(DISPUTED):
                         samples.append(Sample(where, each, is_denied, beside))
             yield area, counted, converted, samples
+
+
+def _has(made: Any, wanted: Any) -> bool:
+    """Return whether an object has what is wanted, beside defaults and its namespace."""
+    if isinstance(wanted, dict) and isinstance(made, dict):
+        return all(_has(made.get(k), each) for k, each in wanted.items() if k != "namespace")
+    if isinstance(wanted, list) and isinstance(made, list):
+        return len(made) == len(wanted) and all(map(_has, made, wanted))
+    return bool(made == wanted)
+
+
+def _same(document: Document, others: Iterable[Document]) -> Document | None:
+    """Return the document of the same kind and name."""
+    wanted = document.value["kind"], _name(document)
+    return next((e for e in others if (e.value.get("kind"), _name(e)) == wanted), None)
 
 
 def _read(path: Path) -> list[Document]:

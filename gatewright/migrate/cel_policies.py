@@ -1,4 +1,4 @@
-"""Kyverno's ValidatingPolicy: rules in CEL already, with other match constraints."""
+"""Kyverno's ValidatingPolicy and MutatingPolicy: rules in CEL already, with match constraints."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,8 +18,8 @@ from gatewright.migrate.selection import TEMPLATED
 RULE = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]}
 
 
-def convert_validating_policy(origin: Origin, names: KindNames) -> Converted:
-    """Yield the policy object of a ValidatingPolicy."""
+def convert_cel_policy(origin: Origin, names: KindNames) -> Converted:
+    """Yield the policy object of a ValidatingPolicy or a MutatingPolicy."""
     try:
         yield _policy(origin, names)
     except NotEqualError as error:
@@ -29,16 +29,21 @@ def convert_validating_policy(origin: Origin, names: KindNames) -> Converted:
 def _policy(origin: Origin, names: KindNames) -> ConvertedPolicy:
     value = origin.document.value
     spec = value["spec"]
-    if spec.get("auditAnnotations") or (spec.get("evaluation") or {}).get("mode") == "JSON":
+    evaluation = spec.get("evaluation") or {}
+    if spec.get("auditAnnotations") or evaluation.get("mode") == "JSON":
         refuse("it writes audit annotations, or judges JSON that is no Kubernetes object")
     clauses = clauses_of(spec["matchConstraints"], names)
     controllers = _controllers(spec)
+    if spec.get("mutations"):
+        _check_mutations(spec, controllers, clauses, names)
     if controllers:
         clauses[0]["kinds"] = ["Pod", *controllers]
     converted = _pods if controllers else str
-    written: dict[str, Any] = {
-        "validations": [validation(each, converted) for each in spec.get("validations") or ()]
-    }
+    written: dict[str, Any] = {}
+    if spec.get("mutations"):
+        written["mutations"] = spec["mutations"]
+    else:
+        written["validations"] = [validation(each, converted) for each in spec["validations"]]
     variables = [_named(each, converted) for each in spec.get("variables") or ()]
     conditions = [_named(each, converted) for each in spec.get("matchConditions") or ()]
     if variables:
@@ -47,12 +52,31 @@ def _policy(origin: Origin, names: KindNames) -> ConvertedPolicy:
         written["matchConditions"] = conditions
     with_pod_variable(written)
     written["match"] = {"any": clauses}
-    written["validationActions"] = spec.get("validationActions") or ["Deny"]
+    if not spec.get("mutations"):
+        written["validationActions"] = spec.get("validationActions") or ["Deny"]
     if "failurePolicy" in spec:
         written["failurePolicy"] = spec["failurePolicy"]
     namespace = value["metadata"].get("namespace", "")
     kind = "AdmissionPolicy" if namespace else "ClusterAdmissionPolicy"
     return ConvertedPolicy(origin, written, value["metadata"]["name"], namespace, kind)
+
+
+def _check_mutations(
+    spec: Mapping[str, Any],
+    controllers: list[str],
+    clauses: list[dict[str, Any]],
+    names: KindNames,
+) -> None:
+    """Refuse what changes more, and patches of fields that a kind lacks: these would be dropped."""
+    existing = ((spec.get("evaluation") or {}).get("mutateExisting") or {}).get("enabled")
+    if existing or spec.get("targetMatchConstraints"):
+        refuse("it changes objects that are there already")
+    if controllers:
+        refuse("it changes pod templates by rules that Kyverno generates")
+    kinds = {kind for clause in clauses for kind in clause["kinds"]}
+    has_patches = any(each["patchType"] == "JSONPatch" for each in spec["mutations"])
+    if has_patches and len(kinds) > 1 and not names.code(kinds):
+        refuse("its JSONPatch is for kinds whose fields differ")
 
 
 def _named(each: Mapping[str, Any], converted: Any) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from functools import partial
 
 from config.documents import Document
 from config.faults import FaultsError
-from gatewright.migrate.cel_policies import convert_validating_policy
+from gatewright.migrate.cel_policies import convert_cel_policy
 from gatewright.migrate.elsewhere import nearest
 from gatewright.migrate.exemptions import (
     MUTATION_GROUP,
@@ -27,8 +27,9 @@ LEGACY, CEL = "kyverno.io", "policies.kyverno.io"
 OF_KYVERNO: dict[tuple[str, str], Converter] = {
     (LEGACY, "ClusterPolicy"): convert_policy,
     (LEGACY, "Policy"): convert_policy,
-    (CEL, "ValidatingPolicy"): convert_validating_policy,
-    (CEL, "NamespacedValidatingPolicy"): convert_validating_policy,
+    (CEL, "ValidatingPolicy"): convert_cel_policy,
+    (CEL, "NamespacedValidatingPolicy"): convert_cel_policy,
+    (CEL, "MutatingPolicy"): convert_cel_policy,
 }
 VERSIONS = {
     LEGACY: ("v1", "v2beta1", "v2"),

@@ -123,6 +123,36 @@ def test_a_validating_policy_keeps_its_expressions():
     assert verdict(converted(policy), "Deployment", spec={"replicas": 2}) == "allowed"
 
 
+def mutating(resources, mutation):
+    """Return a MutatingPolicy about resources of apps."""
+    rule = {"apiGroups": ["apps"], "apiVersions": ["v1"], "resources": resources,
+            "operations": ["CREATE"]}  # fmt: skip
+    return {
+        "apiVersion": "policies.kyverno.io/v1",
+        "kind": "MutatingPolicy",
+        "metadata": {"name": "m"},
+        "spec": {"matchConstraints": {"resourceRules": [rule]}, "mutations": [mutation]},
+    }
+
+
+def test_a_mutating_policy_keeps_its_mutations():
+    """Except a JSONPatch for kinds whose fields differ: the API server drops what one does not have."""
+    labels = "Object{metadata: Object.metadata{labels: {'team': 'web'}}}"
+    merge = {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": labels}}
+    assert (
+        verdict(converted(mutating(["deployments", "statefulsets"], merge)), "Deployment")
+        == "mutated"
+    )
+    patch = {
+        "patchType": "JSONPatch",
+        "jsonPatch": {"expression": "[JSONPatch{op: 'add', path: '/spec/paused', value: true}]"},
+    }
+    assert verdict(converted(mutating(["deployments"], patch)), "Deployment") == "mutated"
+    assert reasons(mutating(["deployments", "statefulsets"], patch)) == [
+        ("MutatingPolicy m", "its JSONPatch is for kinds whose fields differ", "")
+    ]
+
+
 def test_an_exception_names_the_policies_that_came_of_its_rules():
     """With kinds, names and namespaces; it ends on the day that was chosen."""
     exception = {
