@@ -71,7 +71,8 @@ def _clause(one: Mapping[str, Any], names: KindNames) -> dict[str, Any]:
     for key in ("names", "namespaces"):
         if about.get(key):
             clause[key] = about.pop(key)
-    about.pop("operations", None)
+    if {"CREATE", "UPDATE"} <= {*about.get("operations", ("CREATE", "UPDATE"))}:
+        about.pop("operations", None)
     if unknown := [*about, *(each for each in one if each != "resources")]:
         refuse(f"it selects by {', '.join(unknown)}")
     return clause

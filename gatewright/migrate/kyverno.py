@@ -82,6 +82,8 @@ def _rule(
             refuse(reason, nearest)
     spec, validate = policy["spec"], rule.get("validate") or {}
     selection = RuleScope(rule, names, generated)
+    if {"pattern", "anyPattern"} & validate.keys():
+        selection.without_deletions()
     if "cel" in validate:
         written = _cel(validate["cel"], selection)
         preconditions = [

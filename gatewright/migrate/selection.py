@@ -10,7 +10,7 @@ from gatewright.migrate.results import refuse
 PODS = ("DaemonSet", "Deployment", "Job", "ReplicaSet", "ReplicationController", "StatefulSet")
 TEMPLATED = (*PODS, "CronJob")
 NONE = "none"
-NAME = "object.metadata.?name.orValue(object.metadata.?generateName.orValue(''))"
+OBJECT, OF_DELETION = "object.metadata", "(object == null ? oldObject : object).metadata"
 PLAIN = {"kinds", "operations", "names", "name", "namespaces", "selector", "namespaceSelector"}
 
 
@@ -65,6 +65,9 @@ class RuleScope:
             generated and has_pods and (not excluded or "Pod" in _plain(excluded))
         )
         self.conditions: list[str] = []
+        about = [each.get("resources") or {} for each in filters(rule.get("match"))[1]]
+        deletes = any("DELETE" in (each.get("operations") or ()) for each in about)
+        self._metadata = OF_DELETION if deletes else OBJECT
         self.match: dict[str, Any] = {"any": []}
         sort, found = filters(rule.get("match"))
         found = _merged(found) if sort == "all" else found
@@ -79,6 +82,15 @@ class RuleScope:
         if conditions:
             joined = some(conditions) if sort == "any" else every(conditions)
             self.conditions.append(negated(joined))
+
+    def without_deletions(self) -> None:
+        """Leave out deletions, which Kyverno never judges by a pattern."""
+        for clause in self.match["any"]:
+            kept = [e for e in clause.get("operations") or ("CREATE",) if e != "DELETE"]
+            if not kept:
+                refuse("Kyverno judges no deletion by a pattern, so it never applies")
+            if "operations" in clause:
+                clause["operations"] = kept
 
     @property
     def kinds(self) -> list[str]:
@@ -113,10 +125,10 @@ class RuleScope:
             clause["names"] = names
         if selector := about.get("selector"):
             if _has_wildcards(selector):
-                conditions.append(_labels("object.metadata", selector))
+                conditions.append(_labels(self._metadata, selector))
             else:
                 clause["objectSelector"] = selector
-        conditions += _annotations(about.get("annotations") or {})
+        conditions += _annotations(self._metadata, about.get("annotations") or {})
         if unknown := about.keys() - PLAIN - {"annotations"}:
             refuse(f"match by {', '.join(sorted(unknown))}")
         return clause, conditions
@@ -130,7 +142,8 @@ class RuleScope:
                 yield f"request.kind.kind in {literal([each.rpartition('/')[2] for each in kinds])}"
         names = [*(about.get("names") or ()), *filter(None, [about.get("name")])]
         in_namespaces = about.get("namespaces") or ()
-        for value, globs in ((NAME, names), ("request.namespace", in_namespaces)):
+        name = f"{self._metadata}.?name.orValue({self._metadata}.?generateName.orValue(''))"
+        for value, globs in ((name, names), ("request.namespace", in_namespaces)):
             if globs:
                 plain = [each for each in globs if "*" not in each and "?" not in each]
                 tests = [f"{value} in {literal(plain)}"] if plain else []
@@ -138,10 +151,10 @@ class RuleScope:
         if about.get("operations"):
             yield f"request.operation in {literal(about['operations'])}"
         if selector := about.get("selector"):
-            yield _labels("object.metadata", selector)
+            yield _labels(self._metadata, selector)
         if selector := about.get("namespaceSelector"):
             yield _labels("namespaceObject.metadata", selector)
-        yield from _annotations(about.get("annotations") or {})
+        yield from _annotations(self._metadata, about.get("annotations") or {})
         yield from self._users(one)
 
     def _users(self, one: Mapping[str, Any]) -> Iterator[str]:
@@ -200,8 +213,8 @@ def _labels(metadata: str, selector: Mapping[str, Any]) -> str:
     return every(tests)
 
 
-def _annotations(wanted: Mapping[str, Any]) -> list[str]:
-    annotations = "object.metadata.?annotations.orValue({})"
+def _annotations(metadata: str, wanted: Mapping[str, Any]) -> list[str]:
+    annotations = f"{metadata}.?annotations.orValue({{}})"
     return [_entry(annotations, key, str(value)) for key, value in wanted.items()]
 
 

@@ -49,6 +49,38 @@ def test_excluded_requests_are_not_judged(exclude, expected):
     assert verdict(matching(match, exclude), "ConfigMap", labels={"a": "b"}) == expected
 
 
+def test_a_pattern_never_judges_deletions():
+    """As in Kyverno, whatever operations its match names."""
+    (policy,) = matching(
+        {"any": [{"resources": {"kinds": ["ConfigMap"], "operations": ["UPDATE", "DELETE"]}}]}
+    ).converted
+    assert policy.spec["match"] == {"any": [{"kinds": ["ConfigMap"], "operations": ["UPDATE"]}]}
+    only = cluster_policy(PATTERN)
+    only["spec"]["rules"][0]["match"] = {
+        "any": [{"resources": {"kinds": ["Pod"], "operations": ["DELETE"]}}]
+    }
+    assert reasons(only) == [
+        (
+            "ClusterPolicy p, rule r",
+            "Kyverno judges no deletion by a pattern, so it never applies",
+            "",
+        )
+    ]
+
+
+def test_conditions_of_a_deletion_read_the_object_as_it_was():
+    """There is no new one."""
+    rule = cluster_policy({"deny": {}, "message": "kept"})
+    rule["spec"]["rules"][0] |= {
+        "match": {"any": [{"resources": {"kinds": ["ConfigMap"], "operations": ["DELETE"]}}]},
+        "exclude": {"any": [{"resources": {"selector": {"matchLabels": {"app": "x"}}}}]},
+    }
+    (policy,) = converted(rule).converted
+    labels = "(object == null ? oldObject : object).metadata.?labels.orValue({})"
+    expression = f"!(((('app' in {labels}) && ({labels}['app'] == 'x'))))"
+    assert policy.spec["matchConditions"] == [{"name": "condition-1", "expression": expression}]
+
+
 def test_conditions_about_the_operation_are_folded():
     """What holds for every creation and update needs no condition."""
     on_change = {"all": [{"key": "{{ request.operation || 'BACKGROUND' }}",
