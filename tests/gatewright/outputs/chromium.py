@@ -46,10 +46,6 @@ class Page:
         """Return the result of a JavaScript function body."""
         return call(f"{self._session}/execute/sync", {"script": script, "args": []})
 
-    def print(self) -> None:
-        """Print the page, as a PDF that is dropped."""
-        call(f"{self._session}/print", {})
-
     def prefer(self, scheme: str, media: str = "screen") -> None:
         """Emulate a user who prefers the `light` or `dark` scheme, on a `screen` or in `print`."""
         features = [{"name": "prefers-color-scheme", "value": scheme}]
