@@ -23,8 +23,9 @@ POLICIES = ROOT / "charts/gatewright/files/policies/production.yaml"
 READY_WITHIN = 60.0
 IMPORTS = {
     "alone": "planned_kinds()",
-    "as the chart runs it": "planned_kinds(); import gatewright.processes.registration as r; "
-    "r.catalogue()",
+    "as the chart runs it": "planned_kinds(); import gatewright.processes.registration\n"
+    "from gatewright.checks.policy_files import policy_set\n"
+    f"policy_set([pathlib.Path({str(POLICIES)!r})])",
 }
 PROGRAM = """\
 from gatewright.processes.memory import collect_rarely

@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import signal
 import subprocess
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -145,12 +144,11 @@ def _output(command: Sequence[str], directory: Path) -> bytes:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=os.environ | CLOSED,
-        start_new_session=True,
     ) as process:
         try:
             out, errors = process.communicate(timeout=TIME_LIMIT)
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)  # what it started, too
+            process.kill()  # what it started may live on: its output is not waited for
             raise DocumentError(
                 f"{where}: {program} did not finish within {TIME_LIMIT} s"
             ) from None

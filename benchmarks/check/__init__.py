@@ -1,0 +1,1 @@
+"""`gatewright check` beside other programs that judge manifests: `python -m benchmarks.check`."""
