@@ -102,7 +102,7 @@ def test_unsupported_characters_are_escaped() -> None:
     code, out, err = called("check", "--help", PYTHONIOENCODING="latin-1")
     assert (code, out.splitlines()[0], err) == (
         0,
-        "Usage: gatewright check [OPTIONS] MANIFEST\\u2026",
+        "Usage: gatewright check [OPTIONS] [MANIFEST\\u2026]",
         "",
     )
 
