@@ -32,7 +32,7 @@ RELIST_INTERVAL = (
     300.0  # but no sooner than so long after the last list: not every resource has bookmarks
 )
 BATCH = 100  # objects handled before other tasks have their turn
-# No warnings, as in client-go: a version expires; the storage of a CRD that changed begins anew.
+# No warnings, as in client-go: a version expires; a changed CRD gets new storage.
 PASSING = (Gone, TooManyRequests)
 EVENTS = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK"})
 

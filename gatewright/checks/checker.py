@@ -68,7 +68,7 @@ class Checker:
         self.notes: list[str] = []
         self.judged: list[JudgedManifest] = []
         self.images: Mapping[str, Any] = {}
-        """What registries said of images."""
+        """What registries know about images."""
         self.covers = Counter[str]()
         """How many violations each exception covers, by title, where these are counted."""
         self.now = datetime.now(UTC)
