@@ -169,7 +169,7 @@ def planner_settings(settings: Settings) -> dict[str, Any]:
 def load_settings(
     flags: Mapping[str, Any], file: Path | None = None, environment: Mapping[str, str] = os.environ
 ) -> Settings:
-    """Return the settings: flags before the environment, a file, and the defaults.
+    """Return the settings: flags win over the environment, then the file, then the defaults.
 
     Raises DocumentError, with the line, for an error in the file; FaultsError for an error in a
     flag or variable.

@@ -135,7 +135,7 @@ class FakeApiServer:
         self._writes.mutate = change
 
     def create(self, resource: Resource, object: JsonObject) -> JsonObject:
-        """Store an object as somebody else would, without a request."""
+        """Store an object as another client would, but without an HTTP request."""
         write = self._write(resource, object["metadata"].get("namespace", ""), "")
         about = {"apiVersion": resource.api_version, "kind": resource.kind}
         return self._writes.create(write, stated(about | object, write.kind))
@@ -148,13 +148,13 @@ class FakeApiServer:
         namespace: str = "",
         subresource: str = "",
     ) -> JsonObject:
-        """Change an object by a merge patch as somebody else would, without a request."""
+        """Change an object by a merge patch as another client would, but without HTTP."""
         return self._writes.merge_patch(self._write(resource, namespace, name, subresource), patch)
 
     def apply(
         self, resource: Resource, object: JsonObject, manager: str, subresource: str = ""
     ) -> JsonObject:
-        """Apply an object as somebody else would, without a request."""
+        """Apply an object as another client would, but without an HTTP request."""
         metadata = object["metadata"]
         write = self._write(
             resource, metadata.get("namespace", ""), metadata["name"], subresource, manager
@@ -163,7 +163,7 @@ class FakeApiServer:
         return self._writes.apply(write, stated(about | object, write.kind), force=True)[0]
 
     def delete(self, resource: Resource, name: str, namespace: str = "") -> None:
-        """Delete an object as somebody else would, without a request."""
+        """Delete an object as another client would, but without an HTTP request."""
         self._writes.delete(self._write(resource, namespace, name), {})
 
     def get(self, resource: Resource, name: str, namespace: str = "") -> JsonObject | None:

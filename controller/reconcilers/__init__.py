@@ -1,9 +1,10 @@
-"""The planned kinds, each a pure plan in the module of its name, and those of installed packages.
+"""The planned kinds: each built-in one is a pure plan in a module of its name.
 
-Modules whose names begin with a kind's are parts of its plan. A platform (`appstack`,
-`ecommerceplatform`) is built from `components`, `application`, `databases`, `mysql`, `dumps` and
-`monitoring`, by `tiers`, and `rollup` combines them. All kinds share `labels`, `resources`,
-`images`, `requirements`, `restricted`, `readiness`, `rolling`, `claims` and `indexes`.
+Installed packages add others. Modules whose names begin with a kind's are parts of its plan. A
+platform (`appstack`, `ecommerceplatform`) is built from `component`, `components`, `application`,
+`databases`, `mysql`, `dumps` and `monitoring`, by `tiers`, and `rollup` combines them. All kinds
+share `labels`, `resources`, `images`, `requirements`, `restricted`, `readiness`, `rolling`,
+`claims` and `indexes`.
 """
 
 import importlib

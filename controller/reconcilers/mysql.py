@@ -3,8 +3,8 @@
 The server's passwords are always those of the Secret: on existing data, they are set at each start.
 So a volume that outlived its Secret can be used again.
 
-The Secret and the claims outlive the server, and have `mysql` in their names. A PostgreSQL in its
-place has other names, so each finds its own again.
+The Secret and the claims outlive the server, and have `mysql` in their names. A PostgreSQL that
+replaces it uses other names, so after a change back each finds its own again.
 """
 
 from collections.abc import Mapping

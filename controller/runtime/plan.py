@@ -75,7 +75,7 @@ Write = Apply | CreateOnly | ApplyFields | Delete
 class Problem(NamedTuple):
     """Something that is wrong.
 
-    As a plan's own problem it is permanent: only a change of the object can mend it.
+    As `Plan.problem` it is permanent: only a change to the object can fix it.
     """
 
     message: str

@@ -111,7 +111,7 @@ def fixed_files(
 ) -> tuple[list[FixedFile], list[str]]:
     """Return the files that the changes correct, and lines about fixes that are left out."""
     wanted: dict[str, list[tuple[Document, FieldChange]]] = {}
-    elsewhere, hidden = Counter[str](), 0
+    elsewhere, unwritable, hidden = Counter[str](), 0, 0
     for each in judged:
         source, changes = each.document.source, changes_of(each, policies, defaults=defaults)
         chosen = [change for change in changes if change.is_safe or unsafe]
@@ -120,6 +120,8 @@ def fixed_files(
             elsewhere[source] += len(chosen)
         elif Path(source).is_file():
             wanted.setdefault(source, []).extend((each.document, change) for change in chosen)
+        else:
+            unwritable += len(chosen)
     files = [_fixed(Path(source), changes) for source, changes in wanted.items()]
     elsewhere.update({str(each.path): each.left_out for each in files})
     notes = [
@@ -129,6 +131,8 @@ def fixed_files(
         # An object of a cluster has no source.
         if source and count
     ]
+    if unwritable:
+        notes.append(f"{_counted(unwritable, 'fix', 'es')} left out: standard input is no file")
     if hidden:
         fixes = f"{_counted(hidden, 'fix', 'es')} that may stop an application"
         notes.append(f"{fixes} left out: --unsafe-fixes")

@@ -63,7 +63,7 @@ class Registered:
 
     @property
     def fails_closed(self) -> bool:
-        """Whether a request fails where it cannot be called."""
+        """Whether a request fails when this webhook cannot be called."""
         return self.webhook.failure_policy == "Fail"
 
     @property

@@ -33,7 +33,7 @@ class RunAsNonRoot(Params):
 
 
 def validate(request: Request, params: RunAsNonRoot) -> Violations:
-    """Yield a violation for each `false`, and for each container that may run as root."""
+    """Yield a violation for each `runAsNonRoot: false`, and each container that may be root."""
     for context in contexts(request):
         if context.boolean(PATH) is False:
             excess = inherited(request, context, PATH, False)

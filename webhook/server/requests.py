@@ -59,7 +59,7 @@ def _seconds(raw_path: str) -> float:
 async def body_of(request: web.BaseRequest) -> bytes:
     """Return the body of a request once all of it is here.
 
-    A Refusal where the client leaves before.
+    Raises Refusal if the client disconnects first.
     """
     try:
         return await request.content.read()

@@ -669,6 +669,15 @@ def test_a_diff_is_no_command_of_a_ci(run):
     assert "     \\x3a:error::pwn\\u202e\n" in out
 
 
+def test_fixes_of_standard_input_are_left_out(run, monkeypatch):
+    """A line says so: there is no file to write."""
+    write("p.yaml", STRICT)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(FIXABLE.encode())))
+    code, out, err = run("check", "--policies", "p.yaml", "--diff", "-")
+    left_out = "note: 1 fix left out: standard input is no file\n"
+    assert (code, out, err) == (1, "", f"{left_out}{HIDDEN}")
+
+
 def test_unsafe_fixes_need_fixes(run):
     """Alone they would do nothing."""
     code, _, err = run("check", "--policies", "baseline", "--unsafe-fixes", "shop.yaml")

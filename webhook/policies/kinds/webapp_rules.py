@@ -18,7 +18,7 @@ from webhook.policies._field_checks import judge_fields
 
 
 def validate(request: Request, params: Params) -> Violations:
-    """Return one violation for each setting that a pod rejects."""
+    """Return one violation for each setting that the API server rejects in a pod."""
     return judge_fields(request.fields("spec"))
 
 
