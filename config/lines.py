@@ -56,17 +56,15 @@ class TextLines:
 
     def place(self, path: str) -> Position:
         """Return the position of the field at `path`, or of its nearest parent."""
-        if not (path or self.items):
-            return self.start
-        mark = _found(self._below(_first(self.text[self.begin : self.end])), path)
-        return mark.line + self.line + 1, mark.column + 1
+        return self.start if not (path or self.items) else _placed(self, path)
 
     @property
     def node(self) -> yaml.Node:
         """The node of the document, with places in the whole text."""
-        return self._below(_all(self.text)[self.number])
+        return self.below(_all(self.text)[self.number])
 
-    def _below(self, node: yaml.Node) -> yaml.Node:
+    def below(self, node: yaml.Node) -> yaml.Node:
+        """Return the node of the item, below that of the document."""
         for index in self.items:
             # There are none where a merge key (<<) has them.
             listed = [value for key, value in node.value if key.value == "items"]
@@ -78,6 +76,14 @@ class TextLines:
 
 # Of the text that is looked at: several fields of one document, or of one file that is edited.
 _all = lru_cache(maxsize=1)(compose)
+
+
+# An editor has a text judged again and again, with the same violations in most documents.
+@lru_cache(maxsize=2048)
+def _placed(lines: TextLines, path: str) -> Position:
+    node = lines.below(_first(lines.text[lines.begin : lines.end]))
+    mark = _found(node, path)
+    return mark.line + lines.line + 1, mark.column + 1
 
 
 @lru_cache(maxsize=1)

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from config.documents import Document, DocumentError
 from config.faults import FaultsError
-from gatewright.checks.fixes import change_of, operation
+from gatewright.checks.fixes import patch_of
 from gatewright.explain.policy_pages import summary
 from gatewright.outputs import (
     Ending,
@@ -90,7 +90,7 @@ def _reported(
     info = policies.get(finding.policy) or PolicyInfo(
         finding.policy, severity=SEVERE, category=KIND
     )
-    violation, change = finding.violation, change_of(finding, policies)
+    violation, (patch, is_safe) = finding.violation, patch_of(finding, policies)
     return ReportedViolation(
         policy=finding.policy,
         message=finding.message,
@@ -104,8 +104,8 @@ def _reported(
         found="" if violation is None else violation.found_text,
         rule="" if violation is None else violation.rule,
         fix="" if violation is None else violation.fix,
-        patch=() if change is None else (operation(change),),
-        patch_is_safe=change is not None and change.is_safe,
+        patch=patch,
+        patch_is_safe=is_safe,
     )
 
 

@@ -2,7 +2,9 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from config.documents import Document, DocumentError
@@ -10,29 +12,24 @@ from config.faults import FaultsError
 from config.settings import Settings
 from gatewright.checks.check_report import (
     check_infos,
-    ending_soon,
     exceptions_of,
-    once_per_place,
     place,
-    policy_infos,
     problem,
-    result,
     without_effect,
 )
-from gatewright.checks.image_access import judge_with_images
-from gatewright.checks.on_demand import cluster_of, planners_for
-from gatewright.checks.policy_files import engine_from, policy_documents
-from gatewright.checks.subjects import Subjects
+from gatewright.checks.fixes import ReportedDocument
+from gatewright.checks.on_demand import cluster_of, image_look_ups, planners_for
+from gatewright.checks.pipeline import PoliciesInForce
+from gatewright.checks.policy_files import policy_documents
+from gatewright.checks.subjects import NO_IMAGES, Subjects
 from gatewright.outputs import InputProblem, Report, SubjectResult
-from webhook.engine import BoundPolicy, Engine, Planners
+from webhook.engine import BoundPolicy, Engine
 from webhook.engine.conflicts import ConflictingPoliciesError
 from webhook.engine.exceptions import BoundException
-from webhook.engine.kinds import Kind
-from webhook.harness.manifests import JudgedManifest
-from webhook.policy_sets.admission_policies import joined
+from webhook.policies._attached import IMAGE_LOOK_UPS
 from webhook.policy_sets.bound_objects import bind
 from webhook.policy_sets.catalogue import catalogue
-from webhook.policy_sets.policy_set import PolicySet, read
+from webhook.policy_sets.policy_set import PolicySet
 
 if TYPE_CHECKING:
     from gatewright.checks.live_cluster import Live
@@ -41,6 +38,7 @@ NO_POLICIES = (
     "no policies given: name policy sets with --policies, or a cluster that has some with "
     "--kubeconfig"
 )
+NOT_VERIFIED = "images are not verified: that needs --registry-access"
 
 
 class Checker:
@@ -49,10 +47,13 @@ class Checker:
     `home` is the namespace Gatewright is installed in.
     """
 
+    command = "check"
+
     def __init__(
         self,
         settings: Settings,
         home: str,
+        subjects: Subjects,
         *,
         registry_access: bool = False,
         counts_exceptions: bool = False,
@@ -63,71 +64,94 @@ class Checker:
         `counts_exceptions`, what they cover is counted.
         """
         self._registry_access, self._counts = registry_access, counts_exceptions
+        self.settings, self.home, self.subjects = settings, home, subjects
         self.results: list[SubjectResult] = []
         self.problems: list[InputProblem] = []
-        self.notes: list[str] = []
-        self.judged: list[JudgedManifest] = []
-        self.images: Mapping[str, Any] = {}
+        self.notes = [] if subjects.sources is None else [*subjects.sources.notes]
+        self.reported: list[ReportedDocument] = []
+        """The manifests with their results."""
+        self.images = NO_IMAGES
         """What registries know about images."""
         self.covers = Counter[str]()
         """How many violations each exception covers, by title, where these are counted."""
         self.now = datetime.now(UTC)
-        self._settings = settings
-        self.home = home
-        self._documents: list[Document] = []
-        self._engine = Engine(())
+        # Without any policy until those of files or the cluster have been read.
+        self.sets = [PoliciesInForce((), Engine(()), {}, self.now)]
 
     @property
     def policies(self) -> Sequence[BoundPolicy]:
         """The policies in force."""
-        return self._engine.policies
+        return self.sets[-1].engine.policies
 
     @property
     def exceptions(self) -> list[tuple[Document, BoundException]]:
         """The exceptions of the policy set, with their documents."""
-        return exceptions_of(self._documents)
+        return exceptions_of(self.sets[-1].documents)
 
     def report(self) -> Report:
         """Return everything found so far."""
-        exceptions = self.exceptions
-        policies = self._engine.policies
-        results, notes = once_per_place(self.results)
-        notes += [*self.notes, *without_effect(exceptions, policies, self.home, self.now)]
+        now = self.sets[-1].now
+        lost = without_effect(self.exceptions, self.policies, self.home, now)
         return Report(
-            "check",
-            tuple(results),
+            self.command,
+            tuple(self.results),
             tuple(self.problems),
-            notes=tuple(notes),
-            policies=policy_infos(policies) | check_infos(self.results),
-            ending=ending_soon(exceptions, self.now),
+            notes=(*self.notes, *lost),
+            policies={**self.sets[-1].infos, **check_infos(self.results)},
             generated=self.now.isoformat(timespec="seconds").replace("+00:00", "Z"),
         )
 
-    async def run(self, subjects: Subjects) -> None:
+    async def run(self) -> None:
         """Judge the subjects, with a cluster's policies and look-ups if the settings name one.
 
         Raises DocumentError or PolicySetError without any policy.
         """
-        async with cluster_of(self._settings, self.home, self.problems) as live:
-            if self._settings.policies or live is None:
-                kinds = await subjects.kinds(live)
-                self._policies_of_files(kinds, planners_for(subjects, self._settings, self.home))
-            else:
-                await self._policies_of(live, planners_for(subjects, self._settings, self.home))
-            await self._judge(subjects, live)
+        async with cluster_of(self.settings, self.home, self.problems) as live:
+            self.sets = await self.in_force(live)
+            if self._counts:
+                self.sets = [
+                    replace(each, engine=each.engine.counting_exceptions()) for each in self.sets
+                ]
+            await self._judge(live)
 
-    def _policies_of_files(self, kinds: Sequence[Kind], planners: Planners) -> None:
-        if not self._settings.policies:
+    async def in_force(self, live: "Live | None") -> list[PoliciesInForce]:
+        """Return the policy sets to judge by."""
+        if live is not None and not self.settings.policies:
+            return [await self._of_cluster(live)]
+        if not self.settings.policies:
             raise DocumentError(NO_POLICIES)
-        paths = self._settings.policies
-        self._documents = policy_documents(paths)
-        self._engine = engine_from(
-            read(self._documents, catalogue(), kinds), self.home, planners, paths
-        )
+        return await self.of_files(live, [(self.settings.policies, self.now)])
 
-    async def _policies_of(self, live: "Live", planners: Planners) -> None:
-        """Put the cluster's policies in force, except unusable and conflicting ones."""
+    def result(self, results: Sequence[SubjectResult]) -> SubjectResult:
+        """Return the result for a subject from those by each policy set."""
+        return results[-1]
+
+    async def of_files(
+        self,
+        live: "Live | None",
+        sets: Sequence[tuple[Sequence[Path], datetime]],
+        more: Sequence[BoundPolicy] = (),
+    ) -> list[PoliciesInForce]:
+        """Return the policies in files, each set as it judges at a time, beside `more` policies."""
+        kinds = await self.subjects.kinds(live)
+        planners = planners_for(self.subjects, self.settings, self.home)
+        return [
+            PoliciesInForce.read(
+                policy_documents(paths),
+                self.home,
+                planners,
+                now,
+                kinds=kinds,
+                more=more,
+                sources=paths,
+            )
+            for paths, now in sets
+        ]
+
+    async def _of_cluster(self, live: "Live") -> PoliciesInForce:
+        """Return the cluster's policies, except unusable and conflicting ones."""
         policies, exceptions = dict[tuple[str | None, str], BoundPolicy](), list[BoundException]()
+        documents = list[Document]()
         for document in await live.policies():
             where, whole = place(document), not document.has_lines
             try:
@@ -148,44 +172,47 @@ class Checker:
                     InputProblem(f"it is not in force: {str(error).splitlines()[0]}", where, whole)
                 )
             else:
-                self._documents.append(document)
-        more = await live.kubernetes_policies() if self._settings.kubernetes_policies else []
+                documents.append(document)
+        more = await live.kubernetes_policies() if self.settings.kubernetes_policies else []
         if not policies and not more:
             why = "; ".join(each.message for each in live.problems) or NO_POLICIES
             raise DocumentError(f"no policies in the cluster: {why}")
         found = PolicySet(tuple(policies.values()), tuple(exceptions))
-        self._engine = joined(engine_from(found, self.home, planners), more)
+        planners = planners_for(self.subjects, self.settings, self.home)
+        return PoliciesInForce.of(documents, found, self.home, planners, self.now, more)
 
-    async def _judge(self, subjects: Subjects, live: "Live | None") -> None:
+    async def _judge(self, live: "Live | None") -> None:
+        """Judge every subject, and again while images were missing, where registries are read."""
         before = tuple(self.problems)
+        policies = (policy for each in self.sets for policy in each.engine.policies)
+        needs = frozenset[str]().union(*(policy.needs for policy in policies)) & IMAGE_LOOK_UPS
+        if not (needs and self._registry_access):
+            self.notes += [NOT_VERIFIED] * bool(needs)
+            await self._pass(live, NO_IMAGES)
+            return
+        async with image_look_ups(self.settings) as look_ups:
+            images, has_more = look_ups.of_review(needs), True
+            assert images is not None
+            while has_more:
+                self.problems[:] = before
+                await self._pass(live, images.looked_up)
+                has_more = await images.has_more(is_denied=False)
+            self.images = images.looked_up
 
-        async def judge_all(images: Mapping[str, Any]) -> None:
-            self.results, self.judged, self.problems[:] = [], [], before
-            self.covers.clear()
-            await self._pass(subjects, live, images)
-
-        self.images = await judge_with_images(
-            self._settings,
-            [self._engine],
-            judge_all,
-            self.notes,
-            registry_access=self._registry_access,
-        )
-
-    async def _pass(
-        self, subjects: Subjects, live: "Live | None", images: Mapping[str, Any]
-    ) -> None:
+    async def _pass(self, live: "Live | None", images: Mapping[str, Any]) -> None:
         """Judge every subject once; `images` are the look-ups of images."""
-        infos = policy_infos(self._engine.policies)
-        engine = self._engine.counting_exceptions() if self._counts else self._engine
-        async for verdicts in subjects.judged([(engine, self.now)], live, images):
+        self.results, self.reported = [], []
+        self.covers.clear()
+        async for verdicts in self.subjects.judged(self.sets, live, images):
             if isinstance(verdicts, DocumentError):
                 self.problems.append(problem(verdicts))
                 continue
-            (judged,) = verdicts
-            self.covers.update(judged.covered)
-            if subjects.sources is not None:
-                self.judged.append(judged)
-            elif judged.verdict == "unmatched":
+            last = verdicts[-1]
+            self.covers.update(last.covered)
+            pairs = zip(self.sets, verdicts, strict=True)
+            result = self.result([policies.result(judged) for policies, judged in pairs])
+            if self.subjects.sources is not None:
+                self.reported.append((last.document, result))
+            elif result.verdict == "unmatched":
                 continue
-            self.results.append(result(judged, infos))
+            self.results.append(result)

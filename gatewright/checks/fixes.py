@@ -4,38 +4,26 @@ import difflib
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from config.documents import Document, DocumentError, parse_documents
 from config.edits import EditableText, EditError, TextEdit, changed
 from config.printable import printable
-from gatewright.checks.origins import written_path
-from gatewright.outputs import PolicyInfo
-from kube.resource import FieldPath
+from gatewright.checks.origins import value_below, written_path
+from gatewright.outputs import PolicyInfo, SubjectResult
+from kube.resource import FieldPath, PathElement
 from webhook.engine.record import steps_of
 from webhook.engine.violation import UNSET
 from webhook.findings import Finding
-from webhook.harness.manifests import JudgedManifest
 from webhook.policy_sets.catalogue import catalogue
 
+PatchOperation = Mapping[str, Any]  # of a JSON Patch (RFC 6902)
+ReportedDocument = tuple[Document, SubjectResult]
+DocumentFix = tuple[Document, PatchOperation]
+FieldChange = tuple[FieldPath, Any]  # a new value; None removes the field
 COMMAND = re.compile(r"^ (\s*)::")  # GitHub takes an indented line for a command, too
-
-
-@dataclass(frozen=True, slots=True)
-class FieldChange:
-    """A new `value` for the field at `path`; None removes the field.
-
-    With a safe one, an application runs on.
-    """
-
-    path: FieldPath
-    value: Any
-    is_safe: bool = True
-
-    def __hash__(self) -> int:
-        return hash(self.path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,65 +49,54 @@ class FixedFile:
         return f"{self.path}: fixed {_counted(self.count, 'field')}"
 
 
-def change_of(finding: Finding, policies: Mapping[str, PolicyInfo]) -> FieldChange | None:
-    """Return the change that fixes a violation.
+def patch_of(
+    finding: Finding, policies: Mapping[str, PolicyInfo]
+) -> tuple[tuple[PatchOperation, ...], bool]:
+    """Return the JSON Patch (RFC 6902) that fixes a violation, and whether it is safe.
 
-    None if no value does, or if it is about another object. It is unsafe unless its policy says
-    otherwise.
+    Without operations if no value fixes it, or if it is about another object. It is unsafe unless
+    its policy says otherwise.
     """
     violation = finding.violation
     if violation is None or violation.mended is UNSET or violation.of or violation.holder is None:
-        return None
+        return (), False
     policy = catalogue()[violation.check] if violation.check else policies.get(finding.policy)
     is_safe = policy is not None and policy.fix is not None and policy.fix.is_safe
     path = (*violation.holder.steps(), *steps_of(violation.field))
-    return FieldChange(path, violation.mended, is_safe)
+    pointer = "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in path)
+    if violation.mended is None:
+        return ({"op": "remove", "path": pointer},), is_safe
+    return ({"op": "add", "path": pointer, "value": violation.mended},), is_safe
 
 
-def operation(change: FieldChange) -> dict[str, Any]:
-    """Return a change as an operation of a JSON Patch (RFC 6902)."""
-    pointer = "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in change.path)
-    if change.value is None:
-        return {"op": "remove", "path": pointer}
-    return {"op": "add", "path": pointer, "value": change.value}
-
-
-def changes_of(
-    judged: JudgedManifest, policies: Mapping[str, PolicyInfo], *, defaults: bool
-) -> list[FieldChange]:
-    """Return the changes that fix a manifest's violations.
+def _fixes_of(result: SubjectResult, *, defaults: bool) -> Iterator[tuple[PatchOperation, bool]]:
+    """Yield each operation that fixes a violation, and whether it is safe.
 
     With `defaults`, also what policies would set.
     """
-    found = (change_of(each, policies) for each in judged.findings)
-    changes = [each for each in found if each is not None]
-    if defaults:
-        changes += [
-            FieldChange(_steps(each["path"]), each["value"])
-            for each in judged.operations
-            if "value" in each
-        ]
-    return list(dict.fromkeys(changes))
+    for each in result.violations:
+        yield from ((operation, each.patch_is_safe) for operation in each.patch)
+    for operation in result.operations if defaults else ():
+        if "value" in operation:
+            yield operation, True
 
 
 def fixed_files(
-    judged: Iterable[JudgedManifest],
-    policies: Mapping[str, PolicyInfo],
-    *,
-    defaults: bool,
-    unsafe: bool,
+    reported: Iterable[ReportedDocument], *, defaults: bool, unsafe: bool
 ) -> tuple[list[FixedFile], list[str]]:
-    """Return the files that the changes correct, and lines about fixes that are left out."""
-    wanted: dict[str, list[tuple[Document, FieldChange]]] = {}
+    """Return the files that the fixes correct, and lines about fixes that are left out."""
+    wanted: dict[str, list[DocumentFix]] = {}
     elsewhere, unwritable, hidden = Counter[str](), 0, 0
-    for each in judged:
-        source, changes = each.document.source, changes_of(each, policies, defaults=defaults)
-        chosen = [change for change in changes if change.is_safe or unsafe]
-        hidden += len(changes) - len(chosen)
-        if not each.document.is_written:
+    for document, result in reported:
+        source, found = document.source, list[tuple[PatchOperation, bool]]()
+        for fix in _fixes_of(result, defaults=defaults):
+            found += [fix] * (fix not in found)
+        chosen = [operation for operation, is_safe in found if is_safe or unsafe]
+        hidden += len(found) - len(chosen)
+        if not document.is_written:
             elsewhere[source] += len(chosen)
         elif Path(source).is_file():
-            wanted.setdefault(source, []).extend((each.document, change) for change in chosen)
+            wanted.setdefault(source, []).extend((document, each) for each in chosen)
         else:
             unwritable += len(chosen)
     files = [_fixed(Path(source), changes) for source, changes in wanted.items()]
@@ -139,7 +116,7 @@ def fixed_files(
     return [each for each in files if each.count], notes
 
 
-def _fixed(path: Path, changes: Iterable[tuple[Document, FieldChange]]) -> FixedFile:
+def _fixed(path: Path, changes: Iterable[DocumentFix]) -> FixedFile:
     before = path.read_bytes().decode()
     text = FixedText(before, str(path))
     left_out = text.change(changes)
@@ -150,9 +127,15 @@ def _counted(count: int, noun: str, plural: str = "s") -> str:
     return f"{count} {noun}{'' if count == 1 else plural}"
 
 
-def _steps(pointer: str) -> FieldPath:
-    parts = (part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:])
-    return tuple(int(part) if part.isdigit() else part for part in parts)
+def _steps(pointer: str, value: Any) -> FieldPath:
+    """Return the path that a JSON pointer names in a value: only a list has numbers."""
+    path = list[PathElement]()
+    for part in pointer.split("/")[1:]:
+        is_index = isinstance(value, list) and part.isdigit()
+        step = int(part) if is_index else part.replace("~1", "/").replace("~0", "~")
+        path.append(step)
+        value = value_below(value, step)
+    return tuple(path)
 
 
 class FixedText:
@@ -168,7 +151,7 @@ class FixedText:
         self._source = source
         self._documents = self._parsed(text)
 
-    def change(self, wanted: Iterable[tuple[Document, FieldChange]]) -> int:
+    def change(self, wanted: Iterable[DocumentFix]) -> int:
         """Apply as many changes as possible, one after the other within a document.
 
         Return how many were left out, since the text has other values than the rendered object.
@@ -176,14 +159,15 @@ class FixedText:
         queues: dict[int, list[FieldChange]] = {}
         places = {each.place(): index for index, each in enumerate(self._documents)}
         left_out = 0
-        for document, change in wanted:
+        for document, operation in wanted:
             index = places[document.place()]
-            path = written_path(change.path, document.value, self._documents[index].value)
+            path = _steps(operation["path"], document.value)
+            written = written_path(path, document.value, self._documents[index].value)
             queue = queues.setdefault(index, [])
-            if path is None:
+            if written is None:
                 left_out += 1
-            elif (written := replace(change, path=path)) not in queue:
-                queue.append(written)
+            elif (change := (written, operation.get("value"))) not in queue:
+                queue.append(change)
         while any(queues.values()):
             batch = {index: queue.pop(0) for index, queue in queues.items() if queue}
             self._carry_out(batch)
@@ -208,8 +192,8 @@ class FixedText:
         )
         try:
             for index, change in batch.items():
-                edits.append(text.edit(self._documents[index].node, change.path, change.value))
-                expected[index] = changed(expected[index], change.path, change.value)
+                edits.append(text.edit(self._documents[index].node, *change))
+                expected[index] = changed(expected[index], *change)
             new = self.text
             for edit in sorted(edits, key=lambda each: each.start, reverse=True):
                 new = new[: edit.start] + edit.text + new[edit.end :]

@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
-from datetime import datetime
 
 from config.documents import Document, parse_documents
 from config.settings import Settings
@@ -11,6 +10,7 @@ from controller.audit.judge import ObjectJudge
 from controller.audit.kubernetes_policies import kubernetes_policies
 from controller.audit.listing import Lister, RateLimit
 from controller.registration.configurations import SYSTEM_NAMESPACES
+from gatewright.checks.pipeline import PoliciesInForce
 from gatewright.outputs import InputProblem, SourceLocation
 from kube.client import Client
 from kube.credentials import load
@@ -87,10 +87,10 @@ class Live:
         return await look_up(self.lister, *engines)
 
     async def judged(
-        self, engines: Sequence[tuple[Engine, datetime]], known: Known
+        self, sets: Sequence[PoliciesInForce], known: Known
     ) -> AsyncIterator[list[JudgedManifest]]:
-        """Yield the verdicts on each object that an audit by these engines would judge."""
-        judges = [ObjectJudge(engine, known, now) for engine, now in engines]
+        """Yield the verdicts on each object that an audit by these policies would judge."""
+        judges = [ObjectJudge(each.engine, known, each.now) for each in sets]
         async for each in existing(self.lister, judges, [*SYSTEM_NAMESPACES, self._home]):
             document = Document.of_object(each.object)
             namespace = each.object["metadata"].get("namespace", "")

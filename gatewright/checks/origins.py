@@ -77,17 +77,18 @@ def written_path(path: FieldPath, judged: Any, written: Any) -> FieldPath | None
     if not path or judged == written:
         return path if judged == written else None
     step = at = path[0]
-    item = _below(judged, step)
+    item = value_below(judged, step)
     if isinstance(written, list):
         same = [index for index, each in enumerate(written) if _name(each) == _name(item)]
         if not same:
             return None
         at = step if step in same else same[0]
-    below = written_path(path[1:], item, _below(written, at))
+    below = written_path(path[1:], item, value_below(written, at))
     return None if below is None else (at, *below)
 
 
-def _below(value: Any, step: PathElement) -> Any:
+def value_below(value: Any, step: PathElement) -> Any:
+    """Return what a value has at a step; None where it has nothing."""
     try:
         return value[step]
     except (LookupError, TypeError):

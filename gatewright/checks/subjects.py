@@ -2,16 +2,15 @@
 
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from config.documents import Document, DocumentError
+from gatewright.checks.pipeline import PoliciesInForce, known_of
 from gatewright.checks.sources import Sources
 from gatewright.console.terminal import Progress, progress
-from webhook.engine import Engine
 from webhook.engine.kinds import KINDS, NATIVE_KINDS, Kind
 from webhook.engine.match import Labels
-from webhook.harness.manifests import JudgedManifest, ManifestJudge, add_manifests, kinds_in
+from webhook.harness.manifests import JudgedManifest, kinds_in
 from webhook.harness.reviews import group_version_kind
 from webhook.known import Known
 
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from gatewright.checks.live_cluster import Live
 
 NO_IMAGES: Mapping[str, Any] = {}
-EngineAt = tuple[Engine, datetime]  # an engine, and the time that it judges as of
 Verdicts = list[JudgedManifest] | DocumentError
 
 
@@ -51,36 +49,35 @@ class Subjects:
 
     async def judged(
         self,
-        engines: Sequence[EngineAt],
+        sets: Sequence[PoliciesInForce],
         live: "Live | None",
         images: Mapping[str, Any] = NO_IMAGES,
     ) -> AsyncIterator[Verdicts]:
-        """Yield the verdict of each engine on each subject, or why it cannot be judged.
+        """Yield the verdict by each policy set on each subject, or why it cannot be judged.
 
         What policies look up are the manifests, over the cluster's objects if there is a cluster
         (`live`), and `images` of registries.
         """
-        known = Known() if live is None else await live.look_up(engine for engine, _ in engines)
+        documents = [] if self.sources is None else self.sources.documents
+        known = Known() if live is None else await live.look_up(each.engine for each in sets)
         known.images = images
-        for namespace, labels in self.labels.items():
-            known.set_labels(namespace, labels)
+        if live is not None and self.sources is not None:
+            known.kinds |= await live.kinds()
+        known_of(documents, self.namespace, self.labels, known)
         if self.sources is not None:
-            if live is not None:
-                known.kinds |= await live.kinds()
-            for each in self._judged(self.sources, engines, known):
+            for each in self._judged(self.sources, sets, known):
                 yield each
         elif live is not None:
             with Progress("judged") as done:
-                async for verdicts in live.judged(engines, known):
+                async for verdicts in live.judged(sets, known):
                     yield verdicts
                     done.advance()
 
     def _judged(
-        self, sources: Sources, engines: Sequence[EngineAt], known: Known
+        self, sources: Sources, sets: Sequence[PoliciesInForce], known: Known
     ) -> Iterator[Verdicts]:
         yield from map(DocumentError, sources.problems)
-        add_manifests(known, sources.documents, self.namespace)
-        judges = [ManifestJudge(engine, known, self.namespace, now) for engine, now in engines]
+        judges = [each.judge(known, self.namespace) for each in sets]
         for document in progress(sources.judged, "judged"):
             yield _verdicts(document, judges)
         for review in progress(self.reviews, "judged"):

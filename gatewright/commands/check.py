@@ -9,8 +9,9 @@ from pathlib import Path
 import click
 
 from config.settings import Settings
+from gatewright.checks.check_report import ending_soon, once_per_place
 from gatewright.checks.checker import Checker
-from gatewright.checks.fixes import FixedFile, fixed_files
+from gatewright.checks.fixes import fixed_files
 from gatewright.checks.git import GitError, changed_files
 from gatewright.checks.sources import read_sources
 from gatewright.checks.subjects import Subjects
@@ -141,23 +142,21 @@ def command(
             raise click.UsageError(f"{flag} needs {needed}")
 
     def judged() -> Checker:
+        since = None if changed is None else changed_files(changed)
+        sources = read_sources(manifests, charts, since)
         checker = Checker(
-            settings, home or settings.namespace or HOME, registry_access=registry_access
+            settings,
+            home or settings.namespace or HOME,
+            Subjects(sources if manifests else None, namespace, namespace_labels),
+            registry_access=registry_access,
         )
-        sources = read_sources(
-            manifests, charts, None if changed is None else changed_files(changed)
-        )
-        checker.notes += sources.notes
-        asyncio.run(
-            checker.run(Subjects(sources if manifests else None, namespace, namespace_labels))
-        )
+        asyncio.run(checker.run())
         return checker
 
     try:
         checker = judged()
-        files, notes = (
-            _fixes(checker, defaults=fix_defaults, unsafe=unsafe_fixes) if fixes else ([], [])
-        )
+        wanted = checker.reported if fixes else []
+        files, notes = fixed_files(wanted, defaults=fix_defaults, unsafe=unsafe_fixes)
         if files and not diff:
             notes = [*(file.write() for file in files), *notes]
             checker = judged()
@@ -170,16 +169,19 @@ def command(
     if not (checker.results or checker.problems or allow_empty or changed is not None):
         what = ", ".join(manifests) or "the cluster"
         checker.problems.append(InputProblem(f"{what}: no Kubernetes objects"))
-    report = replace(checker.report(), unlisted=frozenset() if lists_all else WELL)
+    report = checker.report()
+    results, repeats = once_per_place(report.results)
+    report = replace(
+        report,
+        results=tuple(results),
+        notes=(*repeats, *report.notes),
+        ending=ending_soon(checker.exceptions, checker.now),
+        unlisted=frozenset() if lists_all else WELL,
+    )
     for file in files if diff else ():
         show_diff(file.diff())
     write(report, tuple(each for each in outputs if each.file or not diff))
     return report.exit_code(fail_on)
-
-
-def _fixes(checker: Checker, *, defaults: bool, unsafe: bool) -> tuple[list[FixedFile], list[str]]:
-    policies = checker.report().policies
-    return fixed_files(checker.judged, policies, defaults=defaults, unsafe=unsafe)
 
 
 def _except(

@@ -56,9 +56,10 @@ def command(
     if not manifests and settings.kubeconfig is None:
         raise click.UsageError("name MANIFESTs, or a cluster by --kubeconfig")
     where = home or settings.namespace or HOME
-    checker = Checker(settings, where, counts_exceptions=True)
     sources = read_sources(manifests, charts) if manifests else None
-    asyncio.run(checker.run(Subjects(sources, namespace, namespace_labels)))
+    subjects = Subjects(sources, namespace, namespace_labels)
+    checker = Checker(settings, where, subjects, counts_exceptions=True)
+    asyncio.run(checker.run())
     results = exception_results(
         checker.exceptions, checker.covers, checker.policies, where, checker.now
     )

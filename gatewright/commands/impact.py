@@ -2,25 +2,17 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from config.documents import DocumentError
 from config.settings import Settings
-from gatewright.checks.check_report import (
-    exceptions_of,
-    policy_infos,
-    problem,
-    result,
-    without_effect,
-)
-from gatewright.checks.image_access import judge_with_images
+from gatewright.checks.checker import Checker
 from gatewright.checks.impact import UNCHANGED, compare
-from gatewright.checks.on_demand import cluster_of, planners_for
-from gatewright.checks.policy_files import engine_from, policy_documents
+from gatewright.checks.pipeline import PoliciesInForce
 from gatewright.checks.recorded_reviews import read_reviews
 from gatewright.checks.sources import read_sources
 from gatewright.checks.subjects import Subjects
@@ -36,13 +28,10 @@ from gatewright.console.options import (
     PolicyPath,
     settings_options,
 )
-from gatewright.outputs import OUTPUTS, InputProblem, Output, Report, SubjectResult, write
-from webhook.engine import BoundPolicy, Engine
+from gatewright.outputs import OUTPUTS, InputProblem, Output, SubjectResult, write
+from webhook.engine import BoundPolicy
 from webhook.engine.exceptions import HOME
 from webhook.engine.match import Labels
-from webhook.policy_sets.admission_policies import joined
-from webhook.policy_sets.catalogue import catalogue
-from webhook.policy_sets.policy_set import read
 
 if TYPE_CHECKING:
     from gatewright.checks.live_cluster import Live
@@ -98,112 +87,38 @@ def command(
     """
     if not (manifests or reviews or settings.kubeconfig):
         raise click.UsageError("name MANIFESTs, recorded --reviews, or a cluster by --kubeconfig")
+    sources = read_sources(manifests, charts) if manifests or reviews else None
+    recorded = [] if reviews is None else list(read_reviews(reviews))
     comparison = Comparison(
         settings,
         home or settings.namespace or HOME,
-        (old, new),
-        at,
+        Subjects(sources, namespace, namespace_labels, recorded),
         registry_access=registry_access,
     )
-    sources = read_sources(manifests, charts) if manifests or reviews else None
-    recorded = [] if reviews is None else list(read_reviews(reviews))
-    asyncio.run(comparison.run(Subjects(sources, namespace, namespace_labels, recorded)))
-    report = comparison.report()
+    then = comparison.now if at is None else at.replace(tzinfo=UTC)
+    comparison.paths = [([old], comparison.now), ([new], then)]
+    asyncio.run(comparison.run())
+    if not (comparison.results or comparison.problems):
+        comparison.problems.append(InputProblem("no objects to compare"))
+    report = replace(comparison.report(), unlisted=frozenset({UNCHANGED}))
     write(report, outputs)
     return report.exit_code()
 
 
-class Comparison:
-    """Two policy sets, and the differences between their verdicts so far."""
+class Comparison(Checker):
+    """A check by two policy sets, whose results are the differences between their verdicts."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        home: str,
-        paths: tuple[Path, Path],
-        at: datetime | None,
-        *,
-        registry_access: bool,
-    ) -> None:
-        """Read the files of both sets. Raises DocumentError where one cannot be read."""
-        self._settings, self._home = settings, home
-        self._registry_access = registry_access
-        now = datetime.now(UTC)
-        self._times = (now, now if at is None else at.replace(tzinfo=UTC))
-        self._sets = [(path, policy_documents([path])) for path in paths]
-        self._engines = [Engine(()), Engine(())]
-        self._results: list[SubjectResult] = []
-        self._problems: list[InputProblem] = []
-        self._notes: list[str] = []
+    command = "impact"
+    paths: Sequence[tuple[Sequence[Path], datetime]] = ()
+    """Both sets, and the times at which they judge."""
 
-    def report(self) -> Report:
+    async def in_force(self, live: "Live | None") -> list[PoliciesInForce]:
+        """Return both sets, with the cluster's policies of Kubernetes' kinds."""
+        more: list[BoundPolicy] = []
+        if live is not None and self.settings.kubernetes_policies:
+            more = await live.kubernetes_policies()
+        return await self.of_files(live, self.paths, more)
+
+    def result(self, results: Sequence[SubjectResult]) -> SubjectResult:
         """Return the differences; unchanged objects are only counted."""
-        if not (self._results or self._problems):
-            self._problems.append(InputProblem("no objects to compare"))
-        policies = self._engines[1].policies
-        _, documents = self._sets[1]
-        notes = without_effect(exceptions_of(documents), policies, self._home, self._times[1])
-        return Report(
-            "impact",
-            tuple(self._results),
-            tuple(self._problems),
-            notes=(*self._notes, *notes),
-            policies=policy_infos(policies),
-            unlisted=frozenset({UNCHANGED}),
-            generated=self._times[0].isoformat(timespec="seconds").replace("+00:00", "Z"),
-        )
-
-    async def run(self, subjects: Subjects) -> None:
-        """Judge the subjects by both sets.
-
-        Raises DocumentError or PolicySetError where one cannot be used.
-        """
-        async with cluster_of(self._settings, self._home, self._problems) as live:
-            kinds = await subjects.kinds(live)
-            planners = planners_for(subjects, self._settings, self._home)
-            self._engines = [
-                engine_from(read(documents, catalogue(), kinds), self._home, planners, [path])
-                for path, documents in self._sets
-            ]
-            if live is not None and self._settings.kubernetes_policies:
-                self._join(await live.kubernetes_policies())
-            await self._compare(subjects, live)
-
-    async def _compare(self, subjects: Subjects, live: "Live | None") -> None:
-        self._notes += subjects.sources.notes if subjects.sources is not None else []
-        before = tuple(self._problems)
-
-        async def judge_all(images: Mapping[str, Any]) -> None:
-            self._results, self._problems[:] = [], before
-            await self._pass(subjects, live, images)
-
-        await judge_with_images(
-            self._settings,
-            self._engines,
-            judge_all,
-            self._notes,
-            registry_access=self._registry_access,
-        )
-
-    async def _pass(
-        self, subjects: Subjects, live: "Live | None", images: Mapping[str, Any]
-    ) -> None:
-        infos = [policy_infos(engine.policies) for engine in self._engines]
-        engines = [*zip(self._engines, self._times, strict=True)]
-        async for verdicts in subjects.judged(engines, live, images):
-            if isinstance(verdicts, DocumentError):
-                self._problems.append(problem(verdicts))
-            else:
-                old, new = (result(judged, of) for judged, of in zip(verdicts, infos, strict=True))
-                self._results.append(compare(old, new))
-
-    def _join(self, policies: Sequence[BoundPolicy]) -> None:
-        """Give both sets the cluster's policies of Kubernetes' kinds, except those they replace."""
-        own = [
-            {each.name for each in engine.policies if each.policy.judges_owned}
-            for engine in self._engines
-        ]
-        self._engines = [
-            joined(engine, (each for each in policies if each.name not in names))
-            for engine, names in zip(self._engines, own, strict=True)
-        ]
+        return compare(*results)

@@ -10,7 +10,8 @@ import click
 
 from config.documents import DocumentError, documents_of
 from config.settings import Settings, planner_settings
-from gatewright.checks.policy_files import engine_of
+from gatewright.checks.pipeline import PoliciesInForce
+from gatewright.checks.policy_files import policy_documents
 from gatewright.console.options import CLUSTER, INSTALLED_IN, POLICIES, NamedPath, settings_options
 from gatewright.console.terminal import complain, show_diff
 from gatewright.outputs.redaction import hidden
@@ -22,7 +23,7 @@ from kube.client import Client
 from kube.credentials import load
 from kube.errors import ApiError
 from webhook.engine.exceptions import HOME
-from webhook.harness.manifests import JudgedManifest, judge
+from webhook.harness.manifests import JudgedManifest
 
 BAD = {"denied": 1, "error": 3}
 
@@ -53,11 +54,15 @@ def command(
     parents = [parent_of(document, namespace) for document in planned_documents]
     now = datetime.now(UTC)
     home = home or settings.namespace or HOME
-    engine = engine_of(settings.policies, home, planners_of(settings, home))
+    policies = PoliciesInForce.read(
+        policy_documents(settings.policies),
+        home,
+        planners_of(settings, home),
+        now,
+        sources=settings.policies,
+    )
     judged = [
-        each
-        for each in judge(engine, documents, namespace, now)
-        if each.document in planned_documents
+        each for each in policies.judged(documents, namespace) if each.document in planned_documents
     ]
     changed = [
         parent.with_object(each.object) for parent, each in zip(parents, judged, strict=True)

@@ -1,7 +1,7 @@
 """Judge a text that is being typed: violations with their places, pages and fixes."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -9,44 +9,48 @@ from typing import Any
 from config.documents import Document, DocumentError, yaml_files
 from config.edits import TextEdit
 from config.faults import FaultsError, parse
-from config.lines import Position
 from config.settings import Settings
-from gatewright.checks.check_report import LEVELS, policy_infos, problem
-from gatewright.checks.fixes import FieldChange, FixedText, change_of
+from gatewright.checks.check_report import problem
+from gatewright.checks.fixes import FixedText
+from gatewright.checks.pipeline import PoliciesInForce, known_of
 from gatewright.checks.policy_files import policy_documents
 from gatewright.editor.cel_places import cel_place
 from gatewright.editor.text_parts import TextPart, documents_in, parts_of
 from gatewright.explain.policy_pages import prose
-from gatewright.outputs import PolicyInfo
+from gatewright.outputs import ReportedViolation, SubjectResult
 from gatewright.plans.planners import planners_of
-from webhook.engine import Engine
 from webhook.engine.match import Labels
-from webhook.findings import Finding
+from webhook.engine.planners import NO_PLANNERS
 from webhook.harness.case_file import CaseFile
-from webhook.harness.manifests import ManifestJudge, add_manifests
 from webhook.harness.objects import is_object
-from webhook.known import Known
 from webhook.policy_sets.catalogue import catalogue
-from webhook.policy_sets.policy_set import PolicySet, in_force, read
 
 
 @dataclass(frozen=True, slots=True)
 class EditorDiagnostic:
-    """A violation, or why something is not judged.
+    """A violation in a document, or why something is not judged.
 
-    Line and columns count from 0. `page` is the policy's; `change` fixes it in `document`.
+    Line and columns count from 0.
     """
 
     line: int
     column: int
     end: int
     message: str
+    part: TextPart
     level: str = "error"
-    policy: str = ""
-    page: str = ""
-    part: TextPart | None = None
+    violation: ReportedViolation | None = None
     document: Document | None = None
-    change: FieldChange | None = None
+
+    @property
+    def policy(self) -> str:
+        """The policy of the violation; "" where something is not judged."""
+        return "" if self.violation is None else self.violation.policy
+
+    @property
+    def is_safe(self) -> bool:
+        """Whether it is a violation with a fix, and an application runs on with that."""
+        return self.violation is not None and self.violation.patch_is_safe
 
 
 class EditorPolicies:
@@ -61,8 +65,7 @@ class EditorPolicies:
         self._namespace = namespace
         self._labels = labels
         self._read: dict[Path, int] | None = None
-        self.engine = Engine(())
-        self.infos: Mapping[str, PolicyInfo] = {}
+        self.in_force = PoliciesInForce.read((), home, NO_PLANNERS, datetime.now(UTC))
 
     def refresh(self) -> None:
         """Read changed files.
@@ -75,22 +78,28 @@ class EditorPolicies:
             for path in self._settings.policies
             for file in yaml_files(path)
         }
-        if files == self._read:
-            return
-        self._read = files
-        documents = policy_documents(self._settings.policies)
-        found = read(documents, catalogue()) if documents else PolicySet((), ())
-        policies = in_force(found, catalogue(), self._home)
-        self.engine = Engine(policies, planners_of(self._settings, self._home))
-        self.infos = policy_infos(policies)
+        now = datetime.now(UTC)
+        self.in_force = replace(self.in_force, now=now)
+        if files != self._read:
+            self._read = files
+            documents = policy_documents(self._settings.policies)
+            planners = planners_of(self._settings, self._home)
+            self.in_force = PoliciesInForce.read(documents, self._home, planners, now)
 
-    def judge(self, documents: Sequence[Document]) -> ManifestJudge:
-        """Return the judge of documents of one text, which also are what policies look up."""
-        known = Known()
-        add_manifests(known, documents, self._namespace)
-        for namespace, labels in self._labels.items():
-            known.set_labels(namespace, labels)
-        return ManifestJudge(self.engine, known, self._namespace, datetime.now(UTC))
+    def judge(self, documents: Iterable[Document]) -> Callable[[Document], SubjectResult]:
+        """Return the judge of the documents of one text, which also are what policies look up."""
+        known = known_of(documents, self._namespace, self._labels)
+        judge = self.in_force.judge(known, self._namespace)
+        return lambda document: self.in_force.result(judge(document))
+
+    def page(self, violation: ReportedViolation) -> str:
+        """Return the page of a violation's policy, or of the one it checks by, in Markdown."""
+        if violation.check:
+            text = catalogue()[violation.check].documentation
+        else:
+            info = self.in_force.infos.get(violation.policy)
+            text = "" if info is None else info.documentation
+        return "\n\n".join(prose(text))
 
 
 @dataclass(slots=True)
@@ -100,8 +109,6 @@ class OpenText:
     source: str
     policies: EditorPolicies
     _last: list[tuple[Document, ...]] = field(default_factory=list)
-    # By document and path: finding a place takes longer than judging.
-    _places: dict[tuple[int, str], Position] = field(default_factory=dict)
 
     def diagnostics(self, text: str) -> list[EditorDiagnostic]:
         """Return everything to show of the text."""
@@ -112,68 +119,50 @@ class OpenText:
             old if isinstance(new, DocumentError) else new
             for old, new in zip(last, parsed, strict=True)
         ]
-        kept = {id(each) for part in self._last for each in part}
-        self._places = {key: place for key, place in self._places.items() if key[0] in kept}
         judge = self.policies.judge([each for part in self._last for each in part])
         found: list[EditorDiagnostic] = []
-        for part, new, documents in zip(parts, parsed, self._last, strict=True):
+        for part, new, of_part in zip(parts, parsed, self._last, strict=True):
             lines = part.text.split("\n")
             if isinstance(new, DocumentError):
                 found.append(_failed(part, lines, new))
-            for document in documents:
-                found += self._of(document, judge, part, lines)
+            for document in of_part:
+                found += _diagnosed(document, judge, part, lines)
         return found
 
-    def _of(
-        self, document: Document, judge: ManifestJudge, part: TextPart, lines: list[str]
-    ) -> Iterator[EditorDiagnostic]:
-        value = document.value
-        if isinstance(value, dict) and "cases" in value:
-            try:
-                parse(CaseFile, value)
-            except FaultsError as error:
-                for path, text in error.faults:
-                    yield _at(part, lines, document.place(path), f"{path}: {text}")
-        elif is_object(document):
-            try:
-                findings = judge(document).findings
-            except DocumentError as error:
-                yield _failed(part, lines, error)
-                return
-            for each in findings:
-                key = id(document), each.path
-                if key not in self._places:
-                    self._places[key] = document.place(each.path)
-                place = cel_place(lines, self._places[key], each.message)
-                yield _at(
-                    part,
-                    lines,
-                    place,
-                    each.message,
-                    level=LEVELS[each.action],
-                    policy=each.policy,
-                    page=self._page(each),
-                    document=document,
-                    change=change_of(each, self.policies.infos),
-                )
 
-    def _page(self, finding: Finding) -> str:
-        """Return the page of the policy, or of the one that it checks by, in Markdown."""
-        if finding.violation is not None and finding.violation.check:
-            text = catalogue()[finding.violation.check].documentation
-        else:
-            info = self.policies.infos.get(finding.policy)
-            text = "" if info is None else info.documentation
-        return "\n\n".join(prose(text))
+def _diagnosed(
+    document: Document,
+    judge: Callable[[Document], SubjectResult],
+    part: TextPart,
+    lines: list[str],
+) -> Iterator[EditorDiagnostic]:
+    value = document.value
+    if isinstance(value, dict) and "cases" in value:
+        try:
+            parse(CaseFile, value)
+        except FaultsError as error:
+            for path, text in error.faults:
+                yield _at(part, lines, document.place(path), f"{path}: {text}")
+    elif is_object(document):
+        try:
+            violations = judge(document).violations
+        except DocumentError as error:
+            yield _failed(part, lines, error)
+            return
+        for each in violations:
+            place = cel_place(lines, (each.place.line, each.place.column), each.message)
+            known = {"level": each.level, "violation": each, "document": document}
+            yield _at(part, lines, place, each.message, **known)
 
 
 def fixes_of(text: str, found: Sequence[EditorDiagnostic]) -> Iterator[TextEdit]:
     """Yield the edits of a text that fix violations: one of each document, where a value does."""
     for part in parts_of(text):
         changes = [
-            (each.document, each.change)
+            (each.document, operation)
             for each in found
-            if each.part == part and each.document is not None and each.change is not None
+            if each.part == part and each.document is not None and each.violation is not None
+            for operation in each.violation.patch
         ]
         source = changes[0][0].source if changes else ""
         if not changes or isinstance(documents_in(part.text, source), DocumentError):
@@ -208,6 +197,4 @@ def _at(
     column = min(place[1] - 1, len(text))
     if place[1] == 1:
         column = len(text) - len(text.lstrip())
-    return EditorDiagnostic(
-        part.line + line, column, max(len(text), column), message, part=part, **more
-    )
+    return EditorDiagnostic(part.line + line, column, max(len(text), column), message, part, **more)

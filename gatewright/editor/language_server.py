@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ from gatewright.editor.diagnostics import EditorDiagnostic, EditorPolicies, Open
 from gatewright.editor.schema_help import completions, meaning
 from gatewright.editor.text_parts import TextPart, parts_of
 
-PAUSE = 0.05  # seconds after the last key
+MAX_PAUSE = 0.05  # seconds after the last key
 PARENT_SECONDS = 2.0
 SEVERITIES = {
     "error": lsp.DiagnosticSeverity.Error,
@@ -39,6 +40,7 @@ class EditorSession:
     policies: EditorPolicies | None = None
     failure: str = ""  # why changed policies cannot be used, as it was shown
     texts: dict[str, OpenText] = field(default_factory=dict)
+    took: float = 0.0  # seconds to judge the last text
     shown: dict[str, Shown] = field(default_factory=dict)
     tasks: dict[str, asyncio.Task[None]] = field(default_factory=dict)
     thread: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1))
@@ -65,8 +67,8 @@ class EditorSession:
         self._soon(params.text_document.uri, 0)
 
     def changed(self, params: lsp.DidChangeTextDocumentParams) -> None:
-        """Judge a text when it has not changed for a moment."""
-        self._soon(params.text_document.uri, PAUSE)
+        """Judge a text when it has not changed for as long as judging takes, or for 50 ms."""
+        self._soon(params.text_document.uri, min(self.took, MAX_PAUSE))
 
     def saved(self, _: lsp.DidSaveTextDocumentParams) -> None:
         """Judge every text again: the file may be one of the policies."""
@@ -93,7 +95,7 @@ class EditorSession:
         document = self.server.workspace.get_text_document(uri)
         text, version = document.source, document.version
         opened = self.texts.setdefault(uri, OpenText(document.filename or uri, self.policies))
-        loop = asyncio.get_running_loop()
+        loop, begin = asyncio.get_running_loop(), time.perf_counter()
         try:
             await loop.run_in_executor(self.thread, self.policies.refresh)
         except (OSError, ValueError) as error:
@@ -101,6 +103,7 @@ class EditorSession:
                 self.say(f"the policies of before stay in force: {error}")
             self.failure = str(error)
         found = await loop.run_in_executor(self.thread, opened.diagnostics, text)
+        self.took = time.perf_counter() - begin
         lines = document.lines
         self.shown[uri] = [
             (_diagnostic(document.position_codec, lines, each), each) for each in found
@@ -125,13 +128,18 @@ class EditorSession:
         """Return why something is a violation, or else what a field means."""
         uri, line = params.text_document.uri, params.position.line
         texts = [
-            f"**{each.policy or 'gatewright'}**: {each.message}\n\n{each.page}"
+            f"**{each.policy or 'gatewright'}**: {each.message}\n\n{self._page(each)}"
             for _, each in self.shown.get(uri, ())
             if each.line == line
         ]
         part, line, _ = self.at(uri, params.position)
         text = "\n\n---\n\n".join(texts) or meaning(part, line)
         return lsp.Hover(lsp.MarkupContent(lsp.MarkupKind.Markdown, text)) if text else None
+
+    def _page(self, found: EditorDiagnostic) -> str:
+        if found.violation is None or self.policies is None:
+            return ""
+        return self.policies.page(found.violation)
 
     def complete(self, params: lsp.CompletionParams) -> list[lsp.CompletionItem]:
         """Return the fields and values that may be written at a position."""
@@ -160,20 +168,20 @@ class EditorSession:
             if params.range.start.line <= each[0].range.start.line <= params.range.end.line
         ]
         if wanted is None or lsp.CodeActionKind.QuickFix in wanted:
-            for diagnostic, found in sorted(here, key=lambda each: not _is_safe(each[1])):
+            for diagnostic, found in sorted(here, key=lambda each: not each[1].is_safe):
                 if edit := self._edit(uri, [found]):
-                    unsafe = "" if _is_safe(found) else " (unsafe: it may stop an application)"
+                    unsafe = "" if found.is_safe else " (unsafe: it may stop an application)"
                     yield lsp.CodeAction(
                         f"Fix {found.policy}{unsafe}",
                         lsp.CodeActionKind.QuickFix,
                         [diagnostic],
-                        is_preferred=_is_safe(found),
+                        is_preferred=found.is_safe,
                         edit=edit,
                     )
         # Editors request actions wherever the cursor is; making all fixes takes a while.
         is_wanted = any(FIX_ALL.startswith(each) for each in wanted or ())
         if is_wanted or (wanted is None and here):
-            safe = [each for _, each in shown if _is_safe(each)]
+            safe = [each for _, each in shown if each.is_safe]
             if edit := self._edit(uri, safe):
                 yield lsp.CodeAction("Fix all violations that are safe to fix", FIX_ALL, edit=edit)
 
@@ -213,10 +221,6 @@ def language_server(make_policies: MakePolicies) -> LanguageServer:
         # pygls marks functions, and a method cannot be marked.
         server.feature(feature, options)(partial(work))
     return server
-
-
-def _is_safe(found: EditorDiagnostic) -> bool:
-    return found.change is not None and found.change.is_safe
 
 
 def _diagnostic(

@@ -6,7 +6,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from config.documents import DocumentError, parse_documents
-from gatewright.checks.policy_files import engine_from
+from gatewright.checks.pipeline import PoliciesInForce
 from gatewright.outputs.yaml_text import written
 from gatewright.playground.draft import POLICIES, JudgedDraft
 from webhook import review
@@ -20,7 +20,6 @@ from webhook.harness.reviews import review as encoded
 from webhook.harness.trial import attempt
 from webhook.harness.update import updated
 from webhook.policy_sets.catalogue import catalogue
-from webhook.policy_sets.policy_set import read
 
 HEAD = f"# The policy set is beside this file, as {POLICIES}.\n"
 
@@ -52,8 +51,9 @@ def case_of(judged: JudgedDraft, now: datetime) -> str:
 
 def _case(judged: JudgedDraft, now: datetime) -> dict[str, Any]:
     admission, known = judged.admission, judged.looked_up
-    found = read(parse_documents(judged.draft.policies.encode(), POLICIES), catalogue())
-    engine, about = engine_from(found, HOME, NO_PLANNERS), review.attributes(encoded(admission))
+    policies = list(parse_documents(judged.draft.policies.encode(), POLICIES))
+    engine = PoliciesInForce.read(policies, HOME, NO_PLANNERS, now).engine
+    about = review.attributes(encoded(admission))
     needs = engine.needs(about) | engine.needs(about, mutating=True)
     case: dict[str, Any] = {
         "name": f"{judged.document.value['kind']} {judged.verdict.name}: {judged.verdict.verdict}",

@@ -10,20 +10,17 @@ from pydantic import BaseModel, ConfigDict
 
 from config.documents import Document, DocumentError, parse_documents
 from config.settings import Settings, planner_settings
-from gatewright.checks.policy_files import engine_from
+from gatewright.checks.pipeline import PoliciesInForce, known_of
 from gatewright.outputs.redaction import hidden
 from gatewright.outputs.yaml_text import written
 from gatewright.plans.children import has_planned_kind, parent_of, planned
 from gatewright.plans.planners import planners_of
 from gatewright.playground import kubectl
 from kube.resource import JsonObject
-from webhook.engine import NOW, Engine
+from webhook.engine import NOW
 from webhook.engine.exceptions import HOME
-from webhook.harness.manifests import JudgedManifest, ManifestJudge, add_manifests, kinds_in
+from webhook.harness.manifests import JudgedManifest, kinds_in
 from webhook.harness.reviews import Admission, ReviewAnswer, ask
-from webhook.known import Known
-from webhook.policy_sets.catalogue import catalogue
-from webhook.policy_sets.policy_set import read
 from webhook.review import MalformedRequestError
 
 POLICIES, OBJECT, OLD_OBJECT = "policies.yaml", "object.yaml", "old-object.yaml"
@@ -65,10 +62,16 @@ class JudgedDraft:
         )
         if not objects and not olds:
             raise DocumentError(f"{OBJECT}: no object")
-        known = Known()
-        add_manifests(known, [*objects[1:], *olds], draft.namespace)
-        engine = _engine(draft, [*objects, *olds])
-        judge = ManifestJudge(engine, known, draft.namespace, now)
+        known = known_of([*objects[1:], *olds], draft.namespace, {})
+        policies = PoliciesInForce.read(
+            list(parse_documents(draft.policies.encode(), POLICIES)),
+            HOME,
+            planners_of(Settings(), HOME),
+            now,
+            kinds=kinds_in([*objects, *olds], {}),
+            sources=[POLICIES],
+        )
+        judge = policies.judge(known, draft.namespace)
         document = (objects or olds)[0]
         admission, where = judge.admission(document)
         admission = replace(admission, username=draft.username, groups=tuple(draft.groups))
@@ -83,7 +86,7 @@ class JudgedDraft:
             known.set_labels(where, {})
         looked_up = {NOW: now, **known.about(where)}
         try:
-            answer = ask(engine, admission, looked_up)
+            answer = ask(policies.engine, admission, looked_up)
         except MalformedRequestError as error:
             raise DocumentError(f"{document.where()}: {error}") from None
         verdict = judge.verdict(document, where, admission, answer)
@@ -117,11 +120,3 @@ class JudgedDraft:
                 yield f"{child.comment}{written(hidden(child.object))}"
         except DocumentError as error:
             yield f"# {error}\n"
-
-
-def _engine(draft: Draft, objects: list[Document]) -> Engine:
-    policies = list(parse_documents(draft.policies.encode(), POLICIES))
-    if not policies:
-        raise DocumentError(f"{POLICIES}: no policies")
-    found = read(policies, catalogue(), kinds_in(objects, {}))
-    return engine_from(found, HOME, planners_of(Settings(), HOME))

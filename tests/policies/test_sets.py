@@ -8,11 +8,11 @@ import yaml
 
 from config.documents import documents_of, read_documents
 from config.settings import Settings
+from gatewright.checks.pipeline import PoliciesInForce
 from gatewright.plans.planners import planners_of
 from webhook.engine import Engine
 from webhook.harness.case_file import CaseFile, ExpectedAnswer
 from webhook.harness.cases import load_trials
-from webhook.harness.manifests import judge
 from webhook.harness.trial import differences
 from webhook.policy_sets.catalogue import catalogue
 from webhook.policy_sets.policy_set import load
@@ -57,12 +57,8 @@ def test_the_samples_are_admitted(name: str) -> None:
     """In a namespace of their own, by each set that holds everywhere; plain nginx is not restricted."""
     policies = load(read_documents(ROOT / f"config/policies/{name}.yaml"), catalogue())
     engine = Engine(policies, planners_of(Settings(), "gatewright-system"))
-    judged = judge(
-        engine,
-        documents_of([str(ROOT / "config/samples")]),
-        "shop",
-        datetime(2026, 1, 1, tzinfo=UTC),
-    )
+    in_force = PoliciesInForce((), engine, {}, datetime(2026, 1, 1, tzinfo=UTC))
+    judged = in_force.judged(documents_of([str(ROOT / "config/samples")]), "shop")
     verdicts = {each.title: each.verdict for each in judged}
     denied = {f"WebApp shop/{each}" for each in PLAIN_NGINX} if name == "restricted" else set()
     assert {

@@ -1,6 +1,6 @@
 """Judge manifests as the webhook would if they were applied."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -168,21 +168,6 @@ class ManifestJudge:
 def _anywhere(bound: BoundPolicy) -> BoundPolicy:
     clauses = tuple(replace(clause, namespace_selector=None) for clause in bound.match.clauses)
     return replace(bound, match=replace(bound.match, clauses=clauses))
-
-
-def judge(
-    engine: Engine, documents: Iterable[Document], namespace: str, now: datetime
-) -> Iterator[JudgedManifest]:
-    """Yield the verdict on each document at the time `now`; `namespace` is the default namespace.
-
-    The documents also serve as look-ups. Raises DocumentError if one is not an API object.
-    """
-    documents = list(documents)
-    for document in documents:
-        require_object(document)
-    known = Known()
-    add_manifests(known, documents, namespace)
-    yield from map(ManifestJudge(engine, known, namespace, now), documents)
 
 
 def add_manifests(known: Known, documents: Iterable[Document], namespace: str) -> None:

@@ -14,7 +14,6 @@ from pydantic import BaseModel
 
 from config.defaulting import defaulted
 from config.settings import Settings
-from gatewright.checks.policy_files import engine_of
 from gatewright.plans.planners import planners_of
 from kube.client import Client
 from kube.errors import Invalid
@@ -24,6 +23,8 @@ from tests.controller.reconcilers.every_kind import NAMESPACE, Case, cases
 from tests.controller.reconcilers.test_every_plan import is_let_in
 from tests.controlplane.plane import ControlPlane
 from webhook.engine import Engine
+from webhook.policy_sets.catalogue import catalogue
+from webhook.policy_sets.policy_set import PolicySet, in_force
 
 pytestmark = pytest.mark.controlplane("etcd", "kube-apiserver")
 
@@ -34,7 +35,7 @@ Path = tuple[str | int, ...]
 @pytest.fixture(scope="module")
 def engine() -> Engine:
     """What is always in force, and the planners."""
-    return engine_of([], NAMESPACE, planners_of(Settings(), NAMESPACE))
+    return Engine(in_force(PolicySet(), catalogue()), planners_of(Settings(), NAMESPACE))
 
 
 def text_fields(annotation: Any, path: Path = ()) -> Iterator[Path]:

@@ -13,7 +13,6 @@ from config.settings import Settings
 from controller.reconcilers import planned_kinds
 from controller.runtime.kind import PlannedKind
 from controller.runtime.plan import Observed
-from gatewright.checks.policy_files import engine_of
 from gatewright.plans.children import Parent, Planned, planned
 from gatewright.plans.planners import planners_of
 from kube.resource import JsonObject
@@ -30,6 +29,8 @@ from tests.controller.reconcilers.every_kind import (
 from webhook.engine import Engine
 from webhook.engine.origins import STEP
 from webhook.harness.reviews import Admission, ask
+from webhook.policy_sets.catalogue import catalogue
+from webhook.policy_sets.policy_set import PolicySet, in_force
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 LABEL = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
@@ -185,7 +186,7 @@ def test_what_is_missing_is_named(kind: PlannedKind[Any]) -> None:
 @pytest.fixture(scope="module")
 def engine() -> Engine:
     """What is always in force, and the planners."""
-    return engine_of([], NAMESPACE, planners_of(Settings(), NAMESPACE))
+    return Engine(in_force(PolicySet(), catalogue()), planners_of(Settings(), NAMESPACE))
 
 
 SHAPES = ("a" * 253, "1" * 253, ("a" * 20 + ".") * 12 + "a", "a-" * 126 + "a")

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from config.documents import DocumentError, parse_documents, read_documents
+from gatewright.checks.pipeline import PoliciesInForce
 from webhook.engine import Engine
-from webhook.harness.manifests import judge
 from webhook.harness.objects import is_object
 from webhook.policy_sets.catalogue import catalogue
 from webhook.policy_sets.policy_set import load
@@ -25,7 +25,8 @@ def engine():
 
 def judged(engine, text, namespace="default"):
     """Judge the documents of a text."""
-    return list(judge(engine, parse_documents(text.encode(), "x.yaml"), namespace, NOW))
+    documents = list(parse_documents(text.encode(), "x.yaml"))
+    return list(PoliciesInForce((), engine, {}, NOW).judged(documents, namespace))
 
 
 def said(found):

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from config.documents import Document
+from gatewright.checks.pipeline import PoliciesInForce
 from kube.resource import JsonObject
 from tests.policies.on_a_cluster.apiserver import ApiServer, api_server
 from tests.policies.on_a_cluster.requests import Ask
@@ -18,11 +19,9 @@ from tests.webhook.policy_sets.on_a_cluster.in_force import (
     policy,
     rules,
 )
-from webhook.engine import Engine
+from webhook.engine.planners import NO_PLANNERS
 from webhook.harness.bases import smallest
-from webhook.harness.manifests import judge, kinds_in
-from webhook.policy_sets.catalogue import catalogue
-from webhook.policy_sets.policy_set import in_force, read
+from webhook.harness.manifests import kinds_in
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 ANY = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
@@ -128,8 +127,10 @@ def applied_here(policies: list[JsonObject]) -> list[set[str]]:
     manifests = [*(each for _, each in OBJECTS)]
     known = [Document.of_object(each) for each in (*DEFINITIONS, SHOP, *manifests)]
     documents = [Document.of_object(each) for each in policies]
-    engine = Engine(in_force(read(documents, catalogue(), kinds_in(known, {})), catalogue()))
-    found = [*judge(engine, known, NAMESPACE, datetime.now(UTC))][-len(manifests) :]
+    in_force = PoliciesInForce.read(
+        documents, NAMESPACE, NO_PLANNERS, datetime.now(UTC), kinds=kinds_in(known, {})
+    )
+    found = [*in_force.judged(known, NAMESPACE)][-len(manifests) :]
     assert [each.verdict for each in found if each.verdict == "error"] == []
     return [{finding.policy for finding in each.findings} for each in found]
 
