@@ -20,6 +20,7 @@ from gatewright.console.chart_options import ChartOptions, chart_options
 from gatewright.console.options import (
     CLUSTER,
     INSTALLED_IN,
+    NAMESPACE,
     NAMESPACE_LABELS,
     POLICIES,
     REGISTRIES,
@@ -49,9 +50,7 @@ WELL = frozenset({"allowed", "mutated", "unmatched"})  # verdicts that need no a
 )
 @OUTPUTS
 @FAIL_ON
-@click.option(
-    "-n", "--namespace", default="default", help="namespace for objects without one [default]"
-)
+@NAMESPACE
 @NAMESPACE_LABELS
 @chart_options
 @click.option(

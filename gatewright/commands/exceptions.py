@@ -14,6 +14,7 @@ from gatewright.console.chart_options import ChartOptions, chart_options
 from gatewright.console.options import (
     CLUSTER,
     INSTALLED_IN,
+    NAMESPACE,
     NAMESPACE_LABELS,
     POLICIES,
     NamedPath,
@@ -30,9 +31,7 @@ from webhook.engine.match import Labels
 )
 @OUTPUTS
 @FAIL_ON
-@click.option(
-    "-n", "--namespace", default="default", help="namespace for objects without one [default]"
-)
+@NAMESPACE
 @chart_options
 @NAMESPACE_LABELS
 @INSTALLED_IN

@@ -20,6 +20,7 @@ from gatewright.console.chart_options import ChartOptions, chart_options
 from gatewright.console.options import (
     CLUSTER,
     INSTALLED_IN,
+    NAMESPACE,
     NAMESPACE_LABELS,
     POLICIES,
     REGISTRIES,
@@ -44,9 +45,7 @@ DATE = ["%Y-%m-%d", "%Y-%m-%dT%H:%M:%SZ"]
     "registry", "controller_account", "kubernetes_policies", *POLICIES, *REGISTRIES, *CLUSTER
 )
 @OUTPUTS
-@click.option(
-    "-n", "--namespace", default="default", help="namespace for objects without one [default]"
-)
+@NAMESPACE
 @NAMESPACE_LABELS
 @chart_options
 @click.option(

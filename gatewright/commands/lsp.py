@@ -8,7 +8,13 @@ import click
 
 from config.presets import policy_path
 from config.settings import Settings
-from gatewright.console.options import INSTALLED_IN, NAMESPACE_LABELS, POLICIES, settings_options
+from gatewright.console.options import (
+    INSTALLED_IN,
+    NAMESPACE,
+    NAMESPACE_LABELS,
+    POLICIES,
+    settings_options,
+)
 from webhook.engine.exceptions import HOME
 from webhook.engine.match import Labels
 
@@ -17,9 +23,7 @@ OPTIONS = ("policies", "namespace")
 
 @click.command
 @settings_options("policies", "registry", "controller_account", *POLICIES)
-@click.option(
-    "-n", "--namespace", default="default", help="namespace for objects without one [default]"
-)
+@NAMESPACE
 @NAMESPACE_LABELS
 @INSTALLED_IN
 def command(

@@ -12,7 +12,14 @@ from config.documents import DocumentError, documents_of
 from config.settings import Settings, planner_settings
 from gatewright.checks.pipeline import PoliciesInForce
 from gatewright.checks.policy_files import policy_documents
-from gatewright.console.options import CLUSTER, INSTALLED_IN, POLICIES, NamedPath, settings_options
+from gatewright.console.options import (
+    CLUSTER,
+    INSTALLED_IN,
+    NAMESPACE,
+    POLICIES,
+    NamedPath,
+    settings_options,
+)
 from gatewright.console.terminal import complain, show_diff
 from gatewright.outputs.redaction import hidden
 from gatewright.outputs.yaml_text import written
@@ -31,9 +38,7 @@ BAD = {"denied": 1, "error": 3}
 @click.command
 @settings_options("policies", "registry", "controller_account", *POLICIES, *CLUSTER)
 @click.option("--diff", is_flag=True, help="print a diff against the cluster of --kubeconfig")
-@click.option(
-    "-n", "--namespace", default="default", help="namespace for objects without one [default]"
-)
+@NAMESPACE
 @INSTALLED_IN
 @click.argument("files", nargs=-1, required=True, type=NamedPath(), metavar="FILE…")
 def command(

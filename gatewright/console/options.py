@@ -85,6 +85,9 @@ class _LabelsOfNamespaces(click.ParamType[tuple[str, dict[str, str]]]):
         return namespace, {key: label for key, _, label in pairs}
 
 
+NAMESPACE = click.option(
+    "-n", "--namespace", default="default", help="namespace for objects without one [default]"
+)
 NAMESPACE_LABELS = click.option(
     "--namespace-labels",
     type=_LabelsOfNamespaces(),
