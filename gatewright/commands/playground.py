@@ -54,7 +54,8 @@ async def _serve(listen: tuple[str | None, int], policies: str) -> None:
         try:
             await site.start()
         except OSError as error:
-            reason = (error.strerror or str(error)).rpartition(": ")[2]
+            # From Python 3.13 on, the reason begins with "[errno 98] ".
+            reason = (error.strerror or str(error)).rpartition(": ")[2].rpartition("] ")[2]
             raise click.ClickException(
                 f"cannot listen on {host or '*'}:{port}: {reason}; choose another address with "
                 "--listen"

@@ -48,6 +48,11 @@ class EditorDiagnostic:
         return "" if self.violation is None else self.violation.policy
 
     @property
+    def rule_name(self) -> str:
+        """The policy and its check, such as `baseline/capabilities`."""
+        return "" if self.violation is None else self.violation.rule_name
+
+    @property
     def is_safe(self) -> bool:
         """Whether it is a violation with a fix, and an application runs on with that."""
         return self.violation is not None and self.violation.patch_is_safe

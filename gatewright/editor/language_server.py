@@ -172,7 +172,7 @@ class EditorSession:
                 if edit := self._edit(uri, [found]):
                     unsafe = "" if found.is_safe else " (unsafe: it may stop an application)"
                     yield lsp.CodeAction(
-                        f"Fix {found.policy}{unsafe}",
+                        f"Fix {found.rule_name}{unsafe}",
                         lsp.CodeActionKind.QuickFix,
                         [diagnostic],
                         is_preferred=found.is_safe,

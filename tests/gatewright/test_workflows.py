@@ -1,6 +1,7 @@
 """The workflows pin every action, use existing targets, and stop after a failed scan."""
 
 import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,14 @@ def jobs(name: str) -> dict[str, Any]:
     """Return the jobs of a workflow."""
     loaded: dict[str, Any] = yaml.safe_load((ROOT / f".github/workflows/{name}.yaml").read_text())
     return loaded["jobs"]
+
+
+def test_every_python_of_the_package_is_tested() -> None:
+    """The classifiers name the versions that the unit tests run on."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    named = [each.rpartition(" ")[2] for each in project["classifiers"] if "Python :: 3." in each]
+    assert jobs("ci")["unit"]["strategy"]["matrix"]["python"] == named
+    assert project["requires-python"] == f">={named[0]}"
 
 
 def test_actions_are_pinned_by_commit() -> None:

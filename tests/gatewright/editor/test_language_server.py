@@ -104,7 +104,7 @@ async def test_quick_fixes_are_those_of_check(tmp_path):
         assert applied(privileged, all_safe) == privileged.replace("11", "10")
         (unsafe,) = await desk.actions("shop.yaml", 7, ["quickfix"])
         assert (unsafe.title, unsafe.is_preferred) == (
-            "Fix baseline (unsafe: it may stop an application)",
+            "Fix baseline/privileged-containers (unsafe: it may stop an application)",
             False,
         )
         assert applied(privileged, unsafe) == SHOP

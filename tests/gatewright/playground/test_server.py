@@ -6,6 +6,7 @@ import re
 import signal
 import socket
 import subprocess
+from http import HTTPStatus
 
 import pytest
 
@@ -14,6 +15,9 @@ from gatewright.playground.server import application, is_own
 from tests.gatewright.playground.drafts import SAID, fields
 from tests.gatewright.started import COMMAND
 from webhook.server.requests import MAX_BODY
+
+# Python 3.13 has another phrase for it than 3.12.
+TOO_LARGE = HTTPStatus(413).phrase.lower()
 
 
 @pytest.fixture
