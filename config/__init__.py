@@ -5,7 +5,7 @@
 `nodes` the `lines` of fields; `edits` changes it. `modules` imports a team's own Python files.
 `api` has the types of all custom resources, `converters` their other versions, `defaulting` the
 defaults of their schemas; `schemas` knows the fields of Kubernetes' own kinds, and
-`built_in_defaults` what the API server fills in. `crds`, `rbac` and `manifests` generate files.
+`built_in_defaults` what the API server fills in. `crds` generates CustomResourceDefinitions.
 Rules of single fields: `config_maps`, `cron`, `data_versions`, `printable`, `quantities`,
 `regexes`, `roles` and `templates`.
 """

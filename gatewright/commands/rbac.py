@@ -7,9 +7,9 @@ import click
 import yaml
 
 from config.faults import did_you_mean
-from config.rbac import roles
 from config.settings import Settings
 from controller.reconcilers import own_kinds, planned_kinds
+from controller.rights import roles
 from gatewright.console.options import settings_options
 from webhook.engine.exceptions import HOME
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from config import rbac
 from controller.reconcilers import own_kinds
 from tests.charts.rendered import CHART
+from tests.config import chart_rights
 
 pytestmark = pytest.mark.controlplane  # helm is built as the control plane is
 
@@ -85,7 +85,7 @@ def test_crds_may_belong_to_another_release(render):
 def test_the_controller_has_the_rights_of_its_kinds(render, chosen, extra, argument, kinds):
     """Unselected kinds give no rights; a package brings those of its own kinds."""
     objects = render(f"kinds={{{chosen}}}", *([f"extraKinds={{{extra}}}"] if extra else []))
-    rules = rbac.controller([kind for kind in own_kinds() if kind.resource.kind in kinds])
+    rules = chart_rights.controller([kind for kind in own_kinds() if kind.resource.kind in kinds])
     expected = {
         (each["apiGroups"][0], each["resources"][0], verb)
         for each in rules

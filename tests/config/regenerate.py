@@ -13,12 +13,12 @@ import yaml
 from prometheus_client import CollectorRegistry
 from pydantic.fields import FieldInfo
 
-from config import crds, rbac
-from config.manifests import generated, plain
+from config import crds
 from config.settings import PREFIX, Settings
 from controller.audit.metrics import AuditMetrics
 from controller.reconcilers import own_kinds
 from controller.reconcilers.backup_metrics import LastBackups
+from controller.rights import of_kinds, rules_of
 from controller.runtime.metrics import ControllerMetrics as Controllers
 from controller.runtime.metrics import KindMetrics
 from gatewright.cli import COMMANDS
@@ -28,6 +28,7 @@ from gatewright.migrate import elsewhere
 from gatewright.outputs import json as json_output
 from gatewright.outputs.yaml_text import written
 from tests.config import reference
+from tests.config.chart_files import generated, plain
 from tests.config.chart_page import page
 from tests.controlplane.binaries import found_helm
 from webhook.engine.kinds import KINDS
@@ -85,7 +86,7 @@ def from_chart(helm: Path) -> dict[str, str]:
 def from_values() -> dict[str, str]:
     """The chart's README, made from its values and the rights of kinds; and the names that its schema allows."""
     schema = f"{CHART}/values.schema.json"
-    rights = {kind.resource.kind: rbac.of_kind(kind) for kind in own_kinds()}
+    rights = {kind.resource.kind: rules_of(of_kinds([kind])) for kind in own_kinds()}
     return {
         f"{CHART}/README.md": page((ROOT / CHART / "values.yaml").read_text(), rights),
         schema: with_names((ROOT / schema).read_text()),

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from config.manifests import plain
+from tests.config.chart_files import plain
 from tests.config.chart_page import rows
 from tests.config.regenerate import CHART, ROOT, from_chart, from_types, from_values
 from tests.controlplane.plane import ControlPlane

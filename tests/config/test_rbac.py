@@ -1,10 +1,11 @@
 import pytest
 
-from config import rbac
 from config.api.webapp import WebApp, WebAppStatus
+from controller.rights import PolicyRule
 from controller.runtime.kind import PlannedKind
 from controller.runtime.plan import Plan
 from kube.resource import Resource
+from tests.config import chart_rights
 from tests.controlplane.plane import ControlPlane
 
 DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
@@ -16,7 +17,7 @@ def kind(**says) -> PlannedKind[WebApp]:
     return PlannedKind(WebApp, plan=lambda *_: Plan((), WebAppStatus()), **says)
 
 
-def verbs(rules: list[rbac.PolicyRule], group: str, resource: str) -> set[str]:
+def verbs(rules: list[PolicyRule], group: str, resource: str) -> set[str]:
     """Return the verbs of the only rule for a resource."""
     (rule,) = [
         rule for rule in rules if rule["apiGroups"] == [group] and resource in rule["resources"]
@@ -67,12 +68,12 @@ def verbs(rules: list[rbac.PolicyRule], group: str, resource: str) -> set[str]:
 )
 def test_the_controller_gets_the_rights_of_its_kinds(says, group, resource, expected):
     """Each declaration grants exactly the necessary verbs."""
-    assert verbs(rbac.controller([kind(**says)]), group, resource) == expected
+    assert verbs(chart_rights.controller([kind(**says)]), group, resource) == expected
 
 
 def test_undeclared_rights_are_not_granted():
     """Without kinds, only events and the policies' status remain."""
-    assert [rule["resources"] for rule in rbac.controller([])] == [
+    assert [rule["resources"] for rule in chart_rights.controller([])] == [
         ["events"],
         ["admissionpolicies"],
         ["admissionpolicies/status"],
@@ -85,7 +86,7 @@ def test_undeclared_rights_are_not_granted():
 
 def test_the_webhook_writes_nothing():
     """The process that parses users' requests has read rights only."""
-    assert {verb for rule in rbac.webhook([DEPLOYMENTS]) for verb in rule["verbs"]} == {
+    assert {verb for rule in chart_rights.webhook([DEPLOYMENTS]) for verb in rule["verbs"]} == {
         "get",
         "list",
         "watch",
@@ -105,7 +106,7 @@ def test_the_webhook_writes_nothing():
 )
 def test_people_get_the_rights_of_their_role(role, expected):
     """The built-in roles include Gatewright's kinds and their scale subresource."""
-    rules = rbac.people([WebApp.definition])[role]
+    rules = chart_rights.people([kind()])[role]
     assert verbs(rules, "example.com", "webapps") == expected
     assert verbs(rules, "example.com", "webapps/scale") == expected
 

@@ -1,13 +1,15 @@
-"""The generated files by path: the chart's files, and manifests without Helm."""
+"""The generated files of the chart by path, and manifests without Helm."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import yaml
 
-from config import crds, rbac
+from config import crds
 from config.documents import parse_documents
+from controller.runtime.kind import PlannedKind
 from kube.resource import Resource
+from tests.config import chart_rights
 
 HEADER = "# Generated from charts/gatewright by `make manifests`; do not edit.\n"
 RIGHTS = ("ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
@@ -25,7 +27,7 @@ NAMESPACE = {
 
 
 def generated(
-    kinds: Sequence[rbac.KindRights],
+    kinds: Sequence[PlannedKind[Any]],
     looked_up: Sequence[Resource],
     presets: Mapping[str, str],
     reports: Mapping[str, str],
@@ -42,7 +44,7 @@ def generated(
         **{f"config/crd/bases/{name}": text for name, text in definitions.items()},
         **{f"{chart}/crds/{name}": text for name, text in definitions.items()},
         **{f"{chart}/reports/{name}": text for name, text in reports.items()},
-        f"{chart}/rbac.yaml": rbac.render(kinds, looked_up, audited),
+        f"{chart}/rbac.yaml": chart_rights.render(kinds, looked_up, audited),
         **{f"{chart}/policies/{name}": text for name, text in presets.items()},
     }
 

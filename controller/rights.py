@@ -1,0 +1,101 @@
+"""RBAC rules for a planned kind: those of the processes, and those of users."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from controller.runtime.kind import PlannedKind
+from kube.resource import Resource
+
+READ = ("get", "list", "watch")
+CREATE = (*READ, "create")
+APPLY = (*CREATE, "patch")  # server-side apply of a new object needs both
+EDIT = (*READ, "create", "delete", "patch", "update")
+PolicyRule = dict[str, list[str]]
+Rights = dict[tuple[str, str], set[str]]  # verbs by API group and resource
+
+
+def of_kinds(kinds: Iterable[PlannedKind[Any]]) -> Rights:
+    """Return the controller's rights for reconciling kinds."""
+    rights: Rights = {}
+    for kind in kinds:
+        grant(rights, kind.resource, (*READ, "patch") if kind.finalizer else READ)
+        grant(rights, kind.resource, ["patch"], "/status")
+        # Allows blockOwnerDeletion on its owner references.
+        grant(rights, kind.resource, ["update"], "/finalizers")
+        for owned in kind.owns:
+            grant(rights, owned, CREATE if owned in kind.creates_only else APPLY)
+        for read in kind.reads:
+            grant(rights, read, READ)
+        for patched in kind.patches:
+            grant(rights, patched, ["patch"])
+        for deleted in kind.deletes:
+            grant(rights, deleted, ["delete"])
+    return rights
+
+
+def grant(rights: Rights, resource: Resource, verbs: Iterable[str], subresource: str = "") -> None:
+    """Add verbs on a resource, or on a subresource of it."""
+    rights.setdefault((resource.group, resource.plural + subresource), set()).update(verbs)
+
+
+def rules_of(rights: Rights) -> list[PolicyRule]:
+    """Return a rule for each resource."""
+    return [rule(group, [resource], verbs) for (group, resource), verbs in sorted(rights.items())]
+
+
+def rule(group: str, resources: Sequence[str], verbs: Iterable[str]) -> PolicyRule:
+    """Return one rule with its verbs in order."""
+    return {"apiGroups": [group], "resources": list(resources), "verbs": sorted(verbs)}
+
+
+def of_users(kind: PlannedKind[Any]) -> dict[str, PolicyRule]:
+    """Return what the roles view, edit and admin may do with objects of a kind."""
+    group, plural = kind.resource.group, kind.resource.plural
+    scale = [f"{plural}/scale"] if kind.type.definition.scale else []
+    return {
+        "view": rule(group, [plural, f"{plural}/status", *scale], READ),
+        "edit": rule(group, [plural, *scale], EDIT),
+        "admin": rule(group, [plural, *scale], (*EDIT, "deletecollection")),
+    }
+
+
+def roles(
+    kind: PlannedKind[Any], namespace: str, controller: str, webhook: str
+) -> list[dict[str, Any]]:
+    """Return a kind's roles and bindings for the processes and for users.
+
+    For a kind with /scale, the webhook reads the objects that are scaled.
+    """
+    definition = kind.type.definition
+    name = f"gatewright-{definition.name}"
+    looked_up = [rule(definition.group, [definition.plural], ["get"])] if definition.scale else []
+    aggregated = [
+        _object("ClusterRole", f"{name}-{role}", f"rbac.authorization.k8s.io/aggregate-to-{role}")
+        | {"rules": [granted]}
+        for role, granted in of_users(kind).items()
+    ]
+    return [
+        *_bound(name, rules_of(of_kinds([kind])), namespace, controller),
+        *(_bound(f"{name}-webhook", looked_up, namespace, webhook) if looked_up else ()),
+        *aggregated,
+    ]
+
+
+def _bound(
+    name: str, rules: list[PolicyRule], namespace: str, account: str
+) -> list[dict[str, Any]]:
+    """Return a ClusterRole and its binding to a ServiceAccount."""
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name}
+    subject = {"kind": "ServiceAccount", "name": account, "namespace": namespace}
+    return [
+        _object("ClusterRole", name) | {"rules": rules},
+        _object("ClusterRoleBinding", name) | {"roleRef": role, "subjects": [subject]},
+    ]
+
+
+def _object(kind: str, name: str, *labels: str) -> dict[str, Any]:
+    metadata = {
+        "name": name,
+        "labels": {"app.kubernetes.io/name": "gatewright", **dict.fromkeys(labels, "true")},
+    }
+    return {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind, "metadata": metadata}
