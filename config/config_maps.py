@@ -33,8 +33,7 @@ def name_fault(path: str, name: str) -> Iterator[ConfigMapFault]:
             path,
             (
                 f"the ConfigMap's name, {name[:64]}, may only contain lower-case letters, digits, "
-                "'-' "
-                "and '.'"
+                "'-' and '.'"
             ),
         )
 

@@ -42,8 +42,7 @@ Login = Annotated[
         {
             **OPEN,
             "description": "Secret in the same namespace with the login: name, usernameKey "
-            "(username) and "
-            "passwordKey (password); or only its name.",
+            "(username) and passwordKey (password); or only its name.",
         }
     ),
 ]
@@ -107,9 +106,8 @@ class BackupSpec(ApiModel):
     )
     resources: ResourceRequirements = Field(
         DEFAULT_RESOURCES,
-        description="Compute resources of the container; by default, amount by amount, requests "
-        "of 100m cpu and 256Mi "
-        "memory and limits of 1 cpu and 1Gi memory.",
+        description="Compute resources of the container; by default, amount by amount, requests of "
+        "100m cpu and 256Mi memory and limits of 1 cpu and 1Gi memory.",
     )
 
 

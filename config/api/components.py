@@ -79,9 +79,8 @@ class Database(ApiModel):
     )
     storage: QuantityText | None = Field(
         None,
-        description="Size of each volume, such as 500Gi or 1Ti, rounded up to whole Gi; by "
-        "default 10Gi in "
-        "development, 50Gi in staging, 100Gi in production.",
+        description="Size of each volume, such as 500Gi or 1Ti, rounded up to whole Gi; by default "
+        "10Gi in development, 50Gi in staging, 100Gi in production.",
     )
     storage_class_name: ObjectName | None = Field(
         None, description="Storage class of the volumes; the cluster's default if unset. Immutable."
@@ -91,8 +90,7 @@ class Database(ApiModel):
         ge=1,
         le=5,
         description="Number of postgresql instances, the primary included; by default 1 in "
-        "development, 2 in staging, "
-        "3 in production. mysql has one.",
+        "development, 2 in staging, 3 in production. mysql has one.",
     )
     backup: DatabaseBackup = Field(
         DatabaseBackup.model_construct(), description="Backups of the database."
@@ -162,8 +160,7 @@ class ComponentsStatus(Status):
     phase: Literal["Deploying", "Running", "Degraded", "Failed"] | None = Field(
         None,
         description="Deploying until every component is ready, then Running; Degraded when one is "
-        "no longer ready; "
-        "Failed when the spec cannot be applied.",
+        "no longer ready; Failed when the spec cannot be applied.",
     )
     endpoints: dict[str, str] | None = Field(None, description="URL of each component, by name.")
 

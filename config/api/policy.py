@@ -163,8 +163,7 @@ class ExceptionEntry(ApiModel):
         None,
         min_length=1,
         description="images whose containers alone are exempt, by the parts of a reference: "
-        "`redis:*` is "
-        "docker.io/library/redis with any tag; a last `/*` covers everything below",
+        "`redis:*` is docker.io/library/redis with any tag; a last `/*` covers everything below",
     )
     paths: list[str] | None = Field(
         None,

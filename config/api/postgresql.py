@@ -72,9 +72,8 @@ class PostgreSQLSpec(ApiModel):
     )
     resources: ResourceRequirements = Field(
         DEFAULT_RESOURCES,
-        description="Compute resources of each instance; by default, amount by amount, requests "
-        "of 250m cpu and 512Mi "
-        "memory and limits of 1 cpu and 1Gi memory.",
+        description="Compute resources of each instance; by default, amount by amount, requests of "
+        "250m cpu and 512Mi memory and limits of 1 cpu and 1Gi memory.",
     )
     backup: PostgreSQLBackup = Field(
         PostgreSQLBackup.model_construct(), description="Backups of all databases."

@@ -29,9 +29,8 @@ class WebAppSpec(ApiModel):
     )
     resources: ResourceRequirements = Field(
         DEFAULT_RESOURCES,
-        description="Compute resources of the container; if unset as a whole, requests of 100m "
-        "cpu and 128Mi "
-        "memory and limits of 500m cpu and 512Mi memory.",
+        description="Compute resources of the container; if unset as a whole, requests of 100m cpu "
+        "and 128Mi memory and limits of 500m cpu and 512Mi memory.",
     )
     security_context: SecurityContext | None = Field(
         None, description="Security settings of the container."
@@ -44,8 +43,7 @@ class WebAppStatus(Status):
     phase: Literal["Pending", "Deploying", "Running", "Failed"] | None = Field(
         None,
         description="Pending until the Deployment exists, Deploying until the desired number of "
-        "pods is ready, "
-        "then Running; Failed when the spec cannot be applied.",
+        "pods is ready, then Running; Failed when the spec cannot be applied.",
     )
     replicas: Int32 | None = Field(None, description="Number of pods in the Deployment's spec.")
     ready_replicas: Int32 | None = Field(None, description="Number of pods that are ready.")
