@@ -6,7 +6,8 @@ Prints its URL.
 import asyncio
 
 from benchmarks.reviews.bodies import LABELLED
-from config.api.policy import AdmissionPolicy, ClusterAdmissionPolicy, PolicyException
+from config.api.policy import AdmissionPolicy, ClusterAdmissionPolicy
+from config.api.policy_exception import PolicyException
 from config.crds import definition
 from controller.fake_apiserver import FakeApiServer
 from controller.fake_apiserver.server import NAMESPACE

@@ -2,6 +2,6 @@
 
 `meta` has what all kinds share, `definition` the parts of a CRD other than its schema, `core`
 Kubernetes' own types, `formats` what texts must be. `policy`, `match` and `rules` are Gatewright's
-policy objects, `admission` Kubernetes' own policies. Each other kind has a module of its name;
-`components` and `storage` are parts of several.
+policy objects, `policy_exception` exceptions from them, `admission` Kubernetes' own policies. Each
+other kind has a module of its name; `components` and `storage` are parts of several.
 """

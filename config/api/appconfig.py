@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from config.api.definition import AGE, MESSAGE, Column, Definition
+from config.api.definition import AGE, MESSAGE, READY, Column, Definition
 from config.api.meta import ApiModel, CustomResource, Int64, Rfc3339Time, Status
 
 
@@ -55,7 +55,7 @@ class AppConfig(CustomResource):
             Column("ConfigMap", ".status.configMapName", description="Name of the ConfigMap."),
             Column(
                 "Ready",
-                '.status.conditions[?(@.type=="Ready")].status',
+                READY,
                 description="Whether the ConfigMap is up to date and its users are restarted.",
             ),
             Column("Updated", ".status.lastUpdated", "date", "When the data last changed."),

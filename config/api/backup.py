@@ -3,15 +3,21 @@
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
-from pydantic.config import JsonDict
 
 from config.api.core import ResourceRequirements
-from config.api.definition import AGE, MESSAGE, Column, Definition
+from config.api.definition import AGE, MESSAGE, READY, Column, Definition
 from config.api.formats import DataKey, ObjectName
-from config.api.meta import ApiModel, CustomResource, Int64, Rfc3339Time, Status
+from config.api.meta import (
+    INT_OR_STRING,
+    OPEN,
+    ApiModel,
+    CustomResource,
+    Int64,
+    Rfc3339Time,
+    Status,
+)
 from config.api.storage import BackupDestination, Retention, Schedule
 
-OPEN: JsonDict = {"x-kubernetes-preserve-unknown-fields": True}
 SourceType = Literal["postgresql", "mysql", "mongodb"]
 DEFAULT_RESOURCES = ResourceRequirements.model_construct(
     requests={"cpu": "100m", "memory": "256Mi"}, limits={"cpu": "1", "memory": "1Gi"}
@@ -46,12 +52,7 @@ Login = Annotated[
         }
     ),
 ]
-Port = Annotated[
-    int | str,
-    WithJsonSchema(
-        {"anyOf": [{"type": "integer"}, {"type": "string"}], "x-kubernetes-int-or-string": True}
-    ),
-]
+Port = Annotated[int | str, WithJsonSchema(INT_OR_STRING)]
 
 
 class DatabaseConnection(ApiModel):
@@ -153,7 +154,7 @@ class Backup(CustomResource):
             Column("Next", ".status.nextTime", description="When the next backup begins."),
             Column(
                 "Ready",
-                '.status.conditions[?(@.type=="Ready")].status',
+                READY,
                 description="Whether backups are scheduled and succeed.",
             ),
             AGE,

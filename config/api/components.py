@@ -7,16 +7,14 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from config.api.core import QuantityText, ResourceRequirements, SecurityContext
 from config.api.definition import Column
 from config.api.formats import DataKey, ImageName, ObjectName
-from config.api.meta import ApiModel, Int32, Status
+from config.api.meta import INT_OR_STRING, ApiModel, Int32, Status, keyed_by
 from config.api.storage import Dumps
 
 EnvironmentName = Literal["development", "staging", "production"]
 ComponentVersion = Annotated[  # users write 14 without quotes
     str,
     BeforeValidator(lambda value: str(value) if type(value) is int else value),
-    WithJsonSchema(
-        {"anyOf": [{"type": "integer"}, {"type": "string"}], "x-kubernetes-int-or-string": True}
-    ),
+    WithJsonSchema(INT_OR_STRING),
 ]
 
 
@@ -140,7 +138,7 @@ class Workload(ApiModel):
         [],
         description="Environment variables, in addition to those with the addresses of the other "
         "components.",
-        json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
+        json_schema_extra=keyed_by("name"),
     )
     resources: ResourceRequirements | None = Field(
         None,

@@ -5,19 +5,13 @@ from typing import Annotated, Literal
 from pydantic import Field, SerializeAsAny, StringConstraints, WithJsonSchema
 
 from config.api.formats import ObjectName, ProcMount, WindowsUser
-from config.api.meta import ApiModel, Int64
+from config.api.meta import INT_OR_STRING, ApiModel, Int64, keyed_by
 
 _NUMBER = r"(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))"
 QUANTITY_PATTERN = rf"^(\+|-)?{_NUMBER}(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?{_NUMBER}))?$"
 QuantityText = Annotated[
     int | Annotated[str, StringConstraints(pattern=QUANTITY_PATTERN)],
-    WithJsonSchema(
-        {
-            "anyOf": [{"type": "integer"}, {"type": "string"}],
-            "pattern": QUANTITY_PATTERN,
-            "x-kubernetes-int-or-string": True,
-        }
-    ),
+    WithJsonSchema({**INT_OR_STRING, "pattern": QUANTITY_PATTERN}),
     # serialize the value as its own type, without trying the branches of the union
     SerializeAsAny(),
 ]
@@ -38,7 +32,7 @@ class ResourceRequirements(ApiModel):
     claims: list[ResourceClaim] | None = Field(
         None,
         description="Resources of spec.resourceClaims that the container uses.",
-        json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
+        json_schema_extra=keyed_by("name"),
     )
     limits: dict[str, QuantityText] | None = Field(
         None, description='Maximum amounts, such as cpu: "500m".'

@@ -36,10 +36,10 @@ class Definition(NamedTuple):
     selectable_fields: tuple[str, ...] = ()
     categories: tuple[str, ...] = ("gatewright", "all")
     namespaced: bool = True
-    container: str | None = (
-        None  # path of the field that describes one container: image, resources, securityContext
-    )
-    storage: bool = True  # whether this is the version that is stored and planned
+    # Path of the field that describes one container: image, resources, securityContext.
+    container: str | None = None
+    # Whether this is the version that is stored and planned.
+    storage: bool = True
 
     @property
     def resource(self) -> Resource:
@@ -57,10 +57,8 @@ class Definition(NamedTuple):
         return f"{self.plural}.{self.group}"
 
 
+# Paths of the condition Ready.
+READY = '.status.conditions[?(@.type=="Ready")].status'
+READY_MESSAGE = '.status.conditions[?(@.type=="Ready")].message'
 AGE = Column("Age", ".metadata.creationTimestamp", "date")
-MESSAGE = Column(
-    "Message",
-    '.status.conditions[?(@.type=="Ready")].message',
-    description="Message of the Ready condition.",
-    wide=True,
-)
+MESSAGE = Column("Message", READY_MESSAGE, description="Message of the Ready condition.", wide=True)

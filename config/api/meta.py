@@ -5,6 +5,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, model_validator
 from pydantic.alias_generators import to_camel
+from pydantic.config import JsonDict
 
 from config.api.definition import Definition
 
@@ -15,8 +16,19 @@ def _rfc3339(moment: datetime) -> str:
 
 
 Rfc3339Time = Annotated[datetime, Field(strict=False), PlainSerializer(_rfc3339, when_used="json")]
+# Parts of schemas: any field is allowed; an integer or text; a list whose items have a key.
+OPEN: JsonDict = {"x-kubernetes-preserve-unknown-fields": True}
+INT_OR_STRING: JsonDict = {
+    "anyOf": [{"type": "integer"}, {"type": "string"}],
+    "x-kubernetes-int-or-string": True,
+}
 Int32 = Annotated[int, Field(json_schema_extra={"format": "int32"})]
 Int64 = Annotated[int, Field(json_schema_extra={"format": "int64"})]
+
+
+def keyed_by(field: str) -> JsonDict:
+    """Return the part of a list's schema that says which field identifies an item."""
+    return {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": [field]}
 
 
 class ApiModel(BaseModel):
@@ -112,7 +124,7 @@ class Status(ApiModel):
     conditions: list[Condition] | None = Field(
         None,
         description="Conditions; Ready is True when the actual state matches the spec.",
-        json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
+        json_schema_extra=keyed_by("type"),
     )
 
 

@@ -9,18 +9,17 @@ v1alpha1 path.
 from typing import Any
 
 from pydantic import ConfigDict, Field, model_validator
-from pydantic.config import JsonDict
 
 from config.api.appconfig import ConfigMapStatus
-from config.api.definition import AGE, MESSAGE, Column, Definition
-from config.api.meta import ApiModel, CustomResource
+from config.api.definition import AGE, MESSAGE, READY, Column, Definition
+from config.api.meta import OPEN, ApiModel, CustomResource
 
 GROUP, KIND, PLURAL, SHORT_NAMES = "voting.schoolofdevops.com", "VoteConfig", "voteconfigs", ("vc",)
 STATUS_COLUMNS = (
     Column("ConfigMap", ".status.configMapName", description="Name of the ConfigMap."),
     Column(
         "Ready",
-        '.status.conditions[?(@.type=="Ready")].status',
+        READY,
         description="Whether the ConfigMap is up to date and its users are restarted.",
     ),
     Column("Updated", ".status.lastUpdated", "date", "When the data last changed."),
@@ -89,9 +88,6 @@ class VoteConfig(CustomResource):
         """Skip the spec of an object that is being deleted: it must not block its deletion."""
         deleting = isinstance(value, dict) and "deletionTimestamp" in value.get("metadata", {})
         return {key: item for key, item in value.items() if key != "spec"} if deleting else value
-
-
-OPEN: JsonDict = {"x-kubernetes-preserve-unknown-fields": True}
 
 
 class OptionV1Alpha1(ApiModel):

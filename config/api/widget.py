@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from config.api.definition import AGE, MESSAGE, Column, Definition, Scale
+from config.api.definition import AGE, MESSAGE, READY, Column, Definition, Scale
 from config.api.meta import ApiModel, CustomResource, Int32, Status
 
 
@@ -38,7 +38,7 @@ class Widget(CustomResource):
             ),
             Column(
                 "Ready",
-                '.status.conditions[?(@.type=="Ready")].status',
+                READY,
                 description="Whether all pods are available.",
             ),
             AGE,

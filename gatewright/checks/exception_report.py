@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 
-from config.api.policy import ExceptionEntry
+from config.api.policy_exception import ExceptionEntry
 from config.documents import Document
 from config.faults import FaultsError
 from gatewright.checks.check_report import EXPIRY_NOTICE, LEVELS, place

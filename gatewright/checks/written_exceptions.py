@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from config.api.policy import PolicyException
+from config.api.policy_exception import PolicyException
 from gatewright.outputs import SubjectResult
 from webhook.engine import BoundPolicy
 from webhook.engine.kinds import POD_KINDS

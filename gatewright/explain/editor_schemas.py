@@ -5,7 +5,8 @@ from typing import Any
 
 import orjson
 
-from config.api.policy import API_VERSION, AdmissionPolicySpec, PolicyExceptionSpec, PolicyMetadata
+from config.api.policy import API_VERSION, AdmissionPolicySpec, PolicyMetadata
+from config.api.policy_exception import PolicyExceptionSpec
 from kube.resource import JsonObject
 from webhook.engine import Policy
 from webhook.harness.case_file import CaseFile

@@ -5,7 +5,8 @@ from typing import Any
 
 import yaml
 
-from config.api.policy import GROUP, AdmissionPolicy, ClusterAdmissionPolicy, PolicyException
+from config.api.policy import GROUP, AdmissionPolicy, ClusterAdmissionPolicy
+from config.api.policy_exception import PolicyException
 from config.crds import of_several_versions
 from controller.rights import (
     EDIT,

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from config.api.policy import ExceptionEntry, PolicyExceptionSpec
+from config.api.policy_exception import ExceptionEntry, PolicyExceptionSpec
 from config.faults import FaultsError, did_you_mean, parse
 from webhook.engine.bound import BoundPolicy
 from webhook.engine.exemptions import Exempt

@@ -6,13 +6,8 @@ from typing import Any, NoReturn
 import orjson
 
 from config.api.match import MatchSpec
-from config.api.policy import (
-    API_VERSION,
-    AdmissionPolicySpec,
-    PolicyDocument,
-    PolicyExceptionSpec,
-    PolicyMetadata,
-)
+from config.api.policy import API_VERSION, AdmissionPolicySpec, PolicyDocument, PolicyMetadata
+from config.api.policy_exception import PolicyExceptionSpec
 from config.faults import FaultsError, did_you_mean, parse
 from webhook.engine.bound import BoundPolicy
 from webhook.engine.exceptions import BoundException

@@ -9,7 +9,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from config.api.policy import AdmissionPolicy, ClusterAdmissionPolicy, PolicyException
+from config.api.policy import AdmissionPolicy, ClusterAdmissionPolicy
+from config.api.policy_exception import PolicyException
 from config.faults import FaultsError
 from kube.resource import Resource
 from kube.store import Entry, Store

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from config.api.policy import AdmissionPolicy, ClusterAdmissionPolicy, PolicyException
+from config.api.policy import AdmissionPolicy, ClusterAdmissionPolicy
+from config.api.policy_exception import PolicyException
 from config.crds import definition
 from controller.fake_apiserver import FakeApiServer
 from gatewright.cli import main

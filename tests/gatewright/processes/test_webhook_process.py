@@ -5,7 +5,8 @@ from contextlib import AsyncExitStack
 
 import yaml
 
-from config.api.policy import AdmissionPolicy, ClusterAdmissionPolicy, PolicyException
+from config.api.policy import AdmissionPolicy, ClusterAdmissionPolicy
+from config.api.policy_exception import PolicyException
 from config.crds import definition
 from config.settings import Settings
 from controller.fake_apiserver import FakeApiServer

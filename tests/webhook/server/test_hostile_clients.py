@@ -23,7 +23,8 @@ from aiohttp.test_utils import TestServer
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from certs import issue_ca, issue_serving
-from config.api.policy import AdmissionPolicy, ClusterAdmissionPolicy, PolicyException
+from config.api.policy import AdmissionPolicy, ClusterAdmissionPolicy
+from config.api.policy_exception import PolicyException
 from config.crds import definition
 from controller.fake_apiserver import FakeApiServer
 from tests.controlplane.gobuild import build
