@@ -7,7 +7,7 @@ cluster IPs, UIDs, status) is not filled in, nor what a pod's own resources get 
 """
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from config.schemas import (
@@ -62,12 +62,11 @@ def _filled(value: Any, code: str) -> Any:
         for key, each in value.items()
         if each is not None and not (key in omitted and each in ("", 0, [], {}))
     }
-    added = {
+    found |= {
         key: copy.deepcopy(each)
         for key, each in defaults_of(type.inner).items()
-        if key not in found and (type.inner, key) not in CONDITIONAL
+        if key not in found and key not in CONDITIONAL.get(type.inner, ())
     }
-    found |= added
     if complete := RULES.get(type.inner):
         complete(found)
     return {key: _filled(each, fields.get(key, "")) for key, each in found.items()}
@@ -208,33 +207,25 @@ RULES: Mapping[str, Callable[[JsonObject], None]] = {
     "networking.v1.NetworkPolicySpec": _network_policy,
     "rbac.v1.Subject": _subject,
 }
-CONDITIONAL = {  # defaults that those functions set
-    *(
-        (container, "imagePullPolicy")
-        for container in ("core.v1.Container", "core.v1.EphemeralContainer")
+# Defaults that those functions set.
+CONDITIONAL: Mapping[str, Collection[str]] = {
+    "core.v1.Container": ("imagePullPolicy",),
+    "core.v1.EphemeralContainer": ("imagePullPolicy",),
+    "core.v1.ImageVolumeSource": ("pullPolicy",),
+    "core.v1.Volume": ("emptyDir",),
+    "core.v1.ServiceSpec": ("internalTrafficPolicy",),
+    "apps.v1.DeploymentStrategy": ("rollingUpdate",),
+    "apps.v1.DaemonSetUpdateStrategy": ("rollingUpdate",),
+    "apps.v1.StatefulSetUpdateStrategy": ("rollingUpdate",),
+    "networking.v1.NetworkPolicySpec": ("policyTypes",),
+    # Those that the jobs of a CronJob do not have.
+    JOB: (
+        "backoffLimit",
+        "completionMode",
+        "completions",
+        "manualSelector",
+        "parallelism",
+        "podReplacementPolicy",
+        "suspend",
     ),
-    ("core.v1.ImageVolumeSource", "pullPolicy"),
-    ("core.v1.Volume", "emptyDir"),
-    ("core.v1.ServiceSpec", "internalTrafficPolicy"),
-    *(
-        (f"apps.v1.{strategy}", "rollingUpdate")
-        for strategy in (
-            "DeploymentStrategy",
-            "DaemonSetUpdateStrategy",
-            "StatefulSetUpdateStrategy",
-        )
-    ),
-    *(
-        (JOB, field)
-        for field in (  # which the jobs of a CronJob do not have
-            "backoffLimit",
-            "completionMode",
-            "completions",
-            "manualSelector",
-            "parallelism",
-            "podReplacementPolicy",
-            "suspend",
-        )
-    ),
-    ("networking.v1.NetworkPolicySpec", "policyTypes"),
 }

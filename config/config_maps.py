@@ -8,54 +8,46 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import orjson
 
+from config.api.formats import DATA_KEY, DNS_NAME
 from config.api.voteconfig import Option
 from config.templates import rendered
 
 MAX_BYTES = 1_048_576  # bytes of all values
 MAX_NAME = 253
-NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-# The kubelet reserves names that begin with two dots.
-KEY = re.compile(r"(?!\.\.)[-._a-zA-Z0-9]{1,253}")
+NAME, KEY = re.compile(DNS_NAME), re.compile(DATA_KEY)
 ID = re.compile(r"[a-zA-Z0-9]([-._a-zA-Z0-9]{0,61}[a-zA-Z0-9])?")
 
 ConfigMapFault = tuple[str, str]  # path of the field, and the error
 
 
+def config_map_name(name: str) -> str:
+    """Return the name of the ConfigMap of an AppConfig's application, or of a VoteConfig."""
+    return f"{name}-config"
+
+
 def name_fault(path: str, name: str) -> Iterator[ConfigMapFault]:
     """Yield the error of an invalid ConfigMap name that comes from the field at `path`."""
     if len(name) > MAX_NAME:
-        yield (
-            path,
-            f"the ConfigMap's name would have {len(name)} characters; the limit is {MAX_NAME}",
-        )
+        text = f"the ConfigMap's name would have {len(name)} characters; the limit is {MAX_NAME}"
+        yield path, text
     elif not NAME.fullmatch(name):
-        yield (
-            path,
-            (
-                f"the ConfigMap's name, {name[:64]}, may only contain lower-case letters, digits, "
-                "'-' and '.'"
-            ),
-        )
+        characters = "lower-case letters, digits, '-' and '.'"
+        yield path, f"the ConfigMap's name, {name[:64]}, may only contain {characters}"
 
 
 def settings(
     application: str, environment: str, namespace: str, config: Mapping[str, str]
 ) -> tuple[dict[str, str], list[ConfigMapFault]]:
     """Return the data of an AppConfig's ConfigMap, and all errors in the values."""
-    faults = list(name_fault("spec.application", settings_name(application)))
+    faults = list(name_fault("spec.application", config_map_name(application)))
     for key in config:
-        if not KEY.fullmatch(key) or key == ".":
+        if not KEY.fullmatch(key):
             rule = "a key of a ConfigMap has letters, digits, '-', '_' and '.', 253 at most"
             faults.append((f"spec.config[{key[:64]}]", rule))
     variables = {"application": application, "environment": environment, "namespace": namespace}
     data, wrong = rendered(config, variables)
     faults += ((f"spec.config[{key[:64]}]", text) for key, text in wrong)
     return data, [*faults, *size_fault("spec.config", data)]
-
-
-def settings_name(application: str) -> str:
-    """Return the name of an AppConfig's ConfigMap."""
-    return f"{application}-config"
 
 
 def votes(question: str, options: Iterable[Option]) -> tuple[dict[str, str], list[ConfigMapFault]]:
@@ -85,11 +77,6 @@ def votes(question: str, options: Iterable[Option]) -> tuple[dict[str, str], lis
         document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
     ).decode()
     return data, [*faults, *size_fault("spec.options", data)]
-
-
-def votes_name(name: str) -> str:
-    """Return the name of a VoteConfig's ConfigMap."""
-    return f"{name}-config"
 
 
 def option_key(id: str) -> str:

@@ -3,7 +3,7 @@
 import difflib
 from collections.abc import Iterable
 from types import UnionType
-from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, NoReturn, TypeVar, Union, get_args, get_origin
 
 import orjson
 from pydantic import BaseModel, ValidationError
@@ -22,6 +22,11 @@ class FaultsError(ValueError):
         super().__init__(
             "\n".join(f"{path}: {text}" if path else text for path, text in self.faults)
         )
+
+
+def refuse(path: str, text: str) -> NoReturn:
+    """Raise the FaultsError of one fault."""
+    raise FaultsError([(path, text)])
 
 
 def did_you_mean(word: str, known: Iterable[str], *, cutoff: float = 0.6) -> str:

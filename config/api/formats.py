@@ -27,10 +27,12 @@ ObjectName = Annotated[
     str,
     text_format(DNS_NAME, "not a valid object name", "use lower-case letters, digits, '-' and '.'"),
 ]
+# The kubelet reserves names that begin with two dots.
+DATA_KEY = r"(?!\.\.)(?!.{254})(?!\.$)[-._a-zA-Z0-9]+"
 DataKey = Annotated[
     str,
     text_format(
-        r"(?!\.\.)(?!.{254})(?!\.$)[-._a-zA-Z0-9]+",
+        DATA_KEY,
         "not a valid key of a Secret or a ConfigMap",
         "use letters, digits, '-', '_' and '.'",
     ),

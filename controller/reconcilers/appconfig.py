@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from config.api.appconfig import AppConfig
-from config.config_maps import settings, settings_name
+from config.config_maps import config_map_name, settings
 from controller.reconcilers.resources import CONFIG_MAP
 from controller.reconcilers.rolling import (
     CHANGES,
@@ -40,14 +40,14 @@ def plan(appconfig: AppConfig, observed: Observed, now: datetime) -> Plan:
         more = [f"and {len(faults) - MAX_FAULTS} more"] if len(faults) > MAX_FAULTS else []
         return refused(appconfig.status, Problem("; ".join(shown + more), "Invalid"))
     return rolled(
-        appconfig, appconfig.status, settings_name(spec.application), data, ORIGIN, observed, now
+        appconfig, appconfig.status, config_map_name(spec.application), data, ORIGIN, observed, now
     )
 
 
 def by_config_map(appconfig: JsonObject) -> Iterator[str]:
     """Yield the name of its ConfigMap: workloads that read it enqueue the AppConfig."""
     if application := (appconfig.get("spec") or {}).get("application"):
-        yield settings_name(application)
+        yield config_map_name(application)
 
 
 APPCONFIG = PlannedKind(

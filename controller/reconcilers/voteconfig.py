@@ -10,7 +10,7 @@ from datetime import datetime
 
 from config.api.appconfig import ConfigMapStatus
 from config.api.voteconfig import GROUP, VoteConfig
-from config.config_maps import votes, votes_name
+from config.config_maps import config_map_name, votes
 from controller.reconcilers.resources import CONFIG_MAP
 from controller.reconcilers.rolling import (
     CHANGES,
@@ -55,13 +55,13 @@ def _living(voteconfig: VoteConfig, observed: Observed, now: datetime) -> Plan:
         message = "; ".join(f"{path}: {text}" for path, text in faults)
         return refused(voteconfig.status, Problem(message, "Invalid"))
     return rolled(
-        voteconfig, voteconfig.status, votes_name(voteconfig.name), data, ORIGIN, observed, now
+        voteconfig, voteconfig.status, config_map_name(voteconfig.name), data, ORIGIN, observed, now
     )
 
 
 def by_config_map(voteconfig: JsonObject) -> Iterator[str]:
     """Yield the name of its ConfigMap: workloads that read it enqueue the VoteConfig."""
-    yield votes_name(voteconfig["metadata"]["name"])
+    yield config_map_name(voteconfig["metadata"]["name"])
 
 
 VOTECONFIG = PlannedKind(

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from config.faults import FaultsError, did_you_mean
+from config.faults import FaultsError, did_you_mean, refuse
 from config.schemas import root_type, unknown_fields
 from kube.resource import JsonObject
 from webhook.engine import BoundPolicy, Policy
@@ -51,13 +51,8 @@ def namespace_in(case: Case) -> str:
     metadata = case.object.get("metadata")
     own = metadata.get("namespace") if isinstance(metadata, dict) else None
     if own is not None and case.namespace not in (None, own):
-        raise FaultsError(
-            [
-                (
-                    "object.metadata.namespace",
-                    f'differs from `namespace`, which is "{case.namespace}"',
-                )
-            ]
+        refuse(
+            "object.metadata.namespace", f'differs from `namespace`, which is "{case.namespace}"'
         )
     return case.namespace or (own if isinstance(own, str) else None) or "default"
 
@@ -71,7 +66,7 @@ def request_of(case: Case, each: str, policies: Iterable[BoundPolicy]) -> Admiss
     kind = each if variant is None else variant.kind
     named = [] if variant is not None else _policies_naming(case, kind, policies)
     if case.pod is not None and pod_path(kind) is None:
-        raise FaultsError([("pod", f"a {kind} has no pod spec")])
+        refuse("pod", f"a {kind} has no pod spec")
     operation = _operation(case, each, variant)
     namespace = namespace_in(case)
     base = (
@@ -124,14 +119,13 @@ def _policies_naming(
         return found
     if kind in has_smallest():
         expected, here = smallest(kind)["apiVersion"], f"{group}/{version}".lstrip("/")
-        raise FaultsError(
-            [("object.apiVersion", f'no policy names a {kind} of "{here}"; expected {expected}')]
-        )
+        refuse("object.apiVersion", f'no policy names a {kind} of "{here}"; expected {expected}')
     if named and "apiVersion" not in case.object:
         expected = f"{named[0][0].group}/{named[0][0].versions[-1]}"
-        raise FaultsError([("object.apiVersion", f"missing; a policy names {expected} {kind}")])
+        refuse("object.apiVersion", f"missing; a policy names {expected} {kind}")
     where, choices = "each" if case.each else "object.kind", [*has_smallest(), *VARIANTS]
-    raise FaultsError([(where, f'unknown kind "{kind}"{did_you_mean(kind, choices)}')])
+    refuse(where, f'unknown kind "{kind}"{did_you_mean(kind, choices)}')
+    return None
 
 
 def _named(kind: Kind, group: str, name: str) -> Kind | None:
@@ -154,12 +148,10 @@ def _operation(case: Case, each: str, variant: Variant | None) -> str:
     whole = case.operation or ("UPDATE" if is_update else "CREATE")
     operation = whole if variant is None else variant.operation
     if case.operation not in (None, operation):
-        raise FaultsError(
-            [("operation", f"{each} does not support {case.operation}, only {operation}")]
-        )
+        refuse("operation", f"{each} does not support {case.operation}, only {operation}")
     for field in ("old_object", "old_pod"):
         if operation != "UPDATE" and getattr(case, field) is not None:
-            raise FaultsError([(field, f"a {operation} has only one object: use `object`")])
+            refuse(field, f"a {operation} has only one object: use `object`")
     return operation
 
 
@@ -190,9 +182,9 @@ def _described(case: Case, field: str, base: JsonObject, rules: list[Policy]) ->
         below, above = at(path, pod), object
         object = merge(merge(base, below), own)
         if object != merge(above, below):
-            raise FaultsError([(pod_field, f"`{field}` sets the same field to another value")])
+            refuse(pod_field, f"`{field}` sets the same field to another value")
     if not isinstance(object.get("metadata", {}), dict):
-        raise FaultsError([(f"{field}.metadata", "must be an object")])
+        refuse(f"{field}.metadata", "must be an object")
     in_pod = f"{path}." if pod is not None else None
     is_denied = isinstance(case.expect, ExpectedAnswer) and bool(
         case.expect.denied or case.expect.malformed

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from config.documents import Document, DocumentError, read_documents
-from config.faults import FaultsError, did_you_mean, parse
+from config.faults import FaultsError, did_you_mean, parse, refuse
 from config.presets import policy_path
 from webhook.engine import NAMESPACE_LABELS, NOW, SERVED
 from webhook.engine.exceptions import HOME
@@ -113,9 +113,7 @@ def _tried(
         except PolicySetError as error:
             raise DocumentError(str(error)) from None
     if file.policy not in catalogue:
-        raise FaultsError(
-            [("policy", f'no policy "{file.policy}"{did_you_mean(str(file.policy), catalogue)}')]
-        )
+        refuse("policy", f'no policy "{file.policy}"{did_you_mean(str(file.policy), catalogue)}')
     subject = single(
         str(file.policy), file.params if case.params is None else case.params, document
     )
@@ -133,7 +131,7 @@ def _trials(
 ) -> Iterator[Trial]:
     """Yield the trials of one case. Raises FaultsError with paths below the case."""
     if case.each is not None and "kind" in case.object:
-        raise FaultsError([("object.kind", "not beside each, which names the kinds")])
+        refuse("object.kind", "not beside each, which names the kinds")
     for each in POD_KIND_NAMES if case.each == "pods" else case.each or [_kind(case)]:
         trial = _trial(tried, case, each, document, at_case)
         yield trial
@@ -162,9 +160,7 @@ def _trial(
     if faults := list(look_up_faults(case.looked_up, parent_kind, namespace)):
         raise FaultsError(faults)
     if case.namespace_labels.get(NAME_LABEL, namespace) != namespace:
-        raise FaultsError(
-            [(f"namespace_labels.{NAME_LABEL}", "is the name of the namespace: use `namespace`")]
-        )
+        refuse(f"namespace_labels.{NAME_LABEL}", "is the name of the namespace: use `namespace`")
     namespace_labels = {NAME_LABEL: namespace, **case.namespace_labels}
     return Trial(
         document,
@@ -184,5 +180,5 @@ def _trial(
 def _kind(case: Case) -> str:
     kind = case.object.get("kind", "Pod" if case.pod is not None else None)
     if not isinstance(kind, str):
-        raise FaultsError([("object.kind", "missing; a case needs a kind, or each")])
+        refuse("object.kind", "missing; a case needs a kind, or each")
     return kind

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from config.documents import Document
-from config.faults import FaultsError
+from config.faults import FaultsError, refuse
 from webhook.engine import BoundPolicy, Engine, Outcome, Patch, Request, Violation
 from webhook.engine.exceptions import HOME
 from webhook.harness.rule_reads import absent, looks
@@ -133,9 +133,7 @@ class Subject:
         if self.policy is None:
             found = read(self.documents, catalogue)
             if not found.policies:
-                raise FaultsError(
-                    [("policies", "no policy in this file is in force, so nothing is tested")]
-                )
+                refuse("policies", "no policy in this file is in force, so nothing is tested")
             in_cel = [
                 (each.title, each.policy)
                 for each in found.policies

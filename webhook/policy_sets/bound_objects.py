@@ -1,14 +1,14 @@
 """One object of a policy set as it comes into force: checked, with every fault named."""
 
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import Any
 
 import orjson
 
 from config.api.match import MatchSpec
 from config.api.policy import API_VERSION, AdmissionPolicySpec, PolicyDocument, PolicyMetadata
 from config.api.policy_exception import PolicyExceptionSpec
-from config.faults import FaultsError, did_you_mean, parse
+from config.faults import FaultsError, did_you_mean, parse, refuse
 from webhook.engine.bound import BoundPolicy
 from webhook.engine.exceptions import BoundException
 from webhook.engine.look_ups import LOOK_UPS
@@ -77,11 +77,6 @@ def bind(value: Any, catalogue: Catalogue) -> BoundPolicy | BoundException:
         size=size,
         evaluates=rules is not None,
     )
-
-
-def refuse(path: str, text: str) -> NoReturn:
-    """Raise the FaultsError of one fault."""
-    raise FaultsError([(path, text)])
 
 
 def size_of(value: Mapping[str, Any]) -> int:

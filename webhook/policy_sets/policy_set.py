@@ -4,13 +4,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from config.documents import Document
-from config.faults import FaultsError
+from config.faults import FaultsError, refuse
 from webhook.engine.bound import BoundPolicy
 from webhook.engine.exceptions import BoundException, check_exception, with_exceptions
 from webhook.engine.kinds import Kind
 from webhook.engine.match import Match
 from webhook.policy_sets.admission_policies import native_policies
-from webhook.policy_sets.bound_objects import Catalogue, bind, refuse
+from webhook.policy_sets.bound_objects import Catalogue, bind
 from webhook.policy_sets.catalogue import always_in_force
 
 

@@ -12,7 +12,7 @@ Fix: give each option a unique id: letters, digits, `-`, `_` and `.`, 63 at most
 """
 
 from config.api.voteconfig import Option
-from config.config_maps import name_fault, votes, votes_name
+from config.config_maps import config_map_name, name_fault, votes
 from webhook.engine import Params, Policy, Request, Violation, Violations
 
 
@@ -27,7 +27,7 @@ def validate(request: Request, params: Params) -> Violations:
         for each in spec.each("options")
     ]
     name = request.string("metadata.name")
-    faults = list(name_fault("metadata.name", votes_name(name))) if name else []
+    faults = list(name_fault("metadata.name", config_map_name(name))) if name else []
     for path, text in [*faults, *votes(question, options)[1]]:
         yield Violation(path, found="cannot build the ConfigMap", rule=text, fix="correct it")
 
