@@ -21,7 +21,7 @@ from gatewright.migrate import migrate
 from gatewright.migrate.results import ConvertedPolicy
 from webhook.engine import NOW as NOW_LOOK_UP
 from webhook.engine import BoundPolicy, Engine
-from webhook.harness.bases import is_cluster_scoped, namespace_of
+from webhook.harness.bases import is_cluster_scoped, reviewed_namespace
 from webhook.harness.manifests import ManifestJudge, add_manifests
 from webhook.harness.objects import is_object
 from webhook.harness.reviews import Admission, ask, review
@@ -127,7 +127,7 @@ def _as_written(
     kinds = (target.kind for each in engine.policies for target in each.policy.targets)
     plurals = {(kind.group, kind.kind): kind.plural for kind in kinds}
     resource = plurals.get((group, object["kind"]), "")
-    where = namespace_of(object, namespace)
+    where = reviewed_namespace(object, namespace)
     operation = "UPDATE" if old else "CREATE"
     admission = Admission(object, old, operation, where, resource=resource)
     looked_up = {NOW_LOOK_UP: NOW, **known.about(namespace)}

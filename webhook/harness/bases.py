@@ -132,16 +132,13 @@ def at(path: str, value: Any) -> dict[str, Any]:
     return value  # type: ignore[no-any-return]
 
 
-def namespace_of(object: dict[str, Any], namespace: str) -> str:
+def reviewed_namespace(object: dict[str, Any], namespace: str) -> str:
     """Return the namespace of a review: a Namespace's own name, "" for cluster-scoped objects."""
     known = KINDS.get(group_kind(object))
     if known is None or known.namespaced:
         return namespace
-    return (
-        str(object["metadata"].get("name") or "")
-        if (known.group, known.plural) == NAMESPACES
-        else ""
-    )
+    is_namespace = (known.group, known.plural) == NAMESPACES
+    return str(object["metadata"].get("name") or "") if is_namespace else ""
 
 
 def pod_path(kind: str) -> str | None:

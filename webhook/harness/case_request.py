@@ -13,7 +13,7 @@ from kube.resource import JsonObject
 from webhook.engine import BoundPolicy, Policy
 from webhook.engine.kinds import KINDS, Kind, plural
 from webhook.engine.origins import value_at
-from webhook.harness.bases import at, has_smallest, merge, namespace_of, pod_path, smallest
+from webhook.harness.bases import at, has_smallest, merge, pod_path, reviewed_namespace, smallest
 from webhook.harness.case_file import Case, ExpectedAnswer
 from webhook.harness.looked_up import CaseFaults
 from webhook.harness.reviews import Admission, group_version_kind
@@ -91,7 +91,7 @@ def request_of(case: Case, each: str, policies: Iterable[BoundPolicy]) -> Admiss
         object=None if operation == "DELETE" else object,
         old_object=object if operation == "DELETE" else old,
         operation=operation,
-        namespace=namespace_of(object, namespace),
+        namespace=reviewed_namespace(object, namespace),
         subresource="" if variant is None else each,
         parent_kind=None if variant is None else variant.parent,
         parent_name="case",

@@ -17,7 +17,7 @@ from webhook.engine.kinds import ANY_VERSION, Kind, plural
 from webhook.engine.look_ups import LOOK_UPS
 from webhook.engine.request import NAME_LABEL
 from webhook.findings import Finding, findings
-from webhook.harness.bases import namespace_of as reviewed_namespace
+from webhook.harness.bases import reviewed_namespace
 from webhook.harness.objects import as_served, is_whole, namespace_of, require_object
 from webhook.harness.reviews import Admission, ReviewAnswer, ask, group_version_kind
 from webhook.known import Known

@@ -16,7 +16,7 @@ from tests.policies.on_a_cluster.beforehand import beforehand
 from tests.policies.on_a_cluster.requests import Ask, request_for
 from webhook.engine import BoundPolicy
 from webhook.engine.kinds import POLICY_KINDS
-from webhook.harness.bases import is_cluster_scoped, merge, namespace_of
+from webhook.harness.bases import is_cluster_scoped, merge, reviewed_namespace
 from webhook.harness.case_file import ExpectedAnswer
 from webhook.harness.cases import Trial
 from webhook.harness.reviews import Admission
@@ -111,7 +111,7 @@ def _question(id: str, name: str, trial: Trial, policy: BoundPolicy) -> Question
     new = _placed(trial.admission.object, id, where, name if labelled else None)
     old = _placed(trial.admission.old_object, id, where, name if labelled else None)
     about = new or old or {}
-    namespace = namespace_of(about, where)
+    namespace = reviewed_namespace(about, where)
     admission = replace(trial.admission, object=new, old_object=old, namespace=namespace)
     placed = replace(trial, admission=admission)
     expected = _expected(placed) if policy.policy.mutate is not None else None
