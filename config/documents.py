@@ -44,8 +44,12 @@ class Document:
 
     def where(self, path: str = "") -> str:
         """Return `file:line` of the field at `path`; the source alone where it has no lines."""
-        source = printable(self.source)
+        source = printable(self.file(path))
         return f"{source}:{self.line(path)}" if self.has_lines else source
+
+    def file(self, path: str = "") -> str:
+        """Return the file with the place of the field: for a chart, its template or values."""
+        return (self.lines.file(path) if self.lines is not None else "") or self.source
 
     @classmethod
     def of_object(cls, value: Any, source: str = "") -> "Document":

@@ -20,9 +20,13 @@ class FieldPlaces(Protocol):
     def place(self, path: str) -> Position:
         """Return the position of the field at `path`, or of its nearest parent."""
 
+    def file(self, path: str) -> str:
+        """Return the file with that place; "" for the document's own."""
+        return ""
+
 
 @dataclass(frozen=True, slots=True)
-class OneLine:
+class OneLine(FieldPlaces):
     """A document on one line, or of which only that is known."""
 
     line: int = 1
@@ -33,7 +37,7 @@ class OneLine:
 
 
 @dataclass(frozen=True, slots=True)
-class TextLines:
+class TextLines(FieldPlaces):
     """A document in a text: the part of it, its line from 0, its number, and the item of its list.
 
     The part is parsed again when a field is looked for: most documents have no violation, and nodes

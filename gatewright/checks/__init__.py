@@ -1,7 +1,7 @@
 """Judge manifests, or the objects of a cluster, by policy sets: what `check` and `impact` do.
 
 `sources` reads the files that a command line names, `rendering` charts and kustomizations, whose
-lines are those of `template_places` and `origins`; `git` names the files that changed, and
+lines are those of `template_places`, `chart_values` and `origins`; `git` names changed files, and
 `recorded_reviews` reads requests. `subjects` yields what is judged, from files or from a
 `live_cluster`; `on_demand` imports what few runs need. `policy_files` reads the policies.
 `pipeline` leads from documents to verdicts, for the editor, the playground and `plan` too.

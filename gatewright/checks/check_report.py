@@ -32,7 +32,7 @@ EXPIRY_NOTICE = timedelta(days=30)
 def place(document: Document, path: str = "") -> SourceLocation:
     """Return the place of a field of a document."""
     return (
-        SourceLocation(document.source, *document.place(path))
+        SourceLocation(document.file(path), *document.place(path))
         if document.source
         else SourceLocation()
     )

@@ -15,6 +15,7 @@ from typing import NamedTuple, Self
 from config.documents import Document, DocumentError, parse_documents
 from config.lines import FieldPlaces, OneLine
 from config.printable import printable
+from gatewright.checks.chart_values import ChartValues
 from gatewright.checks.origins import OVERLAY, OriginFiles
 from gatewright.checks.template_places import template_places
 from gatewright.console.chart_options import ChartOptions
@@ -76,7 +77,7 @@ class Renderer:
             self.start(directory)
         text, base = self._started.pop(directory).result()
         if (directory / "Chart.yaml").exists():
-            yield from _of_templates(directory, text)
+            yield from _of_templates(directory, text, ChartValues(directory, self._charts))
             return
         for document in parse_documents(text, str(directory / "kustomization.yaml")):
             yield self._origins.placed(document, directory, base)
@@ -118,8 +119,8 @@ def _kustomized(directory: Path) -> RenderedText:
             return RenderedText(_output([*kustomize(), str(directory)], directory), directory)
 
 
-def _of_templates(directory: Path, text: bytes) -> Iterator[Document]:
-    """Yield the objects of a chart with the lines of their templates."""
+def _of_templates(directory: Path, text: bytes, values: ChartValues) -> Iterator[Document]:
+    """Yield the objects of a chart with the lines of their templates and values."""
     lines = text.decode(errors="replace").splitlines()
     sources = [(row, line) for row, line in enumerate(lines, 1) if line.startswith(SOURCE)]
     template, counts = "Chart.yaml", Counter[tuple[str, str]]()
@@ -131,7 +132,9 @@ def _of_templates(directory: Path, text: bytes) -> Iterator[Document]:
         places: FieldPlaces = OneLine()
         if file.is_file():
             written = file.read_text(errors="replace")
-            places = template_places(written, kind, counts[template, kind])
+            # A subchart has values of its own.
+            own = None if template.startswith("charts/") else values
+            places = template_places(written, kind, counts[template, kind], own)
         counts[template, kind] += 1
         yield replace(document, source=str(file), lines=places)
 

@@ -1,4 +1,7 @@
-"""Finds the fields of a rendered object in its Helm template, by keys and indentation."""
+"""Finds the fields of a rendered object in its Helm template, by keys and indentation.
+
+Where the template writes a value as it is, the place is that of the values.
+"""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -6,6 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from config.lines import STEP, FieldPlaces, OneLine, Position
+from gatewright.checks.chart_values import ChartValues, values_path
 
 # The indentation with the dashes of list items, the key, and the value on its line.
 KEY = re.compile(r"(\s*(?:- +)*)[\"']?([\w./-]+)[\"']?:(?:\s+(.*?))?(?:\s+#.*)?$")
@@ -19,9 +23,12 @@ class TemplateToken(NamedTuple):
     column: int
     name: str
     value: str = ""
+    values: str = ""  # the path of the values that it writes as they are
 
 
-def template_places(text: str, kind: str, number: int) -> FieldPlaces:
+def template_places(
+    text: str, kind: str, number: int, values: ChartValues | None = None
+) -> FieldPlaces:
     """Return the places of an object in the template that writes it.
 
     It is the object with this number, from 0, of its kind. A loop writes several objects by one
@@ -34,33 +41,44 @@ def template_places(text: str, kind: str, number: int) -> FieldPlaces:
     row = kinds[min(number, len(kinds) - 1)]
     ends = [-1, *(each for each, line in enumerate(lines) if line.startswith("---")), len(lines)]
     begin, end = max(each for each in ends if each < row), min(each for each in ends if each > row)
-    return TemplatePlaces(row, tuple(_tokens(lines, begin + 1, end)))
+    return TemplatePlaces(row, tuple(_tokens(lines, begin + 1, end)), values)
 
 
 TemplateTokens = tuple[TemplateToken, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class TemplatePlaces:
+class TemplatePlaces(FieldPlaces):
     """The part of a template that writes an object; `row` is that of its kind."""
 
     row: int
     tokens: TemplateTokens
+    values: ChartValues | None
 
     def place(self, path: str) -> Position:
-        """Return the position of the key at `path`, or of the nearest one above that is there.
+        """Return the position of the value at `path`, or of its key in the template.
 
-        What a template includes from elsewhere, such as `toYaml .Values.resources`, has no keys.
+        It is the nearest key above where the template includes the rest from elsewhere.
         """
-        position, block = (self.row + 1, 1), self.tokens
-        for step in STEP.findall(path):
+        return self._location(path)[1]
+
+    def file(self, path: str) -> str:
+        """Return the file of values with that place; "" for the template."""
+        return self._location(path)[0]
+
+    def _location(self, path: str) -> tuple[str, Position]:
+        position, block, written = (self.row + 1, 1), self.tokens, ""
+        steps = STEP.findall(path)
+        for number, step in enumerate(steps):
             found = _item(block, step[1:-1]) if block[:1] and block[0].name == ITEM else None
             found = found or _key(block, step.strip("[]"))
             if found is None:
                 break
             token, block = found
-            position = token.row + 1, token.column + 1
-        return position
+            position, written = (token.row + 1, token.column + 1), token.values
+            rest = steps[number + 1 :]
+        of_values = self.values.find(written, rest) if written and self.values else None
+        return of_values or ("", position)
 
 
 def _tokens(lines: Sequence[str], begin: int, end: int) -> Iterator[TemplateToken]:
@@ -68,7 +86,10 @@ def _tokens(lines: Sequence[str], begin: int, end: int) -> Iterator[TemplateToke
         if found := KEY.match(lines[row]):
             for dash in re.finditer(ITEM, found[1]):
                 yield TemplateToken(row, dash.start(), ITEM)
-            yield TemplateToken(row, found.end(1), found[2], found[3] or "")
+            value, above = found[3] or "", lines[row - 1] if row else ""
+            action = value or (lines[row + 1].strip() if row + 1 < end else "")
+            written = values_path(action, above)
+            yield TemplateToken(row, found.end(1), found[2], value, written)
 
 
 def _children(block: TemplateTokens) -> list[tuple[TemplateToken, TemplateTokens]]:

@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from config.documents import Document
 from gatewright.checks import rendering
+from gatewright.checks.chart_values import ChartValues
 from gatewright.checks.template_places import template_places
 from gatewright.cli import main
+from gatewright.console.chart_options import ChartOptions
 
 POLICIES = """\
 apiVersion: gatewright.io/v1alpha1
@@ -139,7 +142,7 @@ def test_objects_of_a_loop_have_the_lines_of_its_body():
 
 
 def test_a_chart_is_rendered_with_options(check, helm, monkeypatch):
-    """Violations point to the template; the options are those of helm."""
+    """Violations point to the template or the values; the options are those of helm."""
     monkeypatch.setenv("PATH", str(helm.parent))
     write(
         "shop/Chart.yaml", "apiVersion: v2\nname: shop\nversion: 1.0.0\nkubeVersion: '>=1.31.0'\n"
@@ -157,13 +160,63 @@ def test_a_chart_is_rendered_with_options(check, helm, monkeypatch):
         "denied  Deployment production/blue-shop  (shop/templates/deployment.yaml:8)",
         f"  shop/templates/deployment.yaml:22: tags: spec.template.spec.containers[name=app].image: {TAG}",
         f"  shop/templates/deployment.yaml:19: tags: spec.template.spec.initContainers[name=a].image: {TAG}",
-        "  shop/templates/deployment.yaml:13: few: spec.replicas: 4; production workloads cannot exceed 3 replicas. Set it to 3 or less.",
+        "  more.yaml:1: few: spec.replicas: 4; production workloads cannot exceed 3 replicas. Set it to 3 or less.",
         "2 objects: 1 unmatched, 1 denied",
     ]
     assert check("shop", "--kube-version", "1.30")[2] == [
         "shop: helm template failed: Error: chart requires kubeVersion: >=1.31.0 which is "
         "incompatible with Kubernetes v1.30 Use --debug flag to render out invalid YAML"
     ]
+
+
+VALUED = """\
+kind: Deployment
+spec:
+  replicas: {{ .Values.replicas | int }}
+  {{- with $.Values.limits }}
+  resources:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  context: {{- toYaml .Values.app.context | nindent 4 }}
+  image: {{ .Values.image }}:{{ .Values.tag }}
+  name: {{ .Values.name | default "a" }}
+  tag: {{ .Values.app.tag | quote }}
+  other: {{ .Values.other }}
+"""
+VALUES = (
+    "replicas: 11\nlimits: {}\napp:\n  context:\n    runAsUser: 0\n  tag: a\nname: b\nimage: c\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("path", "place"),
+    [
+        ("spec.replicas", "values.yaml:1"),
+        ("spec.resources.limits.cpu", "values.yaml:2"),
+        ("spec.context.runAsUser", "values.yaml:5"),
+        ("spec.context.runAsGroup", "values.yaml:4"),
+        ("spec.tag", "more.yaml:1"),
+        ("spec.image", "t.yaml:9"),
+        ("spec.name", "t.yaml:10"),
+        ("spec.other", "t.yaml:12"),
+    ],
+)
+def test_a_value_that_a_template_writes_as_it_is_has_its_line_in_the_values(path, place):
+    """The last file that has it; not one of several, nor a default, nor what no file has."""
+    write("values.yaml", VALUES)
+    write("more.yaml", "app: {tag: b}\n")
+    values = ChartValues(Path(), ChartOptions(values=("more.yaml",)))
+    document = Document("t.yaml", {}, template_places(VALUED, "Deployment", 0, values))
+    assert document.where(path) == place
+
+
+@pytest.mark.parametrize("key", ["replicas=3", "a=1,replicas=3", "replicas.a=3"])
+def test_a_value_of_the_command_line_is_not_that_of_the_file(key):
+    """The template's line is left."""
+    write("values.yaml", VALUES)
+    values = ChartValues(Path(), ChartOptions(set=(key,)))
+    document = Document("t.yaml", {}, template_places(VALUED, "Deployment", 0, values))
+    assert document.where("spec.replicas") == "t.yaml:3"
 
 
 @pytest.mark.long

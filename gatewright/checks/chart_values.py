@@ -1,0 +1,60 @@
+"""Finds the line of a chart's values that a template writes as they are."""
+
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from config.documents import Document, DocumentError, read_documents
+from config.lines import Position
+from gatewright.checks.origins import value_below
+from gatewright.console.chart_options import ChartOptions
+
+# An action that is all of a value: what it writes is the value itself, or all that is below it.
+ACTION = re.compile(
+    r"[\"']?\{\{-? *(?:toYaml +)?(?P<values>\$?\.Values\.[\w.]+|\.)"
+    r"(?: *\| *(?:quote|squote|int|toString|toYaml|n?indent +\d+))* *-?\}\}[\"']?"
+)
+WITH = re.compile(r"\s*\{\{-? *with +(\$?\.Values\.[\w.]+) *-?\}\}\s*")
+
+
+def values_path(action: str, above: str) -> str:
+    """Return the path in the values that an action writes; "" if it writes anything else.
+
+    `above` is the line before the key: a `with` there is what a dot means.
+    """
+    found = ACTION.fullmatch(action)
+    name = found["values"] if found else ""
+    if name == ".":
+        scope = WITH.fullmatch(above)
+        name = scope[1] if scope else ""
+    return name.removeprefix("$").removeprefix(".Values.")
+
+
+class ChartValues:
+    """The values files that a chart is rendered with; of two with the same field, the last one."""
+
+    def __init__(self, chart: Path, options: ChartOptions) -> None:
+        """Read the files; one that cannot be read has no fields."""
+        self._documents: list[Document] = []
+        for file in (chart / "values.yaml", *map(Path, options.values)):
+            with suppress(DocumentError):
+                self._documents += read_documents(file)
+        self._set = [key for each in options.set for key in re.findall(r"(?:^|,)([\w.]+)", each)]
+
+    def find(self, path: str, rest: Sequence[str]) -> tuple[str, Position] | None:
+        """Return file and position of a value, or of the nearest field to the rest below it.
+
+        None if no file has it, or --set replaces a part of it.
+        """
+        for each in self._set:
+            if f"{each}.".startswith(f"{path}.") or f"{path}.".startswith(f"{each}."):
+                return None
+        below = "".join(each if each.startswith("[") else f".{each}" for each in rest)
+        for document in reversed(self._documents):
+            value = document.value
+            for step in path.split("."):
+                value = value_below(value, step)
+            if value is not None:
+                return document.source, document.place(path + below)
+        return None
