@@ -17,6 +17,8 @@ from lsprotocol import types as lsp
 from tests.gatewright.editor.editors import applied, editor
 from tests.gatewright.started import COMMAND
 
+pytestmark = pytest.mark.long  # each starts a server, which takes a second
+
 SHOP = """\
 apiVersion: apps/v1
 kind: Deployment
