@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 import yaml
 
+from config.edits import end_of
 from webhook.harness.case_file import Expected, ExpectedAnswer
 from webhook.harness.cases import Trial
 from webhook.harness.reviews import ReviewAnswer
@@ -148,28 +149,20 @@ def _kept(text: str, node: yaml.Node, trial: Trial, wanted: Any) -> list[Edit] |
 def _message(text: str, item: yaml.MappingNode, message: str) -> Edit:
     for key, value in item.value:
         if key.value == "message":
-            return value.start_mark.index, _end(text, value), _flow(message)
+            return value.start_mark.index, end_of(text, value), _flow(message)
     last_key, last = item.value[-1]
-    end = _end(text, last)
+    end = end_of(text, last)
     return end, end, f"\n{' ' * last_key.start_mark.column}message: {_flow(message)}"
 
 
 def _whole(text: str, case: yaml.MappingNode, wanted: Any) -> Edit:
     key, value = _pair(case, "expect")
-    start, end = key.end_mark.index, _end(text, value)
+    start, end = key.end_mark.index, end_of(text, value)
     written, column = _flow(wanted), key.start_mark.column
     if isinstance(wanted, str) or case.flow_style or column + len(f"expect: {written}") <= WIDTH:
         return start, end, f": {written}"
     block = yaml.safe_dump(wanted, sort_keys=False, allow_unicode=True, width=WIDTH - column)
     return start, end, f":\n{textwrap.indent(block, ' ' * (column + 2))}".rstrip("\n")
-
-
-def _end(text: str, node: yaml.Node) -> int:
-    """Return the end of a node; a block's end mark is only at the next token."""
-    if isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
-        last = node.value[-1]
-        return _end(text, last[1] if isinstance(last, tuple) else last)
-    return len(text[: node.end_mark.index].rstrip())
 
 
 def _flow(value: Any) -> str:

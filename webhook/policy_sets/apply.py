@@ -92,29 +92,26 @@ def _atomic(value: Any, code: str, path: str) -> Iterator[str]:
 
     Like the API server, look into the fields of structs and the items of lists only.
     """
-    found = parse_type(code)
-    if isinstance(value, list) and found.shape == "list":
-        if not found.keys:
-            yield path
-        for index, item in enumerate(value):
-            yield from _atomic(item, found.inner, f"{path}[{index}]")
-    elif isinstance(value, dict) and found.shape in ("struct", "map"):
-        if found.is_atomic:
-            yield path
-        for key, item in value.items() if found.shape == "struct" else ():
-            yield from _atomic(item, _field(found, key), f"{path}.{key}".lstrip("."))
+    for below, item, type in _below(value, code, path, into_maps=False):
+        is_list = isinstance(item, list) and type.shape == "list" and not type.keys
+        is_object = isinstance(item, dict) and type.shape in ("struct", "map") and type.is_atomic
+        if is_list or is_object:
+            yield below
 
 
-def _below(value: Any, code: str, path: str) -> Iterator[tuple[str, Any, FieldType]]:
+def _below(
+    value: Any, code: str, path: str, *, into_maps: bool = True
+) -> Iterator[tuple[str, Any, FieldType]]:
     """Yield a value and all below it, with path and type."""
     found = parse_type(code)
     yield path, value, found
     if isinstance(value, list) and found.shape == "list":
         for index, item in enumerate(value):
-            yield from _below(item, found.inner, f"{path}[{index}]")
-    elif isinstance(value, dict):
+            yield from _below(item, found.inner, f"{path}[{index}]", into_maps=into_maps)
+    elif isinstance(value, dict) and (into_maps or found.shape != "map"):
         for key, item in value.items():
-            yield from _below(item, _field(found, key), f"{path}.{key}".lstrip("."))
+            at_key = f"{path}.{key}".lstrip(".")
+            yield from _below(item, _field(found, key), at_key, into_maps=into_maps)
 
 
 def _field(type: FieldType, key: str) -> str:
