@@ -52,6 +52,7 @@ class EditableText:
         """Use this text; in JSON, keys and strings are quoted."""
         self.text = text
         self._is_json = is_json
+        self._begin = len(text) - len(text.removeprefix("\ufeff"))  # marks do not count a BOM
         self._newline = "\r\n" if "\r\n" in text else "\n"
 
     def edit(self, node: yaml.Node, path: Sequence[PathElement], new: Any) -> TextEdit:
@@ -85,17 +86,17 @@ class EditableText:
         return self._removed(*above[-1])
 
     def _replaced(self, node: yaml.Node, key: yaml.Node | None, new: Any) -> TextEdit:
-        start, end = node.start_mark.index, end_of(self.text, node)
+        start, end = self.at(node.start_mark), self.end(node)
         if key is not None and (isinstance(node, yaml.CollectionNode) and not node.flow_style):
-            start = self.text.index(":", key.end_mark.index) + 1
+            start = self.text.index(":", self.at(key.end_mark)) + 1
         is_glued = self.text[start - 1] == ":"
         return TextEdit(start, max(start, end), f"{' ' if is_glued else ''}{self._flow(new)}")
 
     def _inserted(self, mapping: yaml.MappingNode, key: str, new: Any) -> TextEdit:
         if not mapping.value:
-            at = mapping.start_mark.index + 1
+            at = self.at(mapping.start_mark) + 1
             return TextEdit(at, at, self._pair(key, new))
-        end = end_of(self.text, mapping.value[-1][1]) or mapping.value[-1][0].end_mark.index + 1
+        end = self.end(mapping.value[-1][1]) or self.at(mapping.value[-1][0].end_mark) + 1
         if mapping.flow_style:
             return TextEdit(end, end, f", {self._pair(key, new)}")
         line_end = self.text.find(self._newline, end)
@@ -109,18 +110,29 @@ class EditableText:
     def _removed(self, mapping: yaml.MappingNode, index: int) -> TextEdit:
         pairs = mapping.value
         key, value = pairs[index]
-        start, end = key.start_mark.index, max(end_of(self.text, value), key.end_mark.index + 1)
+        start, end = self.at(key.start_mark), max(self.end(value), self.at(key.end_mark) + 1)
         if mapping.flow_style:
             if index + 1 < len(pairs):
-                return TextEdit(start, pairs[index + 1][0].start_mark.index, "")
-            return TextEdit(end_of(self.text, pairs[index - 1][1]) if index else start, end, "")
+                return TextEdit(start, self.at(pairs[index + 1][0].start_mark), "")
+            return TextEdit(self.end(pairs[index - 1][1]) if index else start, end, "")
         if len(pairs) == 1:
             return TextEdit(start, end, "{}")
         line_start = start - key.start_mark.column
         if self.text[line_start:start].strip():  # `- key: value`: the next field takes its place
-            return TextEdit(start, pairs[index + 1][0].start_mark.index, "")
+            return TextEdit(start, self.at(pairs[index + 1][0].start_mark), "")
         line_end = self.text.find("\n", end)
         return TextEdit(line_start, len(self.text) if line_end < 0 else line_end + 1, "")
+
+    def at(self, mark: yaml.Mark) -> int:
+        """Return where in the text a mark is."""
+        return self._begin + int(mark.index)
+
+    def end(self, node: yaml.Node) -> int:
+        """Return the end of a node's text: for a block, the end of its last item."""
+        while isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
+            last = node.value[-1]
+            node = last[1] if isinstance(last, tuple) else last
+        return len(self.text[: self.at(node.end_mark)].rstrip())
 
     def _block(self, indent: int, key: str, new: Any) -> list[tuple[int, str]]:
         if not isinstance(new, dict) or not new:
@@ -143,14 +155,6 @@ class EditableText:
     def _scalar(self, new: Any) -> str:
         is_plain = isinstance(new, str) and not self._is_json and PLAIN.fullmatch(new)
         return str(new) if is_plain else json.dumps(new, ensure_ascii=False)
-
-
-def end_of(text: str, node: yaml.Node) -> int:
-    """Return where the text of a node ends: of a block, its last item."""
-    while isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
-        last = node.value[-1]
-        node = last[1] if isinstance(last, tuple) else last
-    return len(text[: node.end_mark.index].rstrip())
 
 
 def _is_null(node: yaml.Node) -> bool:

@@ -25,6 +25,7 @@ def edited(text, path, new, source="x.yaml"):
     [
         pytest.param("a: 1 # one\nb: 2\n", ("a",), 5, "a: 5 # one\nb: 2\n", id="a number"),
         pytest.param("a: 'x'\n", ("a",), "Always", "a: Always\n", id="a quoted string"),
+        pytest.param("\ufeffa: 1\nb: 2\n", ("b",), 5, "\ufeffa: 1\nb: 5\n", id="after a BOM"),
         pytest.param(
             "a: x\n", ("a",), "yes", 'a: "yes"\n', id="a string that looks like a boolean"
         ),

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 import yaml
 
-from config.edits import end_of
+from config.edits import EditableText
 from webhook.harness.case_file import Expected, ExpectedAnswer
 from webhook.harness.cases import Trial
 from webhook.harness.reviews import ReviewAnswer
@@ -37,6 +37,7 @@ def updated(text: str, cases: Iterable[Sequence[Tried]]) -> tuple[str, list[str]
     """
     edits: list[Edit] = []
     faults: list[str] = []
+    before = EditableText(text)
     for case in cases:
         trial = case[0].trial
         try:
@@ -45,8 +46,8 @@ def updated(text: str, cases: Iterable[Sequence[Tried]]) -> tuple[str, list[str]
             faults.append(f"{trial.where}: {trial.path}: not updated: {error}")
             continue
         node = _case(trial.document.node, trial.path)
-        kept = _kept(text, _pair(node, "expect")[1], trial, wanted)
-        edits += [_whole(text, node, wanted)] if kept is None else kept
+        kept = _kept(before, _pair(node, "expect")[1], trial, wanted)
+        edits += [_whole(before, node, wanted)] if kept is None else kept
     for start, end, replacement in sorted(edits, reverse=True):
         text = text[:start] + replacement + text[end:]
     return text, faults
@@ -117,7 +118,7 @@ def _pair(node: yaml.Node, key: str) -> tuple[yaml.Node, yaml.Node]:
     return next((name, value) for name, value in node.value if name.value == key)
 
 
-def _kept(text: str, node: yaml.Node, trial: Trial, wanted: Any) -> list[Edit] | None:
+def _kept(text: EditableText, node: yaml.Node, trial: Trial, wanted: Any) -> list[Edit] | None:
     """Return edits of the messages only.
 
     None unless a block expects the same violations in the same order.
@@ -146,18 +147,18 @@ def _kept(text: str, node: yaml.Node, trial: Trial, wanted: Any) -> list[Edit] |
     return edits
 
 
-def _message(text: str, item: yaml.MappingNode, message: str) -> Edit:
+def _message(text: EditableText, item: yaml.MappingNode, message: str) -> Edit:
     for key, value in item.value:
         if key.value == "message":
-            return value.start_mark.index, end_of(text, value), _flow(message)
+            return text.at(value.start_mark), text.end(value), _flow(message)
     last_key, last = item.value[-1]
-    end = end_of(text, last)
+    end = text.end(last)
     return end, end, f"\n{' ' * last_key.start_mark.column}message: {_flow(message)}"
 
 
-def _whole(text: str, case: yaml.MappingNode, wanted: Any) -> Edit:
+def _whole(text: EditableText, case: yaml.MappingNode, wanted: Any) -> Edit:
     key, value = _pair(case, "expect")
-    start, end = key.end_mark.index, end_of(text, value)
+    start, end = text.at(key.end_mark), text.end(value)
     written, column = _flow(wanted), key.start_mark.column
     if isinstance(wanted, str) or case.flow_style or column + len(f"expect: {written}") <= WIDTH:
         return start, end, f": {written}"

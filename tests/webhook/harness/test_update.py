@@ -19,10 +19,10 @@ def judge(request, params):
 CATALOGUE = {"judge": Policy("judge", Params, validate=judge, kinds=("Pod", "Deployment"))}
 
 
-def rewritten(tmp_path, cases):
+def rewritten(tmp_path, cases, bom=""):
     """Return the text after all cases are updated."""
     file = tmp_path / "cases.yaml"
-    file.write_text(f"policy: judge\ncases:\n{cases}")
+    file.write_text(f"{bom}policy: judge\ncases:\n{cases}")
     cases = {}
     for trial in load_trials(file, CATALOGUE):
         cases.setdefault(trial.path, []).append(attempt(trial))
@@ -33,7 +33,14 @@ def rewritten(tmp_path, cases):
     assert [
         differences(trial) for trial in load_trials(file, CATALOGUE) if differences(trial)
     ] == []
-    return text.removeprefix("policy: judge\ncases:\n")
+    return text.removeprefix(f"{bom}policy: judge\ncases:\n")
+
+
+def test_a_file_may_begin_with_a_byte_order_mark(tmp_path):
+    """It stays, and the expectation is in its place."""
+    case = "- name: one\n  object: {kind: Pod}\n  expect: {denied: [{path: a, message: none}]}\n"
+    expected = case.replace("{denied: [{path: a, message: none}]}", "allowed")
+    assert rewritten(tmp_path, case, bom="\ufeff") == expected
 
 
 def test_a_flow_case_stays_on_one_line(tmp_path):
