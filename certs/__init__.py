@@ -1,7 +1,8 @@
 """X.509 as pure functions that take the time as an argument.
 
 `issue` makes an authority and serving certificates, `pair` is a certificate with its key, `check`
-says what is wrong with one and when to renew it, `bundle` joins the authorities to trust.
+finds what is wrong with a certificate and when to renew it, `bundle` joins the authorities to
+trust.
 """
 
 from certs.bundle import join, prune

@@ -28,7 +28,7 @@ class Finding:
 def findings(
     outcomes: Iterable[Outcome], wording: Callable[[Outcome], str] = failure
 ) -> tuple[Finding, ...]:
-    """Return each finding of the outcomes once.
+    """Return the findings of all outcomes, without duplicates.
 
     `wording` returns the message of a policy that failed.
     """

@@ -232,7 +232,7 @@ def variables(parent: ComponentsParent, spec: Database) -> Sequence[JsonObject]:
 def _storage(parent: ComponentsParent, spec: Database, had: str | None) -> str:
     """Return the size in whole Gi.
 
-    By default that of the environment, or of an existing larger volume.
+    The default is that of the environment; an existing volume that is larger keeps its size.
     """
     if spec.storage is not None:
         return whole_gibi(spec.storage)

@@ -1,4 +1,4 @@
-"""The one way from documents to verdicts: policies in force, look-ups, judge, report. Pure."""
+"""Policies in force, what they look up, and their judge: documents become results. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -19,7 +19,7 @@ from webhook.policy_sets.policy_set import read
 
 CONTINUED = re.compile(r"\n(?!(?:Why|Judged|Allowed|Denied|Sets|Warns|Fix|See):) *")
 
-READS_REGISTRIES = "Reads registries: `check` and `impact` do with --registry-access only."
+READS_REGISTRIES = "Reads registries: in `check` and `impact` only with --registry-access."
 
 
 @click.command

@@ -51,9 +51,9 @@ def summary(policy: Policy) -> str:
 
 
 def does(policy: Policy) -> str:
-    """Return whether a policy denies, sets defaults, or both."""
+    """Return whether a policy denies, sets fields, or both."""
     return " and ".join(
-        ["denies"] * (policy.validate is not None) + ["sets"] * (policy.mutate is not None)
+        ["denies"] * (policy.validate is not None) + ["sets fields"] * (policy.mutate is not None)
     )
 
 
@@ -142,7 +142,7 @@ def page(policy: Policy, examples: Iterable[Example]) -> str:
         f"# {policy.name}",
         *prose(policy.documentation),
         (
-            f"{does(policy).capitalize()}; category {policy.category}, severity "
+            f"This policy {does(policy)}. Category: {policy.category}; severity: "
             f"{policy.severity}.{always}"
         ),
         f"Applies to: {', '.join(targets(policy))}.",

@@ -59,7 +59,7 @@ def slug(text: str) -> str:
 
 
 def actions_of(spec: Mapping[str, Any], validate: Mapping[str, Any]) -> list[str]:
-    """Return the actions of Kyverno's failure action."""
+    """Return the actions for the failure action that a Kyverno rule or its policy names."""
     overrides = validate.get("failureActionOverrides") or spec.get(
         "validationFailureActionOverrides"
     )

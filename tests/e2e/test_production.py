@@ -20,7 +20,7 @@ TEMPLATE = "spec.template.spec.containers[name=app]"
 IMAGE = f'image-registries: {TEMPLATE}.image: "nginx:1.21" comes from docker.io; {APPROVED}'
 REPLICAS = f"replica-limits: spec.replicas: 11; {TOO_MANY}"
 RESOURCES = f"resource-limits: {TEMPLATE}.resources.limits: {NO_LIMITS}"
-UNLIMITED = RESOURCES.replace("missing", "0, which is none")
+UNLIMITED = RESOURCES.replace("missing", "0, which counts as missing")
 
 BAD: JsonObject = {"replicas": 11, "image": "nginx:1.21", "resources": {}}
 

@@ -540,7 +540,7 @@ def test_explain_shows_whether_a_policy_of_kubernetes_is_in_force(run, tmp_path,
 
 def test_explain_names_the_flag_of_policies_that_read_registries(run):
     """And of no other."""
-    line = "Reads registries: `check` and `impact` do with --registry-access only."
+    line = "Reads registries: in `check` and `impact` only with --registry-access."
     pages = {name: run("explain", name)[1] for name in ("image-signatures", "image-tags")}
     assert [line in page for page in pages.values()] == [True, False]
 

@@ -4,9 +4,9 @@ Pure: no network, no clock, no generated source. `lexer` and `parser` make the n
 `compiler` checks them by the static `types`, tries `constants`, and makes Python `closures`.
 `functions` is the table of what expressions may call, filled by `library`; `macros` has a table of
 its own. `values` are decoded objects, and what JSON lacks. `program` evaluates, within the budget
-of `cost`, and raises nothing but the `errors`. `reads` lists the fields that an expression reads,
-`admission_environment` what one about admission can name, `attestations` what one about a signed
-statement can.
+of `cost`, and raises nothing but the `errors`. `reads` lists the fields that an expression reads.
+`admission_environment` declares the names in expressions about a request, `attestations` those in
+expressions about a signed statement.
 """
 
 from webhook.cel.cost import BUDGET, Meter

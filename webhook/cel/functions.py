@@ -34,7 +34,7 @@ Charge = Callable[..., int] | Walked | None  # None: no more than the node
 
 
 class Version(NamedTuple):
-    """One version of a function: for which types, what evaluates a call, and what that costs."""
+    """One overload of a function: its types, what evaluates a call, and the cost of a call."""
 
     signature: Signature
     call: Implementation

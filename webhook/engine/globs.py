@@ -13,8 +13,8 @@ MAX_MATCHED = 4096  # characters of a name; a longer one matches nothing but its
 class Glob:
     """One pattern: pieces between stars.
 
-    Each piece is taken where it is found first, and never again: so the time is linear, where one
-    regular expression for the whole takes the product of pattern and name.
+    Each piece matches at its first occurrence, and the search never goes back. So the time is
+    linear in the name; one regular expression for all pieces could take pattern times name.
     """
 
     def __init__(self, pattern: str) -> None:

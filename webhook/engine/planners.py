@@ -21,7 +21,7 @@ SERVED = "served_apis"  # the look-up of which optional resources the API server
 
 
 class PlannedObject(NamedTuple):
-    """One object to be created, and for its fields the parent's fields they come from.
+    """An object to create, and which field of the parent each of its fields comes from.
 
     It has the defaults that the API server fills in. A child created `once` is never updated; a
     child that is not `owned` outlives its parent.

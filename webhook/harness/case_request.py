@@ -44,7 +44,7 @@ VARIANTS = {
 
 
 def namespace_in(case: Case) -> str:
-    """Return the namespace of a case: as it says, or as its object does.
+    """Return the namespace of a case: the one it names, or else the one its object names.
 
     Raises FaultsError if these differ.
     """

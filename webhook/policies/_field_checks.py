@@ -103,7 +103,7 @@ def _fault(name: str, amount: Quantity, limit: Quantity | None) -> tuple[str, st
 
 
 def _of_security_context(context: Fields, *, may_escalate: bool) -> Violations:
-    """Yield a violation for each setting that no container can have, or not beside the others.
+    """Yield a violation for each setting that is invalid alone, or together with another one.
 
     Rights imply privilege escalation, which must not be denied then; `may_escalate` is its default.
     """

@@ -142,7 +142,10 @@ def missing(request: Request, part: str, params: Required) -> Iterator[Violation
         if lacking := _lacking(required, own):
             absent = " and ".join(name for name in lacking if name not in own)
             zeros = " and ".join(name for name in lacking if name in own)
-            parts = (absent and f"{absent} missing", zeros and f"{zeros} 0, which is none")
+            parts = (
+                absent and f"{absent} missing",
+                zeros and f"{zeros} 0, which counts as missing",
+            )
             found, excess = ", ".join(filter(None, parts)), frozenset(lacking)
             fix = FIXES.get(len(lacking), "set all of them")
             yield each.violation(f"resources.{part}", None, rule, fix, found=found, excess=excess)

@@ -3,12 +3,12 @@
 Why: a budget that never allows an eviction stops every drain of a node, and with it every upgrade
 of the cluster.
 
-Judged: PodDisruptionBudgets by themselves; with `workloads: true` also Deployments, StatefulSets,
-ReplicaSets and ReplicationControllers, each against the budgets that select its pods, and budgets
-against them: both are looked up. The same holds for their /scale subresource (`kubectl scale`,
-autoscalers), whose workload is looked up too. The replicas of all workloads that one budget selects
-count together. A workload with 0 replicas has nothing to evict. ReplicaSets that a Deployment owns
-are ignored.
+Judged: PodDisruptionBudgets alone. With `workloads: true` also Deployments, StatefulSets,
+ReplicaSets and ReplicationControllers, each with the budgets that select its pods; and budgets with
+the workloads that they select. Both are looked up. The same holds for their /scale subresource
+(`kubectl scale`, autoscalers), whose workload is looked up too. The replicas of all workloads that
+one budget selects count together. A workload with 0 replicas has nothing to evict. ReplicaSets that
+a Deployment owns are ignored.
 
 Allowed: `maxUnavailable: 1`; `maxUnavailable: 1%`, which is rounded up; `minAvailable: 1` for two
 replicas.

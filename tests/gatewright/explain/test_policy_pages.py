@@ -54,7 +54,7 @@ def test_a_page_is_complete():
     """It has the module's documentation, the kinds, the parameters and the examples."""
     text = page(SOME, [Example("Denied", {"must": True}, {"kind": "Service"}, "is denied.")])
     assert (
-        "# some\n\nPolicy pages are current, complete and readable.\n\nDenies; category network, severity low."
+        "# some\n\nPolicy pages are current, complete and readable.\n\nThis policy denies. Category: network; severity: low."
         in text
     )
     assert "Applies to: Service.\n" in text
