@@ -11,9 +11,11 @@ from pydantic import TypeAdapter, ValidationError
 from config.documents import yaml_files
 from config.setting_types import ListenAddress
 from config.settings import Settings
+from gatewright.checks.policy_files import policy_documents
 from gatewright.console.options import settings_options
 from gatewright.console.terminal import say
 from gatewright.playground.server import application
+from gatewright.processes.second_loop import log
 
 
 class _Address(click.ParamType[Any]):
@@ -37,8 +39,9 @@ def command(settings: Settings, listen: tuple[str | None, int]) -> None:
     The page begins with the policy set of --policies. Nothing leaves this machine, and nothing is
     stored: a link to share has everything behind its #.
     """
+    policy_documents(settings.policies)  # an error here is better than one on the page
     files = [file for path in settings.policies for file in yaml_files(path)]
-    policies = "---\n".join(file.read_text("utf-8") for file in files)
+    policies = "---\n".join(file.read_text("utf-8-sig") for file in files)
     asyncio.run(_serve(listen, policies))
 
 
@@ -47,7 +50,7 @@ async def _serve(listen: tuple[str | None, int], policies: str) -> None:
     ended = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, ended.set)
-    runner = web.AppRunner(application(host or "localhost", policies), access_log=None)
+    runner = web.AppRunner(application(host or "localhost", policies), access_log=None, logger=log)
     await runner.setup()
     try:
         site = web.TCPSite(runner, host, port)

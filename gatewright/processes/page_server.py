@@ -14,7 +14,6 @@ from http import HTTPStatus
 from typing import NamedTuple
 
 # Not from aiohttp.web, which imports applications and routers.
-from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.web_protocol import RequestHandler
 from aiohttp.web_request import BaseRequest
 from aiohttp.web_response import Response
@@ -33,11 +32,6 @@ MAX_AGE = 60.0
 WHOLE_REQUEST = 10.0
 # Beyond it the oldest connection is closed, so that a new request is always answered.
 MAX_CONNECTIONS = 64
-
-# A client that sends no HTTP is answered with 400, and is no line in the log.
-log.addFilter(
-    lambda record: not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
-)
 
 
 class ListenError(OSError):

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from threading import Thread
 from typing import Any, TypeVar
 
+from aiohttp.http_exceptions import HttpProcessingError
+
 T = TypeVar("T")
 
 # Seconds between two log lines while no connection can be accepted.
@@ -15,6 +17,10 @@ REPORT_INTERVAL = 60.0
 OUT_OF_RESOURCES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 log = logging.getLogger("gatewright.listeners")
+# A client that sends no HTTP is answered with 400, and is no line in the log.
+log.addFilter(
+    lambda record: not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
+)
 
 
 @contextmanager

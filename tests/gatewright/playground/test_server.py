@@ -126,12 +126,28 @@ def test_a_taken_port_is_one_line(capsys):
     )
 
 
+def test_unreadable_policies_are_one_line(tmp_path, capsys):
+    """As for every command: the exit code is 3."""
+    file = tmp_path / "policies.yaml"
+    file.write_bytes(b"\xff\xfe")
+    with pytest.raises(SystemExit) as ended:
+        main(["playground", "--policies", str(file)])
+    assert ended.value.code == 3
+    assert capsys.readouterr().err == f"{file}: not UTF-8 text: invalid start byte at byte 0\n"
+
+
 async def test_it_serves_until_it_is_stopped():
-    """Its only line is the address."""
+    """Its only line is the address, also when a client sends no HTTP."""
     command = (str(COMMAND), "playground", "--policies", "baseline", "--listen", "127.0.0.1:0")
-    process = await asyncio.create_subprocess_exec(*command, stdout=subprocess.PIPE)
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    process = await asyncio.create_subprocess_exec(*command, **pipes)
     assert process.stdout is not None
     line = (await process.stdout.readline()).decode()
-    assert re.fullmatch(r"http://127\.0\.0\.1:\d+/ until Ctrl-C\n", line)
+    found = re.fullmatch(r"http://127\.0\.0\.1:(\d+)/ until Ctrl-C\n", line)
+    assert found is not None
+    reader, writer = await asyncio.open_connection("127.0.0.1", int(found[1]))
+    writer.write(b"GET / HTTP/1.1\r\nContent-Length: -5\r\n\r\n")
+    assert await reader.readline() == b"HTTP/1.0 400 Bad Request\r\n"
+    writer.close()
     process.send_signal(signal.SIGINT)
-    assert await process.wait() == 0
+    assert (await process.communicate(), process.returncode) == ((b"", b""), 0)
