@@ -91,11 +91,8 @@ def _fault(model: type[BaseModel], item: Any, noun: str) -> tuple[str, str]:
     ).lstrip(".")
     match item["type"]:
         case "extra_forbidden":
-            siblings = (
-                [field.alias or name for name, field in within.model_fields.items()]
-                if within
-                else []
-            )
+            fields = within.model_fields if within else {}
+            siblings = [field.alias or name for name, field in fields.items()]
             return path, f"unknown {noun}{did_you_mean(str(location[-1]), siblings)}"
         case "missing":
             return path, "missing; it is required"
@@ -104,13 +101,8 @@ def _fault(model: type[BaseModel], item: Any, noun: str) -> tuple[str, str]:
         case "model_type" | "dict_type":
             return path, f"{_shown(item['input'])}: should be an object"
         case "timezone_aware":
-            return (
-                path,
-                (
-                    f"{_shown(item['input'])}: should have a time and a zone, such as "
-                    "2027-01-31T00:00:00Z"
-                ),
-            )
+            rule = "should have a time and a zone, such as 2027-01-31T00:00:00Z"
+            return path, f"{_shown(item['input'])}: {rule}"
     message = item["msg"].removeprefix("Value error, ").removeprefix("Input ")
     if item["type"] == "value_error" and isinstance(item["input"], dict):
         # A rule about the whole object: its value would only obscure the message.

@@ -131,12 +131,9 @@ def is_built_in(type: str) -> bool:
     return type in _built_in()["types"]
 
 
-@cache
 def resources() -> Mapping[str, tuple[str, bool]]:
     """Return plural and scope of each built-in kind, by `apiVersion/kind`."""
-    return {
-        kind: (name, namespaced) for kind, (name, namespaced) in _built_in()["resources"].items()
-    }
+    return _built_in()["resources"]  # type: ignore[no-any-return]
 
 
 def unknown_fields(object: Mapping[str, Any], *, types: bool = False) -> Iterator[tuple[str, str]]:

@@ -7,9 +7,8 @@ from kube.errors import ApiError, Unreachable
 
 FIRST = 0.8
 LONGEST = 30.0
-LONGEST_UNREACHABLE = (
-    5.0  # there is no load to spare, and a server that is back should be noticed soon
-)
+# There is no load to spare, and a server that is back should be noticed soon.
+LONGEST_UNREACHABLE = 5.0
 LONGEST_ASKED = 60.0
 FORGET = 120.0
 

@@ -25,12 +25,11 @@ UNMARKED_SECONDS = (65, 75)
 # (or when etcd reports progress): a connection that is silent for longer may be dead.
 BOOKMARK_LIMIT = 80.0
 SHORT_WATCH = 1.0  # a watch that ends sooner without an event is a failure
-SILENT_WATCH = (
-    60.0  # a watch that ends after so long without even a bookmark proves nothing: list again,
-)
-RELIST_INTERVAL = (
-    300.0  # but no sooner than so long after the last list: not every resource has bookmarks
-)
+# A watch that ends after so long without even a bookmark proves nothing: the objects are
+# listed again.
+SILENT_WATCH = 60.0
+# Seconds after the last list before the next one: not every resource has bookmarks.
+RELIST_INTERVAL = 300.0
 BATCH = 100  # objects handled before other tasks have their turn
 # No warnings, as in client-go: a version expires; a changed CRD gets new storage.
 PASSING = (Gone, TooManyRequests)

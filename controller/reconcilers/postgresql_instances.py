@@ -31,9 +31,8 @@ DATA = "/var/lib/postgresql/data"
 MAX_INSTANCES = 5  # instances that the schema allows
 EXPORTER = "v0.17.1"
 METRICS = 9187
-CREDENTIALS = (
-    "database.example.com/credentials"  # the annotation with the uid of the Secret of the passwords
-)
+# The annotation with the uid of the Secret of the passwords.
+CREDENTIALS = "database.example.com/credentials"
 CONTAINER = "spec.template.spec.containers[name=postgres]"
 ORIGIN = {
     **origin("spec.template"),

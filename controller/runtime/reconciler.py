@@ -28,9 +28,8 @@ from kube.resource import JsonObject, Resource
 
 LOG = logging.getLogger("gatewright.controller")
 
-NAME_TAKEN_INTERVAL = (
-    60.0  # seconds until the next try; the end of the other object is noticed at once
-)
+# Seconds until the next try; the end of the other object is noticed at once.
+NAME_TAKEN_INTERVAL = 60.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,9 +18,8 @@ from gatewright.outputs.results import FAIL_AT, Report
 FORMATS = ("table", "json", "sarif", "junit", "github", "markdown", "html")
 EXACT = ("json", "sarif")  # which escape by themselves
 MAX_NOTES = 50  # limit for tables; JSON lists all
-JOB_SUMMARY = (
-    "GITHUB_STEP_SUMMARY"  # environment variable: the Markdown file of a GitHub Actions step
-)
+# Environment variable: the Markdown file of a GitHub Actions step.
+JOB_SUMMARY = "GITHUB_STEP_SUMMARY"
 
 
 @dataclass(frozen=True, slots=True)

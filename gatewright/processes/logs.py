@@ -70,9 +70,8 @@ def install(level: str = "info", *, text: bool | None = None) -> None:
     handler = logging.StreamHandler(sys.stderr) if as_text else JsonLines(sys.stderr)
     if as_text:
         handler.setFormatter(Text())
-    logging._srcfile = (
-        None  # no caller, thread or process: their look-up takes as long as the rest of a line
-    )
+    # No caller, thread or process: their look-up takes as long as the rest of a line.
+    logging._srcfile = None
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     root = logging.getLogger()
     root.handlers[:] = [handler]

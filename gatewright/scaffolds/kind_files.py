@@ -10,34 +10,35 @@ from string import Template
 
 from gatewright import __version__, kind
 
-# The name with List appended has at most 63 letters.
-KIND = re.compile(r"(?=.{,59}$)[A-Z][A-Za-z0-9]*[a-z][A-Za-z0-9]*")
-GROUP = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+")
-VERSION = re.compile(r"v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?")
-PLURAL = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
+# By field of a new kind. Of a kind, the name with List appended has at most 63 letters.
+RULES = {
+    "kind": (
+        re.compile(r"(?=.{,59}$)[A-Z][A-Za-z0-9]*[a-z][A-Za-z0-9]*"),
+        "a kind is written in CamelCase, such as Gadget, in at most 59 letters",
+    ),
+    "group": (
+        re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+"),
+        "a group is a domain name, such as example.com",
+    ),
+    "version": (
+        re.compile(r"v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?"),
+        "a version is written as v1, v1beta1 or v1alpha1",
+    ),
+    "plural": (
+        re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?"),
+        "a plural is lower-case letters, digits and '-', at most 63, such as gadgets",
+    ),
+}
 IMPORT = re.compile(r"^(from \S+ import )([^(\n]+)$", re.MULTILINE)
 WIDTH = 100  # maximum line length
 LONG_NAME = 30  # letters; variables for objects of a kind with a longer name are called `object`
 PACKAGE_NAME = re.compile(r"[a-z][a-z0-9_]*")
 OURS = frozenset({"certs", "config", "controller", "gatewright", "kube", "tests", "webhook"})
-USED = frozenset(
-    {
-        *(name.lower() for name in kind.__all__),
-        *(
-            "configmap",
-            "desired",
-            "field",
-            "labels",
-            "made",
-            "message",
-            "name",
-            "now",
-            "stored",
-            "utc",
-            "write",
-        ),
-    }
-)
+# Names in the code of every kind.
+USED = frozenset(name.lower() for name in kind.__all__) | {
+    "configmap", "desired", "field", "labels", "made", "message", "name", "now", "stored", "utc",
+    "write",
+}  # fmt: skip
 
 PROJECT = {
     "config/api/$name.py": ("type_head", "type"),
@@ -76,22 +77,9 @@ class NewKind:
 
     def __post_init__(self) -> None:
         """Reject names that the API server rejects, or that Python or the templates use."""
-        for value, pattern, wanted in (
-            (
-                self.kind,
-                KIND,
-                "a kind is written in CamelCase, such as Gadget, in at most 59 letters",
-            ),
-            (self.group, GROUP, "a group is a domain name, such as example.com"),
-            (self.version, VERSION, "a version is written as v1, v1beta1 or v1alpha1"),
-            (
-                self.plural,
-                PLURAL,
-                "a plural is lower-case letters, digits and '-', at most 63, such as gadgets",
-            ),
-        ):
-            if not pattern.fullmatch(value):
-                raise ScaffoldError(f'"{value}": {wanted}')
+        for field, (pattern, rule) in RULES.items():
+            if not pattern.fullmatch(value := getattr(self, field)):
+                raise ScaffoldError(f'"{value}": {rule}')
         if keyword.iskeyword(self.module) or keyword.iskeyword(self.kind) or self.module in USED:
             raise ScaffoldError(
                 f'"{self.kind}": this name is already used in the code of every kind'

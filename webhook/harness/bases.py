@@ -102,12 +102,8 @@ def smallest(kind: str, name: str = "case", namespace: str = "") -> dict[str, An
     """
     if kind in CONNECTIONS:
         return {"apiVersion": "v1", "kind": kind, **copy.deepcopy(CONNECTIONS[kind])}
-    if kind == "Scale":
-        api_version = "autoscaling/v1"
-    else:
-        known = kinds_by_name()[kind]
-        version = known.versions[-1]
-        api_version = f"{known.group}/{version}" if known.group else version
+    known = None if kind == "Scale" else kinds_by_name()[kind]
+    api_version = "autoscaling/v1" if known is None else known.resource.api_version
     object: dict[str, Any] = {"apiVersion": api_version, "kind": kind, "metadata": {"name": name}}
     if namespace and not is_cluster_scoped(kind):
         object["metadata"]["namespace"] = namespace

@@ -121,7 +121,7 @@ def _policies_naming(
         expected, here = smallest(kind)["apiVersion"], f"{group}/{version}".lstrip("/")
         refuse("object.apiVersion", f'no policy names a {kind} of "{here}"; expected {expected}')
     if named and "apiVersion" not in case.object:
-        expected = f"{named[0][0].group}/{named[0][0].versions[-1]}"
+        expected = named[0][0].resource.api_version
         refuse("object.apiVersion", f"missing; a policy names {expected} {kind}")
     where, choices = "each" if case.each else "object.kind", [*has_smallest(), *VARIANTS]
     refuse(where, f'unknown kind "{kind}"{did_you_mean(kind, choices)}')

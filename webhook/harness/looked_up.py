@@ -56,15 +56,11 @@ def _image_faults(path: str, name: str, value: Any) -> CaseFaults:
         if isinstance(answer, str):
             continue
         is_documents = isinstance(answer, list) and all(map(_is_document, answer))
-        if name == DIGESTS or not is_documents:
-            yield (
-                f"{path}[{image}]",
-                (
-                    "must be a digest, or why there is none"
-                    if name == DIGESTS
-                    else "must be a list of {bundle} and {payload, signature}, or why there is none"
-                ),
-            )
+        if name == DIGESTS:
+            yield f"{path}[{image}]", "must be a digest, or why there is none"
+        elif not is_documents:
+            documents = "a list of {bundle} and {payload, signature}"
+            yield f"{path}[{image}]", f"must be {documents}, or why there is none"
 
 
 def _is_document(value: Any) -> bool:

@@ -23,15 +23,13 @@ class Admission:
     operation: str = "CREATE"
     namespace: str = ""
     subresource: str = ""
-    parent_kind: tuple[str, str] | None = (
-        None  # group and kind, if they differ from the object's (Scale, exec)
-    )
+    # Group and kind, if they differ from the object's (Scale, exec).
+    parent_kind: tuple[str, str] | None = None
     parent_name: str = ""  # for objects without a name (exec)
     username: str = "kubernetes-admin"
     groups: tuple[str, ...] = ("system:authenticated",)
-    sent: tuple[str, str, str] | None = (
-        None  # group, version and kind of the request, if they differ from the object's
-    )
+    # Group, version and kind of the request, if they differ from the object's.
+    sent: tuple[str, str, str] | None = None
     # of the object, where a policy or a CustomResourceDefinition names it; else the regular plural
     resource: str = ""
 

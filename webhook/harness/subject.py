@@ -15,19 +15,11 @@ from webhook.policy_sets.rules import RulePolicy
 
 # None or empty means absent.
 RECORDS = frozenset({"pod", "pod_metadata", "containers", "volumes", "images", "before"})
-ROUTING = frozenset(  # what a policy reads to decide whether a request concerns it
-    {
-        "kind",
-        "resource_kind",
-        "uid",
-        "operation",
-        "group",
-        "resource_group",
-        "resource",
-        "target",
-        "lookup",
-    }
-)
+# What a policy reads to decide whether a request concerns it.
+ROUTING = frozenset({
+    "kind", "resource_kind", "uid", "operation", "group", "resource_group", "resource", "target",
+    "lookup",
+})  # fmt: skip
 JudgeFunction = Callable[[Request, Any], Iterable[Any]]
 
 

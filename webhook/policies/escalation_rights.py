@@ -15,9 +15,8 @@ Fix: remove the verb; leave such changes to subjects that have the rights alread
 from webhook.engine import Fields, Params, Policy, Request, Violations
 from webhook.policies._rbac import GROUP, ROLES, reach, rules
 
-EXTRAS = (
-    "userextras"  # whose subresources are the keys of a user's other attributes: userextras/scopes
-)
+# Its subresources are the keys of a user's other attributes: userextras/scopes.
+EXTRAS = "userextras"
 ACTED_ON = {  # verb: API groups and resources
     "escalate": ({"*", GROUP}, {"*", "roles", "clusterroles"}),
     "bind": ({"*", GROUP}, {"*", "roles", "clusterroles"}),

@@ -93,15 +93,14 @@ def _served(word: str, kind: Kind, version: str) -> Kind:
     """Return a kind. LookupError where no API server has it in this version."""
     built_in = _built_in().get((kind.group, kind.kind))
     if built_in is not None and version not in built_in.versions:
-        api_version = f"{kind.group}/{built_in.versions[-1]}".lstrip("/")
-        raise LookupError(f'unknown version in "{word}"; did you mean "{api_version}/{kind.kind}"?')
+        meant = f"{built_in.resource.api_version}/{kind.kind}"
+        raise LookupError(f'unknown version in "{word}"; did you mean "{meant}"?')
     return kind
 
 
 def _meant(name: str, group: str, known: Mapping[GroupKind, Kind]) -> str:
     """Return a hint: the same kind of another group, or a similar one of this group."""
-    for (of, kind), meant in known.items():
+    for (_, kind), meant in known.items():
         if kind == name:
-            api_version = f"{of}/{meant.versions[-1]}".lstrip("/")
-            return f'; did you mean "{api_version}/{name}"?'
+            return f'; did you mean "{meant.resource.api_version}/{name}"?'
     return did_you_mean(name, {kind for of, kind in known if of == group})

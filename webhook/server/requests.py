@@ -19,9 +19,8 @@ TIMEOUT = re.compile(r"[?&]timeout=(\d{1,6}(?:\.\d{1,9})?)s(?:&|$)")
 # Bytes: object and oldObject at the API server's own limit of 3 MiB each, and some more.
 MAX_BODY = 8 * 1024 * 1024
 MAX_LIGHT_BODY = 256 * 1024  # bytes; one long text costs as much as many values
-MAX_LIGHT_OBJECTS = (
-    250  # each may be a container: with all policies in force, up to 25 ms of judging
-)
+# Each may be a container: with all policies in force, up to 25 ms of judging.
+MAX_LIGHT_OBJECTS = 250
 MAX_LIGHT_VALUES = 3000  # about 20 ms of judging
 SHORTEST_TEXT = len(b'"",')
 MAX_LIGHT_CONVERSION = 64 * 1024  # bytes

@@ -12,9 +12,8 @@ from webhook.server.metrics import WebhookMetrics
 from webhook.server.pairs import PairFiles, PairSecret
 from webhook.server.records import CountedRecords
 
-NO_CHECK_TIME = (
-    0x200000  # X509_V_FLAG_NO_CHECK_TIME of OpenSSL, which the ssl module has no name for
-)
+# X509_V_FLAG_NO_CHECK_TIME of OpenSSL, which the ssl module has no name for.
+NO_CHECK_TIME = 0x200000
 
 log = logging.getLogger("gatewright.webhook.tls")
 
