@@ -7,19 +7,20 @@ import click
 from gatewright.checks.policy_files import policy_documents, policy_set
 from gatewright.console.options import PolicyPath
 from gatewright.console.terminal import complain, echo
-from gatewright.export import export
-from gatewright.outputs.yaml_text import written
+from gatewright.export import export, static_files, text_of
 
 
 @click.command
 @click.option(
     "--static",
-    is_flag=True,
-    help="names for files of the API server's staticManifestsDir, which needs no etcd",
+    "directory",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="write DIR for the API server's own files, which no user can change (Kubernetes 1.36)",
 )
 @click.argument("format", type=click.Choice(["vap"]))
 @click.argument("sets", nargs=-1, required=True, type=PolicyPath(), metavar="SET…")
-def command(format: str, sets: tuple[Path, ...], *, static: bool) -> int:
+def command(format: str, sets: tuple[Path, ...], *, directory: Path | None) -> int:
     """Print policy sets as Kubernetes' own admission policies, with bindings.
 
     SET is a preset, a file or a directory. Rules in CEL are exported, and those built-in
@@ -27,13 +28,16 @@ def command(format: str, sets: tuple[Path, ...], *, static: bool) -> int:
     comments. Exit code 1: some policies are not exported.
     """
     policy_set(sets)
-    is_partial = False
-    for each in export(policy_documents(sets), static=static):
+    exported = list(export(policy_documents(sets), static=directory is not None))
+    for each in exported:
         for text in each.lost:
             complain(f"{each.name}: {text}")
-        is_partial |= not each.objects
-        comments = "".join(f"# {each.name}: {text}\n" for text in each.lost)
-        for object in each.objects:
-            echo(f"---\n{comments}{written(object)}".rstrip())
-            comments = ""
-    return 1 if is_partial else 0
+    if directory is None:
+        for each in exported:
+            if each.objects:
+                echo(text_of(each.name, each.lost, each.objects).rstrip())
+    else:
+        for path, text in static_files(exported, directory.resolve()).items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+    return 0 if all(each.objects for each in exported) else 1

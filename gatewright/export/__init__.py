@@ -1,9 +1,10 @@
 """Writes policy sets as Kubernetes' own admission policies, with what is lost. Pure.
 
-`native` writes policies and bindings, `scopes` their match, and `counterparts` has the built-in
-policies that CEL can express.
+`native` writes policies and bindings, `scopes` their match, `files` the text, and `counterparts`
+has the built-in policies that CEL can express.
 """
 
+from gatewright.export.files import static_files, text_of
 from gatewright.export.native import export
 
-__all__ = ["export"]
+__all__ = ["export", "static_files", "text_of"]

@@ -85,12 +85,43 @@ def test_each_clause_is_a_policy(export):
     assert names == ["p-1", "p-2"]
 
 
-def test_files_of_the_api_server_have_its_ending(export):
-    """KEP-5793: names end in .static.k8s.io, and nothing is read from etcd."""
-    _, objects, _ = export(policy(validations=[RULE], params={"most": 3},
-                                  match={"any": [{"kinds": ["Deployment"]}]}), options=["--static"])  # fmt: skip
-    assert [each["metadata"]["name"] for each in objects] == ["p.static.k8s.io"] * 2
-    assert objects[1]["spec"]["policyName"] == "p.static.k8s.io"
+def test_files_of_the_api_server_are_a_directory_for_each_plugin(export, tmp_path):
+    """KEP-5793: names end in .static.k8s.io; a plugin reads objects of its own kinds only."""
+    rules = policy(
+        validations=[RULE], params={"most": 3}, match={"any": [{"kinds": ["Deployment"]}]}
+    )
+    target = tmp_path / "control-plane"
+    code, objects, lost = export(rules, options=["--static", str(target)])
+    assert (code, objects) == (0, [])
+    assert lost == [
+        "p: updates that do not worsen a violation are denied too",
+        "p: messages do not name the field and its value",
+    ]
+    directory = target / "ValidatingAdmissionPolicy"
+    assert sorted(each for each in target.rglob("*") if each.is_file()) == [
+        directory / "policies.yaml",
+        target / "admission.yaml",
+    ]
+    written = list(yaml.safe_load_all((directory / "policies.yaml").read_text()))
+    assert [(each["kind"], each["metadata"]["name"]) for each in written] == [
+        ("ValidatingAdmissionPolicy", "p.static.k8s.io"),
+        ("ValidatingAdmissionPolicyBinding", "p.static.k8s.io"),
+    ]
+    assert written[1]["spec"]["policyName"] == "p.static.k8s.io"
+    assert yaml.safe_load((target / "admission.yaml").read_text()) == {
+        "apiVersion": "apiserver.config.k8s.io/v1",
+        "kind": "AdmissionConfiguration",
+        "plugins": [
+            {
+                "name": "ValidatingAdmissionPolicy",
+                "configuration": {
+                    "apiVersion": "apiserver.config.k8s.io/v1",
+                    "kind": "ValidatingAdmissionPolicyConfiguration",
+                    "staticManifestsDir": str(directory),
+                },
+            }
+        ],
+    }
 
 
 def test_what_cel_does_not_express_is_listed(export):
