@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,14 +19,14 @@ from gatewright.checks.check_report import (
     without_effect,
 )
 from gatewright.checks.fixes import ReportedDocument
-from gatewright.checks.on_demand import cluster_of, image_look_ups, planners_for
 from gatewright.checks.pipeline import PoliciesInForce
 from gatewright.checks.policy_files import policy_documents
 from gatewright.checks.subjects import NO_IMAGES, Subjects
 from gatewright.outputs import InputProblem, Report, SubjectResult
-from webhook.engine import BoundPolicy, Engine
+from webhook.engine import BoundPolicy, Engine, Planners
 from webhook.engine.conflicts import ConflictingPoliciesError
 from webhook.engine.exceptions import BoundException
+from webhook.engine.planners import NO_PLANNERS
 from webhook.policies._attached import IMAGE_LOOK_UPS
 from webhook.policy_sets.bound_objects import bind
 from webhook.policy_sets.catalogue import catalogue
@@ -106,7 +107,7 @@ class Checker:
 
         Raises DocumentError or PolicySetError without any policy.
         """
-        async with cluster_of(self.settings, self.home, self.problems) as live:
+        async with self._cluster() as live:
             self.sets = await self.in_force(live)
             if self._counts:
                 self.sets = [
@@ -134,7 +135,7 @@ class Checker:
     ) -> list[PoliciesInForce]:
         """Return the policies in files, each set as it judges at a time, beside `more` policies."""
         kinds = await self.subjects.kinds(live)
-        planners = planners_for(self.subjects, self.settings, self.home)
+        planners = self._planners()
         return [
             PoliciesInForce.read(
                 policy_documents(paths),
@@ -178,8 +179,25 @@ class Checker:
             why = "; ".join(each.message for each in live.problems) or NO_POLICIES
             raise DocumentError(f"no policies in the cluster: {why}")
         found = PolicySet(tuple(policies.values()), tuple(exceptions))
-        planners = planners_for(self.subjects, self.settings, self.home)
-        return PoliciesInForce.of(documents, found, self.home, planners, self.now, more)
+        return PoliciesInForce.of(documents, found, self.home, self._planners(), self.now, more)
+
+    # A cluster, registries and planners are imported where a run needs them: few do.
+
+    def _cluster(self) -> "AbstractAsyncContextManager[Live | None]":
+        """Return the cluster that the settings name, to be entered; None if they name none."""
+        if self.settings.kubeconfig is None:
+            return nullcontext()
+        from gatewright.checks.live_cluster import live_cluster
+
+        return live_cluster(self.settings, self.home, self.problems)
+
+    def _planners(self) -> Planners:
+        """Return the planners of all kinds; none if no subject can have children."""
+        if not self.subjects.may_have_children:
+            return NO_PLANNERS
+        from gatewright.plans.planners import planners_of
+
+        return planners_of(self.settings, self.home)
 
     async def _judge(self, live: "Live | None") -> None:
         """Judge every subject, and again while images were missing, where registries are read."""
@@ -190,6 +208,8 @@ class Checker:
             self.notes += [NOT_VERIFIED] * bool(needs)
             await self._pass(live, NO_IMAGES)
             return
+        from gatewright.processes.registries import image_look_ups
+
         async with image_look_ups(self.settings) as look_ups:
             images, has_more = look_ups.of_review(needs), True
             assert images is not None

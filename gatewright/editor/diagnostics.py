@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from config.documents import Document, DocumentError, yaml_files
 from config.edits import TextEdit
 from config.faults import FaultsError, parse
+from config.lines import Position
 from config.settings import Settings
 from gatewright.checks.check_report import problem
 from gatewright.checks.fixes import FixedText
@@ -28,7 +28,7 @@ from webhook.policy_sets.catalogue import catalogue
 
 @dataclass(frozen=True, slots=True)
 class EditorDiagnostic:
-    """A violation in a document, or why something is not judged.
+    """A violation in a document, or why something is not judged: then it has no policy.
 
     Line and columns count from 0.
     """
@@ -36,26 +36,9 @@ class EditorDiagnostic:
     line: int
     column: int
     end: int
-    message: str
+    violation: ReportedViolation
     part: TextPart
-    level: str = "error"
-    violation: ReportedViolation | None = None
     document: Document | None = None
-
-    @property
-    def policy(self) -> str:
-        """The policy of the violation; "" where something is not judged."""
-        return "" if self.violation is None else self.violation.policy
-
-    @property
-    def rule_name(self) -> str:
-        """The policy and its check, such as `baseline/capabilities`."""
-        return "" if self.violation is None else self.violation.rule_name
-
-    @property
-    def is_safe(self) -> bool:
-        """Whether it is a violation with a fix, and an application runs on with that."""
-        return self.violation is not None and self.violation.patch_is_safe
 
 
 class EditorPolicies:
@@ -147,7 +130,7 @@ def _diagnosed(
             parse(CaseFile, value)
         except FaultsError as error:
             for path, text in error.faults:
-                yield _at(part, lines, document.place(path), f"{path}: {text}")
+                yield _at(part, lines, document.place(path), _unjudged(f"{path}: {text}"))
     elif is_object(document):
         try:
             violations = judge(document).violations
@@ -156,8 +139,7 @@ def _diagnosed(
             return
         for each in violations:
             place = cel_place(lines, (each.place.line, each.place.column), each.message)
-            known = {"level": each.level, "violation": each, "document": document}
-            yield _at(part, lines, place, each.message, **known)
+            yield _at(part, lines, place, each, document)
 
 
 def fixes_of(text: str, found: Sequence[EditorDiagnostic]) -> Iterator[TextEdit]:
@@ -166,7 +148,7 @@ def fixes_of(text: str, found: Sequence[EditorDiagnostic]) -> Iterator[TextEdit]
         changes = [
             (each.document, operation)
             for each in found
-            if each.part == part and each.document is not None and each.violation is not None
+            if each.part == part and each.document is not None
             for operation in each.violation.patch
         ]
         source = changes[0][0].source if changes else ""
@@ -190,11 +172,19 @@ def _same(one: str, other: str) -> int:
 
 def _failed(part: TextPart, lines: list[str], error: DocumentError) -> EditorDiagnostic:
     found = problem(error)
-    return _at(part, lines, (found.place.line, 1), found.message)
+    return _at(part, lines, (found.place.line, 1), _unjudged(found.message))
+
+
+def _unjudged(message: str) -> ReportedViolation:
+    return ReportedViolation(policy="", message=message)
 
 
 def _at(
-    part: TextPart, lines: list[str], place: tuple[int, int], message: str, **more: Any
+    part: TextPart,
+    lines: list[str],
+    place: Position,
+    violation: ReportedViolation,
+    document: Document | None = None,
 ) -> EditorDiagnostic:
     """Return a diagnostic from a place of a part to the end of its line."""
     line = min(place[0], len(lines)) - 1
@@ -202,4 +192,5 @@ def _at(
     column = min(place[1] - 1, len(text))
     if place[1] == 1:
         column = len(text) - len(text.lstrip())
-    return EditorDiagnostic(part.line + line, column, max(len(text), column), message, part, **more)
+    end = max(len(text), column)
+    return EditorDiagnostic(part.line + line, column, end, violation, part, document)

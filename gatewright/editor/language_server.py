@@ -127,19 +127,15 @@ class EditorSession:
     def hover(self, params: lsp.HoverParams) -> lsp.Hover | None:
         """Return why something is a violation, or else what a field means."""
         uri, line = params.text_document.uri, params.position.line
+        assert self.policies is not None
+        here = [each.violation for _, each in self.shown.get(uri, ()) if each.line == line]
         texts = [
-            f"**{each.policy or 'gatewright'}**: {each.message}\n\n{self._page(each)}"
-            for _, each in self.shown.get(uri, ())
-            if each.line == line
+            f"**{each.policy or 'gatewright'}**: {each.message}\n\n{self.policies.page(each)}"
+            for each in here
         ]
         part, line, _ = self.at(uri, params.position)
         text = "\n\n---\n\n".join(texts) or meaning(part, line)
         return lsp.Hover(lsp.MarkupContent(lsp.MarkupKind.Markdown, text)) if text else None
-
-    def _page(self, found: EditorDiagnostic) -> str:
-        if found.violation is None or self.policies is None:
-            return ""
-        return self.policies.page(found.violation)
 
     def complete(self, params: lsp.CompletionParams) -> list[lsp.CompletionItem]:
         """Return the fields and values that may be written at a position."""
@@ -168,20 +164,22 @@ class EditorSession:
             if params.range.start.line <= each[0].range.start.line <= params.range.end.line
         ]
         if wanted is None or lsp.CodeActionKind.QuickFix in wanted:
-            for diagnostic, found in sorted(here, key=lambda each: not each[1].is_safe):
+            here.sort(key=lambda each: not each[1].violation.patch_is_safe)
+            for diagnostic, found in here:
                 if edit := self._edit(uri, [found]):
-                    unsafe = "" if found.is_safe else " (unsafe: it may stop an application)"
+                    is_safe = found.violation.patch_is_safe
+                    unsafe = "" if is_safe else " (unsafe: it may stop an application)"
                     yield lsp.CodeAction(
-                        f"Fix {found.rule_name}{unsafe}",
+                        f"Fix {found.violation.rule_name}{unsafe}",
                         lsp.CodeActionKind.QuickFix,
                         [diagnostic],
-                        is_preferred=found.is_safe,
+                        is_preferred=is_safe,
                         edit=edit,
                     )
         # Editors request actions wherever the cursor is; making all fixes takes a while.
         is_wanted = any(FIX_ALL.startswith(each) for each in wanted or ())
         if is_wanted or (wanted is None and here):
-            safe = [each for _, each in shown if each.is_safe]
+            safe = [each for _, each in shown if each.violation.patch_is_safe]
             if edit := self._edit(uri, safe):
                 yield lsp.CodeAction("Fix all violations that are safe to fix", FIX_ALL, edit=edit)
 
@@ -230,9 +228,9 @@ def _diagnostic(
     places = lsp.Range(begin, end)
     return lsp.Diagnostic(
         codec.range_to_client_units(lines, places),
-        found.message,
-        SEVERITIES[found.level],
-        code=found.policy or None,
+        found.violation.message,
+        SEVERITIES[found.violation.level],
+        code=found.violation.policy or None,
         source="gatewright",
     )
 

@@ -1,51 +1,30 @@
 """A report whose texts can be printed: what objects and files are called cannot start a command."""
 
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
 
 from config.printable import printable, printable_lines
-from gatewright.outputs.results import (
-    InputProblem,
-    Report,
-    ReportedViolation,
-    SourceLocation,
-    SubjectResult,
-)
+from gatewright.outputs.results import Report
+
+LINES = ("message", "notes")  # fields whose texts may have several lines
 
 
 def printable_report(report: Report) -> Report:
-    """Return the report with every name and message escaped, for formats that people read."""
-    return replace(
-        report,
-        results=tuple(map(_result, report.results)),
-        problems=tuple(map(_problem, report.problems)),
-        notes=tuple(map(printable_lines, report.notes)),
-    )
+    """Return the report with every text escaped, for formats that people read.
+
+    What policies say of themselves is left as it is.
+    """
+    found: Report = _escaped(report)
+    return found
 
 
-def _result(result: SubjectResult) -> SubjectResult:
-    return replace(
-        result,
-        kind=printable(result.kind),
-        name=printable(result.name),
-        namespace=printable(result.namespace),
-        place=_place(result.place),
-        violations=tuple(map(_violation, result.violations)),
-    )
-
-
-def _violation(violation: ReportedViolation) -> ReportedViolation:
-    return replace(
-        violation,
-        policy=printable(violation.policy),
-        path=printable(violation.path),
-        message=printable_lines(violation.message),
-        place=_place(violation.place),
-    )
-
-
-def _problem(problem: InputProblem) -> InputProblem:
-    return replace(problem, message=printable_lines(problem.message), place=_place(problem.place))
-
-
-def _place(place: SourceLocation) -> SourceLocation:
-    return replace(place, file=printable(place.file))
+def _escaped(value: Any, *, has_lines: bool = False) -> Any:
+    if isinstance(value, str):
+        return printable_lines(value) if has_lines else printable(value)
+    if isinstance(value, tuple):
+        return tuple(_escaped(each, has_lines=has_lines) for each in value)
+    if is_dataclass(value) and not isinstance(value, type):
+        names = [each.name for each in fields(value)]
+        changed = {name: _escaped(getattr(value, name), has_lines=name in LINES) for name in names}
+        return replace(value, **changed)
+    return value
