@@ -30,6 +30,8 @@ from controller.reconcilers.tiers import TIERS
 from controller.runtime.kind import PlannedKind
 from controller.runtime.plan import Observed, Plan
 
+FINALIZER = "app.example.com/finalizer"
+
 
 def plan(stack: AppStack, observed: Observed, now: datetime) -> Plan:
     """Plan what should exist for `stack`, given what was `observed`."""
@@ -37,7 +39,12 @@ def plan(stack: AppStack, observed: Observed, now: datetime) -> Plan:
     spec = stack.spec
     labels = {**inherited(stack), "stack": stack.name}
     parent = ComponentsParent(
-        stack.name, stack.namespace, labels, TIERS[spec.environment], observed
+        stack.name,
+        stack.namespace,
+        labels,
+        TIERS[spec.environment],
+        observed,
+        is_deleting=stack.metadata.deletion_timestamp is not None,
     )
     stores = database(parent, spec.database) if spec.database else without_database(parent)
     caches = cache(parent, spec.cache) if spec.cache else without_cache(parent)
@@ -69,7 +76,8 @@ APP_STACK = PlannedKind(
     creates_only=(SECRET,),
     reads=(READS_CLAIMS, READS_CLASSES),
     patches=(CLAIM,),
-    deletes=(*REMOVED, POSTGRESQL, STATEFUL_SET, *BACKUPS),
+    deletes=(*REMOVED, POSTGRESQL, STATEFUL_SET, CLAIM, *BACKUPS),
     optional=(BACKUP,),
     indexes={INDEX: by_parent},
+    finalizer=FINALIZER,
 )

@@ -18,6 +18,7 @@ class ComponentsParent(NamedTuple):
     labels: Mapping[str, str]
     tier: Tier
     observed: Observed
+    is_deleting: bool
 
     def named(self, component: str) -> str:
         """Return the name of a component's children."""
@@ -44,6 +45,7 @@ class Component(NamedTuple):
     problem: Problem | None = None  # can be solved only by a change of the spec
     is_failed: bool = False  # its own status reports a final failure
     doing: str = "deployment failed"
+    finalized: bool = True  # its deletion has nothing left to do
 
     def step(self, needs: Iterable["Component"] = ()) -> Step:
         """Return the step that creates it once the components that it needs are ready."""

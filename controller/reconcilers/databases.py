@@ -20,6 +20,7 @@ from controller.reconcilers.mysql_claims import (
 )
 from controller.reconcilers.mysql_versions import versions
 from controller.reconcilers.readiness import rolled_out
+from controller.reconcilers.removal import removal
 from controller.reconcilers.requirements import completed
 from controller.reconcilers.resources import (
     BACKUP,
@@ -181,6 +182,7 @@ def _mysql(parent: ComponentsParent, name: str, spec: Database) -> Component:
         deletion_policy=spec.deletion_policy,
         resources=_resources(parent, spec),
     )
+    left = removal(spec.deletion_policy, stored, claims, is_deleting=parent.is_deleting)
     backup = CRON_JOB if spec.backup.destination is None else BACKUP
     dumps = claims_of(parent.observed, mysql_backups.name_of(name))
     is_backed_up = parent.tier.backup if spec.backup.enabled is None else spec.backup.enabled
@@ -190,18 +192,18 @@ def _mysql(parent: ComponentsParent, name: str, spec: Database) -> Component:
         *(labelled(each, parent.labels, {}) for each in dumps),
         *(mysql_backups.writes(server, spec.backup) if is_backed_up else ()),
         *removed(parent, _backup_places(name, but=(backup,) if is_backed_up else ())),
+        *left.writes,
     ]
     url = parent.url("mysql", "db", PORTS["mysql"])
+    component = Component("database", writes, url=url, finalized=left.finalized)
     if wrong := version.wrong or refused(
         claims, stored_template(stored), server.storage, spec.storage_class_name
     ):
         problem = Problem(f"Database deployment failed: {wrong.message}", wrong.reason)
-        return Component("database", writes, ready=False, note=wrong, url=url, problem=problem)
+        return component._replace(ready=False, note=wrong, problem=problem)
     needed = [*claims, *(dumps if is_backed_up and backup == CRON_JOB else ())]
     without_volume = without_class(needed, parent.observed)
-    return Component(
-        "database", writes, ready=ready and not without_volume, note=without_volume or note, url=url
-    )
+    return component._replace(ready=ready and not without_volume, note=without_volume or note)
 
 
 def _backup_places(name: str, but: Sequence[Resource] = ()) -> list[ChildKey]:

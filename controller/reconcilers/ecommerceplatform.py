@@ -31,6 +31,7 @@ from controller.runtime.kind import PlannedKind
 from controller.runtime.plan import Apply, Observed, Plan
 from kube.resource import JsonObject
 
+FINALIZER = "platform.example.com/finalizer"
 INGRESS_ORIGIN = {
     **metadata_origin(),
     "spec.rules": "spec.host",
@@ -46,7 +47,12 @@ def plan(platform: EcommercePlatform, observed: Observed, now: datetime) -> Plan
     spec = platform.spec
     labels = {**inherited(platform), "platform": platform.name}
     parent = ComponentsParent(
-        platform.name, platform.namespace, labels, TIERS[spec.environment], observed
+        platform.name,
+        platform.namespace,
+        labels,
+        TIERS[spec.environment],
+        observed,
+        is_deleting=platform.metadata.deletion_timestamp is not None,
     )
 
     def application(name: str, workload_spec: Workload, variables: list[JsonObject]) -> Component:
@@ -124,7 +130,8 @@ ECOMMERCE_PLATFORM = PlannedKind(
     creates_only=(SECRET,),
     reads=(READS_CLAIMS, READS_CLASSES),
     patches=(CLAIM,),
-    deletes=(*REMOVED, *BACKUPS),
+    deletes=(*REMOVED, CLAIM, *BACKUPS),
     optional=(BACKUP, SERVICE_MONITOR, PROMETHEUS_RULE),
     indexes={INDEX: by_parent},
+    finalizer=FINALIZER,
 )

@@ -8,7 +8,7 @@ from controller.reconcilers import postgresql_backups as backups
 from controller.reconcilers import postgresql_roles as roles
 from controller.reconcilers.claims import READS_CLASSES, without_class
 from controller.reconcilers.indexes import by_label, by_name
-from controller.reconcilers.postgresql_claims import Volumes, volumes
+from controller.reconcilers.postgresql_claims import Volumes, claims_of, volumes
 from controller.reconcilers.postgresql_instances import (
     ORIGIN,
     SERVICE_ORIGIN,
@@ -26,8 +26,8 @@ from controller.reconcilers.postgresql_pods import (
     scripts,
     selector,
 )
-from controller.reconcilers.postgresql_removal import is_finalized, removal
 from controller.reconcilers.readiness import progress, ready_replicas
+from controller.reconcilers.removal import Removal, removal
 from controller.reconcilers.resources import (
     BACKUP,
     BUDGET,
@@ -56,18 +56,19 @@ def plan(database: PostgreSQL, observed: Observed, now: datetime) -> Plan:
     stored = volumes(database, observed)
     is_up = _is_ready(_primary(database, observed))
     is_lost = not is_up and _was_up(database)
+    removed = _removal(database, observed, stored)
     return Plan(
-        steps=_steps(database, observed, stored, is_up=is_up),
+        steps=_steps(database, observed, stored, removed, is_up=is_up),
         status=_status(database, observed, stored, is_up=is_up),
         problem=_problem(database, stored),
         requeue_after=LOOK_AGAIN,
         events=[Event("PrimaryLost", _missing(database), "Warning")] if is_lost else (),
-        finalized=is_finalized(database, observed),
+        finalized=removed.finalized,
     )
 
 
 def _steps(
-    database: PostgreSQL, observed: Observed, stored: Volumes, *, is_up: bool
+    database: PostgreSQL, observed: Observed, stored: Volumes, removed: Removal, *, is_up: bool
 ) -> tuple[Step, ...]:
     secrets, job = roles.secrets(database), roles.job(database, observed, stored.version)
     instances = stateful_set(database, observed, stored.version, stored.template)
@@ -131,7 +132,17 @@ def _steps(
             doing="failed to setup backups",
             note=backups.failure(database, observed) or "",
         ),
-        removal(database, observed),
+        Step("removal of volumes", removed.writes, doing="failed to remove volumes"),
+    )
+
+
+def _removal(database: PostgreSQL, observed: Observed, stored: Volumes) -> Removal:
+    """Return what the deletion of the object still has to do: instances, volumes and dumps."""
+    return removal(
+        database.spec.deletion_policy,
+        observed.child(STATEFUL_SET, database.name),
+        [*stored.claims, *claims_of(database, observed, "backup")],
+        is_deleting=database.metadata.deletion_timestamp is not None,
     )
 
 

@@ -32,6 +32,7 @@ def rolled_up(
         ),
         problem=_problem(wanted),
         requeue_after=RUNNING_INTERVAL if is_running else WAITING_INTERVAL,
+        finalized=all(component.finalized for component, _ in components),
         failing=otherwise,
     )
 

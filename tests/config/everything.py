@@ -101,6 +101,23 @@ MORE = [
         "metadata": {"name": "claim-stack"},
         "spec": {"database": {"type": "mysql", "backup": {"enabled": True}}},
     },
+    {
+        "apiVersion": "app.example.com/v1",
+        "kind": "AppStack",
+        "metadata": {"name": "short-lived"},
+        "spec": {"database": {"type": "mysql", "deletionPolicy": "Delete"}},
+    },
+    {
+        "apiVersion": "platform.example.com/v1",
+        "kind": "EcommercePlatform",
+        "metadata": {"name": "brief"},
+        "spec": {
+            "environment": "development",
+            "database": {"type": "mysql", "deletionPolicy": "Delete"},
+            "backend": {"image": IMAGE},
+            "frontend": {"image": IMAGE},
+        },
+    },
 ]
 # What people change, in this order: object, merge patch, and what then shows that the controller
 # saw to it.

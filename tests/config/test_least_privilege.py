@@ -59,7 +59,8 @@ def test_every_write_right_is_used_and_none_is_missing(
             plane.kubectl("patch", what, "--type=merge", "-p", json.dumps(patch))
             if gone:
                 plane.kubectl("wait", "--for=delete", *gone, "--timeout=30s")
-        plane.kubectl("delete", "postgresql/short-lived", "--timeout=30s")
+        passing = ("postgresql/short-lived", "appstack/short-lived", "ecommerceplatform/brief")
+        plane.kubectl("delete", *passing, "--timeout=60s")
         leftover = granted() - used(plane)
         assert leftover == set(), plane.kubectl("get", "all").stdout
         assert refused(plane) == []

@@ -2,20 +2,31 @@
 
 import gzip
 import subprocess
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from controller.reconcilers.appstack import APP_STACK
 from controller.reconcilers.ecommerceplatform import ECOMMERCE_PLATFORM
 from controller.reconcilers.mysql import START
 from controller.reconcilers.mysql_backups import DUMP
 from controller.reconcilers.mysql_claims import INDEX, READS_CLAIMS, by_parent
 from controller.reconcilers.resources import CLAIM
+from controller.runtime.kind import PlannedKind
 from controller.runtime.plan import ApplyFields, CreateOnly, Observed, Plan, Problem, Random
 from kube.resource import JsonObject
-from tests.controller.reconcilers.platforms import container, deleted, given, made, platform, ready
+from tests.controller.reconcilers.platforms import (
+    container,
+    deleted,
+    given,
+    made,
+    platform,
+    ready,
+    stack,
+)
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -272,6 +283,46 @@ def test_a_volume_grows_and_never_shrinks(
     assert plan.steps[0].ready is (problem is None)
     (found,) = READS_CLAIMS.indexes[INDEX](claim("1Gi"))
     assert [found] == list(by_parent({"metadata": {"name": "shop"}})) == ["shop-db"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "object"),
+    [(APP_STACK, stack), (ECOMMERCE_PLATFORM, platform)],
+    ids=["AppStack", "EcommercePlatform"],
+)
+def test_the_volume_is_deleted_only_when_asked_once_the_server_has_stopped(
+    kind: PlannedKind[Any], object: Callable[..., JsonObject]
+) -> None:
+    """A finalizer keeps the object, from the beginning, until it is; the dumps stay."""
+    ending = {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": [kind.finalizer]}
+
+    def removal(policy: str, claims: Sequence[JsonObject], **status: int) -> tuple[bool, list[str]]:
+        shop = object(database={"type": "mysql", "deletionPolicy": policy})
+        before = kind.plan(kind.type.model_validate(shop), Observed(), NOW)
+        (running,) = made(before, "StatefulSet").values()
+        stopped = {**running, "spec": {**running["spec"], "replicas": 0}}
+        observed = Observed(
+            children=[ready(running) if not status else {**ready(stopped), "status": status}],
+            found={(CLAIM, "database", "shop-db"): claims},
+        )
+        shop["metadata"] |= ending
+        plan = kind.plan(kind.type.model_validate(shop), observed, NOW)
+        stops = [
+            each.reference.name
+            for each in plan.steps[0].writes
+            if isinstance(each, ApplyFields) and each.fields == {"spec": {"replicas": 0}}
+        ]
+        return plan.finalized, [*stops, *deleted(plan)]
+
+    gone = {"observedGeneration": 1, "replicas": 0}
+    volume = "persistentvolumeclaims/mysql-shop-db-0"
+    assert removal("Retain", [claim("1Gi")], **gone) == (True, [])
+    assert removal("Delete", [claim("1Gi")]) == (False, ["shop-db"])
+    assert removal("Delete", [claim("1Gi")], **gone) == (False, ["shop-db", volume])
+    assert removal("Delete", [], **gone) == (True, ["shop-db"])
+    for policy, finalized in (("Delete", False), ("Retain", True)):
+        shop = object(database={"type": "mysql", "deletionPolicy": policy})
+        assert kind.plan(kind.type.model_validate(shop), Observed(), NOW).finalized is finalized
 
 
 def test_labels_reach_claims_that_were_made_before() -> None:
