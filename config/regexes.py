@@ -5,7 +5,7 @@ from typing import Any
 MAX_MEMORY = 128 * 1024  # bytes of one, for the program and for what matching caches
 
 
-def compile_regex(pattern: str, max_memory: int = MAX_MEMORY, *, dot_is_any: bool = False) -> Any:
+def compile_regex(pattern: str, max_memory: int = MAX_MEMORY) -> Any:
     """Compile a regular expression without groups. ValueError where it is none, or too large.
 
     Time grows with the text and with `programsize`: multiply them, and cap both.
@@ -15,7 +15,7 @@ def compile_regex(pattern: str, max_memory: int = MAX_MEMORY, *, dot_is_any: boo
 
     options = re2.Options()
     options.log_errors, options.max_mem = False, max_memory
-    options.never_capture, options.dot_nl = True, dot_is_any
+    options.never_capture = True
     try:
         return re2.compile(pattern, options)
     except re2.error as error:

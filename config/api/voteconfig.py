@@ -55,7 +55,7 @@ class VoteConfigSpec(ApiModel):
     )
 
     @property
-    def asked(self) -> str | None:
+    def effective_question(self) -> str | None:
         """The question, from either path."""
         return self.poll.question if self.poll and self.poll.question else self.question
 

@@ -44,7 +44,7 @@ def plan(voteconfig: VoteConfig, observed: Observed, now: datetime) -> Plan:
 
 def _living(voteconfig: VoteConfig, observed: Observed, now: datetime) -> Plan:
     spec = voteconfig.spec
-    question = spec.asked
+    question = spec.effective_question
     needed = {"spec.poll.question": question, "spec.options": spec.options}
     needed |= {f"spec.options[{number}].id": each.id for number, each in enumerate(spec.options)}
     missing = [path for path, given in needed.items() if not given]

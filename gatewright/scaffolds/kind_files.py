@@ -33,7 +33,9 @@ IMPORT = re.compile(r"^(from \S+ import )([^(\n]+)$", re.MULTILINE)
 WIDTH = 100  # maximum line length
 LONG_NAME = 30  # letters; variables for objects of a kind with a longer name are called `object`
 PACKAGE_NAME = re.compile(r"[a-z][a-z0-9_]*")
-OURS = frozenset({"certs", "config", "controller", "gatewright", "kube", "tests", "webhook"})
+TAKEN_PACKAGES = frozenset(
+    {"certs", "config", "controller", "gatewright", "kube", "tests", "webhook"}
+)
 # Names in the code of every kind.
 USED = frozenset(name.lower() for name in kind.__all__) | {
     "configmap", "desired", "field", "labels", "made", "message", "name", "now", "stored", "utc",
@@ -127,7 +129,7 @@ def package_of(project: str) -> str:
         raise ScaffoldError(
             f"\"{project}\": a package is named in letters, digits and '-', such as our-kinds"
         )
-    if package in OURS or package in sys.stdlib_module_names:
+    if package in TAKEN_PACKAGES or package in sys.stdlib_module_names:
         raise ScaffoldError(f'"{project}": Gatewright or Python already has a package of this name')
     return package
 

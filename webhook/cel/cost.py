@@ -20,8 +20,8 @@ class Meter:
 
     __slots__ = ("left",)
 
-    def __init__(self, left: int = BUDGET) -> None:
-        self.left = left
+    def __init__(self) -> None:
+        self.left = BUDGET
 
     def charge(self, units: int) -> None:
         """Take units from the budget. BudgetError where it is used up."""

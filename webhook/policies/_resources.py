@@ -162,8 +162,8 @@ def _defaults(limit_ranges: list[dict[str, Any]]) -> tuple[Amounts, Amounts]:
     limits: Amounts = {}
     requests: Amounts = {}
     for items in read_each(limit_ranges, _items):
-        for default, asked in items:
-            limits, requests = default | limits, asked | requests
+        for default_limits, default_requests in items:
+            limits, requests = default_limits | limits, default_requests | requests
     return limits, requests
 
 

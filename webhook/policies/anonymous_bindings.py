@@ -46,8 +46,8 @@ def validate(request: Request, params: AnonymousBindings) -> Violations:
         denied["Group system:masters"] = "a group whose rights RBAC cannot revoke"
     for index, subject in enumerate(request.each("subjects")):
         name = subject.string("name")
-        if whom := denied.get(f"{subject.string('kind')} {name}"):
-            rule = f"{shown(role)} must not be granted to {whom}"
+        if clients := denied.get(f"{subject.string('kind')} {name}"):
+            rule = f"{shown(role)} must not be granted to {clients}"
             yield request.violation(
                 f"subjects[{index}].name", name, rule, "bind it to the subjects that need it"
             )

@@ -68,20 +68,20 @@ def level_and_version(
     than the default warns about that one.
     """
     enforced = labels.get(f"{LABEL}enforce")
-    asked = labels.get(f"{LABEL}{mode}")
+    labelled = labels.get(f"{LABEL}{mode}")
     version = labels.get(f"{LABEL}{mode}-version")
     if (
         mode == "warn"
-        and asked is None
+        and labelled is None
         and enforced in LEVELS
         and LEVELS.index(enforced) > LEVELS.index(level)
     ):
-        asked, version = enforced, version or labels.get(f"{LABEL}enforce-version")
-    if asked is not None and asked not in LEVELS:
-        asked = RESTRICTED if mode == "enforce" else PRIVILEGED
+        labelled, version = enforced, version or labels.get(f"{LABEL}enforce-version")
+    if labelled is not None and labelled not in LEVELS:
+        labelled = RESTRICTED if mode == "enforce" else PRIVILEGED
     if version is not None:
         minor = _minor(version if LABEL_VERSION.fullmatch(version) else "latest")
-    return asked or level, minor
+    return labelled or level, minor
 
 
 def _minor(version: str) -> int:

@@ -29,8 +29,8 @@ class ResourceDefaults(Params):
     def _is_possible(self) -> "ResourceDefaults":
         if not self.limits and not self.requests:
             raise ValueError("expected limits or requests")
-        for name, asked in self.requests.items():
-            if name in self.limits and asked.millis > self.limits[name].millis:
+        for name, requested in self.requests.items():
+            if name in self.limits and requested.millis > self.limits[name].millis:
                 raise ValueError(f"the request of {name} must not be above its limit")
         return self
 
@@ -52,9 +52,9 @@ def mutate(request: Request, params: ResourceDefaults) -> Patches:
                 own = each.requests.get(name)
                 raised = own is not None and own.millis > limit.millis
                 yield each.set(("resources", "limits", name), str(own if raised else limit))
-        for name, asked in params.requests.items():
+        for name, requested in params.requests.items():
             if name not in each.requests and name not in shared:
-                yield each.set(("resources", "requests", name), str(asked))
+                yield each.set(("resources", "requests", name), str(requested))
 
 
 POLICY = Policy("resource-defaults", ResourceDefaults, mutate=mutate, category="capacity")

@@ -35,12 +35,12 @@ def validate(request: Request, params: ResourceRatios) -> Violations:
             limit = each.limits.get(resource)
             if limit is None:
                 continue
-            asked = each.requests[resource]
-            if limit.millis * MILLI > ratio.millis * asked.millis:
-                found = f"{limit} with a request of {asked}"
+            requested = each.requests[resource]
+            if limit.millis * MILLI > ratio.millis * requested.millis:
+                found = f"{limit} with a request of {requested}"
                 rule = f"a limit of {resource} must be at most {ratio} times its request"
                 fix = "raise the request or lower the limit"
-                excess = Fraction(limit.millis, asked.millis) if asked.millis else LARGEST
+                excess = Fraction(limit.millis, requested.millis) if requested.millis else LARGEST
                 yield violation(each, "limits", resource, found, rule, fix, excess)
 
 

@@ -87,20 +87,22 @@ def mutate(request: Request, params: SecurityDefaults) -> Patches:
     containers = _new(request) if is_debugged else request.containers()
     user = None if pod is None else pod.integer(USER)
     non_root = None if pod is None else pod.boolean(NON_ROOT)
-    asked = {container: _asked(container, user, non_root) for container in containers}
+    requested = {
+        container: _requested_privilege(container, user, non_root) for container in containers
+    }
     # A container of an exception must not inherit.
     hands_down = not is_debugged and not request.excepted
     for path, value, exempt in params.inherited:
         if pod is not None and pod.is_set(path):
             continue
         unset = [each for each in containers if not (each.security_context and each.is_set(path))]
-        free = [each for each in unset if asked[each] < exempt]
+        free = [each for each in unset if requested[each] < exempt]
         if pod is not None and hands_down and free and len(free) == len(unset):
             yield pod.set(path, value)
         else:
             yield from [each.set(path, value) for each in free]
     for container in containers:
-        if asked[container] < PRIVILEGED:
+        if requested[container] < PRIVILEGED:
             yield from _of_container(container, params)
     if pod is not None and not is_debugged:
         if params.fs_group is not None:
@@ -144,10 +146,10 @@ def _new(request: Request) -> list[Container]:
     ]
 
 
-def _asked(container: Container, user: int | None, non_root: bool | None) -> int:
-    """Return how much a container asks for, whose pod asks for `user` and `non_root`.
+def _requested_privilege(container: Container, user: int | None, non_root: bool | None) -> int:
+    """Return how much a container requests, whose pod requests `user` and `non_root`.
 
-    Capabilities that only root keeps ask for root: another user loses them when the process starts.
+    Capabilities that only root keeps request root: another user loses them when the process starts.
     """
     if container.security_context:
         if container.boolean(f"{CONTEXT}.privileged"):

@@ -60,7 +60,7 @@ def bind(value: Any, catalogue: Catalogue) -> BoundPolicy | BoundException:
     if in_a_namespace:
         _check_tenant(policy, params, document.metadata)
     _check_match(match, policy, namespace)
-    asks_who = rules is not None and rules.asks_who
+    depends_on_sender = rules is not None and rules.depends_on_sender
     return BoundPolicy(
         document.metadata.name,
         policy,
@@ -69,7 +69,7 @@ def bind(value: Any, catalogue: Catalogue) -> BoundPolicy | BoundException:
         frozenset(map(str, spec.validation_actions)),
         fails_closed=spec.failure_policy == "Fail",
         namespace=namespace,
-        tolerates_existing=spec.allow_existing_violations and not asks_who,
+        tolerates_existing=spec.allow_existing_violations and not depends_on_sender,
         severity=spec.severity or policy.severity,
         category=spec.category or policy.category,
         condition=None if rules is None else rules.condition,
@@ -86,12 +86,12 @@ def size_of(value: Mapping[str, Any]) -> int:
 
 def _check_sort(spec: AdmissionPolicySpec) -> None:
     """Refuse an object without a built-in policy and without rules, or with more than one."""
-    said = [name for name in ("policy", "validations", "mutations") if getattr(spec, name)]
-    if not said:
+    set_fields = [name for name in ("policy", "validations", "mutations") if getattr(spec, name)]
+    if not set_fields:
         text = "missing; name a built-in policy, or give validations or mutations in CEL"
         refuse("spec.policy", text)
-    if len(said) > 1:
-        refuse(f"spec.{said[1]}", f"not beside `{said[0]}`; use one object for each")
+    if len(set_fields) > 1:
+        refuse(f"spec.{set_fields[1]}", f"not beside `{set_fields[0]}`; use one object for each")
     if spec.variables and spec.policy:
         refuse("spec.variables", "not beside `policy`; a built-in policy reads no variables")
 

@@ -116,7 +116,7 @@ class Expressions:
         return read.union(*(self._read[name] for name in by_name))
 
     @property
-    def asks_who(self) -> bool:
+    def depends_on_sender(self) -> bool:
         """Whether a condition depends on who asks, so that it says nothing of who asked before."""
         read = (steps for _, program in self.conditions for steps in self._read_by(program))
         return any(steps[0] != "oldObject" and is_of_sender(steps) for steps in read)

@@ -33,7 +33,7 @@ class Rules:
     match: MatchSpec = ANYWHERE  # where they apply, kinds by their short names
     condition: RequestPredicate | None = None
     needs: frozenset[str] = frozenset()  # what must be looked up for the condition
-    asks_who: bool = False  # whether the condition depends on who asks
+    depends_on_sender: bool = False  # whether the condition depends on who asks
 
 
 class RuleParams(Params):
@@ -113,7 +113,12 @@ def compile_rules(spec: AdmissionPolicySpec, in_a_namespace: bool) -> Rules:
     found = Expressions(spec, has_params=has_params, faults=faults, is_of_tenant=in_a_namespace)
     condition = (lambda request: found.apply(request, spec.params)) if found.conditions else None
     if spec.policy is not None:
-        return Rules(match=match, condition=condition, needs=found.needs, asks_who=found.asks_who)
+        return Rules(
+            match=match,
+            condition=condition,
+            needs=found.needs,
+            depends_on_sender=found.depends_on_sender,
+        )
     policy = rule_policy(spec, found, resources, lambda _, params: (params.model_extra,))
     params = RuleParams.model_validate(spec.params)
-    return Rules(policy, params, match, condition, found.needs, found.asks_who)
+    return Rules(policy, params, match, condition, found.needs, found.depends_on_sender)

@@ -27,7 +27,7 @@ def read(spec: object, **metadata: object) -> VoteConfig:
 )
 def test_the_question_is_found_where_either_version_has_it(spec, asked):
     """The stored version's own place comes first."""
-    assert read(spec).spec.asked == asked
+    assert read(spec).spec.effective_question == asked
 
 
 def test_what_is_wrong_holds_up_no_deletion():

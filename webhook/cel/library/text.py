@@ -71,8 +71,8 @@ def _substring(text: str, start: int, end: int | None = None) -> str:
 def _replace(meter: Meter, text: str, old: str, new: str, count: int = -1) -> str:
     meter.charge(3 * searching(text, old))
     found = text.count(old)
-    made = (min(found, count) if count >= 0 else found) * (8 + len(new))
-    meter.charge(len(text) + made >> COPIED)
+    inserted = (min(found, count) if count >= 0 else found) * (8 + len(new))
+    meter.charge(len(text) + inserted >> COPIED)
     return text.replace(old, new, max(count, -1))
 
 
