@@ -6,6 +6,6 @@
 `api` has the types of all custom resources, `converters` their other versions, `defaulting` the
 defaults of their schemas; `schemas` knows the fields of Kubernetes' own kinds, and
 `built_in_defaults` what the API server fills in. `crds` generates CustomResourceDefinitions.
-Rules of single fields: `config_maps`, `cron`, `data_versions`, `printable`, `quantities`,
-`regexes`, `roles` and `templates`.
+Rules of single fields: `config_maps`, `cron`, `data_versions`, `postgresql_names`, `printable`,
+`quantities`, `regexes` and `templates`.
 """

@@ -9,7 +9,7 @@ import json
 from collections.abc import Sequence
 
 from config.api.postgresql import PostgreSQL
-from config.roles import SUPERUSER, USER, RoleFault, faults
+from config.postgresql_names import SUPERUSER, USER, RoleFault, faults
 from controller.reconcilers.postgresql_pods import (
     COMPONENT,
     client,

@@ -1,4 +1,4 @@
-"""Changed Python policies: each comparison, `and`, `or`, `not` and number in turn."""
+"""Mutants of Python policies: each comparison, `and`, `or`, `not` and number changed in turn."""
 
 import ast
 import inspect

@@ -1,4 +1,4 @@
-"""Changed CEL expressions: each comparison, `&&`, `||`, `!` and literal in turn."""
+"""Mutants of CEL expressions: each comparison, `&&`, `||`, `!` and literal changed in turn."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

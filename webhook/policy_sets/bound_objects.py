@@ -1,6 +1,7 @@
 """One object of a policy set as it comes into force: checked, with every fault named."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -13,7 +14,7 @@ from webhook.engine.bound import BoundPolicy
 from webhook.engine.exceptions import BoundException
 from webhook.engine.look_ups import LOOK_UPS
 from webhook.engine.match import can_match, compile_match
-from webhook.engine.policy import Params, Policy
+from webhook.engine.policy import Params, Policy, RequestPredicate
 from webhook.policy_sets.kind_names import with_plain_kinds
 
 Catalogue = Mapping[str, Policy]
@@ -25,6 +26,25 @@ NOWHERE = (
     "matches nothing: the policy judges no request with these kinds, subresources, operations and "
     "namespaces"
 )
+
+
+NO_PARAMS = Params.model_construct()
+ANYWHERE = MatchSpec.model_construct()
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The compiled rules of a policy object: a policy, parameters, and when it applies.
+
+    `policy` is None where the object names a built-in policy and only says under which conditions.
+    """
+
+    policy: Policy | None = None
+    params: Params = NO_PARAMS
+    match: MatchSpec = ANYWHERE  # where they apply, kinds by their short names
+    condition: RequestPredicate | None = None
+    needs: frozenset[str] = frozenset()  # what must be looked up for the condition
+    depends_on_sender: bool = False  # whether the condition depends on who asks
 
 
 def bind(value: Any, catalogue: Catalogue) -> BoundPolicy | BoundException:
@@ -46,13 +66,13 @@ def bind(value: Any, catalogue: Catalogue) -> BoundPolicy | BoundException:
     in_a_namespace = document.kind == "AdmissionPolicy"
     namespace = document.metadata.namespace if in_a_namespace else None
     _check_sort(spec)
-    rules = None
-    if spec.policy is None or spec.match_conditions:
+    rules, uses_cel = Rules(), spec.policy is None or bool(spec.match_conditions)
+    if uses_cel:
         # With CEL: 40 modules, which most policy sets do without.
         from webhook.policy_sets.rules import compile_rules
 
         rules = compile_rules(spec, in_a_namespace)
-    if rules is not None and rules.policy is not None:
+    if rules.policy is not None:
         policy, params, match = rules.policy, rules.params, rules.match
     else:
         policy, match = _policy(spec, catalogue, in_a_namespace=in_a_namespace)
@@ -60,7 +80,6 @@ def bind(value: Any, catalogue: Catalogue) -> BoundPolicy | BoundException:
     if in_a_namespace:
         _check_tenant(policy, params, document.metadata)
     _check_match(match, policy, namespace)
-    depends_on_sender = rules is not None and rules.depends_on_sender
     return BoundPolicy(
         document.metadata.name,
         policy,
@@ -69,13 +88,13 @@ def bind(value: Any, catalogue: Catalogue) -> BoundPolicy | BoundException:
         frozenset(map(str, spec.validation_actions)),
         fails_closed=spec.failure_policy == "Fail",
         namespace=namespace,
-        tolerates_existing=spec.allow_existing_violations and not depends_on_sender,
+        tolerates_existing=spec.allow_existing_violations and not rules.depends_on_sender,
         severity=spec.severity or policy.severity,
         category=spec.category or policy.category,
-        condition=None if rules is None else rules.condition,
-        condition_needs=frozenset() if rules is None else rules.needs,
+        condition=rules.condition,
+        condition_needs=rules.needs,
         size=size,
-        evaluates=rules is not None,
+        evaluates=uses_cel,
     )
 
 

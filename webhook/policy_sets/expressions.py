@@ -140,15 +140,13 @@ class Expressions:
 
     def values(self, request: Request, params: Any, object: Any) -> Frame:
         """Return what to evaluate with, and a budget; `object` is given: mutations change it."""
-        variables = Variables(self._variables)
+        variables, reads = Variables(self._variables), self._reads
         values = {
             "object": object,
-            "oldObject": completed(request)[1] if "oldObject" in self._reads else None,
-            "request": admission_request(request) if "request" in self._reads else None,
+            "oldObject": completed(request)[1] if "oldObject" in reads else None,
+            "request": admission_request(request) if "request" in reads else None,
             "params": params,
-            "namespaceObject": namespace_object(request)
-            if "namespaceObject" in self._reads
-            else None,
+            "namespaceObject": namespace_object(request) if "namespaceObject" in reads else None,
             "authorizer": AUTHORIZER,
             "variables": variables,
         }

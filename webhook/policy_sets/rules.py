@@ -6,34 +6,16 @@ from typing import Any
 
 from pydantic import ConfigDict
 
-from config.api.match import MatchSpec
 from config.api.policy import AdmissionPolicySpec
 from webhook.engine import Params, Policy, Request
 from webhook.engine.kinds import Target
-from webhook.engine.policy import RequestPredicate
+from webhook.policy_sets.bound_objects import Rules
 from webhook.policy_sets.expressions import Expressions, Spec
 from webhook.policy_sets.rule_resources import resources_of
 
 CATEGORY = "custom"
-NO_PARAMS = Params.model_construct()
-ANYWHERE = MatchSpec.model_construct()
 
 ParamsOf = Callable[[Request, Any], Iterable[Any]]
-
-
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """The compiled rules of a policy object: a policy, parameters, and when it applies.
-
-    `policy` is None where the object names a built-in policy and only says under which conditions.
-    """
-
-    policy: Policy | None = None
-    params: Params = NO_PARAMS
-    match: MatchSpec = ANYWHERE  # where they apply, kinds by their short names
-    condition: RequestPredicate | None = None
-    needs: frozenset[str] = frozenset()  # what must be looked up for the condition
-    depends_on_sender: bool = False  # whether the condition depends on who asks
 
 
 class RuleParams(Params):

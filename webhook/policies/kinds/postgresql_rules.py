@@ -20,7 +20,7 @@ See: https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/
 """
 
 from config.data_versions import denial
-from config.roles import SUPERUSER, faults
+from config.postgresql_names import SUPERUSER, faults
 from webhook.engine import Params, Policy, Request, Violation, Violations
 from webhook.policies._field_checks import child_limit, judge_dumps, judge_fields, judge_name
 

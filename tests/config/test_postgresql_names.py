@@ -2,7 +2,7 @@
 
 import time
 
-from config.roles import faults
+from config.postgresql_names import faults
 
 
 def test_thousands_of_names_are_judged_quickly():
