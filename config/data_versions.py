@@ -32,20 +32,17 @@ def refusal(type: str, version: str, data: str) -> IncompatibleVersion | None:
         return _of_mysql(version, data)
     if version == data:
         return None
-    why = (
-        "and upgrades are not supported"
-        if _is_later(version, data)
-        else f"which PostgreSQL {version} cannot open"
-    )
+    cannot_open = f"which PostgreSQL {version} cannot open"
+    why = "and upgrades are not supported" if _is_later(version, data) else cannot_open
     rule = f"the data is of PostgreSQL {data}, {why}"
     return IncompatibleVersion(rule, f"set it back to {data}, or move a dump to a new database")
 
 
 def denial(type: str, version: str, data: str) -> IncompatibleVersion | None:
     """Return why a server of `version` is denied for existing `data`."""
-    return (
-        None if type == "postgresql" and _is_later(version, data) else refusal(type, version, data)
-    )
+    if type == "postgresql" and _is_later(version, data):
+        return None
+    return refusal(type, version, data)
 
 
 def _is_later(version: str, data: str) -> bool:

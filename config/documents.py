@@ -195,11 +195,8 @@ def _items(document: Document, lines: TextLines) -> Iterator[Document]:
     ):
         yield replace(document, lines=lines)
         return
-    listed = (
-        {"apiVersion": value.get("apiVersion"), "kind": kind.removesuffix("List")}
-        if kind != "List"
-        else {}
-    )
+    of_list = {"apiVersion": value.get("apiVersion"), "kind": kind.removesuffix("List")}
+    listed = of_list if kind != "List" else {}
     for index, item in enumerate(value["items"]):
         whole = listed | item if isinstance(item, dict) else item
         below = replace(lines, items=(*lines.items, index))

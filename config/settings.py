@@ -176,11 +176,8 @@ def load_settings(
     """
     document = _document(file) if file is not None else None
     variables = _variables(environment)
-    written = (
-        {}
-        if document is None
-        else {key.replace("-", "_"): value for key, value in document.value.items()}
-    )
+    in_file = document.value if document is not None else {}
+    written = {key.replace("-", "_"): value for key, value in in_file.items()}
     try:
         return Settings(**{**written, **variables, **flags})
     except ValidationError as error:

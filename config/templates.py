@@ -119,12 +119,9 @@ def _filtered(node: "nodes.Filter", value: str) -> str:
 
     arguments = list(_arguments(node))
     if len(arguments) not in FILTERS.get(node.name, ()):
-        takes = FILTERS.get(node.name)
-        reason = (
-            f"takes {' or '.join(map(str, takes))} arguments"
-            if takes
-            else f"is not one of {_listed(FILTERS)}"
-        )
+        reason = f"is not one of {_listed(FILTERS)}"
+        if takes := FILTERS.get(node.name):
+            reason = f"takes {' or '.join(map(str, takes))} arguments"
         raise TemplateError(f'line {node.lineno}: filter "{node.name}" {reason}')
     if len(value) > MAX_RESULT:
         raise TemplateError(

@@ -70,11 +70,9 @@ def stored(object: JsonObject) -> JsonObject:
     """
     group, _, version = str(object.get("apiVersion")).rpartition("/")
     known = KINDS.get((group, str(object.get("kind"))))
-    return (
-        object
-        if known is None or version not in known.up
-        else convert(object, f"{group}/{known.hub}")
-    )
+    if known is None or version not in known.up:
+        return object
+    return convert(object, f"{group}/{known.hub}")
 
 
 def as_written(text: str, group: str, version: str, kind: str) -> str:

@@ -48,10 +48,8 @@ class Difference:
         Nothing where nothing would change.
         """
         object = self.child.object
-        name = (
-            f"{object['apiVersion']} {object['kind']} "
-            f"{self.child.parent.namespace}/{object['metadata']['name']}"
-        )
+        id = f"{self.child.parent.namespace}/{object['metadata']['name']}"
+        name = f"{object['apiVersion']} {object['kind']} {id}"
         before, after = _shown(self.before, None), _shown(self.after, self.before)
         found = difflib.unified_diff(
             before, after, f"{name} (there)", f"{name} (planned)", lineterm=""
@@ -138,23 +136,12 @@ class Cluster:
         return found
 
     async def _difference(self, child: Planned, current: JsonObject | None, uid: str) -> Difference:
-        if (
-            current is not None
-            and not (uid and _is_controlled_by(current, uid))
-            and not _is_known(child, current)
-        ):
-            return Difference(
-                child,
-                None,
-                None,
-                f"exists and is not owned by {child.parent.title}; it is not changed",
-            )
+        is_own = current is not None and uid != "" and _is_controlled_by(current, uid)
+        if current is not None and not (is_own or _is_known(child, current)):
+            note = f"exists and is not owned by {child.parent.title}; it is not changed"
+            return Difference(child, None, None, note)
         if isinstance(child.write, CreateOnly):
-            return (
-                Difference(child, None, None)
-                if current is not None
-                else Difference(child, None, child.object)
-            )
+            return Difference(child, None, None if current is not None else child.object)
         exactly = {} if current is None else {"uid": _uid(current)}
         wanted = child.object | {"metadata": child.object["metadata"] | exactly}
         try:

@@ -114,14 +114,11 @@ async def webhook_of(
     observed.details["policies"] = policies.in_force
     host, port = settings.listen
     images = await stack.enter_async_context(image_look_ups(settings, observed.registry))
-    recorder = (
-        Recorder(settings.record_reviews, settings.record_share)
-        if settings.record_reviews
-        else None
-    )
+    record = None
+    if settings.record_reviews:
+        record = Recorder(settings.record_reviews, settings.record_share).record
 
     async def serve_reviews(stop: asyncio.Event) -> None:
-        record = recorder.record if recorder else None
         handler = AdmissionHandler(policies, metrics, look_ups, record, callers, images)
         sys.setswitchinterval(SWITCH_INTERVAL)
         async with listening(

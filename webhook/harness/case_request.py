@@ -69,24 +69,18 @@ def request_of(case: Case, each: str, policies: Iterable[BoundPolicy]) -> Admiss
         refuse("pod", f"a {kind} has no pod spec")
     operation = _operation(case, each, variant)
     namespace = namespace_in(case)
-    base = (
-        smallest(kind, namespace=namespace)
-        if not named
-        else _bare(case.object, named[0][0], namespace)
-    )
+    if named:
+        base = _bare(case.object, named[0][0], namespace)
+    else:
+        base = smallest(kind, namespace=namespace)
     rules = [policy for _, policy in named]
-    object = _described(case, "object", base, rules)
-    old = (
-        _described(case, "old_object", _before(base, object), rules)
-        if operation == "UPDATE"
-        else None
-    )
-    if old is not None and (
-        changed := [path for path in IDENTITY if value_at(object, path) != value_at(old, path)]
-    ):
-        raise FaultsError(
-            (f"old_object.{path}", "an update does not change it; leave it out") for path in changed
-        )
+    object, old = _described(case, "object", base, rules), None
+    if operation == "UPDATE":
+        old = _described(case, "old_object", _before(base, object), rules)
+        changed = [path for path in IDENTITY if value_at(object, path) != value_at(old, path)]
+        if changed:
+            text = "an update does not change it; leave it out"
+            raise FaultsError((f"old_object.{path}", text) for path in changed)
     return Admission(
         object=None if operation == "DELETE" else object,
         old_object=object if operation == "DELETE" else old,
@@ -185,20 +179,18 @@ def _described(case: Case, field: str, base: JsonObject, rules: list[Policy]) ->
             refuse(pod_field, f"`{field}` sets the same field to another value")
     if not isinstance(object.get("metadata", {}), dict):
         refuse(f"{field}.metadata", "must be an object")
-    in_pod = f"{path}." if pod is not None else None
+    in_pod = f"{path}."
     is_denied = isinstance(case.expect, ExpectedAnswer) and bool(
         case.expect.denied or case.expect.malformed
     )
-    if faults := list(_field_faults(object, base, rules, is_denied=is_denied)):
-        raise FaultsError(
-            (
-                f"{pod_field}.{path.removeprefix(in_pod)}"
-                if in_pod and path.startswith(in_pod)
-                else f"{field}.{path}",
-                text,
-            )
-            for path, text in faults
-        )
+    faults = [
+        (f"{pod_field}.{path.removeprefix(in_pod)}", text)
+        if pod is not None and path.startswith(in_pod)
+        else (f"{field}.{path}", text)
+        for path, text in _field_faults(object, base, rules, is_denied=is_denied)
+    ]
+    if faults:
+        raise FaultsError(faults)
     return object
 
 

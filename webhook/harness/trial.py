@@ -144,11 +144,9 @@ def joined(prefix: str, path: str) -> str:
 
 
 def _object(trial: Trial, expected: ExpectedAnswer, answer: ReviewAnswer) -> Iterator[str]:
-    wanted = (
-        merge(trial.admission.object, expected.patched)
-        if expected.patched
-        else trial.admission.object
-    )
+    wanted = trial.admission.object
+    if expected.patched:
+        wanted = merge(wanted, expected.patched)
     if expected.patched and same(trial.admission.object, wanted):
         yield "patched: equals the object (use `expect: allowed` if that is intended)"
     if answer.allowed and not same(answer.object, wanted):
