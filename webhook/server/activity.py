@@ -1,13 +1,13 @@
 """Activity: who acts on a connection, and since when. It decides who makes room."""
 
 from collections.abc import Callable, Mapping
-from enum import Enum, auto
+from enum import IntEnum, auto
 
 # In the order in which connections make room for new ones.
 UNUSED, CLIENT, IDLE, ENDED, SERVER = range(5)
 
 
-class ConnectionEvent(Enum):
+class ConnectionEvent(IntEnum):  # whose hash is C's: five events are looked up for each request
     """What happens on a connection."""
 
     REQUEST = auto()
