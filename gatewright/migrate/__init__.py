@@ -1,7 +1,8 @@
 """Converts policies of Kyverno, Gatekeeper and Pod Security to policy objects. Pure.
 
 `kyverno` converts a rule: `selection` its match, `rule_tests` what it tests, by `patterns` with
-their `scalars` and by `conditions` with their `paths`; `celtext` writes the CEL. `cel_policies`
+their `scalars` and by `conditions` with their `paths`; `celtext` writes the CEL. `builtin` has the
+rules that built-in policies decide alike. `cel_policies`
 converts rules that are CEL already, `gatekeeper` constraints by the table of `constraints`,
 `exemptions` exceptions, labels and mutators. `kinds` spells kinds, `elsewhere` is the table of
 libraries, `conversion` runs them all with the `results`, and `writing` writes the files.

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from gatewright.migrate.builtin import builtin_policy
 from gatewright.migrate.conditions import VARIABLE
 from gatewright.migrate.kinds import KindNames
 from gatewright.migrate.results import (
@@ -92,11 +93,7 @@ def _rule(
     else:
         tests = RuleTests(rule, selection)
         preconditions = tests.preconditions
-        if "podSecurity" in validate:
-            written = _pod_security(validate["podSecurity"])
-        else:
-            each = {"expression": tests.expression(validate), "message": validate.get("message")}
-            written = {"validations": [validation(each, str)]}
+        written = _tested(validate, selection, tests)
     conditions = [e for e in (*selection.conditions, *preconditions) if e != "true"]
     if "false" in conditions:
         refuse("its preconditions never hold when an object is created or updated")
@@ -113,6 +110,16 @@ def _rule(
     if severity := annotations.get("policies.kyverno.io/severity"):
         written["severity"] = str(severity).lower()
     return ConvertedPolicy(origin, written)
+
+
+def _tested(validate: Mapping[str, Any], selection: RuleScope, tests: RuleTests) -> dict[str, Any]:
+    """Return the built-in policy that decides the same, or the rule in CEL."""
+    if "podSecurity" in validate:
+        return _pod_security(validate["podSecurity"])
+    if found := builtin_policy(validate, selection.kinds, selection.is_generated):
+        return found
+    each = {"expression": tests.expression(validate), "message": validate.get("message")}
+    return {"validations": [validation(each, str)]}
 
 
 def with_pod_variable(written: dict[str, Any]) -> None:

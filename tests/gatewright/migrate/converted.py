@@ -44,15 +44,24 @@ def cluster_policy(validate, *, kinds=("Pod",), name="p", rule="r", annotations=
     }
 
 
+def judging(objects, namespace="shop", labels=None):
+    """Return the verdict of policy objects on the smallest object of a kind with more fields."""
+    found = read(documents(*objects), catalogue())
+    known = Known()
+    known.set_labels(namespace, labels or {})
+    judge = ManifestJudge(Engine(in_force(found, catalogue())), known, "shop", NOW)
+
+    def verdict_on(kind, **fields):
+        return judge(documents(merge(smallest(kind, "web", namespace), fields))[0]).verdict
+
+    return verdict_on
+
+
 def verdict(migration, kind="Pod", namespace="shop", labels=None, **object):
     """Return the verdict of converted policies on the smallest object of a kind with more fields."""
     assert [each.reason for each in migration.unconverted + migration.skipped] == []
-    found = read(documents(*(each.object for each in migration.converted)), catalogue())
-    known = Known()
-    known.set_labels(namespace, labels or {})
-    manifest = merge(smallest(kind, "web", namespace), object)
-    judge = ManifestJudge(Engine(in_force(found, catalogue())), known, "shop", NOW)
-    return judge(documents(manifest)[0]).verdict
+    objects = (each.object for each in migration.converted)
+    return judging(objects, namespace, labels)(kind, **object)
 
 
 def reasons(*objects):

@@ -8,7 +8,7 @@ import yaml
 from gatewright.cli import main
 from tests.gatewright.migrate.converted import cluster_policy
 
-PATTERN = {"pattern": {"metadata": {"labels": {"team": "?*"}}}, "message": "a team is\n  required"}
+PATTERN = {"pattern": {"data": {"team": "?*"}}, "message": "a team is\n  required"}
 
 
 class Result(NamedTuple):
@@ -58,8 +58,7 @@ metadata:
   name: team
 spec:
   validations:
-  - expression: has(object.metadata) && has(object.metadata.labels) && has(object.metadata.labels.team) && object.metadata.labels.team
-      != ''
+  - expression: has(object.data) && has(object.data.team) && object.data.team != ''
     message: a team is required
   match:
     any:
