@@ -4,6 +4,6 @@
 `kubeconfig`, by `plugins` of one, or by the pod's service account; the result is an `endpoint`.
 `session` and `transport` send requests to it, `client` has the verbs of the API, and `errors` the
 typed failures. `watch` keeps a `store` equal to the API server, with `backoff` after failures;
-`page` is one decoded List, `watched` one object that is watched by name. `loop` is the event loop
-of all processes.
+`page` is one decoded List, `metadata` leaves out what has a wrong type in it, and `watched` is one
+object that is watched by name. `loop` is the event loop of all processes.
 """

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from kube.errors import ServerError
+from kube.metadata import well_typed
 from kube.resource import Resource
 from kube.transport import decode
 
@@ -59,4 +60,4 @@ class ListPage:
             object = decode(memoryview(item))
             if object is None:
                 raise ServerError(200, "NotAList", "an item of the List is not a JSON object")
-            yield defaults | object
+            yield well_typed({"metadata": {}} | defaults | object)

@@ -12,6 +12,7 @@ import orjson
 from kube.backoff import Backoff
 from kube.client import METADATA, Client, Selection, selected
 from kube.errors import ApiError, Gone, NotFound, ServerError, TooManyRequests, error_for
+from kube.metadata import has_version, is_identified, well_typed
 from kube.resource import JsonObject, Resource, target
 from kube.store import Store
 from kube.transport import JSON, Lines
@@ -126,7 +127,8 @@ class Watch:
             async for page in self._client.pages(self.resource, self._namespace, **self._selection):
                 self._hear()
                 for number, object in enumerate(page, start=1):
-                    self.store.put(object)
+                    if is_identified(self.resource, object["metadata"]):
+                        self.store.put(object)
                     if number % BATCH == 0:
                         await asyncio.sleep(0)
                 version = page.version
@@ -179,15 +181,19 @@ class Watch:
 
     def _take(self, kind: str, object: JsonObject) -> bool:
         """Take one event; return whether an object changed."""
+        if kind == "BOOKMARK":
+            self.store.resource_version = int(object["metadata"]["resourceVersion"])
+            self._bookmarks = True
+            return False
+        if not is_identified(self.resource, object["metadata"]):
+            return False
         # Before subscribers are notified.
         self.store.resource_version = int(object["metadata"]["resourceVersion"])
         if kind == "DELETED":
             self.store.remove(self.store.key_of(object))
-        elif kind == "BOOKMARK":
-            self._bookmarks = True
         else:
             self.store.put(object)
-        return kind != "BOOKMARK"
+        return True
 
     def _hear(self) -> None:
         self.last_heard = self._monotonic()
@@ -222,7 +228,9 @@ def event_in(line: bytes) -> tuple[str, JsonObject]:
         kind, object = event["type"], event["object"]
         if isinstance(object, dict):
             if kind in EVENTS and "metadata" in object:
-                return kind, object
+                object = well_typed(object)
+                if kind != "BOOKMARK" or has_version(object["metadata"]):
+                    return kind, object
             if kind == "ERROR":
                 raise error_for(int(object.get("code") or 500), object)
     except (ValueError, TypeError, KeyError):

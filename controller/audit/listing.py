@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from kube.client import PAGE, Client
 from kube.errors import ApiError, Gone, NotFound, TooManyRequests, Unreachable
+from kube.metadata import is_identified
 from kube.resource import JsonObject, Resource
 
 MAX_PAGE = 2_000  # objects of a page after the first one, where they are small
@@ -114,8 +115,9 @@ class Lister:
                     token = error.token
                     continue
                 for item in page:
-                    item["metadata"].pop("managedFields", None)
-                    yield item
+                    if is_identified(resource, item["metadata"]):
+                        item["metadata"].pop("managedFields", None)
+                        yield item
                 if not (token := page.token):
                     break
                 limit = max(1, min(PAGE_BYTES * len(page) // page.size, 2 * len(page), MAX_PAGE))

@@ -149,6 +149,20 @@ async def test_violations_are_reported_until_they_are_mended(server, auditor):
     assert auditor.reports() == {}
 
 
+async def test_malformed_metadata_hides_no_other_object(server, auditor):
+    """What no API server stores: fields of a wrong type are left out, objects without a name or uid skipped."""
+    known = {"name": "a", "namespace": "shop", "uid": "u", "resourceVersion": "1"}
+    for field in (*known, "labels", "annotations", "ownerReferences", "deletionTimestamp"):
+        for number, junk in enumerate((None, 7, [], {}, [None], {"a": 1})):
+            metadata = {**known, "uid": f"{field}-{number}", field: junk}
+            stored = {"metadata": metadata, "spec": {"replicas": 3}}
+            server.storage.commit(("apps", "deployments"), ("shop", f"{field}-{number}"), stored)
+    server.create(DEPLOYMENT, deployment("many", 30))
+    uid = server.get(DEPLOYMENT, "many", "shop")["metadata"]["uid"]
+    assert await auditor.run() == [f"PATCH {uid}"]
+    assert auditor.reports() == {"many": [MESSAGE]}
+
+
 async def test_what_an_owner_answers_for_is_not_reported_again(server, auditor):
     """Pods and ReplicaSets whose owner is judged by the same policies are skipped; so is what is being deleted."""
     uid = server.create(DEPLOYMENT, deployment("many", 30))["metadata"]["uid"]
