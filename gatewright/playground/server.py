@@ -119,7 +119,7 @@ def _posted(turns: Turns, work: Work) -> HttpHandler:
                 )
         except TimeoutError:
             return _problem(
-                503, f"judging takes longer than {SECONDS:g} s, as long as a webhook may"
+                503, f"judging takes longer than {SECONDS:g} s, the limit of a webhook"
             )
         except (FaultsError, ValueError) as error:
             return _problem(400, f"not a draft: {error}")

@@ -106,7 +106,7 @@ class Match:
         return replace(self, clauses=() if Clause() in left else left)
 
     def needs(self, subresource: str = "") -> frozenset[str]:
-        """Return what to look up before it can be decided, for an object or a subresource."""
+        """Return what to look up before a request for the (sub)resource can be matched."""
         needed = set()
         for clause in self.clauses:
             if clause.namespace_selector:

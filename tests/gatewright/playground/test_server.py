@@ -110,7 +110,7 @@ async def test_a_review_ends_in_time(page, monkeypatch):
     """What takes longer than a webhook may is no verdict."""
     monkeypatch.setattr("gatewright.playground.server.SECONDS", 0.0)
     answer = await page.post("/review", json=fields())
-    problem = "judging takes longer than 0 s, as long as a webhook may"
+    problem = "judging takes longer than 0 s, the limit of a webhook"
     assert (answer.status, await answer.json()) == (503, {"problem": problem})
 
 
