@@ -118,9 +118,9 @@ def _posted(turns: Turns, work: Work) -> HttpHandler:
                     ("page", ""), deadline, partial(_result, work), draft, is_short=False
                 )
         except TimeoutError:
-            return _problem(
-                503, f"judging takes longer than {SECONDS:g} s, the limit of a webhook"
-            )
+            return _problem(503, f"judging takes longer than {SECONDS:g} s, the limit of a webhook")
+        except web.HTTPRequestEntityTooLarge:
+            return _problem(413, f"a draft has at most {MAX_BODY} bytes")
         except (FaultsError, ValueError) as error:
             return _problem(400, f"not a draft: {error}")
         return web.json_response(result)
