@@ -23,10 +23,10 @@ from controller.runtime.metrics import ControllerMetrics as Controllers
 from controller.runtime.metrics import KindMetrics
 from gatewright.cli import COMMANDS
 from gatewright.explain import editor_schemas
-from gatewright.explain import policy_pages as pages
 from gatewright.migrate import elsewhere
 from gatewright.outputs import json as json_output
 from gatewright.outputs.yaml_text import written
+from tests.config import policy_pages as pages
 from tests.config import reference
 from tests.config.chart_files import generated, plain
 from tests.config.chart_page import page

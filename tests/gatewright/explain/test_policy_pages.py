@@ -2,7 +2,8 @@
 
 from pydantic import Field
 
-from gatewright.explain.policy_pages import Example, Parameter, index, page, parameters
+from gatewright.explain.policy_pages import Parameter, parameters
+from tests.config.policy_pages import Example, index, page
 from tests.config.regenerate import ROOT, from_policies
 from webhook.engine import Params, Policy, Request
 from webhook.policies._ranges import Range
