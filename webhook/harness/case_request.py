@@ -64,16 +64,15 @@ def request_of(case: Case, each: str, policies: Iterable[BoundPolicy]) -> Admiss
     """
     variant = VARIANTS.get(each)
     kind = each if variant is None else variant.kind
-    named = [] if variant is not None else _policies_naming(case, kind, policies)
+    named, rules = (None, []) if variant is not None else _named_in_full(case, kind, policies)
     if case.pod is not None and pod_path(kind) is None:
         refuse("pod", f"a {kind} has no pod spec")
     operation = _operation(case, each, variant)
     namespace = namespace_in(case)
-    if named:
-        base = _bare(case.object, named[0][0], namespace)
-    else:
+    if named is None:
         base = smallest(kind, namespace=namespace)
-    rules = [policy for _, policy in named]
+    else:
+        base = _bare(case.object, named, namespace)
     object, old = _described(case, "object", base, rules), None
     if operation == "UPDATE":
         old = _described(case, "old_object", _before(base, object), rules)
@@ -91,26 +90,25 @@ def request_of(case: Case, each: str, policies: Iterable[BoundPolicy]) -> Admiss
         parent_name="case",
         username=case.username,
         groups=tuple(case.groups),
-        resource=named[0][0].plural if named else "",
+        resource="" if named is None else named.plural,
     )
 
 
-def _policies_naming(
+def _named_in_full(
     case: Case, kind: str, policies: Iterable[BoundPolicy]
-) -> list[tuple[Kind, Policy]]:
-    """Return the policies that name a kind in full (`certificates.cert-manager.io/v1/Certificate`).
+) -> tuple[Kind | None, list[Policy]]:
+    """Return a kind that only policies name (`cert-manager.io/v1/Certificate`), and the policies.
 
-    [] if it is known.
-
-    A name of the table, with the apiVersion of another group, is the kind of that group.
+    None and no policies for a known kind. A name of the table, with the apiVersion of another
+    group, is the kind of that group.
     """
     group, version, _ = group_version_kind(case.object)
     if kind in has_smallest() and ("apiVersion" not in case.object or (group, kind) in KINDS):
-        return []
+        return None, []
     targets = [(target.kind, bound.policy) for bound in policies for target in bound.policy.targets]
     named = [(named, policy) for each, policy in targets if (named := _named(each, group, kind))]
     if found := [each for each in named if each[0].group == group]:
-        return found
+        return found[0][0], [policy for _, policy in found]
     if kind in has_smallest():
         expected, here = smallest(kind)["apiVersion"], f"{group}/{version}".lstrip("/")
         refuse("object.apiVersion", f'no policy names a {kind} of "{here}"; expected {expected}')
