@@ -17,6 +17,8 @@ from webhook.registries.cache import ImageLookUps
 from webhook.server.cluster_policies import EXCEPTION, RESOURCES, ObjectId
 from webhook.server.engine_in_force import Policies
 
+COVERED = ("covers",)  # what an audit finds of an exception
+
 
 class PolicyTasks:
     """Enqueues in the leader's controllers what an event changes.
@@ -81,7 +83,7 @@ class PolicyTasks:
             lambda: self.policies.engine.policies if self.policies.engine else None,
             home,
             conflict=partial(self.policies.objects.conflict, resource),
-            audited=self._figures if resource != EXCEPTION else self._covers,
+            audited=partial(self._audited, resource),
         )
         controller = statuses.controller(manager.metrics)
         manager.add(controller)
@@ -104,21 +106,18 @@ class PolicyTasks:
         for resource, key in objects:
             self._statuses[resource].add(ReconcileRequest.of(key))
 
-    def _figures(self, key: str, status: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the figures of the last audit for the status of a policy object.
+    def _audited(
+        self, resource: Resource, key: str, status: Mapping[str, Any]
+    ) -> Mapping[str, Any]:
+        """Return what the last audit found, for the status of a policy object or an exception.
 
-        Before the first audit of this process, they are those that the object has.
+        Before the first audit of this process, it is what the object has.
         """
         if self._audit is None:
             return {}
         if self._audit.totals is None:
-            return {field: status[field] for field in FIGURES if field in status}
+            fields = COVERED if resource == EXCEPTION else FIGURES
+            return {field: status[field] for field in fields if field in status}
+        if resource == EXCEPTION:
+            return {"covers": self._audit.covers[f"PolicyException {key}"]}
         return self._audit.totals.get(key, {})
-
-    def _covers(self, key: str, status: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return how many violations an exception covered in the last audit."""
-        if self._audit is None:
-            return {}
-        if self._audit.totals is None:
-            return {field: status[field] for field in ("covers",) if field in status}
-        return {"covers": self._audit.covers[f"PolicyException {key}"]}

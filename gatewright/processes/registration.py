@@ -49,20 +49,12 @@ def leader_tasks(
     tasks = PolicyTasks(settings, manager, policies, home, excluded, images)
     if not (settings.webhook_configuration or settings.webhook_url):
         return tasks
-    if settings.cert_manager:
-        register(settings, manager, observed, tasks, home, excluded, ca_bundle=None)
-        return tasks
-    certificates = _certificates(settings, manager, home)
-    register(
-        settings,
-        manager,
-        observed,
-        tasks,
-        home,
-        excluded,
-        ca_bundle=certificates.ca_bundle,
-        caches=[certificates.ca_cache, certificates.tls_cache],
-    )
+    ca_bundle, caches = None, list[Cache]()
+    if not settings.cert_manager:
+        certificates = _certificates(settings, manager, home)
+        ca_bundle = certificates.ca_bundle
+        caches = [certificates.ca_cache, certificates.tls_cache]
+    register(settings, manager, observed, tasks, home, excluded, ca_bundle=ca_bundle, caches=caches)
     return tasks
 
 
