@@ -54,7 +54,7 @@ def _case(judged: JudgedDraft, now: datetime) -> dict[str, Any]:
     policies = list(parse_documents(judged.draft.policies.encode(), POLICIES))
     engine = PoliciesInForce.read(policies, HOME, NO_PLANNERS, now).engine
     about = review.attributes(encoded(admission))
-    needs = engine.needs(about) | engine.needs(about, mutating=True)
+    needs = engine.needs(about)
     case: dict[str, Any] = {
         "name": f"{judged.document.value['kind']} {judged.verdict.name}: {judged.verdict.verdict}",
         "object": admission.about,

@@ -2,7 +2,7 @@
 
 from webhook.engine.bound import BoundPolicy
 from webhook.engine.containers import Container
-from webhook.engine.engine import Engine
+from webhook.engine.engine import Engine, Requirements
 from webhook.engine.exemptions import NOW
 from webhook.engine.fields import Fields, WrongTypeError
 from webhook.engine.planners import (
@@ -50,6 +50,7 @@ __all__ = [
     "Planners",
     "Policy",
     "Request",
+    "Requirements",
     "Verdict",
     "Violation",
     "Violations",

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import cached_property
 from operator import methodcaller
+from typing import NamedTuple
 
 from webhook.engine.bound import BoundPolicy, outcomes_of
 from webhook.engine.children import judge_children
@@ -19,6 +20,13 @@ from webhook.engine.verdict import Outcome, Verdict, as_sent, without_repeats
 from webhook.engine.violation import Violation
 
 MAX_LIGHT_RULES = 200  # of tenants: about 20 ms of judging
+
+
+class Requirements(NamedTuple):
+    """What judging a request requires: the names of look-ups, and whether it may take long."""
+
+    needs: frozenset[str]
+    takes_long: bool
 
 
 class Engine:
@@ -62,29 +70,25 @@ class Engine:
         """The engine for objects whose owner is judged: only policies about these alone."""
         return self.with_policies(each for each in self.policies if each.policy.judges_owned)
 
-    def judges(self, attributes: Attributes, *, mutating: bool = False) -> bool:
-        """Return whether any policy judges such a request; else its objects are not decoded."""
-        found = (self._mutating if mutating else self._validating).policies_for(attributes)
-        return bool(found.policies) or found.planner is not None
+    def requirements(
+        self, attributes: Attributes, *, mutating: bool = False
+    ) -> Requirements | None:
+        """Return what judging such a request, or changing its object, requires.
 
-    def needs(self, attributes: Attributes, *, mutating: bool = False) -> frozenset[str]:
-        """Return what to look up before such a request can be judged, or its object changed.
-
-        Children are looked at only where the request is judged.
-        """
-        index = self._mutating if mutating else self._validating
-        _, _, planner, needs, _ = index.policies_for(attributes)
-        return needs if planner is None else needs | self._needed_by[attributes.target]
-
-    def takes_long(self, attributes: Attributes, *, mutating: bool = False) -> bool:
-        """Return whether judging may take long, however small the object is.
-
-        The rules of tenants decide that will run; where children are judged, all of the namespace.
+        None where no policy looks at it: its objects need not be decoded. Children are looked at
+        only where the request is judged. The rules of tenants that will run decide whether it may
+        take long, however small the object is; where children are judged, all of the namespace.
         """
         found = (self._mutating if mutating else self._validating).policies_for(attributes)
-        is_alone = found.planner is None
-        rules = found.rules if is_alone else self._tenants_rules[attributes.namespace]
-        return rules > MAX_LIGHT_RULES
+        if found.planner is not None:
+            needs = found.needs | self._needed_by[attributes.target]
+            return Requirements(needs, self._tenants_rules[attributes.namespace] > MAX_LIGHT_RULES)
+        return Requirements(found.needs, found.rules > MAX_LIGHT_RULES) if found.policies else None
+
+    def needs(self, attributes: Attributes) -> frozenset[str]:
+        """Return what to look up before such a request is judged and its object changed."""
+        both = (self.requirements(attributes, mutating=each) for each in (False, True))
+        return frozenset[str]().union(*(each.needs for each in both if each is not None))
 
     def validate(self, request: Request) -> Verdict:
         """Ask every validating policy that applies; all violations are in the verdict.

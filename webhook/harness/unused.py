@@ -16,7 +16,7 @@ def unused(trial: Trial) -> Iterator[str]:
     """Yield the look-ups and labels of the namespace that the case sets but no policy uses."""
     if trial.looks_up:
         about = review.attributes(encode(trial.admission))
-        needed = trial.engine.needs(about) | trial.engine.needs(about, mutating=True)
+        needed = trial.engine.needs(about)
         for name in sorted(trial.looks_up - needed):
             yield f"looked_up.{name}: no policy uses this look-up for the request"
     yield from _unselected(trial)

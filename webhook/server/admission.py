@@ -9,7 +9,7 @@ from aiohttp import web
 
 from config.api.policy import API_VERSION
 from webhook import review
-from webhook.engine import Attributes, Engine, Request, Verdict
+from webhook.engine import Attributes, Engine, Request, Requirements, Verdict
 from webhook.registries.cache import ImageLookUps
 from webhook.server import convert
 from webhook.server.answers import Refusal
@@ -97,10 +97,12 @@ class AdmissionHandler:
         hook = exchange.route.hook
         try:
             about = review.attributes(body)
-            if not engine.judges(about, mutating=hook == "mutate"):
+            requirements = engine.requirements(about, mutating=hook == "mutate")
+            if requirements is None:
                 self._metrics.reviews(hook, about.operation, "allowed").inc()
                 return review.allow(about)
-            verdict, answer = await self._judge(engine, exchange, about, body)
+            judge = engine.mutate if hook == "mutate" else engine.validate
+            verdict, answer = await self._judge(judge, requirements, exchange, about, body)
         except review.MalformedRequestError as error:
             self._metrics.reviews(hook, "other", "malformed").inc()
             fields = {"fields": {"uid": error.uid, "webhook": hook}}
@@ -112,18 +114,24 @@ class AdmissionHandler:
         return answer
 
     async def _judge(
-        self, engine: Engine, exchange: Exchange, about: Attributes, body: bytes
+        self,
+        judge: Callable[[Request], Verdict],
+        requirements: Requirements,
+        exchange: Exchange,
+        about: Attributes,
+        body: bytes,
     ) -> tuple[Verdict, bytes]:
         """Look up what policies need and judge: a large review beside the event loop."""
         route = exchange.route
-        is_mutating = route.hook == "mutate"
         known, images = review.NOTHING, None
-        if needs := engine.needs(about, mutating=is_mutating):
+        if needs := requirements.needs:
             seconds = min(LOOK_UP_SECONDS, route.seconds / 2)
             known = await looked_up(self._look_ups, about, needs, seconds)
             images = self._images.of_review(needs) if self._images else None
         is_short = (
-            _is_short(engine, about, body, is_mutating=is_mutating)
+            is_light(body)
+            and not requirements.takes_long
+            and about.group != POLICY_GROUP  # compiling a policy takes long
             and size_of(known) <= MAX_LIGHT_KNOWN
         )
         if images is not None:
@@ -133,7 +141,7 @@ class AdmissionHandler:
                 (exchange.address, about.namespace),
                 exchange.deadline,
                 _judged,
-                engine.mutate if is_mutating else engine.validate,
+                judge,
                 about,
                 known,
                 is_short=is_short,
@@ -144,12 +152,6 @@ class AdmissionHandler:
             ):
                 return verdict, answer
             is_short = False  # signatures are verified
-
-
-def _is_short(engine: Engine, about: Attributes, body: bytes, *, is_mutating: bool) -> bool:
-    """Return whether a review is judged on the event loop; compiling a policy never is."""
-    is_policy = about.group == POLICY_GROUP
-    return is_light(body) and not is_policy and not engine.takes_long(about, mutating=is_mutating)
 
 
 def _converted(body: bytes) -> bytes:
