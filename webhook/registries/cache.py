@@ -2,10 +2,9 @@
 
 import asyncio
 import time
-from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import suppress
-from functools import partial
+from weakref import WeakValueDictionary
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
@@ -21,6 +20,7 @@ MAX_READS = 100  # of a host that are under way or wait
 TAG_SECONDS = 60.0  # a tag may move
 REFUSAL_SECONDS = 30.0  # failures, and answers on which a denial rests
 READ_SECONDS = 20.0  # for one image; a review waits for less
+MAX_HOSTS = 20  # with metrics of their own: with a wildcard, users name any number of hosts
 ROUNDS = 5  # a child's images are known only when its parent has been judged
 
 Answer = str | Attached
@@ -49,6 +49,14 @@ class RegistryMetrics:
             ["host"],
             registry=registry,
         )
+        self._hosts = set[str]()
+
+    def host(self, name: str) -> str:
+        """Return the label of a host: its name, or `other` after the first MAX_HOSTS hosts."""
+        if name not in self._hosts and len(self._hosts) >= MAX_HOSTS:
+            return "other"
+        self._hosts.add(name)
+        return name
 
 
 class Remembered:
@@ -66,7 +74,7 @@ class Remembered:
         self._metrics = metrics
         self._known: dict[str, tuple[Answer, float, float]] = {}  # the oldest first
         self._bytes = 0
-        self._room = defaultdict[str, asyncio.Semaphore](partial(asyncio.Semaphore, AT_ONCE))
+        self._room = WeakValueDictionary[str, asyncio.Semaphore]()
         self._reading: dict[str, asyncio.Task[None]] = {}
 
     def get(self, reference: str) -> Answer | None:
@@ -99,9 +107,11 @@ class Remembered:
 
     async def _read(self, reference: str) -> None:
         image = parse_image(reference)
+        host = self._metrics.host(image.registry)
+        room = self._room.setdefault(image.registry, asyncio.Semaphore(AT_ONCE))
         try:
-            with self._metrics.seconds.labels(image.registry).time():
-                async with asyncio.timeout(READ_SECONDS), self._room[image.registry]:
+            with self._metrics.seconds.labels(host).time():
+                async with asyncio.timeout(READ_SECONDS), room:
                     answer = await self._ask(image)
             seconds = self._seconds
             self._metrics.lookups.labels("read").inc()
@@ -109,7 +119,7 @@ class Remembered:
             slow = f"registry {image.registry} has not answered within {READ_SECONDS:g} s"
             answer, seconds = str(error) or slow, REFUSAL_SECONDS
             self._metrics.lookups.labels("failed").inc()
-            self._metrics.failures.labels(image.registry).inc()
+            self._metrics.failures.labels(host).inc()
             known, *_ = self._known.get(reference, (None,))
             if isinstance(known, Attached):  # what was read of a digest stays true
                 answer, seconds = known, self._seconds

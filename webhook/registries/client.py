@@ -24,6 +24,7 @@ BLOB_BYTES = 1024 * 1024
 MAX_REDIRECTS = 3
 REDIRECTS = (301, 302, 303, 307, 308)
 TOKEN_BYTES = 64 * 1024
+MAX_TOKENS = 500  # in memory; each repository has one
 API_HOSTS = {DEFAULT_REGISTRY: "registry-1.docker.io"}
 ACCEPTED = ", ".join(
     (
@@ -102,6 +103,8 @@ class RegistryClient:
                     challenge = response.headers.get("WWW-Authenticate", "")
                 else:
                     return await self._body(image, response, limit)
+            if len(self._tokens) >= MAX_TOKENS:
+                self._tokens.clear()
             self._tokens[scope] = await self._authorization(image, challenge)
         raise AssertionError  # the last attempt returned or raised
 

@@ -130,6 +130,25 @@ async def test_failures_are_remembered_for_a_time(look_ups, registry, counted):
     assert counted.get_sample_value("gatewright_registry_failures_total", host) == 1
 
 
+async def test_hosts_with_metrics_of_their_own_are_bounded(
+    look_ups, registry, counted, monkeypatch
+):
+    """Users who may name any number of hosts, by a wildcard, do not multiply the series."""
+    monkeypatch.setattr(cache, "MAX_HOSTS", 1)
+    refusing = [f"127.0.0.1:{port}/shop:1" for port in (1, 2)]
+    for image in (str(registry.image("", "1")), *refusing):
+        review = look_ups.of_review(frozenset({DIGESTS}))
+        review.looked_up[DIGESTS].get(image)
+        await review.has_more(is_denied=True, seconds=5)
+    hosts = {
+        sample.labels["host"]: sample.value
+        for metric in counted.collect()
+        for sample in metric.samples
+        if sample.name == "gatewright_registry_failures_total"
+    }
+    assert hosts == {registry.address: 1, "other": 2}
+
+
 async def test_memory_is_bounded(look_ups, registry, monkeypatch):
     """The oldest answers go."""
     monkeypatch.setattr(cache, "MAX_ENTRIES", 2)

@@ -16,6 +16,7 @@ from tests.webhook.registries.conftest import (
     rate_limited,
 )
 from tests.webhook.registries.signing import BUNDLE, bundle, legacy
+from webhook.engine.images import parse_image
 from webhook.policies._attached import SignatureDocument
 from webhook.registries.client import NotInRegistryError, RegistryError
 from webhook.registries.credentials import RegistryConfigError, RegistryLogin, read_logins
@@ -212,6 +213,27 @@ async def test_a_token_is_fetched_once_with_the_login(registry, client):
         await client.manifest(registry.image(""), "1")
     scope = "scope=repository:team/shop:pull&service=registry"
     assert asked == [(scope, RegistryLogin("ann", "secret").basic)]
+
+
+async def test_tokens_in_memory_are_bounded(registry, client, monkeypatch):
+    """Users name any number of repositories; the token of one that was forgotten is fetched anew."""
+    monkeypatch.setattr("webhook.registries.client.MAX_TOKENS", 1)
+    scopes = list[str]()
+
+    async def token(request: web.Request) -> web.Response:
+        scopes.append(request.query["scope"])
+        return web.json_response({"token": "t"})
+
+    async def manifest(request: web.Request) -> web.Response:
+        if "Authorization" in request.headers:
+            return web.Response(body=b"{}")
+        challenge = f'Bearer realm="http://{registry.address}/token"'
+        return web.Response(status=401, headers={"WWW-Authenticate": challenge})
+
+    registry.handlers |= {"*": manifest, "/token": token}
+    for repository in ("a", "a", "b", "a"):
+        await client.manifest(parse_image(f"{registry.address}/{repository}:1"), "1")
+    assert scopes == [f"repository:{each}:pull" for each in ("a", "b", "a")]
 
 
 def test_logins_are_read_from_a_docker_config_file(tmp_path):
