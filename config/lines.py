@@ -60,15 +60,17 @@ class TextLines(FieldPlaces):
 
     def place(self, path: str) -> Position:
         """Return the position of the field at `path`, or of its nearest parent."""
-        return self.start if not (path or self.items) else _placed(self, path)
+        if not (path or self.items):
+            return self.start
+        mark = _found(self._below(_first(self.text[self.begin : self.end])), path)
+        return mark.line + self.line + 1, mark.column + 1
 
     @property
     def node(self) -> yaml.Node:
         """The node of the document, with places in the whole text."""
-        return self.below(_all(self.text)[self.number])
+        return self._below(_all(self.text)[self.number])
 
-    def below(self, node: yaml.Node) -> yaml.Node:
-        """Return the node of the item, below that of the document."""
+    def _below(self, node: yaml.Node) -> yaml.Node:
         for index in self.items:
             # There are none where a merge key (<<) has them.
             listed = [value for key, value in node.value if key.value == "items"]
@@ -80,14 +82,6 @@ class TextLines(FieldPlaces):
 
 # Of the text that is looked at: several fields of one document, or of one file that is edited.
 _all = lru_cache(maxsize=1)(compose)
-
-
-# An editor has a text judged again and again, with the same violations in most documents.
-@lru_cache(maxsize=2048)
-def _placed(lines: TextLines, path: str) -> Position:
-    node = lines.below(_first(lines.text[lines.begin : lines.end]))
-    mark = _found(node, path)
-    return mark.line + lines.line + 1, mark.column + 1
 
 
 @lru_cache(maxsize=1)

@@ -101,6 +101,11 @@ class Known:
         """Whether the labels of a namespace are known."""
         return not namespace or namespace in self._labels
 
+    def seen_by(self, needs: frozenset[str]) -> tuple[object, ...]:
+        """Return what verdicts of policies with these needs depend on, to be compared."""
+        found = {name: each for name, each in self._found.items() if name in needs}
+        return self.kinds, self.images, self._labels, self._stored, found
+
     def about(self, namespace: str) -> Mapping[str, Any]:
         """Return the look-ups for an object in `namespace`."""
         if namespace not in self._about:

@@ -25,6 +25,8 @@ from webhook.harness.case_file import CaseFile
 from webhook.harness.objects import is_object
 from webhook.policy_sets.catalogue import catalogue
 
+DocumentJudge = Callable[[Document], SubjectResult]
+
 
 @dataclass(frozen=True, slots=True)
 class EditorDiagnostic:
@@ -74,11 +76,16 @@ class EditorPolicies:
             planners = planners_of(self._settings, self._home)
             self.in_force = PoliciesInForce.read(documents, self._home, planners, now)
 
-    def judge(self, documents: Iterable[Document]) -> Callable[[Document], SubjectResult]:
-        """Return the judge of the documents of one text, which also are what policies look up."""
-        known = known_of(documents, self._namespace, self._labels)
-        judge = self.in_force.judge(known, self._namespace)
-        return lambda document: self.in_force.result(judge(document))
+    def judge(self, documents: Iterable[Document]) -> tuple[object, DocumentJudge]:
+        """Return the judge of the documents of one text, and what its results depend on.
+
+        The documents also are what policies look up.
+        """
+        in_force, known = self.in_force, known_of(documents, self._namespace, self._labels)
+        judge = in_force.judge(known, self._namespace)
+        needs = frozenset[str]().union(*(each.needs for each in in_force.engine.policies))
+        depends = in_force.engine, f"{in_force.now:%F %H}", known.seen_by(needs)
+        return depends, lambda document: in_force.result(judge(document))
 
     def page(self, violation: ReportedViolation) -> str:
         """Return the page of a violation's policy, or of the one it checks by, in Markdown."""
@@ -97,6 +104,9 @@ class OpenText:
     source: str
     policies: EditorPolicies
     _last: list[tuple[Document, ...]] = field(default_factory=list)
+    _depends: object = None
+    # By identity; a document that has not changed is the same one.
+    _results: dict[int, tuple[Document, SubjectResult]] = field(default_factory=dict)
 
     def diagnostics(self, text: str) -> list[EditorDiagnostic]:
         """Return everything to show of the text."""
@@ -107,20 +117,28 @@ class OpenText:
             old if isinstance(new, DocumentError) else new
             for old, new in zip(last, parsed, strict=True)
         ]
-        judge = self.policies.judge([each for part in self._last for each in part])
+        depends, judge = self.policies.judge([each for part in self._last for each in part])
+        before = self._results if depends == self._depends else {}
+        self._depends, self._results = depends, {}
+
+        def result(document: Document) -> SubjectResult:
+            found = before.get(id(document)) or (document, judge(document))
+            self._results[id(document)] = found
+            return found[1]
+
         found: list[EditorDiagnostic] = []
         for part, new, of_part in zip(parts, parsed, self._last, strict=True):
             lines = part.text.split("\n")
             if isinstance(new, DocumentError):
                 found.append(_failed(part, lines, new))
             for document in of_part:
-                found += _diagnosed(document, judge, part, lines)
+                found += _diagnosed(document, result, part, lines)
         return found
 
 
 def _diagnosed(
     document: Document,
-    judge: Callable[[Document], SubjectResult],
+    judge: DocumentJudge,
     part: TextPart,
     lines: list[str],
 ) -> Iterator[EditorDiagnostic]:

@@ -157,6 +157,39 @@ async def test_case_files_are_checked_by_their_schema(tmp_path):
         assert shown == [(3, 4, 13, 'cases[0].objct: unknown field; did you mean "object"?')]
 
 
+LOOKS_AROUND = """\
+apiVersion: gatewright.io/v1alpha1
+kind: ClusterAdmissionPolicy
+metadata: {name: hosts}
+spec: {policy: unique-ingress-hosts}
+---
+apiVersion: gatewright.io/v1alpha1
+kind: ClusterAdmissionPolicy
+metadata: {name: few}
+spec: {policy: replica-limits, match: {any: [{namespaceSelector: {matchLabels: {tier: gold}}}]}}
+"""
+INGRESS = "apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {name: NAME}\nspec: {rules: [{host: HOST}]}\n"
+NAMESPACE = "apiVersion: v1\nkind: Namespace\nmetadata: {name: default, labels: {tier: gold}}\n"
+
+
+async def test_what_has_not_changed_is_judged_again_where_what_it_depends_on_has(tmp_path):
+    """A namespace's labels, and objects that policies look up, are those of the text as it is."""
+    (tmp_path / "policies.yaml").write_text(LOOKS_AROUND)
+    one, other = (INGRESS.replace("NAME", name).replace("HOST", "a.example") for name in "ab")
+    text = "---\n".join([NAMESPACE, SHOP, one, other])
+    async with editor(tmp_path, policies=["policies.yaml"]) as desk:
+        shown = await desk.open("shop.yaml", text)
+        assert [(each.range.start.line, each.code) for each in shown] == [
+            (8, "few"),
+            (16, "hosts"),
+            (21, "hosts"),
+        ]
+        apart = text[::-1].replace("a.example"[::-1], "b.example"[::-1], 1)[::-1]
+        shown = await desk.change("shop.yaml", 2, apart)
+        assert [(each.range.start.line, each.code) for each in shown] == [(8, "few")]
+        assert await desk.change("shop.yaml", 3, apart.replace("gold", "tin")) == []
+
+
 async def test_changed_policies_are_in_force_once_they_are_saved(tmp_path):
     """Where they cannot be used, those of before stay, and a message says why."""
     policies = tmp_path / "policies.yaml"
