@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from webhook.engine import Outcome, Violation
+from webhook.engine import NotLookedUpError, Outcome, Violation
 from webhook.messages import failure
 
 # A violation has the first of these actions that its policy has.
@@ -14,8 +14,9 @@ ACTIONS = ("Deny", "Warn", "Audit")
 class Finding:
     """One violation of a policy by an object, or a policy that could not judge it.
 
-    `action` is Deny, Warn, Audit, or Error where a policy that must decide could not. `violation`
-    is None where the policy failed.
+    `action` is Deny, Warn, Audit, or Error where a policy that must decide could not, or whatever
+    its failurePolicy, lacks what the cluster or a registry would say. `violation` is None where the
+    policy failed.
     """
 
     policy: str
@@ -50,9 +51,10 @@ def _findings(outcomes: Iterable[Outcome], wording: Callable[[Outcome], str]) ->
             if reporters[outcome.malformed.where] is outcome:
                 yield _finding(outcome.policy, outcome.malformed, action)
         elif outcome.error is not None:
-            yield Finding(
-                outcome.policy, "", wording(outcome), "Error" if outcome.denies else "Warn"
-            )
+            # failurePolicy is about failures, and here nothing was looked up
+            is_undecided = outcome.denies or isinstance(outcome.error, NotLookedUpError)
+            action = "Error" if is_undecided else "Warn"
+            yield Finding(outcome.policy, "", wording(outcome), action)
         else:
             yield from (_finding(outcome.policy, each, action) for each in outcome.violations)
 

@@ -8,7 +8,9 @@ import pytest
 
 from config.documents import DocumentError, parse_documents, read_documents
 from gatewright.checks.pipeline import PoliciesInForce
-from webhook.engine import Engine
+from tests.webhook.asking import in_force
+from webhook.engine import Engine, Policy
+from webhook.engine.policy import RuleError
 from webhook.harness.objects import is_object
 from webhook.policy_sets.catalogue import catalogue
 from webhook.policy_sets.policy_set import load
@@ -340,16 +342,42 @@ def test_budgets_and_workloads_are_compared():
     ]
 
 
+IGNORED = (
+    "apiVersion: gatewright.io/v1alpha1\nkind: ClusterAdmissionPolicy\nmetadata: {name: it}\n"
+    "spec: {failurePolicy: Ignore, %s}\n"
+)
+
+
 def test_an_ignored_policy_error_is_a_warning():
     """The warning has no field."""
-    text = (
-        "apiVersion: gatewright.io/v1alpha1\nkind: ClusterAdmissionPolicy\nmetadata: {name: few}\n"
-        "spec: {policy: replica-limits, failurePolicy: Ignore,"
-        " match: {any: [{namespaceSelector: {matchLabels: {a: b}}}]}}\n"
-    )
-    engine = Engine(load(parse_documents(text.encode(), "p.yaml"), catalogue()))
-    (found,) = judged(engine, DEPLOYMENT % "shop")
-    assert (found.verdict, said(found)) == ("warned", (("few", "", UNKNOWN),))
+
+    def fails(request, params):
+        raise RuleError("the rule failed")
+
+    policy = in_force(Policy("it", validate=fails), fails_closed=False)
+    (found,) = judged(Engine([policy]), DEPLOYMENT % "shop")
+    assert (found.verdict, said(found)) == ("warned", (("it", "", "the rule failed"),))
+
+
+@pytest.mark.parametrize(
+    ("policy", "message"),
+    [
+        (
+            "policy: replica-limits, match: {any: [{namespaceSelector: {matchLabels: {a: b}}}]}",
+            UNKNOWN,
+        ),
+        (
+            "policy: image-pins, params: {images: [registry.company.com]}",
+            "images are not verified: only their registries know. Use --registry-access.",
+        ),
+    ],
+)
+def test_what_is_not_looked_up_is_an_error_whatever_the_failure_policy(policy, message):
+    """It is never a pass: failurePolicy is for failures in a cluster."""
+    engine = Engine(load(parse_documents((IGNORED % policy).encode(), "p.yaml"), catalogue()))
+    deployment = (DEPLOYMENT % "shop").replace("image: ", "image: registry.company.com/")
+    (found,) = judged(engine, deployment)
+    assert (found.verdict, said(found)) == ("error", (("it", "", message),))
 
 
 def test_no_warning_is_left_out():
