@@ -28,8 +28,15 @@ from kube.resource import JsonObject, Resource
 PROBE_AGAIN = timedelta(seconds=2)
 # Until then, webhook pods that do not answer are starting, or their image is being pulled.
 EXPECTED_TO_ANSWER = timedelta(minutes=2)
-# Between two writes of the same content, so that writers do not fight.
+# Between two writes of the same content, doubled by each, so that writers do not fight: each write
+# of a CRD ends all watches of its objects.
 REPAIR_INTERVAL = timedelta(seconds=30)
+MAX_REPAIR_INTERVAL = timedelta(minutes=10)
+
+CONTESTED = (
+    "%s %s is changed again and again by another writer, perhaps another release; it is restored "
+    "at most every ten minutes"
+)
 
 LOG = logging.getLogger("gatewright.registration")
 
@@ -46,11 +53,15 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class LastWrite:
-    """The last write: when (monotonic seconds), what was wanted, and what was stored."""
+    """The last write: when (monotonic seconds), what was wanted, and what was stored.
+
+    The same content is not written again before `interval` has passed.
+    """
 
     at: float
     wanted: Any
     stored: Any
+    interval: timedelta
 
 
 class Upkeep(ABC):
@@ -138,12 +149,15 @@ class Upkeep(ABC):
         found, wanted = self.part(stored), self.wanted(resource, stored)
         if wanted is None or found == wanted.part:
             return None
+        interval = REPAIR_INTERVAL
         if before is not None and before.wanted == wanted.part:
             if found == before.stored:  # the API server's own form of it
                 return None
-            left = timedelta(seconds=before.at - self._clock()) + REPAIR_INTERVAL
-            if left > timedelta():
-                return left
+            passed = timedelta(seconds=self._clock() - before.at)
+            if passed < before.interval:
+                return before.interval - passed
+            if passed < 2 * MAX_REPAIR_INTERVAL:
+                interval = min(2 * before.interval, MAX_REPAIR_INTERVAL)
         if wanted.is_new and not await self._answers(wanted.address):
             return PROBE_AGAIN
         metadata: JsonObject = {"name": name}
@@ -154,9 +168,14 @@ class Upkeep(ABC):
             metadata["resourceVersion"] = stored["metadata"]["resourceVersion"]
             patch = {"metadata": metadata} | self.patch(stored, wanted.part)
             answer = await self._client.patch(resource, name, patch, field_manager=FIELD_MANAGER)
-        self._written[resource, name] = LastWrite(self._clock(), wanted.part, self.part(answer))
+        last = LastWrite(self._clock(), wanted.part, self.part(answer), interval)
+        self._written[resource, name] = last
         self._expectations.wrote(self.request, cache, name, answer)
-        LOG.info(self.written, extra={"fields": {"kind": resource.kind, "name": name}})
+        fields = {"kind": resource.kind, "name": name}
+        if interval < MAX_REPAIR_INTERVAL:
+            LOG.info(self.written, extra={"fields": fields})
+        elif before is not None and before.interval < MAX_REPAIR_INTERVAL:
+            LOG.warning(CONTESTED, resource.kind, name, extra={"fields": fields})
         return None
 
     async def _answers(self, address: WebhookClientConfig) -> bool:

@@ -120,6 +120,33 @@ async def test_what_somebody_changes_is_put_back_and_not_fought(converting, serv
     assert server.requests.writes == []
 
 
+async def test_two_releases_that_keep_one_conversion_calm_down(converting, server, caplog):
+    """Each of their writes comes later than the one before, up to ten minutes; one warning names the object."""
+    before, conversion = converting.stanza(), converting.conversion
+    theirs = {"service": {"namespace": "theirs", "name": "theirs"}}
+    other = before | {"webhook": before["webhook"] | {"clientConfig": theirs}}
+
+    async def changed_by_the_other() -> None:
+        server.change(CRD, CONVERTED, {"spec": {"conversion": other}})
+        await converting.until(lambda: converting.stanza() != before)
+
+    async def is_repaired_after(seconds: float) -> bool:
+        converting.clock.now += seconds
+        await conversion.reconcile(conversion.request)
+        return server.get(CRD, CONVERTED)["spec"]["conversion"] == before
+
+    for interval in (30, 60, 120, 240, 480, 600, 600):
+        await changed_by_the_other()
+        assert not await is_repaired_after(interval - 1)
+        assert await is_repaired_after(1)
+        await converting.until(lambda: converting.stanza() == before)
+    warnings = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
+    assert warnings == [
+        f"CustomResourceDefinition {CONVERTED} is changed again and again by another writer, "
+        "perhaps another release; it is restored at most every ten minutes"
+    ]
+
+
 async def test_a_bundle_is_renewed_also_while_no_webhook_answers(converting, server):
     """Else a webhook that is down would hold up the rotation of its own certificate."""
     before = converting.stanza()
