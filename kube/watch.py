@@ -47,6 +47,7 @@ class Watch:
         store: Store,
         *,
         namespace: str | None = None,
+        optional: bool = False,
         monotonic: Callable[[], float] = time.monotonic,
         uniform: Callable[[float, float], float] = random.uniform,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
@@ -54,6 +55,8 @@ class Watch:
     ) -> None:
         self.resource = resource
         self.store = store
+        self.optional = optional
+        """Whether the API server may be without the resource."""
         self.last_heard: float | None = None
         """When (monotonic seconds) the server last sent something, bookmarks included."""
         self.problem: str | None = None
@@ -212,7 +215,8 @@ class Watch:
                 "error": str(error),
                 "retry_seconds": round(delay, 1),
             }
-            level = logging.INFO if isinstance(error, PASSING) else logging.WARNING
+            is_passing = isinstance(error, PASSING) or (self.optional and self.store.absent)
+            level = logging.INFO if is_passing else logging.WARNING
             message = "cannot watch %s: %s"
             LOG.log(level, message, self.resource.plural, error, extra={"fields": fields})
         self.problem = str(error)

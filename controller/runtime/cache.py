@@ -18,18 +18,13 @@ class Cache:
         client: Client,
         resource: Resource,
         namespaces: Sequence[str],
-        *,
-        optional: bool = False,
         **selected: Any,
     ) -> None:
         """Watch all namespaces, or some of them with a watch each.
 
         `selected` are the options of a Watch.
-
-        The API server may be without an `optional` resource: then the cache counts as synced.
         """
         self.resource = resource
-        self.optional = optional
         self.stores = {
             each: Store(resource) for each in (namespaces if resource.namespaced else ()) or (None,)
         }
@@ -80,7 +75,7 @@ class Cache:
 
     @property
     def is_synced(self) -> bool:
-        """Whether everything that existed at the last start is here."""
+        """Whether everything that existed at the last start is here, if the resource is served."""
         return all(each.is_set() for each in self._synced())
 
     @property
@@ -94,7 +89,9 @@ class Cache:
             await each.wait()
 
     def _synced(self) -> list[asyncio.Event]:
-        return [store.known if self.optional else store.synced for store in self.stores.values()]
+        return [
+            watch.store.known if watch.optional else watch.store.synced for watch in self.watches
+        ]
 
     def _store(self, key: str) -> Store:
         return self.stores[None if None in self.stores else key.partition("/")[0]]
@@ -122,7 +119,8 @@ class Caches:
         """
         selected = {"labels": labels, "metadata_only": is_secret(resource), "optional": optional}
         cache = self._get((resource, labels), resource, namespaces=self._namespaces, **selected)
-        cache.optional &= optional
+        for watch in cache.watches:
+            watch.optional &= optional
         return cache
 
     def one(self, resource: Resource, name: str, namespace: str | None = None) -> Cache:

@@ -394,6 +394,20 @@ async def test_a_problem_is_named_and_logged_once(
     assert vars(caplog.records[0])["fields"]["resource"] == "configmaps"
 
 
+@pytest.mark.parametrize(("optional", "level"), [(True, "INFO"), (False, "WARNING")])
+async def test_an_optional_resource_that_is_not_installed_is_no_warning(
+    client: Client, caplog: pytest.LogCaptureFixture, optional: bool, level: str
+) -> None:
+    """One line, however often it is looked for."""
+    caplog.set_level(logging.INFO, "gatewright.kube.watch")
+    absent = Resource("monitoring.coreos.com", "v1", "servicemonitors", "ServiceMonitor")
+    async with following(client, resource=absent, optional=optional) as follower:
+        while follower.watch.problem is None:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    message = 'cannot watch servicemonitors: 404 NotFound: servicemonitors "" not found'
+    assert [(each.levelname, each.getMessage()) for each in caplog.records] == [(level, message)]
+
+
 async def test_a_server_that_is_busy_for_a_moment_is_no_warning(
     server: FakeApiServer, client: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
