@@ -1,33 +1,19 @@
 """Activity: who acts on a connection, and since when. It decides who makes room."""
 
 from collections.abc import Callable, Mapping
-from enum import IntEnum, auto
 
 # In the order in which connections make room for new ones.
 UNUSED, CLIENT, IDLE, ENDED, SERVER = range(5)
 
-
-class ConnectionEvent(IntEnum):  # whose hash is C's: five events are looked up for each request
-    """What happens on a connection."""
-
-    REQUEST = auto()
-    NO_ROOM = auto()
-    ROOM = auto()
-    BODY = auto()
-    ANSWER = auto()
-    NEXT = auto()
-    END = auto()
-
-
-AFTER: Mapping[ConnectionEvent, Mapping[int, int]] = {
-    ConnectionEvent.REQUEST: {UNUSED: CLIENT, IDLE: CLIENT},
-    ConnectionEvent.NO_ROOM: {CLIENT: SERVER},
-    ConnectionEvent.ROOM: {SERVER: CLIENT},
-    ConnectionEvent.BODY: {CLIENT: SERVER},
-    ConnectionEvent.ANSWER: {CLIENT: CLIENT, IDLE: CLIENT, SERVER: CLIENT},
-    ConnectionEvent.NEXT: {CLIENT: IDLE},
-    ConnectionEvent.END: {CLIENT: ENDED},
-}
+# What happens on a connection: who acts before it, and who acts then.
+ConnectionEvent = Mapping[int, int]
+REQUEST: ConnectionEvent = {UNUSED: CLIENT, IDLE: CLIENT}
+NO_ROOM: ConnectionEvent = {CLIENT: SERVER}
+ROOM: ConnectionEvent = {SERVER: CLIENT}
+BODY: ConnectionEvent = {CLIENT: SERVER}
+ANSWER: ConnectionEvent = {CLIENT: CLIENT, IDLE: CLIENT, SERVER: CLIENT}
+NEXT: ConnectionEvent = {CLIENT: IDLE}
+END: ConnectionEvent = {CLIENT: ENDED}
 
 
 class Activity:
@@ -60,7 +46,7 @@ class Activity:
 
     def on(self, event: ConnectionEvent) -> bool:
         """Let another side act if the event says so; return whether it does."""
-        actor = AFTER[event].get(self.actor)
+        actor = event.get(self.actor)
         if actor is None:
             return False
         self.actor, self.since = actor, self._clock()

@@ -68,15 +68,14 @@ class AdmissionHandler:
         self._turns = Turns()
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        """Answer one request: route, caller, room, body, turn, review, answer."""
+        """Answer one request: route, caller, body, turn, review, answer."""
         route = route_of(request.raw_path)
         if route is None:
             return HttpAnswer.refusing(NO_ROUTE)
         with Exchange(request, route, self._metrics) as exchange:
             if self._callers is not None:
                 self._callers.check(request, route.hook)
-            await exchange.find_room(self._bodies)
-            body = await exchange.body()
+            body = await exchange.receive(self._bodies)
             # before the body is decoded, which takes memory
             await self._turns.wait(exchange.address, exchange.deadline)
             answer = self._convert if route.hook == "convert" else self._review
@@ -123,17 +122,14 @@ class AdmissionHandler:
     ) -> tuple[Verdict, bytes]:
         """Look up what policies need and judge: a large review beside the event loop."""
         route = exchange.route
+        # compiling a policy takes long
+        is_short = is_light(body) and not requirements.takes_long and about.group != POLICY_GROUP
         known, images = review.NOTHING, None
         if needs := requirements.needs:
             seconds = min(LOOK_UP_SECONDS, route.seconds / 2)
             known = await looked_up(self._look_ups, about, needs, seconds)
+            is_short = is_short and size_of(known) <= MAX_LIGHT_KNOWN
             images = self._images.of_review(needs) if self._images else None
-        is_short = (
-            is_light(body)
-            and not requirements.takes_long
-            and about.group != POLICY_GROUP  # compiling a policy takes long
-            and size_of(known) <= MAX_LIGHT_KNOWN
-        )
         if images is not None:
             known = {**known, **images.looked_up}
         while True:
@@ -146,10 +142,10 @@ class AdmissionHandler:
                 known,
                 is_short=is_short,
             )
+            if images is None:
+                return verdict, answer
             left = exchange.deadline - time.perf_counter() - route.seconds * REGISTRY_MARGIN
-            if images is None or not await images.has_more(
-                is_denied=not verdict.allowed, seconds=left
-            ):
+            if not await images.has_more(is_denied=not verdict.allowed, seconds=left):
                 return verdict, answer
             is_short = False  # signatures are verified
 

@@ -5,13 +5,14 @@ import time
 from types import TracebackType
 
 from aiohttp import web
+from aiohttp.web_protocol import RequestPayloadError
 
 from webhook.review import NotAReviewError
-from webhook.server.activity import ConnectionEvent
+from webhook.server.activity import BODY, NO_ROOM, REQUEST, ROOM
 from webhook.server.answers import REVIEWED, Refusal
 from webhook.server.metrics import WebhookMetrics
 from webhook.server.protocol import HttpAnswer, HttpConnection
-from webhook.server.requests import RETRY, Route, body_of, size_of
+from webhook.server.requests import RETRY, Route, size_of
 from webhook.server.shares import Shares
 
 LARGE_BODY = 32 * 1024  # bytes; the limit of connections bounds the memory of smaller ones
@@ -39,25 +40,29 @@ class Exchange:
 
     def __enter__(self) -> "Exchange":
         # it may have come while the one before was judged
-        self._connection.activity.on(ConnectionEvent.REQUEST)
+        self._connection.activity.on(REQUEST)
         self._metrics.in_flight[self.route.hook] += 1
         return self
 
-    async def find_room(self, bodies: Shares) -> None:
-        """Wait until there is room for a large body; it is free again when the exchange ends."""
+    async def receive(self, bodies: Shares) -> bytes:
+        """Return the body once all of it is here; a large one waits until there is room for it.
+
+        The room is free again when the exchange ends.
+        """
         size = size_of(self._request)
         if size > LARGE_BODY:
-            self._connection.activity.on(ConnectionEvent.NO_ROOM)
+            self._connection.activity.on(NO_ROOM)
             async with asyncio.timeout(self.route.seconds):
                 await bodies.take(self.address, size)
             self._room = bodies, size
-            self._connection.activity.on(ConnectionEvent.ROOM)
-
-    async def body(self) -> bytes:
-        """Return the body once all of it is here."""
+            self._connection.activity.on(ROOM)
         self._connection.accept()
-        body = await body_of(self._request)
-        self._connection.activity.on(ConnectionEvent.BODY)
+        try:
+            body = await self._request.content.read()
+        except (ConnectionError, RequestPayloadError) as error:
+            error.__traceback__ = None  # its frames refer to the stream, which keeps the error
+            raise Refusal(400, "the body did not arrive as announced") from None
+        self._connection.activity.on(BODY)
         self.began = time.perf_counter()
         return body
 

@@ -20,7 +20,7 @@ from typing import cast
 
 from aiohttp import web
 
-from webhook.server.activity import ENDED, Activity, ConnectionEvent
+from webhook.server.activity import ANSWER, END, ENDED, NEXT, REQUEST, Activity
 from webhook.server.answers import Refusal
 from webhook.server.records import CountedRecords
 
@@ -99,7 +99,7 @@ class HttpConnection(web.RequestHandler):
         if not data:  # aiohttp parses on what it has
             super().data_received(data)
             return
-        is_begun = not self.activity.on(ConnectionEvent.REQUEST)
+        is_begun = not self.activity.on(REQUEST)
         if self.records.count_again():
             self._pause(max(self.small_reads, FREE_SMALL_READS) + 1)
         elif not is_begun:
@@ -194,7 +194,7 @@ class HttpAnswer(web.StreamResponse):
         connection, transport = cast("HttpConnection", request.protocol), request.transport
         if transport is None:
             raise ConnectionResetError("the client has closed the connection")
-        connection.activity.on(ConnectionEvent.ANSWER)
+        connection.activity.on(ANSWER)
         is_whole = connection.unread is None and request.content.is_eof()
         if connection.server.is_draining or not request.keep_alive or not is_whole:
             self._closes = True
@@ -204,7 +204,7 @@ class HttpAnswer(web.StreamResponse):
             transport.write(data[start : start + PIECE])
             await request.writer.drain()
         self._answer = b""  # the connection keeps its last answer until the next one
-        connection.activity.on(ConnectionEvent.END if self._closes else ConnectionEvent.NEXT)
+        connection.activity.on(END if self._closes else NEXT)
         connection.unread = b""  # what is sent after the last answer is dropped
 
     async def write_eof(self, data: bytes = b"") -> None:

@@ -29,12 +29,12 @@ class CountedRecords(ssl.SSLObject):
             self._failure = error.with_traceback(None)
             raise ssl.SSLWantReadError from None
 
-    def read(self, len: int = 1024, buffer: Any = None) -> Any:
+    def read(self, size: int = 1024, buffer: Any = None) -> Any:
         """Read one record, or raise SSLWantReadError."""
         if self._short == MAX_SHORT_RECORDS:
             raise ssl.SSLWantReadError("more short TLS records than are read at once")
-        data = super().read(len, buffer)
-        if not data[SHORT_RECORD:]:
+        data = super().read(size, buffer)
+        if len(data) <= SHORT_RECORD:
             self._short += 1
         return data
 

@@ -5,7 +5,6 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from aiohttp import hdrs, web
-from aiohttp.web_protocol import RequestPayloadError
 
 from webhook.server.answers import JSON, Refusal
 from webhook.server.metrics import HOOKS
@@ -53,18 +52,6 @@ def _seconds(raw_path: str) -> float:
     found = TIMEOUT.search(raw_path)
     seconds = float(found[1]) if found else 0.0
     return min(seconds or DEFAULT_SECONDS, MAX_SECONDS) * DEADLINE_SHARE
-
-
-async def body_of(request: web.BaseRequest) -> bytes:
-    """Return the body of a request once all of it is here.
-
-    Raises Refusal if the client disconnects first.
-    """
-    try:
-        return await request.content.read()
-    except (ConnectionError, RequestPayloadError) as error:
-        error.__traceback__ = None  # its frames refer to the stream, which keeps the error
-        raise Refusal(400, "the body did not arrive as announced") from None
 
 
 def size_of(request: web.BaseRequest) -> int:
