@@ -41,7 +41,6 @@ class BoundPolicy:
     category: str = ""
     condition: RequestPredicate | None = None  # what `matchConditions` say
     condition_needs: frozenset[str] = frozenset()
-    counts_covered: bool = False  # whether outcomes name what exceptions cover
     size: int = 0  # bytes of its object as JSON
     evaluates: bool = False  # whether it has expressions, which may use up their budget
 
@@ -76,22 +75,6 @@ class BoundPolicy:
 
         NotLookedUpError where what would decide is not known.
         """
-        outcome = self._validated(request)
-        if not self.counts_covered:
-            return outcome
-        return replace(outcome or self.passed, covered=tuple(self._covered(request, outcome)))
-
-    def _covered(self, request: Request, outcome: Outcome | None) -> Iterator[str]:
-        """Yield the title of an exception for each violation that would count without it."""
-        bare = replace(self, exempt=(), counts_covered=False).validate(request)
-        fields, records = covered_fields(self.exempt, request), covered(self.exempt, request)
-        left = set(outcome.violations) if outcome else set()
-        for each in bare.violations if bare else ():
-            entry = fields.get(each.where) or nearest(each.holder, records, request)
-            if entry is not None and each not in left:
-                yield entry.title
-
-    def _validated(self, request: Request) -> Outcome | None:
         violations = self._judged(request, self.policy.validate)
         if violations is None:
             return None
@@ -102,6 +85,23 @@ class BoundPolicy:
         if self.policy.annotate is None:
             return outcome
         return replace(outcome, annotations=tuple(self.policy.annotate(request, self.params)))
+
+    def validate_and_count(self, request: Request) -> Outcome | None:
+        """Return what `validate` returns, and which exceptions cover what else it would find."""
+        outcome = self.validate(request)
+        if not self.exempt:
+            return outcome
+        return replace(outcome or self.passed, covered=tuple(self._covered(request, outcome)))
+
+    def _covered(self, request: Request, outcome: Outcome | None) -> Iterator[str]:
+        """Yield the title of an exception for each violation that would count without it."""
+        bare = replace(self, exempt=()).validate(request)
+        fields, records = covered_fields(self.exempt, request), covered(self.exempt, request)
+        left = set(outcome.violations) if outcome else set()
+        for each in bare.violations if bare else ():
+            entry = fields.get(each.where) or nearest(each.holder, records, request)
+            if entry is not None and each not in left:
+                yield entry.title
 
     def mutate(self, request: Request, patcher: Patcher) -> Outcome | None:
         """Set what is to be set; None where it does not apply, or all of it is excepted."""

@@ -37,10 +37,20 @@ class Engine:
     The planned children of an object, as its planner names them, are judged with the object.
     """
 
-    def __init__(self, policies: Iterable[BoundPolicy], planners: Planners = NO_PLANNERS) -> None:
-        """Index the policies. ConflictingPoliciesError where two set one field differently."""
+    def __init__(
+        self,
+        policies: Iterable[BoundPolicy],
+        planners: Planners = NO_PLANNERS,
+        *,
+        counts_exceptions: bool = False,
+    ) -> None:
+        """Index the policies. ConflictingPoliciesError where two set one field differently.
+
+        With `counts_exceptions`, outcomes name what exceptions cover.
+        """
         self.policies = tuple(policies)
         self.planners = planners
+        self._counts_exceptions = counts_exceptions
         self._validating = Index(
             (each for each in self.policies if each.policy.validate is not None), planners
         )
@@ -57,13 +67,11 @@ class Engine:
 
     def with_policies(self, policies: Iterable[BoundPolicy]) -> "Engine":
         """Return one with other policies and the same planners; raises what a new one raises."""
-        return Engine(policies, self.planners)
+        return Engine(policies, self.planners, counts_exceptions=self._counts_exceptions)
 
     def counting_exceptions(self) -> "Engine":
         """Return an engine whose outcomes name what exceptions cover."""
-        return self.with_policies(
-            replace(each, counts_covered=bool(each.exempt)) for each in self.policies
-        )
+        return Engine(self.policies, self.planners, counts_exceptions=True)
 
     @cached_property
     def for_owned(self) -> "Engine":
@@ -104,7 +112,8 @@ class Engine:
         policies, kind, planner, *_ = self._validating.policies_for(attributes)
         if kind is not None:
             request = request.of_kind(kind)
-            outcomes = outcomes_of(policies, methodcaller("validate", request))
+            method = "validate_and_count" if self._counts_exceptions else "validate"
+            outcomes = outcomes_of(policies, methodcaller(method, request))
         if attributes.username == self.planners.controller_user.username:
             outcomes = [each.mapped(self._with_controller_fix) for each in outcomes]
         if planner is not None and not request.is_being_deleted:

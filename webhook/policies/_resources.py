@@ -153,8 +153,11 @@ def missing(request: Request, part: str, params: Required) -> Iterator[Violation
 
 def _lacking(names: Iterable[str], amounts: Amounts) -> list[str]:
     """Return the names without an amount; cpu or memory of 0 is none: the kubelet sets none."""
-    given = {name for name, each in amounts.items() if each.millis or name not in SHARED}
-    return [name for name in names if name not in given]
+    return [
+        name
+        for name in names
+        if name not in amounts or (name in SHARED and not amounts[name].millis)
+    ]
 
 
 def _defaults(limit_ranges: list[dict[str, Any]]) -> tuple[Amounts, Amounts]:
