@@ -189,10 +189,8 @@ def _items(document: Document, lines: TextLines) -> Iterator[Document]:
     An item of a `DeploymentList` need not say what it is.
     """
     value = document.value
-    kind = value.get("kind") if isinstance(value, dict) else None
-    if not (
-        isinstance(kind, str) and kind.endswith("List") and isinstance(value.get("items"), list)
-    ):
+    kind = str(value.get("kind")) if isinstance(value, dict) else ""
+    if not (kind.endswith("List") and isinstance(value.get("items"), list)):
         yield replace(document, lines=lines)
         return
     of_list = {"apiVersion": value.get("apiVersion"), "kind": kind.removesuffix("List")}

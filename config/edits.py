@@ -59,12 +59,9 @@ class EditableText:
         """Return the edit that sets the field at `path` to `new`, or removes it (None)."""
         above: list[tuple[yaml.MappingNode, int]] = []
         for depth, step in enumerate(path):
-            if (
-                isinstance(node, yaml.SequenceNode)
-                and isinstance(step, int)
-                and step < len(node.value)
-            ):
-                node, above = node.value[step], []
+            is_index = isinstance(node, yaml.SequenceNode) and isinstance(step, int)
+            if is_index and int(step) < len(node.value):
+                node, above = node.value[int(step)], []
                 continue
             if not isinstance(node, yaml.MappingNode):
                 if new is not None and _is_null(node):

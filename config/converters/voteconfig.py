@@ -121,8 +121,8 @@ def _object(parent: JsonObject, field: str, where: str = "") -> JsonObject:
 
 def _objects(parent: JsonObject, field: str, where: str) -> list[JsonObject]:
     value = parent.get(field)
-    if value is not None and not (
-        isinstance(value, list) and all(isinstance(each, dict) for each in value)
-    ):
+    if value is None:
+        return []
+    if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
         raise ConversionError(f"{where}{field}: must be a list of objects")
-    return value or []
+    return value

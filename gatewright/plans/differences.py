@@ -196,13 +196,10 @@ def _shown(object: JsonObject | None, before: JsonObject | None) -> list[str]:
     if object is None:
         return []
     metadata = {key: value for key, value in object["metadata"].items() if key not in SERVERS_OWN}
-    if annotations := {
-        key: value
-        for key, value in (metadata.pop("annotations", None) or {}).items()
-        if key != APPLIED
-    }:
+    annotations = dict(metadata.pop("annotations", None) or {})
+    annotations.pop(APPLIED, None)
+    if annotations:
         metadata["annotations"] = annotations
-    shown = {key: value for key, value in object.items() if key != "status"} | {
-        "metadata": metadata
-    }
+    shown = {**object, "metadata": metadata}
+    shown.pop("status", None)
     return written(hidden(shown, before), sort_keys=True).splitlines()

@@ -113,9 +113,8 @@ def _violation(path: str, text: str) -> Violation:
             fix = fix or ("add it" if found == "missing" else "correct it")
             return Violation(path, found, rule, fix)
     found, is_choice, known = text.partition(" is not one of ")
-    return Violation(
-        path, found, f"must be one of {known}" if is_choice else "its type rejects it", "correct it"
-    )
+    rule = f"must be one of {known}" if is_choice else "its type rejects it"
+    return Violation(path, found, rule, "correct it")
 
 
 def _kind(resource: Resource) -> Kind:

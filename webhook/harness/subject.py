@@ -40,14 +40,9 @@ class WatchedEngine(Engine):
 
     def looked(self, outcome: Outcome) -> bool:
         """Whether the policy of an outcome looked at the request, or reported without looking."""
-        has_result = (
-            outcome.violations
-            or outcome.tolerated
-            or outcome.patched
-            or outcome.malformed
-            or outcome.error
-        )
-        return bool(has_result) or outcome.policy in self._looked
+        reported = outcome.violations or outcome.tolerated or outcome.patched
+        has_result = bool(reported or outcome.malformed or outcome.error)
+        return has_result or outcome.policy in self._looked
 
     def _watched(self, bound: BoundPolicy) -> BoundPolicy:
         """Return a policy that is watched: Python while it runs, CEL by the fields it names."""
@@ -126,15 +121,14 @@ class Subject:
             found = read(self.documents, catalogue)
             if not found.policies:
                 refuse("policies", "no policy in this file is in force, so nothing is tested")
-            in_cel = [
-                (each.title, each.policy)
+            faults = [
+                ("policies", f"{each.title}: {text}")
                 for each in found.policies
                 if isinstance(each.policy, RulePolicy)
+                for text in absent(each.policy)
             ]
-            if faults := [
-                f"{title}: {text}" for title, policy in in_cel for text in absent(policy)
-            ]:
-                raise FaultsError(("policies", text) for text in faults)
+            if faults:
+                raise FaultsError(faults)
             return WatchedEngine(in_force(found, catalogue, self.home))
         bound = bind(self.documents[0].value, catalogue)
         assert isinstance(bound, BoundPolicy)

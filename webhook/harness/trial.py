@@ -131,11 +131,8 @@ def is_expected(expected: Expected, found: PolicyMessage, prefix: str) -> bool:
     policy, text = found
     path = joined(prefix, expected.path)
     whole = None if expected.message is None else joined(prefix, expected.message)
-    return (
-        text.startswith(f"{path}: " if path else "")
-        and expected.policy in (None, policy)
-        and whole in (None, text)
-    )
+    is_there = text.startswith(f"{path}: " if path else "")
+    return is_there and expected.policy in (None, policy) and whole in (None, text)
 
 
 def joined(prefix: str, path: str) -> str:

@@ -123,21 +123,18 @@ def _kept(text: EditableText, node: yaml.Node, trial: Trial, wanted: Any) -> lis
 
     None unless a block expects the same violations in the same order.
     """
-    if not isinstance(node, yaml.MappingNode) or node.flow_style or not isinstance(wanted, dict):
+    if not isinstance(node, yaml.MappingNode) or node.flow_style:
         return None
-    if [key.value for key, _ in node.value] != list(wanted) or not isinstance(
-        trial.expect, ExpectedAnswer
-    ):
+    if not isinstance(wanted, dict) or not isinstance(trial.expect, ExpectedAnswer):
+        return None
+    if [key.value for key, _ in node.value] != list(wanted):
         return None
     edits: list[Edit] = []
     for key, items in node.value:
         got = wanted[key.value]
         expected: list[Expected] = getattr(trial.expect, key.value)
-        if (
-            not isinstance(items, yaml.SequenceNode)
-            or items.flow_style
-            or len(items.value) != len(got)
-        ):
+        is_block = isinstance(items, yaml.SequenceNode) and not items.flow_style
+        if not is_block or len(items.value) != len(got):
             return None
         for item, old, new in zip(items.value, expected, got, strict=True):
             if old.path != new["path"] or item.flow_style:

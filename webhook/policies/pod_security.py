@@ -70,12 +70,8 @@ def level_and_version(
     enforced = labels.get(f"{LABEL}enforce")
     labelled = labels.get(f"{LABEL}{mode}")
     version = labels.get(f"{LABEL}{mode}-version")
-    if (
-        mode == "warn"
-        and labelled is None
-        and enforced in LEVELS
-        and LEVELS.index(enforced) > LEVELS.index(level)
-    ):
+    is_stricter = enforced in LEVELS and LEVELS.index(enforced) > LEVELS.index(level)
+    if mode == "warn" and labelled is None and is_stricter:
         labelled, version = enforced, version or labels.get(f"{LABEL}enforce-version")
     if labelled is not None and labelled not in LEVELS:
         labelled = RESTRICTED if mode == "enforce" else PRIVILEGED

@@ -41,10 +41,8 @@ def validate(request: Request, params: ServiceTypes) -> Violations:
         return
     internal = params.internal if type == "LoadBalancer" else {}
     annotations = request.texts("metadata.annotations")
-    if any(
-        key in annotations and compile_pattern(like)(annotations[key])
-        for key, like in internal.items()
-    ):
+    marks = {key: annotations[key] for key in internal if key in annotations}
+    if any(compile_pattern(internal[key])(value) for key, value in marks.items()):
         return
     allowed = [each for each in get_args(ServiceType) if each not in params.forbidden]
     unless = f" without one of the annotations {', '.join(internal)}" if internal else ""
