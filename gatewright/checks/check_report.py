@@ -106,6 +106,7 @@ def _reported(
         fix="" if violation is None else violation.fix,
         patch=patch,
         patch_is_safe=is_safe,
+        child=None if violation is None else violation.child,
     )
 
 

@@ -1,5 +1,6 @@
 """One run of `check`: judge objects of files or a cluster, and report."""
 
+import copy
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
@@ -64,6 +65,7 @@ class Checker:
         With `registry_access`, what policies need of images is read from their registries. With
         `counts_exceptions`, what they cover is counted.
         """
+        self._more_exceptions: Sequence[Document] = ()
         self._registry_access, self._counts = registry_access, counts_exceptions
         self.settings, self.home, self.subjects = settings, home, subjects
         self.results: list[SubjectResult] = []
@@ -88,6 +90,13 @@ class Checker:
     def exceptions(self) -> list[tuple[Document, BoundException]]:
         """The exceptions of the policy set, with their documents."""
         return exceptions_of(self.sets[-1].documents)
+
+    def beside(self, exceptions: Sequence[Document]) -> "Checker":
+        """Return a checker of the same subjects, with more exceptions beside the policies."""
+        other = copy.copy(self)
+        other.problems, other.notes, other.covers = [], [], Counter()
+        other._more_exceptions = exceptions
+        return other
 
     def report(self) -> Report:
         """Return everything found so far."""
@@ -138,7 +147,7 @@ class Checker:
         planners = self._planners()
         return [
             PoliciesInForce.read(
-                policy_documents(paths),
+                [*policy_documents(paths), *self._more_exceptions],
                 self.home,
                 planners,
                 now,
@@ -153,7 +162,7 @@ class Checker:
         """Return the cluster's policies, except unusable and conflicting ones."""
         policies, exceptions = dict[tuple[str | None, str], BoundPolicy](), list[BoundException]()
         documents = list[Document]()
-        for document in await live.policies():
+        for document in (*await live.policies(), *self._more_exceptions):
             where, whole = place(document), not document.has_lines
             try:
                 bound = bind(document.value, catalogue())

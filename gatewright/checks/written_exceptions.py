@@ -4,9 +4,10 @@ import hashlib
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from config.api.policy_exception import PolicyException
+from config.documents import Document
 from gatewright.outputs import SubjectResult
 from webhook.engine import BoundPolicy
 from webhook.engine.kinds import POD_KINDS
@@ -20,67 +21,98 @@ CREATES: Mapping[str, Sequence[str]] = {
     "PodTemplate": (),
 }
 
-Judged = Mapping[str, Collection[str]]
+
+class ExceptedObject(NamedTuple):
+    """A judged object, or a planned child of one."""
+
+    kind: str
+    namespace: str
+    name: str
 
 
-def judged_kinds(policies: Iterable[BoundPolicy]) -> Judged:
-    """Return the kinds that each policy judges, by its title."""
-    return {
-        each.title: {
-            target.kind.kind for target in each.policy.targets if each.match.can_select(target)
+class ExceptionWriter:
+    """Collects what is denied, and writes an exception for each object and place."""
+
+    def __init__(
+        self, policies: Iterable[BoundPolicy], documents: Iterable[Document], home: str
+    ) -> None:
+        """Take the policies, and where exceptions from those of the cluster stand.
+
+        An exception can name those that have a document.
+        """
+        metadata = [each.value["metadata"] for each in documents]
+        named = {"/".join(filter(None, (e.get("namespace"), e["name"]))) for e in metadata}
+        self._home = home
+        self._judged = {
+            each.title: {
+                target.kind.kind for target in each.policy.targets if each.match.can_select(target)
+            }
+            for each in policies
+            if each.title in named
         }
-        for each in policies
-    }
+        # by result and policy: fields of each object
+        self._found: dict[tuple[ExceptedObject, str], dict[ExceptedObject, dict[str, None]]] = {}
 
+    def add(self, results: Iterable[SubjectResult]) -> bool:
+        """Add what policies deny; return whether any of it is new."""
+        is_new = False
+        for result in results:
+            subject = ExceptedObject(result.kind, result.namespace, result.name)
+            for each in result.violations:
+                if each.action != "Deny" or each.policy not in self._judged:
+                    continue
+                objects = self._found.setdefault((subject, each.policy), {})
+                where, path = (
+                    (each.child[:3], each.child.path) if each.child else (subject, each.path)
+                )
+                paths = objects.setdefault(ExceptedObject(*where), {})
+                is_new |= path not in paths
+                paths[path] = None
+        return is_new
 
-def exceptions_for(
-    results: Iterable[SubjectResult], judged: Judged, home: str, reason: str, expires: datetime
-) -> list[dict[str, Any]]:
-    """Return an exception for each object that policies deny; `judged` are the kinds they judge.
+    def documents(self, reason: str, expires: datetime) -> list[Document]:
+        """Return the exceptions.
 
-    Those from cluster policies stand in the namespace `home`, those from a tenant's in its own.
-    """
-    documents = dict[tuple[str, str], dict[str, Any]]()
-    for result in results:
-        found = dict[str, dict[str, None]]()  # paths by policy, each once
-        for each in result.violations:
-            if each.action == "Deny" and each.policy in judged:
-                found.setdefault(each.policy, {})[each.path] = None
-        for title, paths in found.items():
+        Those from cluster policies stand in the namespace of Gatewright, those from a tenant's
+        policy in its own.
+        """
+        documents = dict[tuple[str, ExceptedObject], dict[str, Any]]()
+        for (subject, title), objects in self._found.items():
             namespace, _, policy = title.rpartition("/")
+            place = namespace or self._home
             document = documents.setdefault(
-                (namespace or home, result.title),
-                _exception(namespace or home, result, reason, expires),
+                (place, subject), _exception(place, subject, reason, expires)
             )
             document["spec"]["exceptions"] += [
-                {"policy": policy, **entry} for entry in _entries(result, [*paths], judged[title])
+                {"policy": policy, **entry}
+                for object, paths in objects.items()
+                for entry in _entries(object, [*paths], self._judged[title])
             ]
-    return [*documents.values()]
+        return [Document.of_object(each) for each in documents.values()]
 
 
 def _entries(
-    result: SubjectResult, paths: list[str], judged: Collection[str]
+    object: ExceptedObject, paths: list[str], judged: Collection[str]
 ) -> Iterator[dict[str, Any]]:
     """Yield an entry for the object, and one for each kind that is made of its pod template."""
-    where = {"namespaces": [result.namespace]} if result.namespace else {}
-    yield {"kinds": [result.kind], "names": [result.name], **where, "paths": paths}
-    template = POD_SPECS.get(result.kind)
-    for kind in CREATES.get(result.kind, ("Pod",)) if template else ():
+    where = {"namespaces": [object.namespace]} if object.namespace else {}
+    yield {"kinds": [object.kind], "names": [object.name], **where, "paths": paths}
+    template = POD_SPECS.get(object.kind)
+    for kind in CREATES.get(object.kind, ("Pod",)) if template else ():
         of_template = [
             POD_SPECS[kind] + path.removeprefix(str(template))
             for path in paths
             if path.startswith(str(template))
         ]
         if kind in judged and of_template:
-            yield {"kinds": [kind], "names": [f"{result.name}-*"], **where, "paths": of_template}
+            yield {"kinds": [kind], "names": [f"{object.name}-*"], **where, "paths": of_template}
 
 
 def _exception(
-    namespace: str, result: SubjectResult, reason: str, expires: datetime
+    namespace: str, subject: ExceptedObject, reason: str, expires: datetime
 ) -> dict[str, Any]:
-    parts = (result.kind, result.namespace, result.name)
-    words = re.sub("[^a-z0-9]+", "-", "-".join(filter(None, parts)).lower()).strip("-")
-    unique = hashlib.sha256(result.title.encode()).hexdigest()[:8]
+    words = re.sub("[^a-z0-9]+", "-", "-".join(filter(None, subject)).lower()).strip("-")
+    unique = hashlib.sha256("/".join(subject).encode()).hexdigest()[:8]
     end = expires.isoformat().replace("+00:00", "Z")
     return {
         "apiVersion": PolicyException.definition.api_version,

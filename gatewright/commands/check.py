@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from config.documents import Document
 from config.settings import Settings
 from gatewright.checks.check_report import ending_soon, once_per_place
 from gatewright.checks.checker import Checker
@@ -15,7 +16,7 @@ from gatewright.checks.fixes import fixed_files
 from gatewright.checks.git import GitError, changed_files
 from gatewright.checks.sources import read_sources
 from gatewright.checks.subjects import Subjects
-from gatewright.checks.written_exceptions import exceptions_for, judged_kinds
+from gatewright.checks.written_exceptions import ExceptionWriter
 from gatewright.console.chart_options import ChartOptions, chart_options
 from gatewright.console.options import (
     CLUSTER,
@@ -162,7 +163,7 @@ def command(
     except GitError as error:
         raise click.BadParameter(str(error), param_hint="--changed") from None
     checker.notes += notes
-    _except(checker, write_exceptions, expires, reason)
+    _except(checker, write_exceptions, reason, expires)
     if record_images:
         record_images.write_text(written({"looked_up": written_images(checker.images)}), "utf-8")
     if not (checker.results or checker.problems or allow_empty or changed is not None):
@@ -184,12 +185,26 @@ def command(
 
 
 def _except(
-    checker: Checker, file: Path | None, expires: datetime | None, reason: str | None
+    checker: Checker, file: Path | None, reason: str | None, expires: datetime | None
 ) -> None:
-    """Write exceptions for what is denied, where a file is named."""
+    """Write exceptions until nothing is denied that they can cover; note what they cannot."""
     if file is None or expires is None or reason is None:
         return
-    judged, end = judged_kinds(checker.policies), expires.replace(tzinfo=UTC)
-    exceptions = exceptions_for(checker.results, judged, checker.home, reason, end)
-    file.write_text("---\n".join(map(written, exceptions)), "utf-8")
+    last, writer = (
+        checker,
+        ExceptionWriter(checker.policies, checker.sets[-1].documents, checker.home),
+    )
+    exceptions = list[Document]()
+    # One violation can hide another: of a malformed field, one policy reports.
+    while writer.add(last.results):
+        exceptions = writer.documents(reason, expires.replace(tzinfo=UTC))
+        last = checker.beside(exceptions)
+        asyncio.run(last.run())
+    file.write_text("---\n".join(written(each.value) for each in exceptions), "utf-8")
     checker.notes.append(f"{file}: {len(exceptions)} exceptions")
+    for result in last.results:
+        checker.notes += [
+            f"{result.title} is denied with them, too: {each.message}"
+            for each in result.violations
+            if each.level == "error"
+        ]

@@ -107,6 +107,7 @@ def _result(result: SubjectResult) -> ResultRecord:
 
 def _violation(violation: ReportedViolation) -> ViolationRecord:
     record: Any = {each.name: getattr(violation, each.name) for each in fields(violation)}
+    del record["child"]  # `path` and `message` name it in terms of the object
     record |= _place(record.pop("place"))
     return record  # type: ignore[no-any-return]  # both have the same fields
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from webhook.engine import Fix
+from webhook.engine import ChildField, Fix
 
 NOTHING: Mapping[str, Any] = {}
 LEVELS = ("error", "warning", "note")
@@ -38,7 +38,7 @@ class ReportedViolation:
 
     `level` is one of LEVELS; `action` is Deny, Warn, Audit, or Error where the policy could not
     decide; `patch` is a JSON Patch that fixes it, if the fix is a value, and with
-    `patch_is_safe` an application runs on.
+    `patch_is_safe` an application runs on. `child` is the planned object that is denied.
     """
 
     policy: str
@@ -55,6 +55,7 @@ class ReportedViolation:
     fix: str = ""
     patch: tuple[Mapping[str, Any], ...] = ()
     patch_is_safe: bool = False
+    child: ChildField | None = None
 
     @property
     def rule_name(self) -> str:

@@ -23,7 +23,7 @@ from webhook.engine.request import (
     Request,
 )
 from webhook.engine.verdict import MAX_VIOLATIONS, Outcome, Verdict
-from webhook.engine.violation import Patch, Patches, Violation, Violations
+from webhook.engine.violation import ChildField, Patch, Patches, Violation, Violations
 
 __all__ = [
     "MAX_VIOLATIONS",
@@ -34,6 +34,7 @@ __all__ = [
     "SERVED",
     "Attributes",
     "BoundPolicy",
+    "ChildField",
     "Container",
     "ControllerUser",
     "Engine",

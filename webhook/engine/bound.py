@@ -6,10 +6,18 @@ from functools import cached_property
 from itertools import chain, islice
 from typing import Any
 
-from webhook.engine.exemptions import NOW, Exempt, covered, covered_fields, nearest
+from webhook.engine.exemptions import (
+    NO_EXEMPTIONS,
+    NOW,
+    Exemptions,
+    covered,
+    covered_fields,
+    nearest,
+)
 from webhook.engine.fields import WrongTypeError
 from webhook.engine.jsonpatch import Patcher
 from webhook.engine.match import Match
+from webhook.engine.origins import without_field
 from webhook.engine.policy import Params, Policy, RequestPredicate, RuleError
 from webhook.engine.record import Record
 from webhook.engine.request import Request
@@ -36,7 +44,7 @@ class BoundPolicy:
     fails_closed: bool = True
     namespace: str | None = None
     tolerates_existing: bool = True
-    exempt: tuple[Exempt, ...] = ()
+    exempt: Exemptions = NO_EXEMPTIONS
     severity: str = ""  # the policy's own by default
     category: str = ""
     condition: RequestPredicate | None = None  # what `matchConditions` say
@@ -75,13 +83,16 @@ class BoundPolicy:
 
         NotLookedUpError where what would decide is not known.
         """
-        violations = self._judged(request, self.policy.validate)
-        if violations is None:
-            return None
-        if self.exempt and (fields := covered_fields(self.exempt, request)):
-            violations = (each for each in violations if each.where not in fields)
-        found = next(violations, None)
-        outcome = self.passed if found is None else self._outcome(request, found, violations)
+        try:
+            violations = self._judged(request, self.policy.validate)
+            if violations is None:
+                return None
+            if self.exempt and (fields := covered_fields(self.exempt, request)):
+                violations = (each for each in violations if each.where not in fields)
+            found = next(violations, None)
+            outcome = self.passed if found is None else self._outcome(request, found, violations)
+        except WrongTypeError as error:
+            return self.validate(self._without_malformed(request, error)[0])
         if self.policy.annotate is None:
             return outcome
         return replace(outcome, annotations=tuple(self.policy.annotate(request, self.params)))
@@ -93,9 +104,23 @@ class BoundPolicy:
             return outcome
         return replace(outcome or self.passed, covered=tuple(self._covered(request, outcome)))
 
+    def _without_malformed(self, request: Request, error: WrongTypeError) -> tuple[Request, str]:
+        """Return the request without an excepted field, and by what; else raise the error."""
+        entry = covered_fields(self.exempt, request).get(error.path) if self.exempt else None
+        rest = request.object if entry is None else without_field(request.object, error.path)
+        if entry is None or rest is None or rest == request.object:
+            raise error
+        return request.with_object(rest), entry.title
+
     def _covered(self, request: Request, outcome: Outcome | None) -> Iterator[str]:
         """Yield the title of an exception for each violation that would count without it."""
-        bare = replace(self, exempt=()).validate(request)
+        try:
+            bare = replace(self, exempt=NO_EXEMPTIONS).validate(request)
+        except WrongTypeError as error:
+            rest, title = self._without_malformed(request, error)
+            yield title
+            yield from self._covered(rest, outcome)
+            return
         fields, records = covered_fields(self.exempt, request), covered(self.exempt, request)
         left = set(outcome.violations) if outcome else set()
         for each in bare.violations if bare else ():
@@ -106,10 +131,14 @@ class BoundPolicy:
     def mutate(self, request: Request, patcher: Patcher) -> Outcome | None:
         """Set what is to be set; None where it does not apply, or all of it is excepted."""
         request.excepted = False
-        patches = self._judged(request, self.policy.mutate)
-        if patches is None:
+        try:
+            patches = self._judged(request, self.policy.mutate)
+            if patches is None:
+                return None
+            is_patched = patcher.apply(list(patches))
+        except WrongTypeError as error:
+            self._without_malformed(request, error)
             return None
-        is_patched = patcher.apply(list(patches))
         return Outcome(self.title, self.actions, patched=True) if is_patched else self.passed
 
     def _judged(self, request: Request, judge: Any) -> Iterator[Any] | None:

@@ -25,7 +25,7 @@ from webhook.engine.planners import (
 from webhook.engine.record import steps_of
 from webhook.engine.request import PARENT, Attributes, Request
 from webhook.engine.verdict import Outcome, Verdict
-from webhook.engine.violation import Before, Patch, Violation
+from webhook.engine.violation import Before, ChildField, Patch, Violation
 
 
 class JudgesRequests(Protocol):
@@ -53,10 +53,16 @@ class Child(NamedTuple):
         """Return a violation in terms of the parent, as far as the field comes from it."""
         if violation.of:
             return violation
+        kind, namespace, name = (
+            self.attributes.kind,
+            self.attributes.namespace,
+            self.attributes.name,
+        )
+        child = violation.child or ChildField(kind, namespace, name, violation.where)
         source = traced(violation.path, self.origin, self.parent)
         if source is not None:
-            return replace(violation, field=source, holder=None)
-        return replace(violation, of=f"{self.attributes.kind}/{self.attributes.name}")
+            return replace(violation, field=source, holder=None, child=child)
+        return replace(violation, of=f"{kind}/{name}", child=child)
 
 
 def judge_children(engine: JudgesRequests, planner: Planner, request: Request) -> Iterator[Outcome]:

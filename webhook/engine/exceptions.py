@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from config.api.policy_exception import ExceptionEntry, PolicyExceptionSpec
 from config.faults import FaultsError, did_you_mean, parse
 from webhook.engine.bound import BoundPolicy
-from webhook.engine.exemptions import Exempt
+from webhook.engine.exemptions import Exempt, Exemptions
 from webhook.engine.globs import Globs
 from webhook.engine.images import ImagePattern
 from webhook.engine.match import globs
@@ -110,7 +110,7 @@ def with_exceptions(
                 with suppress(FaultsError):  # reported where the exception is checked
                     exempt.append(_exempt(policy, exception, entry))
         exempt.sort(key=lambda each: each.params is not None)
-        found.append(replace(policy, exempt=tuple(exempt)))
+        found.append(replace(policy, exempt=Exemptions(exempt)))
     return tuple(found)
 
 

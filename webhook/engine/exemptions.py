@@ -1,5 +1,6 @@
 """What an exception exempts from one policy: objects, containers or images, and how long."""
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -63,8 +64,31 @@ class Exempt:
             yield request
 
 
+class Exemptions(tuple[Exempt, ...]):
+    """Entries for one policy; there may be thousands, each about one object by its name."""
+
+    def __init__(self, _: Iterable[Exempt] = ()) -> None:
+        """Index them by kind and name, as far as they name any."""
+        self._index: dict[tuple[str | None, str | None], list[int]] = {}
+        for index, each in enumerate(self):
+            names = None if each.names is None else each.names.exact
+            for kind in (None,) if each.kinds is None else each.kinds:
+                for name in (None,) if names is None else names:
+                    self._index.setdefault((kind, name), []).append(index)
+
+    def about(self, request: Request) -> Iterator[Exempt]:
+        """Yield those that are about an object, in their order."""
+        keys = itertools.product((None, request.resource_kind), (None, request.name))
+        for index in sorted(itertools.chain(*(self._index.get(key, ()) for key in keys))):
+            if self[index].is_about(request):
+                yield self[index]
+
+
+NO_EXEMPTIONS = Exemptions()
+
+
 def covered(
-    entries: Iterable[Exempt], request: Request, *, expired: bool = False
+    entries: Exemptions, request: Request, *, expired: bool = False
 ) -> dict[Record, Exempt]:
     """Return each record that entries in force, or expired, are about, with its first entry.
 
@@ -72,20 +96,18 @@ def covered(
     """
     now = request.lookup(NOW)
     found: dict[Record, Exempt] = {}
-    for entry in entries:
-        is_whole = entry.paths is None and (now >= entry.expires) is expired
-        if is_whole and entry.is_about(request):
+    for entry in entries.about(request):
+        if entry.paths is None and (now >= entry.expires) is expired:
             for record in entry.records(request):
                 found.setdefault(record, entry)
     return found
 
 
-def covered_fields(entries: Iterable[Exempt], request: Request) -> dict[str, Exempt]:
+def covered_fields(entries: Exemptions, request: Request) -> dict[str, Exempt]:
     """Return the paths that entries in force exempt, each with the first such entry."""
     found: dict[str, Exempt] = {}
-    for entry in entries:
-        is_in_force = entry.paths is not None and request.lookup(NOW) < entry.expires
-        if is_in_force and entry.is_about(request):
+    for entry in entries.about(request):
+        if entry.paths is not None and request.lookup(NOW) < entry.expires:
             for path in entry.paths or ():
                 found.setdefault(path, entry)
     return found

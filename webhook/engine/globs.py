@@ -59,6 +59,11 @@ class Globs(tuple[str, ...]):
         self._names = frozenset(each for each in self if "*" not in each and "?" not in each)
         self._is_any = "*" in self
 
+    @property
+    def exact(self) -> frozenset[str] | None:
+        """The names that match, None where a pattern may match others."""
+        return None if self._globs else self._names
+
     def match(self, name: str) -> bool:
         """Return whether `name` as a whole is matched."""
         if self._is_any or name in self._names:

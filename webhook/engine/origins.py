@@ -1,8 +1,10 @@
-"""Map fields of a child to the fields of its parent."""
+"""Fields by the paths that messages show: those of a child in its parent, values, and copies."""
 
 import re
 from collections.abc import Mapping
 from typing import Any
+
+import orjson
 
 STEP = re.compile(r"\.?([^.\[\]]+)|\[([^\]]*)\]")
 ANY = "[*]"  # any one entry of labels and the like: a key without a prefix
@@ -41,6 +43,20 @@ def value_at(object: Any, path: str) -> Any:
     for found in STEP.finditer(path):
         value = _entry(value, found[1] if found[2] is None else found[2])
     return value
+
+
+def without_field(object: Any, path: str) -> Any:
+    """Return a copy without the value at a path; an item of a list is {} first, then removed."""
+    copied = orjson.loads(orjson.dumps(object))
+    *_, last = STEP.finditer(path)
+    above = value_at(copied, path[: last.start()])
+    if isinstance(above, dict):
+        above.pop(last[1] or last[2], None)
+    elif isinstance(above, list):
+        item = value_at(above, last[0])
+        at = next((index for index, each in enumerate(above) if each is item), len(above))
+        above[at : at + 1] = [{}] if item else []
+    return copied
 
 
 def _entry(value: Any, step: str) -> Any:

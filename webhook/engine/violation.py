@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -45,6 +45,15 @@ def one_line(text: str) -> str:
     return "".join(char if char.isprintable() else " " for char in text)
 
 
+class ChildField(NamedTuple):
+    """The field of a planned child that breaks a rule, and which child that is."""
+
+    kind: str
+    namespace: str
+    name: str
+    path: str
+
+
 @dataclass(slots=True, eq=False)
 class Violation:
     """One violation: the field, what was found there, the rule, and the fix.
@@ -53,10 +62,11 @@ class Violation:
     raw value found; `found` is how the message says it, None for the value itself. `rule` names the
     rule and nothing of the object. `excess` is how far the value goes beyond the rule, where that
     has an order: a number, or a set of names. `of` names the object where that is not the one that
-    is judged but a planned child, as `Deployment/shop`. `controller_fix` is the fix where the
-    controller chose the value. `expired` names the exception that covered it. `mended` is a value
-    of the field that mends it, None where the field must go; unset where no value is sure to. `id`
-    identifies the rule where its words vary; `check` names the policy whose rule another applies.
+    is judged but a planned child, as `Deployment/shop`; `child` is that child. `controller_fix` is
+    the fix where the controller chose the value. `expired` names the exception that covered it.
+    `mended` is a value of the field that mends it, None where the field must go; unset where no
+    value is sure to. `id` identifies the rule where its words vary; `check` names the policy whose
+    rule another applies.
     """
 
     field: str
@@ -67,6 +77,7 @@ class Violation:
     value: Any = UNSET
     holder: Record | None = None
     of: str = ""
+    child: ChildField | None = None
     controller_fix: str = ""
     expired: str = ""
     mended: Any = UNSET

@@ -13,7 +13,7 @@ from tests.webhook.asking import ask
 from tests.webhook.asking import in_force as in_effect
 from webhook.engine import NOW, Engine, NotLookedUpError, Params, Policy
 from webhook.engine.exceptions import check_exception
-from webhook.engine.exemptions import Exempt
+from webhook.engine.exemptions import Exempt, Exemptions
 from webhook.engine.globs import Globs
 from webhook.policy_sets.bound_objects import bind
 from webhook.policy_sets.catalogue import catalogue
@@ -417,7 +417,7 @@ def test_a_mutation_knows_whether_containers_are_excepted_from_it(exempt, is_exc
         return iter(())
 
     sets = Policy("sets", mutate=sees)
-    judge = Engine([in_effect(sets, exempt=tuple(exempt)), in_effect(sets)])
+    judge = Engine([in_effect(sets, exempt=Exemptions(exempt)), in_effect(sets)])
     seen.clear()
     judge.mutate(ask(POD, looked_up={NOW: TODAY}))
     assert seen == [is_excepted, False]
