@@ -8,6 +8,7 @@ from webhook.engine import NotLookedUpError, Request
 
 DIGESTS = "image_digests"  # look-up: by reference with a tag, its digest
 SIGNATURES = "image_signatures"  # look-up: by reference with a digest, what is attached to it
+RUNNING = "running_digests"  # by name of a Pod's container, the digest it runs; the audit has it
 IMAGE_LOOK_UPS = frozenset({DIGESTS, SIGNATURES})
 
 

@@ -5,8 +5,9 @@ does.
 
 Judged: the images of all containers and of image volumes, and the image of a WebApp, where an entry
 of `signatures` names them; `images` are named as in image-registries. What is verified is a digest:
-an image without one is denied, unless the policy image-pins adds the digest first. On an update,
-images that stay as they are are not verified again.
+an image without one is denied, unless the policy image-pins adds the digest first; the audit
+verifies the digest that a Pod runs. On an update, images that stay as they are are not verified
+again.
 
 Formats, found in this order: sigstore bundles (cosign v3) by the registry's referrers API or by the
 tag `sha256-…`, and cosign's legacy tag `sha256-….sig`. Keys are ECDSA P-256 or P-384, Ed25519 or
@@ -20,17 +21,18 @@ Fix: sign the image: `cosign sign --key cosign.key IMAGE@DIGEST`.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
 from webhook.engine import Params, Policy, Request, Violations
-from webhook.engine.containers import Image
+from webhook.engine.containers import Container, Image
 from webhook.engine.images import ImageReference, parsed
 from webhook.engine.policy import RuleError
 from webhook.engine.violation import shown
-from webhook.policies._attached import SIGNATURES, Attached, read
+from webhook.policies._attached import RUNNING, SIGNATURES, Attached, read
 from webhook.policies._images import Registry, RegistryName, changed_images, parse_registry
 
 if TYPE_CHECKING:
@@ -119,8 +121,11 @@ class ImageSignatures(Params):
 def validate(request: Request, params: ImageSignatures) -> Violations:
     """Yield a violation for each image without the signatures and attestations that it needs."""
     named = list[tuple[Image, ImageReference, SignedImages]]()
+    running = request.looked_up.get(RUNNING, {})
     for each in changed_images(request):
         image = parsed(each.text)
+        if image is not None and not image.digest and isinstance(each.holder, Container):
+            image = replace(image, digest=running.get(each.holder.name))
         entry = None if image is None else params.entry(image)
         if image is not None and entry is not None and image.digest is not None:
             named.append((each, image, entry))
@@ -132,7 +137,8 @@ def validate(request: Request, params: ImageSignatures) -> Violations:
         if isinstance(attached, str):
             raise RuleError(f"{image}: {attached}")
         for lack, fix in _faults(image, attached, entry, params.attestations):
-            found = f"{shown(each.text)} {lack}"
+            runs = "" if str(image.digest) in each.text else f" (it runs {image.digest})"
+            found = f"{shown(each.text)}{runs} {lack}"
             yield each.holder.violation(each.field, each.text, RULE, fix, found=found)
 
 

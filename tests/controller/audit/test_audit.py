@@ -39,6 +39,7 @@ CRD = Resource(
 REPORT_CRDS = Path(__file__).parents[3] / "config/crd/reports"
 NAMESPACE = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 DEPLOYMENT = Resource("apps", "v1", "deployments", "Deployment")
+POD = Resource("", "v1", "pods", "Pod")
 REPLICA_SET = Resource("apps", "v1", "replicasets", "ReplicaSet")
 POLICY = """
 apiVersion: gatewright.io/v1alpha1
@@ -408,6 +409,35 @@ async def test_images_that_run_are_verified_once(server, registry, verifying):
         f'spec.template.spec.containers[name=app].image: "{image}" has no signature by a key'
     )
     assert levels(server) == ["fail"]
+
+
+async def test_a_tag_is_judged_by_the_digest_that_a_pod_runs(server, registry, verifying):
+    """Whatever the tag points to now; a Pod that has not started is judged by its spec."""
+    image = f"{registry.address}/team/shop:1"
+    registry.attach(DIGEST, bundle(KEY, DIGEST))
+    other = f"sha256:{'b' * 64}"
+    image_ids = {
+        "signed": f"mirror.example.com/shop@{DIGEST}",
+        "moved": f"docker-pullable://{registry.address}/team/shop@{other}",
+        "waiting": "",
+        "local": DIGEST,
+    }
+    for name, image_id in image_ids.items():
+        status = {"initContainerStatuses": [{"name": "app", "imageID": image_id}]}
+        spec = {"initContainers": [{"name": "app", "image": image}]}
+        metadata = {"name": name, "namespace": "shop"}
+        server.create(POD, {"metadata": metadata, "spec": spec})
+        server.change(POD, name, {"status": status}, "shop", "status")
+    await verifying.run()
+    found = {name: messages for name, (messages,) in verifying.reports().items()}
+    place = f'spec.initContainers[name=app].image: "{image}"'
+    assert sorted(found) == ["local", "moved", "waiting"]
+    assert found["moved"].startswith(f"{place} (it runs {other}) has no signature by a key")
+    assert found["moved"].endswith(
+        f"Sign it: cosign sign --key cosign.key {registry.address}/team/shop@{other}."
+    )
+    assert found["waiting"].startswith(f"{place} has no digest, so what is verified")
+    assert found["local"] == found["waiting"]
 
 
 async def test_a_registry_that_refuses_is_an_error_until_it_answers(
