@@ -112,6 +112,8 @@ def _fault(model: type[BaseModel], item: Any, noun: str) -> tuple[str, str]:
 
 def _shown(value: Any) -> str:
     text = orjson.dumps(value, default=str).decode()
+    if "PRIVATE KEY" in text:  # a secret: messages are logged
+        return "a private key"
     return text if len(text) <= 64 else f"{text[:63]}…"
 
 

@@ -29,6 +29,10 @@ async def image_look_ups(
 
     RegistryConfigError where a file of the settings cannot be used.
     """
+    for each in settings.insecure_registries:
+        if "/" in each:
+            text = f"--insecure-registries {each}: expected HOST:PORT, without a scheme or path"
+            raise RegistryConfigError(text)
     logins = read_logins(settings.registry_config) if settings.registry_config else {}
     async with new_session({"User-Agent": "gatewright"}, _limits(qps)) as session:
         client = RegistryClient(
@@ -56,7 +60,10 @@ def _trusted(settings: Settings) -> ssl.SSLContext | bool:
     context = ssl.create_default_context()
     try:
         context.load_verify_locations(settings.registry_ca)
-    except OSError as error:  # ssl.SSLError is one
-        reason = error.strerror or str(error)
-        raise RegistryConfigError(f"{settings.registry_ca}: {reason}") from error
+    except ssl.SSLError as error:
+        text = f"{settings.registry_ca}: has no certificate in PEM (--registry-ca)"
+        raise RegistryConfigError(text) from error
+    except OSError as error:
+        text = f"{settings.registry_ca}: {error.strerror} (--registry-ca)"
+        raise RegistryConfigError(text) from error
     return context

@@ -6,11 +6,14 @@ from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
+from config.faults import FaultsError, parse
 from tests.webhook.registries.signing import SigningKey, bundle, legacy, pem
 from webhook.engine.images import parse_image
 from webhook.policies._attached import Attached, SignatureDocument
 from webhook.policies._signatures import SIGN_PREDICATE, statements, verifying_key
+from webhook.policies.image_signatures import ImageSignatures
 
 DIGEST, OTHER = f"sha256:{'a' * 64}", f"sha256:{'b' * 64}"
 NAME = "registry.company.com/team/shop"
@@ -119,3 +122,19 @@ def test_other_keys_are_an_error(text):
     """P-521, and what is no key."""
     with pytest.raises(ValueError, match=r"^expected a (public key in PEM|key of ECDSA P-256)"):
         verifying_key(text)
+
+
+def test_a_private_key_in_a_policy_is_an_error_that_does_not_show_it():
+    """Messages are logged, and stand in CI's output."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
+    params = {"signatures": [{"images": ["registry.company.com"], "keys": [private]}]}
+    with pytest.raises(FaultsError) as error:
+        parse(ImageSignatures, params)
+    assert error.value.faults == (
+        (
+            "signatures[0].keys[0]",
+            "a private key: expected its public key (cosign.pub). If it was published, replace "
+            "the pair",
+        ),
+    )

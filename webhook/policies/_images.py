@@ -64,6 +64,9 @@ def _alike(pattern: Sequence[str], parts: Sequence[str]) -> bool:
 
 def parse_registry(text: str) -> Registry:
     """Return `host[:port][/path[:tag]]` as a registry. ImageReferenceError where it is none."""
+    scheme, colons, _ = text.partition("://")
+    if colons:
+        raise ImageReferenceError(f"it has a scheme: remove {scheme}://")
     host, _, path = text.strip("/").partition("/")
     path, colon, tag = path.partition(":")
     if colon and not (path and _TAG_PATTERN.fullmatch(tag)):

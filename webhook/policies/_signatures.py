@@ -93,10 +93,14 @@ Verified = tuple[tuple[SignedStatement, ...], tuple[str, ...]]
 @lru_cache(maxsize=256)
 def verifying_key(pem: str) -> VerifyingKey:
     """Parse a public key in PEM. ValueError where it is none that is supported."""
+    if "PRIVATE KEY" in pem:
+        raise ValueError(
+            "expected its public key (cosign.pub). If it was published, replace the pair"
+        )
     try:
         key = load_pem_public_key(pem.encode())
     except (ValueError, UnsupportedAlgorithm) as error:
-        raise ValueError("expected a public key in PEM (cosign.pub)") from error
+        raise ValueError("expected a public key in PEM: the text of cosign.pub") from error
     is_other_curve = isinstance(key, ec.EllipticCurvePublicKey) and key.curve.name not in CURVES
     if is_other_curve or not isinstance(
         key, ec.EllipticCurvePublicKey | ed25519.Ed25519PublicKey | rsa.RSAPublicKey

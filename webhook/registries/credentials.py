@@ -9,6 +9,8 @@ from pathlib import Path
 
 from webhook.engine.images import ImageReferenceError, registry_name
 
+EXPECTED = '{"auths": {"HOST": {"auth": "base64 of USER:PASSWORD"}}}'
+
 
 class RegistryConfigError(ValueError):
     """A file that is no docker config file; the text names the file."""
@@ -33,14 +35,19 @@ def read_logins(path: Path) -> Mapping[str, RegistryLogin]:
     Credential helpers are not run.
     """
     try:
-        auths = json.loads(path.read_bytes()).get("auths") or {}
-        return {_host(name): _login(entry) for name, entry in auths.items() if entry}
+        auths = json.loads(path.read_bytes()).get("auths", {})
+        logins = {_host(name): _login(entry) for name, entry in auths.items() if entry}
     except OSError as error:
-        raise RegistryConfigError(f"{path}: {error.strerror}") from error
+        raise RegistryConfigError(f"{path}: {error.strerror} (--registry-config)") from error
     except (ValueError, AttributeError, TypeError, KeyError):
         raise RegistryConfigError(
-            f'{path}: not a docker config file; expected {{"auths": {{"HOST": {{"auth": …}}}}}}'
+            f"{path}: not a docker config file; expected {EXPECTED}"
         ) from None
+    if not logins:
+        raise RegistryConfigError(
+            f"{path}: has no logins; expected {EXPECTED}. Credential helpers are not run"
+        )
+    return logins
 
 
 def _host(name: str) -> str:

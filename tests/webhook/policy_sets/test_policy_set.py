@@ -57,7 +57,7 @@ def loaded(text, source="policies.yaml"):
             HEAD
             + "  policy: image-registries\n  params:\n    registries:\n    - a.io\n    - https://a.io\n",
             "policies.yaml:9: ClusterAdmissionPolicy replica-limits: "
-            'spec.params.registries[1]: "https://a.io": its path is malformed',
+            'spec.params.registries[1]: "https://a.io": it has a scheme: remove https://',
             id="an invalid registry",
         ),
         pytest.param(

@@ -257,5 +257,7 @@ def test_another_file_is_an_error(tmp_path, text):
     file.write_text(text)
     with pytest.raises(RegistryConfigError, match=r"config\.json: not a docker config file"):
         read_logins(file)
-    with pytest.raises(RegistryConfigError, match=r"nothing: No such file or directory$"):
+    with pytest.raises(
+        RegistryConfigError, match=r"nothing: No such file or directory \(--registry-config\)$"
+    ):
         read_logins(tmp_path / "nothing")
