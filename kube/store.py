@@ -1,18 +1,14 @@
 """The last known state of all objects of one resource, as JSON that each read decodes."""
 
 import asyncio
-import logging
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 import orjson
 
+from kube.index import IndexFunction, StoreIndex
 from kube.resource import JsonObject, Resource
-
-LOG = logging.getLogger("gatewright.kube.store")
-
-IndexFunction = Callable[[JsonObject], Iterable[str]]
 
 
 class OwnerReference(NamedTuple):
@@ -71,7 +67,7 @@ class Store:
         self.resource_version = 0
         """Everything up to this version is here: that of the last event, bookmark or list."""
         self._entries: dict[str, Entry] = {}
-        self._indexes: dict[str, _Index] = {}
+        self._indexes: dict[str, StoreIndex] = {}
         self.subscribers: list[Callable[[Change], None]] = []
         """Called with each change, once it is stored."""
         self.on_served: list[Callable[[], None]] = []
@@ -112,7 +108,7 @@ class Store:
                 f"index {name} of {self.resource.plural}: there is one, or there are objects "
                 "already"
             )
-        self._indexes[name] = _Index(function)
+        self._indexes[name] = StoreIndex(function)
 
     def begin_listing(self) -> None:
         """Expect a `put` of every object that exists, in any order, and then `end_listing`."""
@@ -185,49 +181,6 @@ class Store:
         change = Change(kind, key, old, new, self._unfound is not None)
         for notify in self.subscribers:
             notify(change)
-
-
-class _Index:
-    """The keys of objects by the values that a function finds in them."""
-
-    def __init__(self, function: IndexFunction) -> None:
-        self.found: dict[str, set[str]] = {}
-        self._function = function
-        self._values: dict[str, frozenset[str]] = {}  # of the keys that are found at all
-
-    def put(self, key: str, object: JsonObject) -> None:
-        """Let an object be found under the values that it has now."""
-        self.remove(key)
-        if values := values_of(self._function, object):
-            self._values[key] = values
-        for value in values:
-            self.found.setdefault(value, set()).add(key)
-
-    def remove(self, key: str) -> None:
-        """Let an object be found no more."""
-        for value in self._values.pop(key, ()):
-            self.found[value].discard(key)
-            if not self.found[value]:
-                del self.found[value]
-
-
-def values_of(function: IndexFunction, object: JsonObject) -> frozenset[str]:
-    """Return the values that an object is found under.
-
-    None where the function raises: the reader of a malformed object reports it, the others go on.
-    """
-    try:
-        return frozenset(function(object))
-    except Exception as error:  # whatever an index function raises is about this object
-        metadata = object["metadata"]
-        fields = {"name": metadata["name"], "namespace": metadata.get("namespace")}
-        LOG.warning(
-            "malformed %s: not found by an index",
-            object.get("kind"),
-            extra={"fields": fields},
-            exc_info=error,
-        )
-        return frozenset()
 
 
 def entry_of(object: JsonObject) -> Entry:

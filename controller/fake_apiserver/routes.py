@@ -127,14 +127,9 @@ class Routes:
                 405, "the server does not allow this method on the requested resource"
             )
         object = stated(body, write.kind)
-        return (
-            (201, self._writes.create(write, object))
-            if request.method == "POST"
-            else (
-                200,
-                self._writes.replace(write, object),
-            )
-        )
+        if request.method == "POST":
+            return 201, self._writes.create(write, object)
+        return 200, self._writes.replace(write, object)
 
     def _patch(
         self, request: web.Request, write: WriteRequest, body: Any

@@ -94,18 +94,10 @@ class Writes:
             metadata["generation"] = 1
         stored = self.mutate(admit(kind, object))
         owners: ownership.Owners = {}
-        ownership.update(
-            {},
-            object if applied else stored,
-            kind,
-            write.by("Apply" if applied else "Update"),
-            owners,
-        )
-        object = stored
-        ownership.write(object, owners, self._now())
-        if write.dry_run:
-            return object
-        return self._store(kind, key, object)
+        manager = write.by("Apply" if applied else "Update")
+        ownership.update({}, object if applied else stored, kind, manager, owners)
+        ownership.write(stored, owners, self._now())
+        return stored if write.dry_run else self._store(kind, key, stored)
 
     def replace(self, write: WriteRequest, object: JsonObject) -> JsonObject:
         """Put an object in the place of the stored one."""

@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from kube.client import Client
+from kube.index import IndexFunction
 from kube.resource import JsonObject, Resource
-from kube.store import Change, Entry, IndexFunction, Store
+from kube.store import Change, Entry, Store
 from kube.watch import Watch
 
 

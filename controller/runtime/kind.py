@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar
 
 from controller.runtime.plan import Observed, Plan
+from kube.index import IndexFunction
 from kube.resource import JsonObject, Resource
-from kube.store import IndexFunction
 
 
 class CustomObject(Protocol):
@@ -95,6 +95,14 @@ class PlannedKind(Generic[T]):
         self.counts = counts
         self.shows_phase = any(column.path == ".status.phase" for column in definition.columns)
         """Whether a column shows a phase: an object that cannot be planned gets one too."""
+
+    def parse(self, object: JsonObject) -> T:
+        """Return the typed object of a stored one; without its status where that is malformed."""
+        try:
+            return self.type.model_validate(object)
+        except ValueError:
+            without_status = {key: value for key, value in object.items() if key != "status"}
+            return self.type.model_validate(without_status)
 
     def owned(self, object: JsonObject) -> Resource:
         """Return the resource of a child; ValueError if `owns` does not declare it."""

@@ -8,8 +8,9 @@ from controller.runtime.kind import PlannedKind
 from controller.runtime.plan import Observed
 from controller.runtime.status import readable
 from controller.runtime.types import ReconcileRequest
+from kube.index import values_of
 from kube.resource import JsonObject, Resource
-from kube.store import controller_of, values_of
+from kube.store import controller_of
 
 
 class Owner:

@@ -66,7 +66,7 @@ class Reconciler:
     async def _reconcile(self, owner: Owner, observed: Snapshot) -> Result:
         """Plan, apply, write the status: one pass over one object."""
         try:
-            parsed = self._parsed(owner.object)
+            parsed = self.kind.parse(owner.object)
         except ValidationError as error:
             problem = statuses.unreadable(error)
             await self._write_unplanned(owner, problem)
@@ -104,14 +104,6 @@ class Reconciler:
             await self._write_status(owner, status)
         self._record_events(plan, failed, owner)
         return self._result(plan, failed, owner)
-
-    def _parsed(self, object: JsonObject) -> Any:
-        """Return the typed object; without its status where that is malformed."""
-        try:
-            return self.kind.type.model_validate(object)
-        except ValidationError:
-            without_status = {key: value for key, value in object.items() if key != "status"}
-            return self.kind.type.model_validate(without_status)
 
     async def _observe(self, request: ReconcileRequest) -> Snapshot:
         """Take a snapshot.
@@ -169,11 +161,8 @@ class Reconciler:
 
     async def _write_status(self, owner: Owner, status: JsonObject) -> None:
         """Write the status if it changed, and count what that means."""
-        before, place, sent = (
-            owner.status,
-            (owner.request, owner.resource, owner.request.key),
-            digest(status),
-        )
+        before, sent = owner.status, digest(status)
+        place = (owner.request, owner.resource, owner.request.key)
         if not statuses.is_same(before, status) and not self.conflicts.is_overridden(
             place, sent, digest(before)
         ):
@@ -207,11 +196,8 @@ class Reconciler:
             if isinstance(failure.error, ContestedError) or (
                 owner.is_deleting and not failure.is_permanent
             ):
-                self._warn(
-                    owner,
-                    "CleanUpFailed" if owner.is_deleting else failure.problem.reason,
-                    failure.problem,
-                )
+                reason = "CleanUpFailed" if owner.is_deleting else failure.problem.reason
+                self._warn(owner, reason, failure.problem)
 
     def _result(self, plan: Plan, failures: list[Failure], owner: Owner) -> Result:
         """Return when to reconcile again, or raise: a retryable error before a permanent one."""
@@ -245,9 +231,8 @@ class Reconciler:
 
     def _permanent(self, owner: Owner, problem: Problem) -> TerminalError:
         """Record an error that only a change can mend, and return it."""
-        self._warn(
-            owner, problem.reason if problem.reason == "NameTaken" else "ReconcileFailed", problem
-        )
+        is_taken = problem.reason == "NameTaken"
+        self._warn(owner, problem.reason if is_taken else "ReconcileFailed", problem)
         return TerminalError(problem.message)
 
     def _warn(self, owner: Owner, reason: str, problem: Problem) -> None:

@@ -6,8 +6,9 @@ from typing import NamedTuple
 from controller.runtime.cache import Cache
 from controller.runtime.kind import PlannedKind, T
 from controller.runtime.types import ReconcileRequest
+from kube.index import IndexFunction, values_of
 from kube.resource import JsonObject, Resource
-from kube.store import Change, IndexFunction, values_of
+from kube.store import Change
 
 Predicate = Callable[[Change], bool]
 Mapper = Callable[[Change], Iterable[ReconcileRequest]]

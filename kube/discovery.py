@@ -1,0 +1,67 @@
+"""Discovery: the versions and the resources that the API server has."""
+
+from typing import Any
+
+from kube.errors import NotFound, ServerError
+from kube.resource import JsonObject, Resource
+from kube.transport import Transport, decode
+
+CORE = "v1"  # the version of the core group, which every server has
+# Kubernetes 1.30 and later
+DISCOVERY = "application/json;as=APIGroupDiscoveryList;g=apidiscovery.k8s.io;v=v2"
+
+
+class Discovery(Transport):
+    """Requests for what one API server has."""
+
+    async def serves(self, resource: Resource) -> bool:
+        """Return whether the server has this resource (its CRD is installed, its version served).
+
+        Only discovery decides: a 404 alone may be a load balancer's. Raises ApiError where
+        discovery gives no answer.
+        """
+        try:
+            found = await self._request("GET", resource.root)
+        except NotFound:
+            if resource.api_version in await self.versions():
+                raise
+            return False
+        if found.get("kind") != "APIResourceList":
+            raise ServerError(200, "NotDiscovery", "the response is not an APIResourceList")
+        return any(each["name"] == resource.plural for each in found.get("resources") or [])
+
+    async def versions(self) -> frozenset[str]:
+        """Return the groups and versions that the server has, as in `apiVersion`."""
+        groups = await self._request("GET", "/apis")
+        if groups.get("kind") != "APIGroupList":
+            raise ServerError(200, "NotDiscovery", "the response is not an APIGroupList")
+        found = (version for group in groups.get("groups") or [] for version in group["versions"])
+        return frozenset({CORE, *(version["groupVersion"] for version in found)})
+
+    async def resources(self) -> tuple[Resource, ...]:
+        """Return all resources that can be listed.
+
+        Of a group with several versions, the preferred version first.
+        """
+        groups = [await self._request("GET", path, accept=DISCOVERY) for path in ("/api", "/apis")]
+        return tuple(
+            Resource(
+                group["metadata"].get("name", ""),
+                version["version"],
+                each["resource"],
+                each["responseKind"]["kind"],
+                each["scope"] == "Namespaced",
+            )
+            for found in groups
+            for group in found.get("items") or ()
+            for version in group["versions"]
+            for each in version.get("resources") or ()
+            if "list" in each["verbs"]
+        )
+
+    async def _request(self, method: str, target: str, **options: Any) -> JsonObject:
+        """Return the decoded response; `options` are those of `Transport.request`."""
+        decoded = decode(await self.request(method, target, **options))
+        if decoded is None:
+            raise ServerError(200, "NotJSON", "the response is not a JSON object")
+        return decoded
