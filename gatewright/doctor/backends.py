@@ -1,6 +1,7 @@
 """What answers: Services, endpoints and pods of webhooks, conversions and aggregated APIs."""
 
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -13,6 +14,8 @@ from gatewright.doctor.models import (
     EndpointSlice,
     ResourceDefinition,
     ServiceReference,
+    ServingWorkload,
+    WebhookConfiguration,
 )
 from gatewright.doctor.state import ClusterState
 from webhook.engine.match import compile_selector
@@ -84,16 +87,27 @@ def check(state: ClusterState, now: datetime) -> Iterator[Hazard]:
         fault = _fault(service, state)
         if fault:
             level = CRITICAL if caller.is_fatal else WARNING
+            open_patch = _fails_open(caller)
             yield Hazard(
                 check="no-endpoint",
                 subject=caller.subject,
                 level=level,
                 path=caller.path,
                 message=f"{fault}, so {caller.fails}",
-                fix="start what serves it, correct the Service, or remove this object",
+                fix="start what serves it, or correct the Service"
+                + (" and meanwhile let requests pass unchecked" if open_patch else ""),
+                patch=open_patch,
             )
         elif caller.is_fatal:
             yield from _fragile(caller, service, state)
+
+
+def _fails_open(caller: Caller) -> tuple[Mapping[str, object], ...]:
+    """Return the patch by which requests pass while a webhook does not answer."""
+    if not (caller.is_fatal and isinstance(caller.subject, WebhookConfiguration)):
+        return ()
+    path = caller.bundle_path.replace("clientConfig/caBundle", "failurePolicy")
+    return ({"op": "replace", "path": path, "value": "Ignore"},)
 
 
 def _fault(service: ServiceReference, state: ClusterState) -> str:
@@ -139,6 +153,7 @@ def _fragile(caller: Caller, service: ServiceReference, state: ClusterState) -> 
                 "one-replica",
                 f"{workloads[0].title} runs one pod. While that is replaced, {caller.fails}",
                 "run at least two replicas",
+                _kubectl("scale", workloads[0], "--replicas=2"),
             )
         elif not _has_budget(service, state):
             yield _weak(
@@ -146,7 +161,8 @@ def _fragile(caller: Caller, service: ServiceReference, state: ClusterState) -> 
                 "no-disruption-budget",
                 f"no PodDisruptionBudget covers {workloads[0].title}. If drains evict all its pods "
                 f"at the same time, {caller.fails}",
-                "add a PodDisruptionBudget with minAvailable: 1",
+                "add a PodDisruptionBudget",
+                _budget(service, state, workloads[0]),
             )
     nodes = [each.node_name for slice in _slices(service, state) for each in slice.endpoints]
     if len(nodes) > 1 and len(set(nodes)) == 1 and nodes[0]:
@@ -159,7 +175,23 @@ def _fragile(caller: Caller, service: ServiceReference, state: ClusterState) -> 
         )
 
 
-def _weak(caller: Caller, name: str, message: str, fix: str) -> Hazard:
+def _kubectl(verb: str, workload: ServingWorkload, *options: str) -> str:
+    metadata = workload.metadata
+    kind = workload.kind.lower()
+    words = ("kubectl", verb, kind, metadata.name, "--namespace", metadata.namespace, *options)
+    return shlex.join(words)
+
+
+def _budget(service: ServiceReference, state: ClusterState, workload: ServingWorkload) -> str:
+    """Return the command that creates a budget for the pods behind a Service."""
+    found = state.service(service)
+    labels = ",".join(f"{key}={each}" for key, each in found.spec.selector.items()) if found else ""
+    name, space = workload.metadata.name, workload.metadata.namespace
+    options = ("--namespace", space, f"--selector={labels}", "--min-available=1")
+    return shlex.join(("kubectl", "create", "poddisruptionbudget", name, *options))
+
+
+def _weak(caller: Caller, name: str, message: str, fix: str, run: str = "") -> Hazard:
     return Hazard(
         check=name,
         subject=caller.subject,
@@ -167,6 +199,7 @@ def _weak(caller: Caller, name: str, message: str, fix: str) -> Hazard:
         path=caller.path,
         message=message,
         fix=fix,
+        run=run,
     )
 
 

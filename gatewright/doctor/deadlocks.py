@@ -1,10 +1,10 @@
 """Webhooks that stand in the way of their own return, or of the cluster's."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
 from gatewright.doctor.calls import ExampleRequest, is_called, is_named
-from gatewright.doctor.hazards import CRITICAL, NOTE, WARNING, Hazard, excluding
+from gatewright.doctor.hazards import CRITICAL, NOTE, WARNING, Hazard, excluding, sparing
 from gatewright.doctor.models import ResourceDefinition, ServiceReference
 from gatewright.doctor.needs import cluster_needs, data_needs, events, own_needs
 from gatewright.doctor.state import ClusterState, Registered
@@ -36,107 +36,72 @@ def check(state: ClusterState, now: datetime) -> Iterator[Hazard]:
     closed = [each for each in state.registered() if each.fails_closed]
     needs = list(cluster_needs())
     for each in closed:
-        yield from _own_pods(each, state)
-        yield from _cluster(each, needs, state)
-        yield from _events(each, state)
+        yield from _of_webhook(each, needs, state)
     yield from _cycles(closed, state)
 
 
-def _own_pods(each: Registered, state: ClusterState) -> Iterator[Hazard]:
-    service = each.service
-    if service is None:
-        return
-    needed = [need for need in own_needs(service, state) if is_called(each.webhook, need, state)]
-    if needed:
-        yield Hazard(
-            check="own-pods",
-            subject=each.configuration,
-            level=CRITICAL,
-            path=each.path,
-            message=(
-                f"{each.webhook.name} judges what the pods of {service} need, which serve it, and "
-                f"fails closed. If its last pod goes, the API server refuses {_listed(needed)}: "
-                "the pods cannot come back"
-            ),
-            fix=f"exclude the namespace {service.namespace}",
-            patch=excluding(each.configuration, each.index, [service.namespace]),
-        )
-        return
-    data = [need for need in data_needs(service.namespace) if is_called(each.webhook, need, state)]
-    if data:
-        yield Hazard(
-            check="own-data",
-            subject=each.configuration,
-            level=WARNING,
-            path=each.path,
-            message=(
-                f"{each.webhook.name} judges Secrets or ConfigMaps of its own namespace and fails "
-                f"closed. While it does not answer, the API server refuses {_listed(data)}"
-            ),
-            fix=f"exclude the namespace {service.namespace}",
-            patch=excluding(each.configuration, each.index, [service.namespace]),
-        )
-
-
-def _cluster(
+def _of_webhook(
     each: Registered, needs: Sequence[ExampleRequest], state: ClusterState
 ) -> Iterator[Hazard]:
-    needed = [need for need in needs if is_called(each.webhook, need, state)]
-    spaces = sorted({need.namespace for need in needed if need.namespace})
+    """Yield what one webhook stands in the way of; each patch mends all that it can mend."""
+
+    def judged(requests: Iterable[ExampleRequest]) -> list[ExampleRequest]:
+        return [request for request in requests if is_called(each.webhook, request, state)]
+
+    service, name = each.service, each.webhook.name
+    own = judged(own_needs(service, state)) if service else []
+    data = judged(data_needs(service.namespace)) if service and not own else []
+    needed, lost = judged(needs), judged(events())
     namespaced = [need for need in needed if need.namespace]
-    if namespaced:
-        yield Hazard(
-            check="system-namespaces",
-            subject=each.configuration,
-            level=_level(namespaced),
-            path=each.path,
-            message=(
-                f"{each.webhook.name} judges objects that the cluster needs to come back, and "
-                f"fails closed. While it does not answer, the API server refuses "
-                f"{_listed(namespaced)}"
-            ),
-            fix=f"exclude {_and(spaces)}",
-            patch=excluding(each.configuration, each.index, spaces),
-        )
     wide = [need for need in needed if not need.namespace]
-    if wide:
-        resources = dict.fromkeys(
-            f"{need.resource}/{need.subresource}" if need.subresource else need.resource
-            for need in wide
-        )
-        yield Hazard(
-            check="cluster-resources",
-            subject=each.configuration,
-            level=_level(wide),
-            path=each.path,
-            message=(
-                f"{each.webhook.name} judges cluster-scoped objects that the cluster needs to come "
-                f"back, and fails closed. While it does not answer, the API server refuses "
-                f"{_listed(wide)}"
-            ),
-            fix=f"name its resources in `rules`, without {_and(list(resources))}",
-        )
+    spaces = sorted({need.namespace for need in (*own, *data, *namespaced)})
+    excluded = f"exclude {_and(spaces)}", excluding(each.configuration, each.index, spaces)
+    resources = list(dict.fromkeys(need.resource for need in (*wide, *lost)))
+    spared = (
+        f"do not call it for {_and(resources)}",
+        sparing(each.configuration, each.index, resources),
+    )
+    for check, level, requests, what, (fix, patch) in (
+        ("own-pods", CRITICAL, own, f"what the pods of {service} need, which serve it,", excluded),
+        ("own-data", WARNING, data, "Secrets or ConfigMaps of its own namespace", excluded),
+        (
+            "system-namespaces",
+            _level(namespaced),
+            namespaced,
+            "objects that the cluster needs to come back,",
+            excluded,
+        ),
+        (
+            "cluster-resources",
+            _level(wide),
+            wide,
+            "cluster-scoped objects that the cluster needs to come back,",
+            spared,
+        ),
+        ("events", NOTE, lost, "events", spared),
+    ):
+        when, then = "While it does not answer", ""
+        if check == "own-pods":
+            when, then = "If its last pod goes", ": the pods cannot come back"
+        if requests:
+            yield Hazard(
+                check=check,
+                subject=each.configuration,
+                level=level,
+                path=each.path,
+                message=(
+                    f"{name} judges {what} and fails closed. {when}, the API server refuses "
+                    f"{_listed(requests)}{then}"
+                ),
+                fix=fix,
+                patch=patch,
+            )
 
 
 def _level(needed: Sequence[ExampleRequest]) -> str:
     names = {each.resource for each in needed}
     names |= {f"{each.resource}/{each.subresource}" for each in needed}
     return CRITICAL if names & VITAL else WARNING
-
-
-def _events(each: Registered, state: ClusterState) -> Iterator[Hazard]:
-    if any(is_called(each.webhook, request, state) for request in events()):
-        yield Hazard(
-            check="events",
-            subject=each.configuration,
-            level=NOTE,
-            path=each.path,
-            message=(
-                f"{each.webhook.name} judges events and fails closed. While it does not answer, "
-                "the events that would explain the failure are lost"
-            ),
-            fix="name its resources in `rules`, without events",
-        )
 
 
 def _cycles(closed: Sequence[Registered], state: ClusterState) -> Iterator[Hazard]:
@@ -231,5 +196,5 @@ def _listed(needs: Sequence[ExampleRequest]) -> str:
 
 
 def _and(words: Sequence[str]) -> str:
-    *head, last = words
+    *head, last = words or [""]
     return f"{', '.join(head)} and {last}" if head else last

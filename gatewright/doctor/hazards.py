@@ -23,8 +23,8 @@ class Hazard:
     """One fault of an object.
 
     `check` names the sort of fault, `path` the field, `message` the request that fails and why.
-    `patch` is a JSON Patch (RFC 6902) of the object that mends it, if a patch can; `fix` says in
-    words what to do.
+    `patch` is a JSON Patch (RFC 6902) of the object that mends it, if a patch can; `run` is a
+    command that does, where another object is to be changed; `fix` says in words what to do.
     """
 
     check: str
@@ -34,12 +34,13 @@ class Hazard:
     fix: str
     path: str = ""
     patch: tuple[Mapping[str, Any], ...] = ()
+    run: str = ""
 
     @property
     def command(self) -> str:
-        """The kubectl command that applies the patch; "" without one."""
+        """The kubectl command that mends it; "" where none does."""
         if not self.patch:
-            return ""
+            return self.run
         resource = RESOURCES.get(self.subject.kind, self.subject.kind.lower())
         operations = shlex.quote(json.dumps(self.patch))
         name = shlex.quote(self.subject.metadata.name)
@@ -48,7 +49,7 @@ class Hazard:
     @property
     def remedy(self) -> str:
         """The fix, with its command."""
-        return f"{self.fix}: {self.command}" if self.patch else f"{self.fix}."
+        return f"{self.fix}: {self.command}" if self.command else f"{self.fix}."
 
 
 def excluding(
@@ -68,3 +69,17 @@ def excluding(
     if not selector.match_expressions:
         return ({"op": "add", "path": f"{path}/matchExpressions", "value": [requirement]},)
     return ({"op": "add", "path": f"{path}/matchExpressions/-", "value": requirement},)
+
+
+def sparing(
+    configuration: WebhookConfiguration, index: int, resources: Sequence[str]
+) -> tuple[Mapping[str, Any], ...]:
+    """Return the patch with which a webhook is no longer called for some resources."""
+    condition = {
+        "name": "spares-what-the-cluster-needs",
+        "expression": f"!(request.resource.resource in {json.dumps(list(resources))})",
+    }
+    path = f"/webhooks/{index}/matchConditions"
+    if not configuration.webhooks[index].match_conditions:
+        return ({"op": "add", "path": path, "value": [condition]},)
+    return ({"op": "add", "path": f"{path}/-", "value": condition},)

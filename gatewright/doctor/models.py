@@ -182,7 +182,6 @@ class ServedVersion(ApiModel):
 
     name: str
     served: bool = True
-    storage: bool = False
 
 
 class WebhookConversion(ApiModel):
@@ -202,7 +201,6 @@ class ResourceNames(ApiModel):
     """The names of a custom resource."""
 
     plural: str
-    kind: str
 
 
 class DefinitionSpec(ApiModel):
@@ -234,10 +232,6 @@ class ApiService(ClusterObject):
     """An APIService: an aggregated API, if it names a Service."""
 
     spec: ApiServiceSpec = ApiServiceSpec.model_construct()
-
-
-class ClusterNamespace(ClusterObject):
-    """A Namespace."""
 
 
 class ClusterPolicy(ClusterObject):

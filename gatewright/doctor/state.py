@@ -32,7 +32,7 @@ MODELS: Mapping[tuple[str, str], type[ClusterObject]] = {
     ("apiextensions.k8s.io", "CustomResourceDefinition"): models.ResourceDefinition,
     ("apiregistration.k8s.io", "APIService"): models.ApiService,
     ("", "Service"): ClusterService,
-    ("", "Namespace"): models.ClusterNamespace,
+    ("", "Namespace"): ClusterObject,
     ("", "Secret"): models.TlsSecret,
     ("discovery.k8s.io", "EndpointSlice"): EndpointSlice,
     ("policy", "PodDisruptionBudget"): models.DisruptionBudget,

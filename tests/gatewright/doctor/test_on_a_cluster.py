@@ -75,9 +75,10 @@ class Cluster:
     def until_created(self, kind: str, namespace: str = "", **fields: Any) -> None:
         """Try until the API server, which has a change after a moment, creates an object."""
         for _ in range(TRIES):
-            if not self.create(kind, namespace, **fields):
+            refusal = self.create(kind, namespace, **fields)
+            if not refusal:
                 return
-        pytest.fail("the API server refused")
+        pytest.fail(refusal)
 
 
 @pytest.fixture(scope="module")
@@ -127,9 +128,9 @@ def test_pods_that_serve_a_dead_webhook_cannot_come_back_until_it_is_patched(clu
         cluster.until_refused(NOT_FOUND, "Pod", "guard", spec=POD)
         cluster.plane.kubectl(*patch_of(found, "own-pods"))
         cluster.until_created("Pod", "guard", spec=POD)
-        assert NOT_FOUND in cluster.create("Pod", "kube-system", spec=POD)
-        cluster.plane.kubectl(*patch_of(found, "system-namespaces"))
         cluster.until_created("Pod", "kube-system", spec=POD)
+        cluster.plane.kubectl(*patch_of(found, "system-namespaces"))  # mends the same
+        cluster.until_created("Pod", "guard", spec=POD)
         assert NOT_FOUND in cluster.create("Pod", "shop", spec=POD)
     finally:
         cluster.delete(judge)
@@ -357,6 +358,8 @@ def test_gatewrights_own_registration_has_no_finding(cluster, tmp_path):
         with Gatewright.run(cluster.plane, tmp_path, policies=policies) as gatewright:
             found = cluster.doctor("--probe")
             gatewright.kill()
+        kinds = "validatingwebhookconfigurations,mutatingwebhookconfigurations"
+        cluster.plane.kubectl("delete", kinds, "--all")
         assert found == {}
 
 
@@ -419,6 +422,31 @@ def test_ten_planted_faults_are_found_and_hurt(cluster):
         ):
             cluster.until_refused("failed calling webhook", kind, namespace)
         cluster.until_refused("failed calling webhook", "Pod", "kube-system", spec=POD)
+        # every command works as it is printed, in any order, and mends what it is printed for
+        commands = {
+            (name, each["policy"]): each["fix"].partition(": kubectl ")[2]
+            for (_, name), violations in found.items()
+            for each in violations
+            if ": kubectl " in each["fix"]
+        }
+        for command in commands.values():
+            cluster.plane.kubectl(*shlex.split(command))
+        after = cluster.doctor()
+        left = {
+            (name, each["policy"])
+            for (_, name), violations in after.items()
+            for each in violations
+            if each["policy"] != "no-endpoint" or each["action"] == "critical"
+        }
+        assert commands.keys() & left == set()
+        assert {check for _, check in commands} >= {
+            "own-pods", "own-data", "system-namespaces", "cluster-resources", "events",
+            "no-endpoint", "long-timeout", "lease-timeout",
+        }  # fmt: skip
+        cluster.until_created("Node")
+        cluster.until_created("Pod", "guard", spec=POD)
+        cluster.until_created("Pod", "kube-system", spec=POD)
+        cluster.until_created("ConfigMap", "shop")
     finally:
         cluster.delete(*objects)
     cluster.until_created("Node")
