@@ -143,14 +143,14 @@ def bodies() -> dict[str, Body]:
     """Return all bodies by name."""
     good, (bad, expected), update = _deployment(_containers(4, 24)), _bad(), _update()
     all_of_them = (
-        _of("allow", "Deployment, 4 containers: allowed", "/validate", good, bar=0.5),
+        _of("allow", "Deployment, 4 containers: allowed", "/validate", good, bar=0.65),
         _of(
             "deny",
             "the same with 3 violations: denied",
             "/validate",
             bad,
             violations=expected,
-            bar=0.5,
+            bar=1.25,
         ),
         _of(
             "mutate",
@@ -158,7 +158,7 @@ def bodies() -> dict[str, Body]:
             "/mutate",
             good,
             is_patched=True,
-            bar=0.5,
+            bar=1.1,
         ),
         Body(
             "update",

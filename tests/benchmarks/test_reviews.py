@@ -51,6 +51,16 @@ def test_each_body_gets_the_verdict_that_is_measured(engine, name):
     assert verdicts.fault(response, body) == ""
 
 
+def test_each_small_review_has_its_own_bar():
+    """Judging costs more where violations are worded or fields are set."""
+    small = ("allow", "deny", "mutate")
+    assert {name: bodies()[name].bar for name in small} == {
+        "allow": 0.65,
+        "deny": 1.25,
+        "mutate": 1.1,
+    }
+
+
 def test_bars_say_whether_they_are_met():
     """A figure above its bar does not meet it."""
     assert [(bar.what, bar.found, bar.holds) for bar in bars(RUN)] == [
