@@ -150,24 +150,27 @@ def _blocked_by(
 ) -> dict[str, set[str]]:
     """Return for each Service the others whose webhooks its pods need to come back."""
     needs = {name: list(own_needs(service, state)) for name, (service, _) in served.items()}
-    judging = {  # most webhooks name nothing that pods need
-        name: [
-            each for each in webhooks if any(is_named(each.webhook, need) for need in needs[name])
-        ]
-        for name, (_, webhooks) in served.items()
-    }
-    judging = {name: webhooks for name, webhooks in judging.items() if webhooks}
-    return {
-        name: {
-            other
-            for other, webhooks in judging.items()
-            if other != name
-            and any(
-                is_called(each.webhook, need, state) for each in webhooks for need in needs[name]
-            )
-        }
-        for name in served
-    }
+    # by selector: of thousands of webhooks, most select few namespaces and by the same words
+    groups: dict[str, list[tuple[str, Registered]]] = {}
+    for name, (_, webhooks) in served.items():
+        for each in webhooks:
+            if any(is_named(each.webhook, need) for need in needs[name]):
+                selector = each.webhook.namespace_selector
+                words = "" if selector is None else selector.model_dump_json()
+                groups.setdefault(words, []).append((name, each))
+    found = dict[str, set[str]]()
+    for name, (service, _) in served.items():
+        found[name] = set()
+        for members in groups.values():
+            selector = members[0][1].webhook.namespace_selector
+            if selector is None or state.selects(selector, service.namespace):
+                found[name] |= {
+                    other
+                    for other, each in members
+                    if other != name
+                    and any(is_called(each.webhook, need, state) for need in needs[name])
+                }
+    return found
 
 
 def _rings(edges: Mapping[str, set[str]]) -> list[list[str]]:

@@ -1,8 +1,20 @@
 """Webhooks that stand in the way of their own return, or of the cluster's."""
 
+import time
+
 import pytest
 
-from tests.gatewright.doctor.clusters import backend, configuration, findings, found, webhook
+from gatewright.doctor import diagnose
+from tests.gatewright.doctor.clusters import (
+    NOW,
+    backend,
+    configuration,
+    findings,
+    found,
+    state_of,
+    webhook,
+    without,
+)
 
 PODS = {
     "apiGroups": [""],
@@ -144,3 +156,16 @@ def test_events_are_a_note():
     rule = PODS | {"resources": ["events"]}
     judge = webhook(rules=[rule], namespaceSelector=None)
     assert found(configuration(judge), *backend()) == [("note", "events")]
+
+
+def test_two_thousand_webhooks_take_seconds():
+    """14,000 objects; the bound is generous, since a search over all pairs took 40 s."""
+    objects = []
+    for number in range(2000):
+        name = f"w{number}"
+        service = {"service": {"namespace": name, "name": name}}
+        judge = webhook(name=f"{name}.example.com", clientConfig=service)
+        objects += [*without(backend(name), "Secret"), configuration(judge, name=name)]
+    state, before = state_of(objects), time.process_time()
+    diagnose(state, NOW)
+    assert time.process_time() - before < 15

@@ -12,9 +12,10 @@ import pytest
 
 from certs import issue_ca
 from tests.controlplane.plane import ControlPlane
-from tests.gatewright.doctor.clusters import configuration, encoded, webhook
+from tests.gatewright.doctor.clusters import LABELS, backend, configuration, encoded, webhook
 from tests.gatewright.started import Gatewright, once
 from tests.kube.tls import serving
+from webhook.harness.bases import smallest
 
 pytestmark = pytest.mark.controlplane
 
@@ -361,6 +362,25 @@ def test_gatewrights_own_registration_has_no_finding(cluster, tmp_path):
         kinds = "validatingwebhookconfigurations,mutatingwebhookconfigurations"
         cluster.plane.kubectl("delete", kinds, "--all")
         assert found == {}
+
+
+def test_commands_for_replicas_and_budgets_work_as_printed(cluster):
+    """The Deployment then runs two pods, and a budget covers them."""
+    service, slice = (each for each in backend() if each["kind"] in ("Service", "EndpointSlice"))
+    endpoints = slice | {"addressType": "IPv4", "endpoints": slice["endpoints"][:1]}
+    deployment = smallest("Deployment", "guard", "guard")
+    deployment["spec"] |= {"replicas": 1, "selector": {"matchLabels": LABELS}}
+    deployment["spec"]["template"]["metadata"] = {"labels": LABELS}
+    judge = configuration(webhook())
+    cluster.apply(service, endpoints, deployment, judge)
+    try:
+        for check in ("one-replica", "no-disruption-budget"):
+            found = cluster.doctor()["ValidatingWebhookConfiguration", "guard"]
+            (fix,) = (each["fix"] for each in found if each["policy"] == check)
+            cluster.plane.kubectl(*shlex.split(fix.partition(": kubectl ")[2]))
+        assert cluster.doctor() == {}
+    finally:
+        cluster.delete(service, endpoints, deployment, judge)
 
 
 def planted(namespace: str, resource: str, **changes: Any) -> dict[str, Any]:
