@@ -2,9 +2,9 @@
 
 `kyverno` converts a rule: `selection` its match, `rule_tests` what it tests, by `patterns` with
 their `scalars` and by `conditions` with their `paths`; `celtext` writes the CEL. `builtin` has the
-rules that built-in policies decide alike. `cel_policies`
-converts rules that are CEL already, `gatekeeper` constraints by the table of `constraints`,
-`exemptions` exceptions, labels and mutators. `kinds` spells kinds, `elsewhere` is the table of
+rules that built-in policies decide alike, `mutations` writes changes. `cel_policies` converts rules
+that are CEL already, `gatekeeper` constraints by the table of `constraints`, `mutators` its
+mutators, `exemptions` exceptions and labels. `kinds` spells kinds, `elsewhere` is the table of
 libraries, `conversion` runs them all with the `results`, and `writing` writes the files.
 """
 

@@ -5,14 +5,7 @@ from typing import Any
 
 from gatewright.migrate.kinds import KindNames
 from gatewright.migrate.kyverno import OF_POD, validation, with_pod_variable
-from gatewright.migrate.results import (
-    Converted,
-    ConvertedPolicy,
-    NotEqualError,
-    Origin,
-    Unconverted,
-    refuse,
-)
+from gatewright.migrate.results import Converted, ConvertedPolicy, Origin, refuse
 from gatewright.migrate.selection import TEMPLATED
 
 RULE = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]}
@@ -20,13 +13,6 @@ RULE = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]}
 
 def convert_cel_policy(origin: Origin, names: KindNames) -> Converted:
     """Yield the policy object of a ValidatingPolicy or a MutatingPolicy."""
-    try:
-        yield _policy(origin, names)
-    except NotEqualError as error:
-        yield Unconverted(origin, str(error), error.nearest)
-
-
-def _policy(origin: Origin, names: KindNames) -> ConvertedPolicy:
     value = origin.document.value
     spec = value["spec"]
     evaluation = spec.get("evaluation") or {}
@@ -58,7 +44,7 @@ def _policy(origin: Origin, names: KindNames) -> ConvertedPolicy:
         written["failurePolicy"] = spec["failurePolicy"]
     namespace = value["metadata"].get("namespace", "")
     kind = "AdmissionPolicy" if namespace else "ClusterAdmissionPolicy"
-    return ConvertedPolicy(origin, written, value["metadata"]["name"], namespace, kind)
+    yield ConvertedPolicy(origin, written, value["metadata"]["name"], namespace, kind)
 
 
 def _check_mutations(

@@ -8,17 +8,19 @@ from config.documents import Document
 from config.faults import FaultsError
 from gatewright.migrate.cel_policies import convert_cel_policy
 from gatewright.migrate.elsewhere import nearest
-from gatewright.migrate.exemptions import (
-    MUTATION_GROUP,
-    convert_exception,
-    convert_labels,
-    convert_mutator,
-    excluded_namespaces,
-)
+from gatewright.migrate.exemptions import convert_exception, convert_labels, excluded_namespaces
 from gatewright.migrate.gatekeeper import GROUP, convert_constraint, templates
 from gatewright.migrate.kinds import KindNames
 from gatewright.migrate.kyverno import convert_policy
-from gatewright.migrate.results import Converted, ConvertedPolicy, Origin, Unconverted
+from gatewright.migrate.mutators import GROUP as MUTATION_GROUP
+from gatewright.migrate.mutators import convert_mutator
+from gatewright.migrate.results import (
+    Converted,
+    ConvertedPolicy,
+    NotEqualError,
+    Origin,
+    Unconverted,
+)
 from webhook.policy_sets.bound_objects import bind
 from webhook.policy_sets.catalogue import catalogue
 
@@ -97,6 +99,8 @@ class _Run:
     def convert(self, document: Document, convert: Converter) -> None:
         try:
             results = list(convert(Origin(document), self._names))
+        except NotEqualError as error:
+            self.add([Unconverted(Origin(document), str(error), error.nearest)])
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             self.skip(document, f"it cannot be read: {type(error).__name__}: {error}")
         else:
@@ -121,8 +125,10 @@ class _Run:
 def _compiled(each: ConvertedPolicy | Unconverted) -> ConvertedPolicy | Unconverted:
     """Return what the webhook takes; a fault of it is the reason why it is not converted."""
     if isinstance(each, Unconverted):
-        name = str((each.origin.document.value.get("metadata") or {}).get("name"))
-        return Unconverted(each.origin, each.reason, each.nearest or nearest(name))
+        value = each.origin.document.value
+        name = str((value.get("metadata") or {}).get("name"))
+        near = each.nearest or nearest(name) or nearest(str(value.get("kind")))
+        return Unconverted(each.origin, each.reason, near)
     try:
         bind(each.object, catalogue())
     except FaultsError as error:

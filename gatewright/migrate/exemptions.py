@@ -1,25 +1,16 @@
-"""Exceptions of Kyverno, exclusions of Gatekeeper's Config, labels of Pod Security, mutators."""
+"""Exceptions of Kyverno, exclusions of Gatekeeper's Config, labels of Pod Security."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
 from config.documents import Document
-from gatewright.migrate.celtext import literal
 from gatewright.migrate.kinds import KindNames
-from gatewright.migrate.results import (
-    Converted,
-    ConvertedPolicy,
-    NotEqualError,
-    Origin,
-    Unconverted,
-    refuse,
-)
+from gatewright.migrate.results import Converted, ConvertedPolicy, Origin, refuse
 from gatewright.migrate.selection import filters
 
 MODES = {"enforce": "Deny", "audit": "Audit", "warn": "Warn"}
 PREFIX = "pod-security.kubernetes.io/"
-MUTATION_GROUP = "mutations.gatekeeper.sh/"
 
 
 def convert_exception(
@@ -27,27 +18,24 @@ def convert_exception(
 ) -> Converted:
     """Yield the exception from the policies that came of the rules that Kyverno's names."""
     value = origin.document.value
-    try:
-        spec = value["spec"]
-        if spec.get("conditions") or spec.get("podSecurity") or "exceptions" not in spec:
-            refuse("it has conditions, pod security controls or match conditions",
-                   "a PolicyException with `kinds`, `names` and `namespaces`")  # fmt: skip
-        sort, found = filters(spec.get("match"))
-        if sort == "all" and len(found) > 1:
-            refuse("several filters must all match")
-        clauses = [_clause(each, names) for each in found]
-        excepted = list(_excepted(spec["exceptions"], policies))
-        if not excepted:
-            refuse("no rule that it names is converted")
-        written = {
-            "reason": f"{origin.title} of Kyverno",
-            "expires": expires,
-            "exceptions": [{"policy": e} | clause for e in excepted for clause in clauses],
-        }
-        name = value["metadata"]["name"]
-        yield ConvertedPolicy(origin, written, name, kind="PolicyException")
-    except NotEqualError as error:
-        yield Unconverted(origin, str(error), error.nearest)
+    spec = value["spec"]
+    if spec.get("conditions") or spec.get("podSecurity") or "exceptions" not in spec:
+        refuse("it has conditions, pod security controls or match conditions",
+               "a PolicyException with `kinds`, `names` and `namespaces`")  # fmt: skip
+    sort, found = filters(spec.get("match"))
+    if sort == "all" and len(found) > 1:
+        refuse("several filters must all match")
+    clauses = [_clause(each, names) for each in found]
+    excepted = list(_excepted(spec["exceptions"], policies))
+    if not excepted:
+        refuse("no rule that it names is converted")
+    written = {
+        "reason": f"{origin.title} of Kyverno",
+        "expires": expires,
+        "exceptions": [{"policy": e} | clause for e in excepted for clause in clauses],
+    }
+    name = value["metadata"]["name"]
+    yield ConvertedPolicy(origin, written, name, kind="PolicyException")
 
 
 def _excepted(
@@ -109,36 +97,3 @@ def convert_labels(documents: Sequence[Document]) -> Converted:
                 written["match"] = {"any": [{"kinds": ["Pod"]}]}
             name = f"pod-security-{mode}"
             yield ConvertedPolicy(Origin(labelled[0]), written, name, notes=[note])
-
-
-def convert_mutator(origin: Origin, names: KindNames) -> Converted:
-    """Yield the mutation of an AssignMetadata; other mutators have no equal."""
-    value = origin.document.value
-    try:
-        yield ConvertedPolicy(origin, _mutation(value, names), value["metadata"]["name"])
-    except NotEqualError as error:
-        yield Unconverted(origin, str(error), error.nearest)
-
-
-def _mutation(value: Mapping[str, Any], names: KindNames) -> dict[str, Any]:
-    from gatewright.migrate.gatekeeper import match_of
-
-    spec = value["spec"]
-    field, _, key = spec["location"].removeprefix("metadata.").partition(".")
-    key = key.strip("\"'")
-    text = spec["parameters"]["assign"].get("value")
-    if value["kind"] != "AssignMetadata" or not isinstance(text, str):
-        refuse("it changes more than a label or an annotation",
-               "`security-defaults`, `resource-defaults`, or a mutation in CEL")  # fmt: skip
-    if field not in ("labels", "annotations") or not key:
-        refuse(f"the location {spec['location']} is no label or annotation")
-    common, conditions = match_of(spec.get("match") or {}, names)
-    if not common:
-        refuse("it matches every kind")
-    there = f"{literal(key)} in object.metadata.?{field}.orValue({{}})"
-    patch = f"Object{{metadata: Object.metadata{{{field}: {{{literal(key)}: {literal(text)}}}}}}}"
-    change = {"expression": f"{there} ? Object{{}} : {patch}"}
-    written = {"mutations": [{"patchType": "ApplyConfiguration", "applyConfiguration": change}]}
-    if conditions:
-        written["matchConditions"] = conditions
-    return written | common

@@ -9,16 +9,8 @@ from typing import Any
 from config.documents import Document
 from gatewright.migrate.celtext import every, glob, literal, negated, some
 from gatewright.migrate.constraints import CONSTRAINTS
-from gatewright.migrate.elsewhere import nearest
 from gatewright.migrate.kinds import KindNames
-from gatewright.migrate.results import (
-    Converted,
-    ConvertedPolicy,
-    NotEqualError,
-    Origin,
-    Unconverted,
-    refuse,
-)
+from gatewright.migrate.results import Converted, ConvertedPolicy, Origin, refuse
 from webhook.policy_sets.catalogue import catalogue
 
 GROUP = "constraints.gatekeeper.sh/"
@@ -51,14 +43,11 @@ def convert_constraint(
 
     `excluded` are the namespaces that Gatekeeper's Config excludes.
     """
-    value = origin.document.value
-    try:
-        spec = dict(value.get("spec") or {})
-        match = dict(spec.get("match") or {})
-        match["excludedNamespaces"] = [*(match.get("excludedNamespaces") or ()), *excluded]
-        yield from _policies(origin, spec | {"match": match}, names, known.get(value["kind"]))
-    except NotEqualError as error:
-        yield Unconverted(origin, str(error), error.nearest or nearest(value["kind"]))
+    spec = dict(origin.document.value.get("spec") or {})
+    match = dict(spec.get("match") or {})
+    match["excludedNamespaces"] = [*(match.get("excludedNamespaces") or ()), *excluded]
+    template = known.get(origin.document.value["kind"])
+    yield from _policies(origin, spec | {"match": match}, names, template)
 
 
 def _policies(

@@ -7,6 +7,7 @@ from typing import Any
 from gatewright.migrate.builtin import builtin_policy
 from gatewright.migrate.conditions import VARIABLE
 from gatewright.migrate.kinds import KindNames
+from gatewright.migrate.mutations import changes_of, mutation_to_cel
 from gatewright.migrate.results import (
     Converted,
     ConvertedPolicy,
@@ -27,7 +28,6 @@ OF_POD = re.compile(r"(?<![\w.])(object|oldObject)\.(spec|metadata)\b(?!\.namesp
 UNCONVERTED = {
     "generate": ("it creates objects; an admission policy allows, denies or mutates", ""),
     "verifyImages": ("it verifies images", "`image-signatures`"),
-    "mutate": ("it mutates", "a mutation in CEL, `security-defaults` or `resource-defaults`"),
     "context": ("it looks data up (context)", ""),
 }
 MAX_NAME = 253
@@ -83,7 +83,8 @@ def _rule(
             refuse(reason, nearest)
     spec, validate = policy["spec"], rule.get("validate") or {}
     selection = RuleScope(rule, names, generated)
-    if {"pattern", "anyPattern"} & validate.keys():
+    mutate = rule.get("mutate")
+    if mutate or {"pattern", "anyPattern"} & validate.keys():
         selection.without_deletions()
     if "cel" in validate:
         written = _cel(validate["cel"], selection)
@@ -93,7 +94,11 @@ def _rule(
     else:
         tests = RuleTests(rule, selection)
         preconditions = tests.preconditions
-        written = _tested(validate, selection, tests)
+        written = (
+            _tested(validate, selection, tests)
+            if not mutate
+            else mutation_to_cel(changes_of(mutate), selection.is_generated)
+        )
     conditions = [e for e in (*selection.conditions, *preconditions) if e != "true"]
     if "false" in conditions:
         refuse("its preconditions never hold when an object is created or updated")
@@ -103,7 +108,9 @@ def _rule(
             for at, each in enumerate(dict.fromkeys(conditions), 1)
         ]
     with_pod_variable(written)
-    written |= {"match": selection.match, "validationActions": actions_of(spec, validate)}
+    written["match"] = selection.match
+    if not mutate:
+        written["validationActions"] = actions_of(spec, validate)
     if "failurePolicy" in spec:
         written["failurePolicy"] = spec["failurePolicy"]
     annotations = policy["metadata"].get("annotations") or {}

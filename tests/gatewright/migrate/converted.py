@@ -45,23 +45,31 @@ def cluster_policy(validate, *, kinds=("Pod",), name="p", rule="r", annotations=
 
 
 def judging(objects, namespace="shop", labels=None):
-    """Return the verdict of policy objects on the smallest object of a kind with more fields."""
+    """Return what policy objects make of the smallest object of a kind with more fields."""
     found = read(documents(*objects), catalogue())
     known = Known()
     known.set_labels(namespace, labels or {})
     judge = ManifestJudge(Engine(in_force(found, catalogue())), known, "shop", NOW)
 
-    def verdict_on(kind, **fields):
-        return judge(documents(merge(smallest(kind, "web", namespace), fields))[0]).verdict
+    def judged(kind, **fields):
+        return judge(documents(merge(smallest(kind, "web", namespace), fields))[0])
 
-    return verdict_on
+    return judged
+
+
+def _of(migration):
+    assert [each.reason for each in migration.unconverted + migration.skipped] == []
+    return [each.object for each in migration.converted]
 
 
 def verdict(migration, kind="Pod", namespace="shop", labels=None, **object):
     """Return the verdict of converted policies on the smallest object of a kind with more fields."""
-    assert [each.reason for each in migration.unconverted + migration.skipped] == []
-    objects = (each.object for each in migration.converted)
-    return judging(objects, namespace, labels)(kind, **object)
+    return judging(_of(migration), namespace, labels)(kind, **object).verdict
+
+
+def mutated(migration, kind="Pod", **object):
+    """Return what converted policies make of the smallest object of a kind with more fields."""
+    return judging(_of(migration))(kind, **object).object
 
 
 def reasons(*objects):

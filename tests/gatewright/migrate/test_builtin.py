@@ -105,8 +105,8 @@ def test_a_built_in_policy_decides_as_the_rule_in_cel(row):
     choice = random.Random(3)
     for of_pod, metadata in islice(pods(), 150):
         spec = chosen(choice, **SERVICE) if is_service else of_pod
-        found = built_in(kind, spec=spec, metadata=metadata)
-        expected = in_cel(kind, spec=spec, metadata=metadata)
+        found = built_in(kind, spec=spec, metadata=metadata).verdict
+        expected = in_cel(kind, spec=spec, metadata=metadata).verdict
         assert (spec, metadata, found) == (spec, metadata, expected)
         verdicts.add(found)
     assert verdicts == {"allowed", "denied"}
@@ -138,7 +138,7 @@ def test_rules_that_cel_cannot_say_become_built_in_policies(policy, allowed, den
             if "volumes" not in fields:
                 context = {"securityContext": fields} if "ports" not in fields else fields
                 spec = {"containers": [{"name": "a", "image": "a:1"} | context]}
-            assert judge("Pod", spec=spec) == expected
+            assert judge("Pod", spec=spec).verdict == expected
 
 
 def test_a_rule_that_leaves_containers_out_stays_in_cel():
