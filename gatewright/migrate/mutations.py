@@ -18,7 +18,7 @@ UNKNOWN = ("it changes more than fields at fixed paths",
            "a mutation in CEL, `security-defaults` or `resource-defaults`")  # fmt: skip
 
 
-class Change(NamedTuple):
+class PathChange(NamedTuple):
     """A value at a path: `add`, `remove`, or `default` where it is missing."""
 
     path: tuple[str, ...]
@@ -26,7 +26,7 @@ class Change(NamedTuple):
     operation: str = "add"
 
 
-def mutation_to_cel(changes: Iterable[Change], of_pods: bool) -> dict[str, Any]:
+def mutation_to_cel(changes: Iterable[PathChange], of_pods: bool) -> dict[str, Any]:
     """Return a rule with the mutation; `of_pods`: paths begin at the pod or the pod template."""
     root, before = ("variables.pod", "variables.template + ") if of_pods else ("object", "")
     terms, ensured = list[str](), set[tuple[str, ...]]()
@@ -67,7 +67,7 @@ def _patch(path: str, value: Any) -> str:
     return f"[JSONPatch{{op: 'add', path: {path}, value: {literal(value)}}}]"
 
 
-def changes_of(mutate: Mapping[str, Any]) -> list[Change]:
+def changes_of(mutate: Mapping[str, Any]) -> list[PathChange]:
     """Return the changes of a rule of Kyverno: a merge without lists, or a plain JSON patch."""
     text = json.dumps(mutate)
     if "{{" in text or "$(" in text or mutate.keys() - {"patchStrategicMerge", "patchesJson6902"}:
@@ -77,25 +77,25 @@ def changes_of(mutate: Mapping[str, Any]) -> list[Change]:
     return [*merged, *map(_operation, operations)]
 
 
-def _merged(patch: Mapping[str, Any], above: tuple[str, ...]) -> Iterator[Change]:
+def _merged(patch: Mapping[str, Any], above: tuple[str, ...]) -> Iterator[PathChange]:
     for key, value in patch.items():
         found = ANCHOR.fullmatch(key)
         if found and (found["sort"] != "+" or ANCHOR.search(json.dumps(value))):
             refuse(f"it has the anchor {key}", UNKNOWN[1])
         path = (*above, found["key"] if found else key)
         if found:
-            yield Change(path, value, "default")
+            yield PathChange(path, value, "default")
         elif isinstance(value, Mapping) and value:
             yield from _merged(value, path)
         elif isinstance(value, Mapping | list) or value is None:
             refuse("it merges lists, or removes fields", UNKNOWN[1])
         else:
-            yield Change(path, value)
+            yield PathChange(path, value)
 
 
-def _operation(patch: Mapping[str, Any]) -> Change:
+def _operation(patch: Mapping[str, Any]) -> PathChange:
     _, *path = [each.replace("~1", "/").replace("~0", "~") for each in patch["path"].split("/")]
     is_in_list = any(each.lstrip("-").isdigit() or each == "-" for each in path)
     if patch["op"] not in ("add", "remove") or is_in_list:
         refuse("its patch replaces or moves, or changes a list", UNKNOWN[1])
-    return Change(tuple(path), patch.get("value"), patch["op"])
+    return PathChange(tuple(path), patch.get("value"), patch["op"])

@@ -6,7 +6,7 @@ from typing import Any
 
 from gatewright.migrate.gatekeeper import match_of
 from gatewright.migrate.kinds import KindNames
-from gatewright.migrate.mutations import UNKNOWN, Change, mutation_to_cel
+from gatewright.migrate.mutations import UNKNOWN, PathChange, mutation_to_cel
 from gatewright.migrate.results import Converted, ConvertedPolicy, Origin, refuse
 
 GROUP = "mutations.gatekeeper.sh/"
@@ -28,7 +28,7 @@ def convert_mutator(origin: Origin, names: KindNames) -> Converted:
     yield ConvertedPolicy(origin, written | {"match": match}, value["metadata"]["name"])
 
 
-def _change(kind: str, spec: Mapping[str, Any]) -> Change:
+def _change(kind: str, spec: Mapping[str, Any]) -> PathChange:
     location, parameters = spec.get("location", ""), spec.get("parameters") or {}
     steps = list(STEP.finditer(location))
     path = tuple("".join(filter(None, each.groups())) for each in steps)
@@ -39,12 +39,12 @@ def _change(kind: str, spec: Mapping[str, Any]) -> Change:
         refuse(f"the location {location} is in a list", UNKNOWN[1])
     value = parameters["assign"]["value"]
     if kind == "AssignMetadata":
-        return Change(path, value, "default")
+        return PathChange(path, value, "default")
     tests = parameters.get("pathTests") or []
     missing = {"subPath": location, "condition": "MustNotExist"}
     if tests not in ([], [missing]):
         refuse("it tests other paths", UNKNOWN[1])
-    return Change(path, value, "default" if tests else "add")
+    return PathChange(path, value, "default" if tests else "add")
 
 
 def _kinds(spec: Mapping[str, Any], common: Mapping[str, Any], names: KindNames) -> list[str]:
