@@ -210,7 +210,7 @@ def test_a_registry_is_kept_by_its_parts():
     [
         ("", "its registry is malformed"),
         ("*", "its registry is malformed"),
-        ("https://registry.company.com", "its path is malformed"),
+        ("https://registry.company.com", "it has a scheme: remove https://"),
         ("registry.company.com/Team", "its path is malformed"),
         ("registry.company.com/team:", "its tag is malformed"),
         ("registry.company.com/team:1/app", "its tag is malformed"),
