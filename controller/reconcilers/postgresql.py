@@ -26,7 +26,7 @@ from controller.reconcilers.postgresql_pods import (
     scripts,
     selector,
 )
-from controller.reconcilers.readiness import progress, ready_replicas
+from controller.reconcilers.readiness import is_pod_ready, progress, ready_replicas
 from controller.reconcilers.removal import Removal, removal
 from controller.reconcilers.resources import (
     BACKUP,
@@ -54,7 +54,7 @@ def plan(database: PostgreSQL, observed: Observed, now: datetime) -> Plan:
     """Plan what should exist for `database`, given what was `observed`."""
     del now
     stored = volumes(database, observed)
-    is_up = _is_ready(_primary(database, observed))
+    is_up = is_pod_ready(_primary(database, observed))
     is_lost = not is_up and _was_up(database)
     removed = _removal(database, observed, stored)
     return Plan(
@@ -202,11 +202,6 @@ def _are_ready(database: PostgreSQL, observed: Observed) -> bool:
 def _primary(database: PostgreSQL, observed: Observed) -> JsonObject | None:
     pods = observed.find(POD, "instance", database.name)
     return next((pod for pod in pods if pod["metadata"]["name"] == primary(database)), None)
-
-
-def _is_ready(pod: JsonObject | None) -> bool:
-    conditions = (pod or {}).get("status", {}).get("conditions") or ()
-    return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
 
 
 def _was_up(database: PostgreSQL) -> bool:

@@ -1,4 +1,4 @@
-"""Rollout progress of a Deployment or a StatefulSet, and its text for conditions."""
+"""Readiness of Pods, Deployments and StatefulSets, and its text for conditions."""
 
 from controller.runtime.plan import Problem
 from kube.resource import JsonObject
@@ -66,3 +66,9 @@ def obstacle(workload: JsonObject) -> Problem | None:
         if each["status"] == wrong:
             return Problem(each.get("message", ""), each.get("reason") or each["type"])
     return None
+
+
+def is_pod_ready(pod: JsonObject | None) -> bool:
+    """Return whether a Pod exists and its containers are ready."""
+    conditions = (pod or {}).get("status", {}).get("conditions") or ()
+    return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)

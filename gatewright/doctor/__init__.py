@@ -1,8 +1,8 @@
 """Finds what will hurt in a cluster's admission, Gatewright's or not. Pure, except `loading`.
 
-`models` has the objects as they are read, `state` finds them by name. `calls` decides whether a
-webhook is called for a request, `needs` has the requests that a cluster must get. Each of
-`deadlocks`, `backends`, `bundles`, `webhooks` and `policies` yields `hazards` of one sort;
+`models` and `workloads` have the objects as they are read, `state` finds them by name. `calls`
+decides whether a webhook is called for a request, `needs` has the requests that a cluster must get.
+Each of `deadlocks`, `backends`, `bundles`, `webhooks` and `policies` yields `hazards` of one sort;
 `diagnosis` runs them all. `loading` reads a cluster, and `reporting` turns them into the report of
 all output formats.
 """

@@ -10,14 +10,13 @@ from gatewright.doctor.models import (
     ApiService,
     ClientConfig,
     ClusterObject,
-    DisruptionBudget,
     EndpointSlice,
     ResourceDefinition,
     ServiceReference,
-    ServingWorkload,
     WebhookConfiguration,
 )
 from gatewright.doctor.state import ClusterState
+from gatewright.doctor.workloads import DisruptionBudget, ServingWorkload
 from webhook.engine.match import compile_selector
 
 SERVICE_LABEL = "kubernetes.io/service-name"

@@ -6,8 +6,9 @@ from collections.abc import AsyncIterator, Iterable
 
 from config.documents import Document
 from controller.audit.listing import Lister
-from gatewright.doctor.models import ClusterObject, ClusterPolicy, ServingWorkload
+from gatewright.doctor.models import ClusterObject, ClusterPolicy
 from gatewright.doctor.state import FOREIGN_GROUPS, MODELS, ClusterState, add_documents, read_state
+from gatewright.doctor.workloads import ServingWorkload
 from gatewright.outputs import InputProblem
 from kube.errors import ApiError, NotFound
 from kube.resource import JsonObject, Resource

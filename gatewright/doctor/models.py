@@ -110,61 +110,6 @@ class EndpointSlice(ClusterObject):
     ports: list[ServicePort] = Field([])
 
 
-class VolumeSecret(ApiModel):
-    """The Secret of a volume."""
-
-    secret_name: str = ""
-
-
-class SecretVolume(ApiModel):
-    """A volume, if it is of a Secret."""
-
-    secret: VolumeSecret | None = None
-
-
-class TemplateSpec(ApiModel):
-    """The spec of a pod template."""
-
-    volumes: list[SecretVolume] = Field([])
-
-
-class WorkloadTemplate(ApiModel):
-    """A pod template."""
-
-    metadata: ObjectMeta = Field(default_factory=ObjectMeta)
-    spec: TemplateSpec = TemplateSpec.model_construct()
-
-
-class WorkloadSpec(ApiModel):
-    """The spec of a Deployment, StatefulSet or DaemonSet."""
-
-    replicas: int | None = None
-    template: WorkloadTemplate = WorkloadTemplate.model_construct()
-
-
-class ServingWorkload(ClusterObject):
-    """A Deployment, StatefulSet or DaemonSet."""
-
-    spec: WorkloadSpec = WorkloadSpec.model_construct()
-
-    @property
-    def replicas(self) -> int | None:
-        """The number of its pods; None for a DaemonSet."""
-        return None if self.kind == "DaemonSet" else 1 if (n := self.spec.replicas) is None else n
-
-
-class BudgetSpec(ApiModel):
-    """The spec of a PodDisruptionBudget."""
-
-    selector: LabelSelector | None = None
-
-
-class DisruptionBudget(ClusterObject):
-    """A PodDisruptionBudget."""
-
-    spec: BudgetSpec = BudgetSpec.model_construct()
-
-
 class PublicCertificate(ApiModel):
     """The public part of a TLS Secret."""
 

@@ -16,9 +16,9 @@ from gatewright.doctor.models import (
     ClusterService,
     EndpointSlice,
     ServiceReference,
-    ServingWorkload,
     WebhookConfiguration,
 )
+from gatewright.doctor.workloads import DisruptionBudget, ServingWorkload
 from webhook.engine.match import Labels, compile_selector
 
 ADMISSION = "admissionregistration.k8s.io"
@@ -35,7 +35,7 @@ MODELS: Mapping[tuple[str, str], type[ClusterObject]] = {
     ("", "Namespace"): ClusterObject,
     ("", "Secret"): models.TlsSecret,
     ("discovery.k8s.io", "EndpointSlice"): EndpointSlice,
-    ("policy", "PodDisruptionBudget"): models.DisruptionBudget,
+    ("policy", "PodDisruptionBudget"): DisruptionBudget,
     ("apps", "Deployment"): ServingWorkload,
     ("apps", "StatefulSet"): ServingWorkload,
     ("apps", "DaemonSet"): ServingWorkload,
