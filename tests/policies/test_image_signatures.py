@@ -101,8 +101,14 @@ def signed_twice(document):
         (("{}", "%%%"), "it is malformed"),
         (bundle(P256, DIGEST) | {"dsseEnvelope": []}, "it is malformed"),
         (signed_twice(bundle(P256, DIGEST)), "it is malformed"),
+        # no text: a message with half a character could not be sent
+        (
+            bundle(KEYS["Ed25519"], DIGEST)
+            | {"verificationMaterial": {"publicKey": {"hint": "\ud800"}}},
+            "it is malformed",
+        ),
     ],
-    ids=[str(number) for number in range(14)],
+    ids=[str(number) for number in range(15)],
 )
 def test_what_does_not_count(document, reason):
     """Replays, other keys, keyless and malformed documents, each with its reason."""

@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
@@ -39,39 +39,6 @@ class VerifyingKey:
 
     id: str
     key: PublicKey = field(compare=False)
-
-
-class KeyHint(msgspec.Struct):
-    """The key of a bundle."""
-
-    hint: str = ""
-
-
-class Material(msgspec.Struct, rename="camel"):
-    """What a bundle is verified with: a certificate, where there is no key."""
-
-    public_key: KeyHint | None = None
-
-
-class EnvelopeSignature(msgspec.Struct):
-    """A signature of an envelope."""
-
-    sig: str
-
-
-class Envelope(msgspec.Struct, rename="camel"):
-    """A DSSE envelope; in a bundle it has one signature."""
-
-    payload: str
-    payload_type: str
-    signatures: Annotated[list[EnvelopeSignature], msgspec.Meta(max_length=1)]
-
-
-class Bundle(msgspec.Struct):
-    """A sigstore bundle."""
-
-    material: Material = msgspec.field(name="verificationMaterial")
-    envelope: Envelope | None = msgspec.field(name="dsseEnvelope", default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +104,7 @@ def _statement(
     try:
         if document.legacy_signature:
             return _legacy(document, image, keys)
-        return _bundle(msgspec.json.decode(document.content, type=Bundle), image, keys)
+        return _bundle(msgspec.json.decode(document.content), image, keys)
     except (KeyError, TypeError, AttributeError, IndexError, ValueError, RecursionError) as error:
         if isinstance(error, UnusableSignatureError):
             raise
@@ -160,20 +127,23 @@ def _legacy(
     return SignedStatement(SIGN_PREDICATE, {}, signers)
 
 
-def _bundle(bundle: Bundle, image: ImageReference, keys: Sequence[VerifyingKey]) -> SignedStatement:
-    key = bundle.material.public_key
+def _bundle(
+    bundle: Mapping[str, Any], image: ImageReference, keys: Sequence[VerifyingKey]
+) -> SignedStatement:
+    """Return what a sigstore bundle states: in a DSSE envelope, which has one signature."""
+    key = bundle["verificationMaterial"].get("publicKey")
     if key is None:
         raise UnusableSignatureError(KEYLESS)
-    envelope = bundle.envelope
+    envelope = bundle.get("dsseEnvelope")
     if envelope is None:
         raise UnusableSignatureError("it signs a file, not an image")
-    payload = base64.b64decode(envelope.payload, validate=True)
-    kind = envelope.payload_type.encode()
+    payload = base64.b64decode(envelope["payload"], validate=True)
+    kind = envelope["payloadType"].encode()
     signed = b"DSSEv1 %d %s %d %s" % (len(kind), kind, len(payload), payload)
-    (signature,) = envelope.signatures
-    signers = frozenset(_signers(base64.b64decode(signature.sig, validate=True), signed, keys))
+    (signature,) = envelope["signatures"]
+    signers = frozenset(_signers(base64.b64decode(signature["sig"], validate=True), signed, keys))
     if not signers:
-        hint = key.hint
+        hint = key.get("hint", "")
         raise UnusableSignatureError(f"it was signed by another key{f' ({hint})' if hint else ''}")
     statement = json.loads(payload)
     algorithm, _, value = (image.digest or "").partition(":")

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from webhook.engine import Params, Policy, Request, Violations
+from webhook.engine import Params, Policy, Request, Violation, Violations
 from webhook.engine.containers import Container, Image
 from webhook.engine.images import ImageReference, parsed
 from webhook.engine.policy import RuleError
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from webhook.policies._signatures import SignedStatement, VerifyingKey
 
 RULE = "images must be signed"
+ADD_DIGEST = "add its digest (@sha256:…), or put the policy image-pins in force"
+NAME_IT = "use a signed image, or add its registry and keys to the policy"
 
 
 def _key(pem: str) -> "VerifyingKey":
@@ -64,32 +66,31 @@ KeyPem = Annotated[str, AfterValidator(lambda text: _key(text) and text)]
 ConditionText = Annotated[str, AfterValidator(_condition)]
 
 
-class SignedImages(Params):
+class SigningKeys(Params):
+    """Whose signatures count."""
+
+    keys: list[KeyPem] = Field(min_length=1, description="public keys in PEM, such as cosign.pub")
+
+    @cached_property
+    def verifying_keys(self) -> "tuple[VerifyingKey, ...]":
+        """The keys, parsed."""
+        return tuple(map(_key, self.keys))
+
+
+class SignedImages(SigningKeys):
     """Whose signatures some images need."""
 
     images: list[RegistryName] = Field(min_length=1, description="registries, or parts of them")
-    keys: list[KeyPem] = Field(min_length=1, description="public keys in PEM, such as cosign.pub")
     minimum: int = Field(1, ge=1, description="how many of the keys must have signed")
 
-    @cached_property
-    def verifying_keys(self) -> "tuple[VerifyingKey, ...]":
-        """The keys, parsed."""
-        return tuple(map(_key, self.keys))
 
-
-class RequiredAttestation(Params):
-    """A statement about images that must be signed, such as their provenance."""
+class RequiredAttestation(SigningKeys):
+    """A statement about images that one of the keys must have signed, such as their provenance."""
 
     type: str = Field(min_length=1, description="predicate type: https://slsa.dev/provenance/v1")
-    keys: list[KeyPem] = Field(min_length=1, description="public keys in PEM, one of which signed")
     conditions: list[ConditionText] = Field(
         [], description="CEL about `predicate`; all must be true"
     )
-
-    @cached_property
-    def verifying_keys(self) -> "tuple[VerifyingKey, ...]":
-        """The keys, parsed."""
-        return tuple(map(_key, self.keys))
 
 
 class ImageSignatures(Params):
@@ -127,36 +128,26 @@ def validate(request: Request, params: ImageSignatures) -> Violations:
         if image is not None and not image.digest and isinstance(each.holder, Container):
             image = replace(image, digest=running.get(each.holder.name))
         entry = None if image is None else params.entry(image)
-        if image is not None and entry is not None and image.digest is not None:
+        if image is not None and image.digest and entry is not None:
             named.append((each, image, entry))
-        elif fault := _unverifiable(each.text, entry, params):
-            yield each.holder.violation(each.field, each.text, RULE, fault[1], found=fault[0])
+        elif entry is not None:
+            found = "has no digest, so what is verified may not be what is pulled"
+            yield _violation(each, found, ADD_DIGEST)
+        elif params.unsigned == "deny":
+            yield _violation(each, "is named by no entry of signatures", NAME_IT)
     known = read(request, SIGNATURES, (str(image) for _, image, _ in named)) if named else {}
     for each, image, entry in named:
         attached = known[str(image)]
         if isinstance(attached, str):
             raise RuleError(f"{image}: {attached}")
         for lack, fix in _faults(image, attached, entry, params.attestations):
-            runs = "" if str(image.digest) in each.text else f" (it runs {image.digest})"
-            found = f"{shown(each.text)}{runs} {lack}"
-            yield each.holder.violation(each.field, each.text, RULE, fix, found=found)
+            runs = "" if str(image.digest) in each.text else f"(it runs {image.digest}) "
+            yield _violation(each, f"{runs}{lack}", fix)
 
 
-def _unverifiable(
-    text: str, entry: SignedImages | None, params: ImageSignatures
-) -> tuple[str, str] | None:
-    """Return why an image cannot be verified, and the fix; None where it need not be."""
-    if entry is not None:
-        return (
-            f"{shown(text)} has no digest, so what is verified may not be what is pulled",
-            "add its digest (@sha256:…), or put the policy image-pins in force",
-        )
-    if params.unsigned == "deny":
-        return (
-            f"{shown(text)} is named by no entry of signatures",
-            "use a signed image, or add its registry and keys to the policy",
-        )
-    return None
+def _violation(image: Image, found: str, fix: str) -> Violation:
+    found = f"{shown(image.text)} {found}"
+    return image.holder.violation(image.field, image.text, RULE, fix, found=found)
 
 
 def _faults(

@@ -11,13 +11,12 @@ import re
 import ssl
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import urlencode, urljoin, urlsplit
 
 import aiohttp
 
 from webhook.engine.images import DEFAULT_REGISTRY, ImageReference
-from webhook.registries.credentials import RegistryLogin
 
 MANIFEST_BYTES = 4 * 1024 * 1024
 BLOB_BYTES = 1024 * 1024
@@ -47,62 +46,49 @@ class NotInRegistryError(RegistryError):
 
 @dataclass(slots=True)
 class RegistryClient:
-    """Reads registries. `insecure` are the hosts that are asked over plain HTTP."""
+    """Reads registries.
+
+    `logins` are Authorization headers; `insecure` are the hosts that are asked over plain HTTP.
+    """
 
     session: aiohttp.ClientSession
-    logins: Mapping[str, RegistryLogin] = field(default_factory=dict)
+    logins: Mapping[str, str] = field(default_factory=dict, repr=False)
     insecure: Collection[str] = ()
     trusted: ssl.SSLContext | bool = True
-    _tokens: dict[tuple[str, str], str] = field(default_factory=dict)
+    _tokens: dict[tuple[str, str], str] = field(default_factory=dict, repr=False)
 
-    async def manifest(self, image: ImageReference, reference: str) -> tuple[str, bytes]:
-        """Return digest and content of the manifest with a tag or digest."""
-        url = f"{self._root(image)}/manifests/{reference}"
-        body = await self._read(image, url, MANIFEST_BYTES, {"Accept": ACCEPTED})
-        digest = f"sha256:{hashlib.sha256(body).hexdigest()}"
-        if reference.startswith("sha256:") and reference != digest:
-            raise RegistryError(f"{image.registry} answers with another manifest than {reference}")
-        return digest, body
-
-    async def referrers(self, image: ImageReference) -> bytes:
-        """Return the index of what refers to the digest of an image."""
-        url = f"{self._root(image)}/referrers/{image.digest}"
-        return await self._read(image, url, MANIFEST_BYTES, {"Accept": ACCEPTED})
-
-    async def blob(self, image: ImageReference, digest: str) -> bytes:
-        """Return a small blob."""
-        body = await self._read(image, f"{self._root(image)}/blobs/{digest}", BLOB_BYTES, {})
-        if digest != f"sha256:{hashlib.sha256(body).hexdigest()}":
-            raise RegistryError(f"{image.registry} answers with another blob than {digest}")
-        return body
-
-    def _root(self, image: ImageReference) -> str:
-        scheme = "http" if image.registry in self.insecure else "https"
-        host = API_HOSTS.get(image.registry, image.registry)
-        return f"{scheme}://{host}/v2/{image.repository}"
-
-    async def _read(
-        self, image: ImageReference, url: str, limit: int, headers: Mapping[str, str]
+    async def read(
+        self, image: ImageReference, kind: Literal["manifests", "referrers", "blobs"], name: str
     ) -> bytes:
+        """Return what a registry has of the repository of an image, by its tag or digest.
+
+        Referrers are those of a digest; all else has the digest that it is named by.
+        """
         try:
-            return await self._authorized(image, url, limit, headers)
+            body = await self._authorized(image, kind, name)
         except (aiohttp.ClientError, OSError, asyncio.IncompleteReadError) as error:
             reason = str(error) or type(error).__name__
             raise RegistryError(f"registry {image.registry} cannot be reached: {reason}") from error
+        is_digest = kind != "referrers" and name.startswith("sha256:")
+        if is_digest and name != digest_of(body):
+            raise RegistryError(f"{image.registry} answers with other content than {name}")
+        return body
 
-    async def _authorized(
-        self, image: ImageReference, url: str, limit: int, headers: Mapping[str, str]
-    ) -> bytes:
+    async def _authorized(self, image: ImageReference, kind: str, name: str) -> bytes:
         """Ask, and once more with a token or login where the registry wants one."""
+        scheme = "http" if image.registry in self.insecure else "https"
+        host = API_HOSTS.get(image.registry, image.registry)
+        url = f"{scheme}://{host}/v2/{image.repository}/{kind}/{name}"
+        limit = BLOB_BYTES if kind == "blobs" else MANIFEST_BYTES
         scope = image.registry, image.repository
         for is_last in (False, True):
-            authorization = self._tokens.get(scope)
-            sent = {**headers, **({"Authorization": authorization} if authorization else {})}
+            sent = {"Accept": "*/*" if kind == "blobs" else ACCEPTED}
+            if scope in self._tokens:
+                sent["Authorization"] = self._tokens[scope]
             async with self._get(url, sent) as response:
-                if response.status == 401 and not is_last:
-                    challenge = response.headers.get("WWW-Authenticate", "")
-                else:
+                if response.status != 401 or is_last:
                     return await self._body(image, response, limit)
+                challenge = response.headers.get("WWW-Authenticate", "")
             if len(self._tokens) >= MAX_TOKENS:
                 self._tokens.clear()
             self._tokens[scope] = await self._authorization(image, challenge)
@@ -141,7 +127,7 @@ class RegistryClient:
         login = self.logins.get(image.registry)
         kind, _, rest = challenge.partition(" ")
         if kind.lower() == "basic" and login is not None:
-            return login.basic
+            return login
         parameters = dict(_PARAMETER.findall(rest))
         realm = parameters.get("realm", "")
         if kind.lower() != "bearer" or not self._is_secure(realm):
@@ -149,7 +135,7 @@ class RegistryClient:
         query = {"scope": f"repository:{image.repository}:pull"}
         if service := parameters.get("service"):
             query["service"] = service
-        headers = {"Authorization": login.basic} if login else {}
+        headers = {"Authorization": login} if login else {}
         async with self._get(f"{realm}?{urlencode(query)}", headers) as response:
             body = await _content(image, response, TOKEN_BYTES)
         try:
@@ -158,6 +144,11 @@ class RegistryClient:
         except (ValueError, KeyError, AttributeError):
             raise RegistryError(f"registry {image.registry} gives no token") from None
         return f"Bearer {token}"
+
+
+def digest_of(body: bytes) -> str:
+    """Return the digest by which a registry has a body."""
+    return f"sha256:{hashlib.sha256(body).hexdigest()}"
 
 
 async def _content(image: ImageReference, response: aiohttp.ClientResponse, limit: int) -> bytes:

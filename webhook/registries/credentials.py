@@ -1,10 +1,8 @@
 """Credentials of registries, from a docker config file."""
 
 import base64
-import binascii
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from webhook.engine.images import ImageReferenceError, registry_name
@@ -16,21 +14,8 @@ class RegistryConfigError(ValueError):
     """A file that is no docker config file; the text names the file."""
 
 
-@dataclass(frozen=True, slots=True)
-class RegistryLogin:
-    """A user and its password."""
-
-    user: str
-    password: str = field(repr=False)
-
-    @property
-    def basic(self) -> str:
-        """The value of an Authorization header."""
-        return "Basic " + base64.b64encode(f"{self.user}:{self.password}".encode()).decode()
-
-
-def read_logins(path: Path) -> Mapping[str, RegistryLogin]:
-    """Return the logins of `auths` by registry. RegistryConfigError where the file is none.
+def read_logins(path: Path) -> Mapping[str, str]:
+    """Return the Authorization headers for registries. RegistryConfigError if it is no such file.
 
     Credential helpers are not run.
     """
@@ -59,11 +44,9 @@ def _host(name: str) -> str:
         raise ValueError(name) from None
 
 
-def _login(entry: Mapping[str, str]) -> RegistryLogin:
+def _login(entry: Mapping[str, str]) -> str:
     if "auth" not in entry:
-        return RegistryLogin(entry["username"], entry["password"])
-    try:
-        user, _, password = base64.b64decode(entry["auth"], validate=True).decode().partition(":")
-    except binascii.Error:
-        raise ValueError from None
-    return RegistryLogin(user, password)
+        both = f"{entry['username']}:{entry['password']}"
+        return f"Basic {base64.b64encode(both.encode()).decode()}"
+    base64.b64decode(entry["auth"], validate=True)
+    return f"Basic {entry['auth']}"

@@ -5,7 +5,7 @@ type depends on the registry and on the client that wrote it.
 """
 
 from collections.abc import AsyncIterator, Sequence
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -16,6 +16,7 @@ from webhook.registries.client import (
     NotInRegistryError,
     RegistryClient,
     RegistryError,
+    digest_of,
 )
 
 MAX_CANDIDATES = 50
@@ -60,7 +61,7 @@ class RegistryReader:
 
     async def digest(self, image: ImageReference) -> str:
         """Return the digest that the tag of an image has now. RegistryError where none is known."""
-        return (await self._client.manifest(image, image.version or ""))[0]
+        return digest_of(await self._client.read(image, "manifests", image.version or ""))
 
     async def attached(self, image: ImageReference) -> Attached:
         """Return what is attached to the digest of an image. RegistryError if it is not known."""
@@ -85,26 +86,28 @@ class RegistryReader:
                 continue  # whatever it is, it is no bundle
             layers = manifest.layers or []
             if manifest.is_bundle_of(image) and layers[0].size <= BLOB_BYTES:
-                yield SignatureDocument(await self._client.blob(image, layers[0].digest))
+                yield SignatureDocument(await self._client.read(image, "blobs", layers[0].digest))
         legacy = await self._manifest(image, f"{tag}.sig")
         for layer in _few(image, legacy.layers or ()):
             signature = (layer.annotations or {}).get(LEGACY_SIGNATURE)
             if layer.media_type == LEGACY_TYPE and signature:
-                blob = await self._client.blob(image, layer.digest)
+                blob = await self._client.read(image, "blobs", layer.digest)
                 yield SignatureDocument(blob, signature)
 
     async def _candidates(self, image: ImageReference, tag: str) -> Sequence[Descriptor]:
         """Return what refers to an image, by the referrers API or else by its tag."""
-        try:
-            index = msgspec.json.decode(await self._client.referrers(image), type=Manifest)
-        except NotInRegistryError:
-            index = Manifest()
+        index = await self._manifest(image, image.digest or "", "referrers")
         return index.manifests or (await self._manifest(image, tag)).manifests or ()
 
-    async def _manifest(self, image: ImageReference, reference: str) -> Manifest:
+    async def _manifest(
+        self,
+        image: ImageReference,
+        name: str,
+        kind: Literal["manifests", "referrers"] = "manifests",
+    ) -> Manifest:
         """Return a manifest; an empty one where there is none."""
         try:
-            _, body = await self._client.manifest(image, reference)
+            body = await self._client.read(image, kind, name)
         except NotInRegistryError:
             return Manifest()
         return msgspec.json.decode(body, type=Manifest)

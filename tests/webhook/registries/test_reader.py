@@ -19,10 +19,11 @@ from tests.webhook.registries.signing import BUNDLE, bundle, legacy
 from webhook.engine.images import parse_image
 from webhook.policies._attached import SignatureDocument
 from webhook.registries.client import NotInRegistryError, RegistryError
-from webhook.registries.credentials import RegistryConfigError, RegistryLogin, read_logins
+from webhook.registries.credentials import RegistryConfigError, read_logins
 
 KEY = ec.generate_private_key(ec.SECP256R1())
 DIGEST = f"sha256:{'a' * 64}"
+LOGIN = f"Basic {base64.b64encode(b'ann:secret').decode()}"
 MANIFESTS = "/v2/team/shop/manifests"
 
 
@@ -165,10 +166,10 @@ async def test_another_manifest_than_the_named_one_is_refused(registry, client):
     """The digest of a manifest and of a blob is computed."""
     registry.bodies[f"{MANIFESTS}/{DIGEST}"] = b"{}"
     registry.bodies[f"/v2/team/shop/blobs/{DIGEST}"] = b"{}"
-    with pytest.raises(RegistryError, match="answers with another manifest than sha256:a"):
-        await client.manifest(registry.image(DIGEST), DIGEST)
-    with pytest.raises(RegistryError, match="answers with another blob than sha256:a"):
-        await client.blob(registry.image(DIGEST), DIGEST)
+    with pytest.raises(RegistryError, match="answers with other content than sha256:a"):
+        await client.read(registry.image(DIGEST), "manifests", DIGEST)
+    with pytest.raises(RegistryError, match="answers with other content than sha256:a"):
+        await client.read(registry.image(DIGEST), "blobs", DIGEST)
 
 
 async def test_blobs_are_read_elsewhere_without_credentials(registry, client):
@@ -187,10 +188,10 @@ async def test_blobs_are_read_elsewhere_without_credentials(registry, client):
             return web.Response(status=401, headers={"WWW-Authenticate": 'Basic realm="x"'})
         return web.Response(status=307, headers={"Location": f"http://{registry.address}/store"})
 
-    client.logins = {registry.address: RegistryLogin("ann", "secret")}
+    client.logins = {registry.address: LOGIN}
     registry.handlers |= {f"/v2/team/shop/blobs/{digest}": redirect, "/store": store}
-    assert await client.blob(registry.image(DIGEST), digest) == body
-    assert seen == [None, RegistryLogin("ann", "secret").basic, None]
+    assert await client.read(registry.image(DIGEST), "blobs", digest) == body
+    assert seen == [None, LOGIN, None]
 
 
 async def test_a_token_is_fetched_once_with_the_login(registry, client):
@@ -207,12 +208,12 @@ async def test_a_token_is_fetched_once_with_the_login(registry, client):
         challenge = f'Bearer realm="http://{registry.address}/token",service="registry"'
         return web.Response(status=401, headers={"WWW-Authenticate": challenge})
 
-    client.logins = {registry.address: RegistryLogin("ann", "secret")}
+    client.logins = {registry.address: LOGIN}
     registry.handlers |= {"/token": token, f"{MANIFESTS}/1": manifest}
     for _ in range(2):
-        await client.manifest(registry.image(""), "1")
+        await client.read(registry.image(""), "manifests", "1")
     scope = "scope=repository:team/shop:pull&service=registry"
-    assert asked == [(scope, RegistryLogin("ann", "secret").basic)]
+    assert asked == [(scope, LOGIN)]
 
 
 async def test_tokens_in_memory_are_bounded(registry, client, monkeypatch):
@@ -232,7 +233,7 @@ async def test_tokens_in_memory_are_bounded(registry, client, monkeypatch):
 
     registry.handlers |= {"*": manifest, "/token": token}
     for repository in ("a", "a", "b", "a"):
-        await client.manifest(parse_image(f"{registry.address}/{repository}:1"), "1")
+        await client.read(parse_image(f"{registry.address}/{repository}:1"), "manifests", "1")
     assert scopes == [f"repository:{each}:pull" for each in ("a", "b", "a")]
 
 
@@ -243,8 +244,8 @@ def test_logins_are_read_from_a_docker_config_file(tmp_path):
     hub = {"https://index.docker.io/v1/": {"username": "hub", "password": "p"}}
     file.write_text(json.dumps({"auths": {"Registry.company.com": {"auth": both}, **hub}}))
     assert read_logins(file) == {
-        "registry.company.com": RegistryLogin("ann", "secret"),
-        "docker.io": RegistryLogin("hub", "p"),
+        "registry.company.com": LOGIN,
+        "docker.io": f"Basic {base64.b64encode(b'hub:p').decode()}",
     }
 
 
