@@ -102,7 +102,7 @@ class _Run:
         except NotEqualError as error:
             self.add([Unconverted(Origin(document), str(error), error.nearest)])
         except (KeyError, TypeError, AttributeError, ValueError) as error:
-            self.skip(document, f"it cannot be read: {type(error).__name__}: {error}")
+            self.skip(document, f"it cannot be read: {_fault(error)}")
         else:
             self.add(results)
 
@@ -122,12 +122,18 @@ class _Run:
         return each.namespace, each.kind.replace("Cluster", ""), name
 
 
+def _fault(error: Exception) -> str:
+    """Return what is wrong with a document, for who wrote it."""
+    if isinstance(error, KeyError):
+        return f"the field {error.args[0]} is missing"
+    return "a field has a value of a wrong type"
+
+
 def _compiled(each: ConvertedPolicy | Unconverted) -> ConvertedPolicy | Unconverted:
     """Return what the webhook takes; a fault of it is the reason why it is not converted."""
     if isinstance(each, Unconverted):
-        value = each.origin.document.value
-        name = str((value.get("metadata") or {}).get("name"))
-        near = each.nearest or nearest(name) or nearest(str(value.get("kind")))
+        name, kind = each.origin.metadata.get("name"), each.origin.document.value.get("kind")
+        near = each.nearest or nearest(str(name)) or nearest(str(kind))
         return Unconverted(each.origin, each.reason, near)
     try:
         bind(each.object, catalogue())

@@ -30,13 +30,18 @@ class Origin:
     rule: str = ""
 
     @property
+    def metadata(self) -> dict[str, Any]:
+        """The metadata; empty where it is no map."""
+        metadata = self.document.value.get("metadata")
+        return metadata if isinstance(metadata, dict) else {}
+
+    @property
     def title(self) -> str:
         """Kind, name and rule."""
-        value = self.document.value
-        metadata = value.get("metadata") or {}
-        within = f"{metadata['namespace']}/" if metadata.get("namespace") else ""
+        within = f"{self.metadata['namespace']}/" if self.metadata.get("namespace") else ""
         rule = f", rule {self.rule}" if self.rule else ""
-        return f"{value.get('kind')} {within}{metadata.get('name', '')}{rule}"
+        kind = self.document.value.get("kind")
+        return f"{kind} {within}{self.metadata.get('name', '')}{rule}"
 
 
 @dataclass(slots=True)

@@ -229,11 +229,15 @@ def test_documents_that_cannot_be_read_are_named_and_the_rest_is_converted():
     """A broken policy, an unknown version, a document of another tool."""
     broken = {"apiVersion": "kyverno.io/v1", "kind": "ClusterPolicy", "metadata": {"name": "b"}}
     future = {"apiVersion": "kyverno.io/v9", "kind": "ClusterPolicy", "metadata": {"name": "f"}}
+    text = broken | {"metadata": {"name": "t"}, "spec": {"rules": "none"}}
+    listed = broken | {"metadata": ["l"], "spec": {"rules": [{"name": "r"}]}}
     other = {"apiVersion": "policies.kubewarden.io/v1", "kind": "AdmissionPolicy",
              "metadata": {"name": "o"}}  # fmt: skip
-    migration = converted(broken, future, other, cluster_policy(PATTERN))
+    migration = converted(broken, text, listed, future, other, cluster_policy(PATTERN))
     assert [(each.origin.title, each.reason) for each in migration.skipped] == [
-        ("ClusterPolicy b", "it cannot be read: KeyError: 'spec'"),
+        ("ClusterPolicy b", "it cannot be read: the field spec is missing"),
+        ("ClusterPolicy t", "it cannot be read: a field has a value of a wrong type"),
+        ("ClusterPolicy ", "it cannot be read: a field has a value of a wrong type"),
         ("ClusterPolicy f", "unknown version v9 of kyverno.io"),
         ("AdmissionPolicy o", "no policy of Kyverno, Gatekeeper or Pod Security"),
     ]
