@@ -1,8 +1,10 @@
 """Converts documents to policy objects; each is compiled before it counts as converted."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 from config.documents import Document
 from config.faults import FaultsError
@@ -56,7 +58,7 @@ def migrate(documents: Iterable[Document], expires: str = "") -> Migration:
     """Convert the policies among documents; exceptions expire at `expires`."""
     documents = list(documents)
     run = _Run(KindNames(documents))
-    known, excluded = templates(documents), excluded_namespaces(documents)
+    known, excluded = run.templates_and_exclusions(documents)
     constraint = partial(convert_constraint, known=known, excluded=excluded)
     exceptions = []
     for document in documents:
@@ -81,7 +83,7 @@ def migrate(documents: Iterable[Document], expires: str = "") -> Migration:
     convert = partial(convert_exception, policies=policies, expires=expires)
     for document in exceptions:
         run.convert(document, convert)
-    run.add(convert_labels(documents))
+    run.add(map(_compiled, convert_labels(documents)))
     return run.found
 
 
@@ -96,18 +98,36 @@ class _Run:
     def skip(self, document: Document, reason: str) -> None:
         self.found.skipped.append(Unconverted(Origin(document), reason))
 
-    def convert(self, document: Document, convert: Converter) -> None:
+    @contextmanager
+    def reading(self, document: Document) -> Iterator[None]:
+        """Skip a document whose fields are missing or have wrong types."""
         try:
-            results = list(convert(Origin(document), self._names))
-        except NotEqualError as error:
-            self.add([Unconverted(Origin(document), str(error), error.nearest)])
+            yield
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             self.skip(document, f"it cannot be read: {_fault(error)}")
-        else:
-            self.add(results)
+
+    def templates_and_exclusions(
+        self, documents: Iterable[Document]
+    ) -> tuple[dict[str, Mapping[str, Any]], list[str]]:
+        """Return the ConstraintTemplates by kind, and the namespaces that Gatekeeper excludes."""
+        known, excluded = dict[str, Mapping[str, Any]](), list[str]()
+        for document in documents:
+            with self.reading(document):
+                known |= templates([document])
+                excluded += excluded_namespaces([document])
+        return known, excluded
+
+    def convert(self, document: Document, convert: Converter) -> None:
+        results: list[ConvertedPolicy | Unconverted] = []
+        with self.reading(document):
+            try:
+                results = [_compiled(each) for each in convert(Origin(document), self._names)]
+            except NotEqualError as error:
+                results = [_compiled(Unconverted(Origin(document), str(error), error.nearest))]
+        self.add(results)
 
     def add(self, results: Iterable[ConvertedPolicy | Unconverted]) -> None:
-        for each in map(_compiled, results):
+        for each in results:
             if isinstance(each, Unconverted):
                 self.found.unconverted.append(each)
                 continue

@@ -79,14 +79,18 @@ def excluded_namespaces(documents: Iterable[Document]) -> list[str]:
     ]
 
 
+def _labels(document: Document) -> Mapping[str, str]:
+    labels = Origin(document).metadata.get("labels")
+    return labels if isinstance(labels, dict) else {}
+
+
 def convert_labels(documents: Sequence[Document]) -> Converted:
     """Yield policies that judge as the Pod Security labels of namespaces say."""
     for mode, action in MODES.items():
         labelled = [
             document
             for document in documents
-            if document.value.get("kind") == "Namespace"
-            and PREFIX + mode in ((document.value.get("metadata") or {}).get("labels") or {})
+            if document.value.get("kind") == "Namespace" and PREFIX + mode in _labels(document)
         ]
         if labelled:
             params = {"level": "privileged", "namespace_labels": mode}

@@ -231,10 +231,16 @@ def test_documents_that_cannot_be_read_are_named_and_the_rest_is_converted():
     future = {"apiVersion": "kyverno.io/v9", "kind": "ClusterPolicy", "metadata": {"name": "f"}}
     text = broken | {"metadata": {"name": "t"}, "spec": {"rules": "none"}}
     listed = broken | {"metadata": ["l"], "spec": {"rules": [{"name": "r"}]}}
+    config = {"apiVersion": "config.gatekeeper.sh/v1alpha1", "kind": "Config",
+              "metadata": {"name": "config"}, "spec": {"match": [True]}}  # fmt: skip
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n", "labels": 1}}
     other = {"apiVersion": "policies.kubewarden.io/v1", "kind": "AdmissionPolicy",
              "metadata": {"name": "o"}}  # fmt: skip
-    migration = converted(broken, text, listed, future, other, cluster_policy(PATTERN))
+    migration = converted(
+        broken, text, listed, future, other, cluster_policy(PATTERN), config, namespace
+    )
     assert [(each.origin.title, each.reason) for each in migration.skipped] == [
+        ("Config config", "it cannot be read: a field has a value of a wrong type"),
         ("ClusterPolicy b", "it cannot be read: the field spec is missing"),
         ("ClusterPolicy t", "it cannot be read: a field has a value of a wrong type"),
         ("ClusterPolicy ", "it cannot be read: a field has a value of a wrong type"),
