@@ -89,6 +89,7 @@ def test_every_function_and_macro_has_calls():
     assert MACROS.keys() == MACRO_CALLS.keys()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", CALLS)
 def test_a_unit_of_a_function_takes_no_longer_than_a_bound(name, objects):
     """At every size; the calls reach every version of the function."""
@@ -100,6 +101,7 @@ def test_a_unit_of_a_function_takes_no_longer_than_a_bound(name, objects):
         assert [each.signature for each in versions if id(each.call) not in called] == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", MACRO_CALLS, ids=str)
 def test_a_unit_of_a_macro_takes_no_longer_than_a_bound(name, objects):
     """At every size."""
