@@ -92,7 +92,10 @@ class BoundPolicy:
             found = next(violations, None)
             outcome = self.passed if found is None else self._outcome(request, found, violations)
         except WrongTypeError as error:
-            return self.validate(self._without_malformed(request, error)[0])
+            rest = self._without_malformed(request, error.path)
+            if rest is None:
+                raise
+            return self.validate(rest[0])
         if self.policy.annotate is None:
             return outcome
         return replace(outcome, annotations=tuple(self.policy.annotate(request, self.params)))
@@ -104,12 +107,16 @@ class BoundPolicy:
             return outcome
         return replace(outcome or self.passed, covered=tuple(self._covered(request, outcome)))
 
-    def _without_malformed(self, request: Request, error: WrongTypeError) -> tuple[Request, str]:
-        """Return the request without an excepted field, and by what; else raise the error."""
-        entry = covered_fields(self.exempt, request).get(error.path) if self.exempt else None
-        rest = request.object if entry is None else without_field(request.object, error.path)
+    def _without_malformed(self, request: Request, path: str) -> tuple[Request, str] | None:
+        """Return the request without an excepted field, and by what; None if it is not excepted.
+
+        The caller raises the error again: a frame that refers to it would keep it, and the request,
+        until the garbage collector comes.
+        """
+        entry = covered_fields(self.exempt, request).get(path) if self.exempt else None
+        rest = None if entry is None else without_field(request.object, path)
         if entry is None or rest is None or rest == request.object:
-            raise error
+            return None
         return request.with_object(rest), entry.title
 
     def _covered(self, request: Request, outcome: Outcome | None) -> Iterator[str]:
@@ -117,7 +124,10 @@ class BoundPolicy:
         try:
             bare = replace(self, exempt=NO_EXEMPTIONS).validate(request)
         except WrongTypeError as error:
-            rest, title = self._without_malformed(request, error)
+            found = self._without_malformed(request, error.path)
+            if found is None:
+                raise
+            rest, title = found
             yield title
             yield from self._covered(rest, outcome)
             return
@@ -137,7 +147,8 @@ class BoundPolicy:
                 return None
             is_patched = patcher.apply(list(patches))
         except WrongTypeError as error:
-            self._without_malformed(request, error)
+            if self._without_malformed(request, error.path) is None:
+                raise
             return None
         return Outcome(self.title, self.actions, patched=True) if is_patched else self.passed
 
