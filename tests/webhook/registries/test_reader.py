@@ -217,7 +217,7 @@ async def test_a_token_is_fetched_once_with_the_login(registry, client):
 
 
 async def test_tokens_in_memory_are_bounded(registry, client, monkeypatch):
-    """Users name any number of repositories; the token of one that was forgotten is fetched anew."""
+    """Users name any number of repositories; a token that was dropped is fetched again."""
     monkeypatch.setattr("webhook.registries.client.MAX_TOKENS", 1)
     scopes = list[str]()
 
