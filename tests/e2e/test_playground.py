@@ -1,6 +1,7 @@
 """The playground prints what kubectl prints."""
 
 import json
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,8 +13,26 @@ from tests.e2e.conftest import Laptop
 
 pytestmark = pytest.mark.controlplane("kube-controller-manager", "kube-scheduler", "hollow-kubelet")
 
-GOOD = json.dumps(manifests.deployment())
-BAD = json.dumps(manifests.deployment(replicas=11, image="nginx:1.21"))
+NAME = "playground"
+GOOD = json.dumps(manifests.deployment(NAME))
+BAD = json.dumps(manifests.deployment(NAME, replicas=11, image="nginx:1.21"))
+CONFLICT = "please apply your changes to the latest version"
+
+
+@pytest.fixture(autouse=True)
+def gone(laptop: Laptop) -> Iterator[None]:
+    """The namespace is shared: leave no Deployment in it."""
+    yield
+    laptop.plane.kubectl("delete", "deployment", NAME, "-n", "production", "--ignore-not-found")
+
+
+def kubectl(laptop: Laptop, command: str, file: Path) -> str:
+    """Return what a command prints, repeated while Kubernetes' Deployment controller writes in between."""
+    for _ in range(10):
+        run = laptop.plane.kubectl(command, "-n", "production", "-f", str(file), check=False)
+        if CONFLICT not in run.stderr:
+            break
+    return (run.stderr + run.stdout).replace(str(file), "object.yaml").rstrip()
 
 
 def test_it_prints_what_kubectl_prints(laptop: Laptop, tmp_path: Path) -> None:
@@ -29,7 +48,7 @@ def test_it_prints_what_kubectl_prints(laptop: Laptop, tmp_path: Path) -> None:
         ("delete", "", GOOD),
     ):
         file.write_text(text or old)
-        real = laptop.plane.kubectl(command, "-n", "production", "-f", str(file), check=False)
+        printed = kubectl(laptop, command, file)
         draft = Draft(
             policies=policies,
             object=text,
@@ -39,5 +58,4 @@ def test_it_prints_what_kubectl_prints(laptop: Laptop, tmp_path: Path) -> None:
             namespace="production",
         )
         said = JudgedDraft.of(draft, now).shown(now)["said"]
-        printed = (real.stderr + real.stdout).replace(str(file), "object.yaml")
-        assert said == f"$ kubectl {command} -f object.yaml\n{printed.rstrip()}"
+        assert said == f"$ kubectl {command} -f object.yaml\n{printed}"
