@@ -110,6 +110,16 @@ def containers(*names: str) -> Strategy:
     return some.tuples(*each).map(list)
 
 
+def with_host_ports(pod: dict[str, Any]) -> dict[str, Any]:
+    """Return a pod with the host ports that the API server sets before it asks the library."""
+    spec = pod["spec"]
+    if spec.get("hostNetwork"):
+        for container in (*spec["containers"], *spec.get("initContainers", ())):
+            for port in container.get("ports", ()):
+                port["hostPort"] = port.get("hostPort") or port.get("containerPort")
+    return pod
+
+
 VOLUMES = one(*get_args(VolumeType)[1:]).map(lambda field: {"name": field.lower(), field: {}})
 SYSCTLS = one(
     "kernel.shm_rmid_forced",
@@ -160,7 +170,7 @@ PODS = some.fixed_dictionaries(
             },
         ),
     }
-)
+).map(with_host_ports)
 
 Judge = Callable[[dict[str, Any]], list[list[str]]]
 

@@ -1,18 +1,22 @@
 """Containers open only approved ports on their node.
 
 Why: a host port bypasses network policies, conflicts with other pods on the node, and limits where
-the pod can be scheduled. For a pod with `hostNetwork`, the API server sets a host port for every
-container port.
+the pod can be scheduled.
+
+Judged: the ports of all containers. In a Pod with `hostNetwork`, an unset `hostPort` counts as the
+API server's default: the `containerPort`. A pod template has no such default; its pods are judged
+when they are created.
 
 Allowed: no `hostPort`, or 0; those within `allowed`.
-Denied:  `ports: [{containerPort: 8080, hostPort: 80}]`.
+Denied:  `ports: [{containerPort: 8080, hostPort: 80}]`; in a Pod with `hostNetwork`, also
+`ports: [{containerPort: 8080}]`.
 Fix: remove `hostPort`; expose the port by a Service.
 See: https://kubernetes.io/docs/concepts/security/pod-security-standards/#baseline
 """
 
 from pydantic import Field
 
-from webhook.engine import Params, Policy, Request, Violations
+from webhook.engine import Container, Params, Policy, Request, Violations
 from webhook.policies._ranges import Range, any_holds, listed
 from webhook.policies._records import having
 
@@ -30,13 +34,24 @@ def validate(request: Request, params: HostPorts) -> Violations:
     rule = "containers must not open host ports"
     if params.allowed:
         rule = f"host ports must be within {listed(params.allowed)}"
+    defaulted = _with_default(request)
     for container in having(request.containers(), "ports"):
-        for port in having(container.each("ports"), "hostPort"):
+        for port in container.each("ports"):
             found = port.integer("hostPort")
+            if not found and container in defaulted:
+                found = port.integer("containerPort")
             if found and not any_holds(params.allowed, found):
-                raw = [port.value.get(field) for field in ("hostPort", "hostIP", "protocol")]
+                raw = [found, port.value.get("hostIP"), port.value.get("protocol")]
                 fix = "remove it, and expose the port by a Service"
                 yield port.violation("hostPort", raw, rule, fix, found=str(found))
+
+
+def _with_default(request: Request) -> tuple[Container, ...]:
+    """Return the containers for which the API server sets a host port where there is none."""
+    pod = request.pod()
+    if request.kind != "Pod" or pod is None or not pod.boolean("hostNetwork"):
+        return ()
+    return request.containers(ephemeral=False)
 
 
 POLICY = Policy("host-ports", HostPorts, validate=validate, category="pod-security")

@@ -65,11 +65,6 @@ def pods(seed=7):
         if choice.random() < 0.1:
             spec = {"os": {"name": "windows"}, "containers": spec["containers"][:1]}
             spec["containers"][0].pop("securityContext", None)
-        if spec.get("hostNetwork"):
-            # Where a port of the node is not set, the API server sets it.
-            for each in SORTS:
-                for one in spec.get(each, ()):
-                    one.pop("ports", None)
         yield spec, chosen(choice, labels=LABELS, annotations=LABELS)
 
 
