@@ -144,3 +144,17 @@ def test_a_private_key_in_a_policy_is_an_error_that_does_not_show_it():
             "the pair",
         ),
     )
+
+
+def test_a_minimum_that_no_image_can_have_is_an_error():
+    """Of a key that is named twice, one signature counts."""
+    entry = {"images": ["registry.company.com"], "keys": 2 * [pem(P256)], "minimum": 2}
+    with pytest.raises(FaultsError) as error:
+        parse(ImageSignatures, {"signatures": [entry]})
+    assert error.value.faults == (
+        (
+            "signatures[0].minimum",
+            "2: more than there are different keys (1), so the images would always be denied; add "
+            "keys, or lower it to 1",
+        ),
+    )

@@ -25,7 +25,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from webhook.engine import Params, Policy, Request, Violation, Violations
 from webhook.engine.containers import Container, Image
@@ -82,6 +82,17 @@ class SignedImages(SigningKeys):
 
     images: list[RegistryName] = Field(min_length=1, description="registries, or parts of them")
     minimum: int = Field(1, ge=1, description="how many of the keys must have signed")
+
+    @field_validator("minimum")
+    @classmethod
+    def _is_possible(cls, minimum: int, info: ValidationInfo) -> int:
+        keys = len({_key(each) for each in info.data.get("keys", ())})
+        if 0 < keys < minimum:
+            raise ValueError(
+                f"more than there are different keys ({keys}), so the images would always be "
+                f"denied; add keys, or lower it to {keys}"
+            )
+        return minimum
 
 
 class RequiredAttestation(SigningKeys):
