@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from webhook.engine import NotLookedUpError, Outcome, Violation
+from webhook.engine import Outcome, Violation
 from webhook.messages import failure
 
 # A violation has the first of these actions that its policy has.
@@ -52,8 +52,7 @@ def _findings(outcomes: Iterable[Outcome], wording: Callable[[Outcome], str]) ->
                 yield _finding(outcome.policy, outcome.malformed, action)
         elif outcome.error is not None:
             # failurePolicy is about failures, and here nothing was looked up
-            is_undecided = outcome.denies or isinstance(outcome.error, NotLookedUpError)
-            action = "Error" if is_undecided else "Warn"
+            action = "Error" if outcome.denies or outcome.lacks else "Warn"
             yield Finding(outcome.policy, "", wording(outcome), action)
         else:
             yield from (_finding(outcome.policy, each, action) for each in outcome.violations)

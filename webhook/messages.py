@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from webhook.engine import MAX_VIOLATIONS, NotLookedUpError, Outcome, Request, Verdict, Violation
+from webhook.engine import MAX_VIOLATIONS, Outcome, Request, Verdict, Violation
 from webhook.engine.policy import RuleError
 from webhook.engine.violation import one_line
 
@@ -100,8 +100,8 @@ def _reported(outcome: Outcome) -> tuple[Violation, ...]:
 
 def failure(outcome: Outcome) -> str:
     """Return the message of a policy that failed to judge."""
-    if isinstance(outcome.error, NotLookedUpError):
-        wanted = one_line(str(outcome.error)).replace("_", " ")
+    if outcome.lacks:
+        wanted = one_line(outcome.lacks).replace("_", " ")
         return f"could not be decided, since {wanted} could not be looked up. {TRY_AGAIN}"
     if isinstance(outcome.error, RuleError):
         return one_line(str(outcome.error))

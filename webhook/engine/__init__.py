@@ -15,6 +15,7 @@ from webhook.engine.planners import (
 )
 from webhook.engine.policy import Fix, Params, Policy
 from webhook.engine.request import (
+    LACKED,
     NAMESPACE,
     NAMESPACE_LABELS,
     PARENT,
@@ -22,10 +23,11 @@ from webhook.engine.request import (
     NotLookedUpError,
     Request,
 )
-from webhook.engine.verdict import MAX_VIOLATIONS, Outcome, Verdict
+from webhook.engine.verdict import MAX_VIOLATIONS, Outcome, Verdict, lacked
 from webhook.engine.violation import ChildField, Patch, Patches, Violation, Violations
 
 __all__ = [
+    "LACKED",
     "MAX_VIOLATIONS",
     "NAMESPACE",
     "NAMESPACE_LABELS",
@@ -56,4 +58,5 @@ __all__ = [
     "Violation",
     "Violations",
     "WrongTypeError",
+    "lacked",
 ]

@@ -23,8 +23,8 @@ from webhook.engine.planners import (
     Planners,
 )
 from webhook.engine.record import steps_of
-from webhook.engine.request import PARENT, Attributes, Request
-from webhook.engine.verdict import Outcome, Verdict
+from webhook.engine.request import LACKED, PARENT, Attributes, Request
+from webhook.engine.verdict import Outcome, Verdict, lacked
 from webhook.engine.violation import Before, ChildField, Patch, Violation
 
 
@@ -190,5 +190,6 @@ def _judged(
         mutation = engine.mutate(Request(attributes, object, old, looked_up))
     if not mutation.allowed:
         return mutation.outcomes, object
+    looked_up = {**looked_up, LACKED: lacked(mutation.outcomes)}
     validation = engine.validate(Request(attributes, object, old, looked_up))
     return mutation.outcomes + validation.outcomes, object

@@ -16,6 +16,8 @@ NAMESPACE_LABELS = "namespace_labels"
 NAMESPACE = "namespace"
 # what is looked up for /scale, exec and the like: the object that the subresource belongs to
 PARENT = "parent"
+# there where a mutation came before: names of look-ups that policies which change objects lacked
+LACKED = "lacked"
 GENERATED = "xxxxx"  # as long as what the API server adds to a generateName
 NAME_LABEL = "kubernetes.io/metadata.name"  # which the API server gives to every Namespace
 # Metadata that a deletion changes.

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from config.converters import as_written
-from webhook.engine.request import Attributes
+from webhook.engine.request import Attributes, NotLookedUpError
 from webhook.engine.violation import Violation
 
 NAME = "metadata.name"
@@ -41,6 +41,11 @@ class Outcome:
         if self.error is not None:
             return self.fails_closed
         return "Deny" in self.actions and (self.malformed is not None or bool(self.violations))
+
+    @property
+    def lacks(self) -> str:
+        """The name of the look-up without which the policy could not decide; "" where it could."""
+        return str(self.error) if isinstance(self.error, NotLookedUpError) else ""
 
     @property
     def reported(self) -> tuple[Violation, ...]:
@@ -90,6 +95,11 @@ class Verdict:
             ):
                 self.is_plain = False
                 self.allowed = self.allowed and not outcome.denies
+
+
+def lacked(outcomes: Iterable[Outcome]) -> frozenset[str]:
+    """Return the names of the look-ups that policies lacked."""
+    return frozenset(each.lacks for each in outcomes if each.lacks)
 
 
 def without_repeats(outcomes: Iterable[Outcome], more: Iterable[Outcome]) -> tuple[Outcome, ...]:

@@ -11,7 +11,7 @@ import orjson
 from config.converters import ConversionError, stored
 from config.defaulting import defaulted
 from config.documents import Document, DocumentError
-from webhook.engine import NAMESPACE_LABELS, NOW, BoundPolicy, Engine, NotLookedUpError, Outcome
+from webhook.engine import LACKED, NAMESPACE_LABELS, NOW, BoundPolicy, Engine, Outcome, lacked
 from webhook.engine.conflicts import ConflictingPoliciesError
 from webhook.engine.kinds import ANY_VERSION, Kind, plural
 from webhook.engine.look_ups import LOOK_UPS
@@ -125,7 +125,9 @@ class ManifestJudge:
         mutated = self._engine.mutate(request)
         if mutated.operations and mutated.object is not None:
             request = request.with_object(mutated.object)
-        outcomes = mutated.outcomes + self._engine.validate(request).outcomes
+        known = {**request.looked_up, LACKED: lacked(mutated.outcomes)}
+        validated = self._engine.validate(request.with_looked_up(known))
+        outcomes = mutated.outcomes + validated.outcomes
         about, value = request.attributes, request.value
         # The options of exec have neither.
         named = {"kind": about.kind, "metadata": value.get("metadata") or {"name": about.name}}
@@ -141,7 +143,7 @@ class ManifestJudge:
         """
         looked_up = {**self._always, **self._known.about(where)}
         answer = ask(self._engine, admission, looked_up)
-        if self._known.knows(where) or not any(_lacks_labels(each) for each in answer.outcomes):
+        if self._known.knows(where) or NAMESPACE_LABELS not in lacked(answer.outcomes):
             return answer
         everywhere = self._selecting(frozenset(each.title for each in self._engine.policies))
         if everywhere is None:
@@ -212,10 +214,6 @@ def judged(
     return JudgedManifest(document, namespace, verdict, found, operations, object, covered)
 
 
-def _lacks_labels(outcome: Outcome) -> bool:
-    return isinstance(outcome.error, NotLookedUpError) and str(outcome.error) == NAMESPACE_LABELS
-
-
 def _verdict(outcomes: tuple[Outcome, ...], findings: tuple[Finding, ...]) -> str:
     if not outcomes:
         return "unmatched"
@@ -230,12 +228,11 @@ def _undecided_in(namespace: str) -> Callable[[Outcome], str]:
     """Return a failure to judge a manifest in words, with how to supply what is missing."""
 
     def wording(outcome: Outcome) -> str:
-        lacks = str(outcome.error) if isinstance(outcome.error, NotLookedUpError) else ""
-        if lacks in IMAGE_LOOK_UPS:
+        if outcome.lacks in IMAGE_LOOK_UPS:
             return "images are not verified: only their registries know. Use --registry-access."
-        if lacks not in OF_A_KNOWN_NAMESPACE:
+        if outcome.lacks not in OF_A_KNOWN_NAMESPACE:
             return failure(outcome)
-        missing = lacks.replace("_", " ").removeprefix("namespace ")
+        missing = outcome.lacks.replace("_", " ").removeprefix("namespace ")
         return (
             f"cannot be decided: the {missing} of namespace {namespace} are unknown. Add "
             f"Namespace {namespace} to the manifests, or use --namespace-labels or --kubeconfig."

@@ -1,13 +1,13 @@
 """Asks an engine as the API server asks the webhook: by the AdmissionReview it would send."""
 
-import base64
 from dataclasses import dataclass, replace
 from typing import Any
 
 import jsonpatch
 import orjson
 
-from webhook.engine import Engine, Outcome, Verdict, kinds
+from webhook.engine import LACKED, Engine, Outcome, Verdict, kinds, lacked
+from webhook.policies._attached import IMAGE_LOOK_UPS
 from webhook.review import answer, read
 
 SERVER_UID = "00000000-0000-0000-0000-000000000000"
@@ -97,29 +97,32 @@ class ReviewAnswer:
 def ask(engine: Engine, admission: Admission, looked_up: dict[str, Any]) -> ReviewAnswer:
     """Judge a request as the API server does: mutate, mutate again, then validate.
 
-    Each with an encoded review.
+    Each with an encoded review. Where mutations lack what only a registry says, what else is wrong
+    with the object is found, too.
 
     Raises MalformedRequestError if the object could not be part of a review.
     """
     mutated, first, outcomes = _mutate(engine, admission, looked_up)
-    if not first["allowed"]:
+    lacks = lacked(outcomes)
+    if not first["allowed"] and not lacks & IMAGE_LOOK_UPS:
         return ReviewAnswer(first, admission.object, outcomes, patched_twice=False, hook="mutate")
     again, second, _ = _mutate(engine, mutated, looked_up)
-    verdict, response = _round(engine.validate, again, looked_up)
+    verdict, response = _round(engine.validate, again, {**looked_up, LACKED: lacks})
+    outcomes += verdict.outcomes
+    if not first["allowed"]:
+        return ReviewAnswer(first, mutated.object, outcomes, patched_twice=False, hook="mutate")
     warnings = [*first.get("warnings", ()), *response.get("warnings", ())]
     response = response | ({"warnings": warnings} if warnings else {})
-    return ReviewAnswer(
-        response, mutated.object, outcomes + verdict.outcomes, patched_twice="patch" in second
-    )
+    return ReviewAnswer(response, mutated.object, outcomes, patched_twice="patch" in second)
 
 
 def _mutate(
     engine: Engine, admission: Admission, looked_up: dict[str, Any]
 ) -> tuple[Admission, dict[str, Any], tuple[Outcome, ...]]:
     verdict, response = _round(engine.mutate, admission, looked_up)
-    if "patch" in response:
-        operations = orjson.loads(base64.b64decode(response["patch"]))
-        admission = replace(admission, object=jsonpatch.apply_patch(admission.object, operations))
+    if verdict.operations:
+        object = jsonpatch.apply_patch(admission.object, verdict.operations)
+        admission = replace(admission, object=object)
     return admission, response, verdict.outcomes
 
 

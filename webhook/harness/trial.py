@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import jsonpatch
 
 from config.documents import DocumentError
-from webhook.engine import NotLookedUpError, Outcome
+from webhook.engine import Outcome
 from webhook.engine.jsonpatch import same
 from webhook.harness.bases import merge
 from webhook.harness.case_file import Expected, ExpectedAnswer
@@ -159,6 +159,6 @@ def _traceback(outcome: Outcome) -> Iterator[str]:
     frames = None if error is None else error.__traceback__
     while frames is not None and frames.tb_frame.f_globals.get("__name__", "").startswith(OWN):
         frames = frames.tb_next
-    if error is not None and not isinstance(error, NotLookedUpError):
+    if error is not None and not outcome.lacks:
         for text in traceback.format_exception(type(error), error, frames):
             yield from text.rstrip().split("\n")

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from webhook.engine import NotLookedUpError, Request
+from webhook.engine import LACKED, NotLookedUpError, Request
 
 DIGESTS = "image_digests"  # look-up: by reference with a tag, its digest
 SIGNATURES = "image_signatures"  # look-up: by reference with a digest, what is attached to it
@@ -39,3 +39,9 @@ def read(request: Request, look_up: str, references: Iterable[str]) -> dict[str,
     if any(answer is None for answer in found.values()):
         raise NotLookedUpError(look_up)
     return found
+
+
+def require_digests(request: Request) -> None:
+    """Raise NotLookedUpError where image-pins lacked digests: without one, nothing is decided."""
+    if DIGESTS in request.looked_up.get(LACKED, ()):
+        raise NotLookedUpError(DIGESTS)

@@ -10,16 +10,19 @@ Fix: add the digest (`crane digest IMAGE`, or `docker buildx imagetools inspect 
 """
 
 from webhook.engine import Params, Policy, Request, Violations
+from webhook.policies._attached import require_digests
 from webhook.policies._images import image_violations
 
 FAULT = "has no digest", "add its digest: @sha256:…"
 
 
 def validate(request: Request, params: Params) -> Violations:
-    """Return one violation for each image without a digest."""
-    return image_violations(
+    """Yield one violation for each image without a digest."""
+    for each in image_violations(
         request, "images must be named by digest", lambda image: None if image.digest else FAULT
-    )
+    ):
+        require_digests(request)
+        yield each
 
 
 POLICY = Policy("image-digests", validate=validate, category="images")

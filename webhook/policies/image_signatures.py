@@ -32,14 +32,14 @@ from webhook.engine.containers import Container, Image
 from webhook.engine.images import ImageReference, parsed
 from webhook.engine.policy import RuleError
 from webhook.engine.violation import shown
-from webhook.policies._attached import RUNNING, SIGNATURES, Attached, read
+from webhook.policies._attached import RUNNING, SIGNATURES, Attached, read, require_digests
 from webhook.policies._images import Registry, RegistryName, changed_images, parse_registry
 
 if TYPE_CHECKING:
     from webhook.policies._signatures import SignedStatement, VerifyingKey
 
 RULE = "images must be signed"
-ADD_DIGEST = "add its digest (@sha256:…), or put the policy image-pins in force"
+ADD_DIGEST = "add its digest (@sha256:…), or let the policy image-pins add it"
 NAME_IT = "use a signed image, or add its registry and keys to the policy"
 
 
@@ -142,6 +142,7 @@ def validate(request: Request, params: ImageSignatures) -> Violations:
         if image is not None and image.digest and entry is not None:
             named.append((each, image, entry))
         elif entry is not None:
+            require_digests(request)
             found = "has no digest, so what is verified may not be what is pulled"
             yield _violation(each, found, ADD_DIGEST)
         elif params.unsigned == "deny":

@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from config.documents import DocumentError, parse_documents, read_documents
+from config.documents import Document, DocumentError, parse_documents, read_documents
 from gatewright.checks.pipeline import PoliciesInForce
 from tests.webhook.asking import in_force
 from webhook.engine import Engine, Policy
 from webhook.engine.policy import RuleError
 from webhook.harness.objects import is_object
+from webhook.harness.reviews import Admission, group_version_kind, review
+from webhook.known import Known
 from webhook.policy_sets.catalogue import catalogue
 from webhook.policy_sets.policy_set import load
 
@@ -378,6 +380,66 @@ def test_what_is_not_looked_up_is_an_error_whatever_the_failure_policy(policy, m
     deployment = (DEPLOYMENT % "shop").replace("image: ", "image: registry.company.com/")
     (found,) = judged(engine, deployment)
     assert (found.verdict, said(found)) == ("error", (("it", "", message),))
+
+
+SIGNED_AND_PINNED = """\
+apiVersion: gatewright.io/v1alpha1
+kind: ClusterAdmissionPolicy
+metadata: {name: image-pins}
+spec: {policy: image-pins, failurePolicy: %s, params: {images: [registry.company.com]}}
+---
+apiVersion: gatewright.io/v1alpha1
+kind: ClusterAdmissionPolicy
+metadata: {name: image-signatures}
+spec:
+  policy: image-signatures
+  params:
+    signatures:
+      - images: [registry.company.com]
+        keys:
+          - |
+            -----BEGIN PUBLIC KEY-----
+            MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEb6u8yeaEb5ibLUlsXR2NnODYQDU0
+            YAbxdydAPEI4A9iicv5Tqd0PtpyzKgRf/99usKTW0mFKuvMlnzubzBOGmg==
+            -----END PUBLIC KEY-----
+---
+apiVersion: gatewright.io/v1alpha1
+kind: ClusterAdmissionPolicy
+metadata: {name: image-digests}
+spec: {policy: image-digests}
+---
+apiVersion: gatewright.io/v1alpha1
+kind: ClusterAdmissionPolicy
+metadata: {name: replica-limits}
+spec: {policy: replica-limits, params: {maximum: %d}}
+"""
+
+
+def recorded_creation(text):
+    """Return the recorded review of an object's creation."""
+    (document,) = parse_documents(text.encode(), "x.yaml")
+    admission = Admission(document.value, namespace="shop", sent=group_version_kind(document.value))
+    return Document.of_object(json.loads(review(admission)), "reviews.jsonl")
+
+
+@pytest.mark.parametrize("failure_policy", ["Fail", "Ignore"])
+def test_images_that_would_be_pinned_are_undecided_and_all_else_is_judged(failure_policy):
+    """No policy denies an image for the digest that image-pins would have added."""
+    deployment = (DEPLOYMENT % "shop").replace("image: ", "image: registry.company.com/")
+    undecided = tuple(
+        (policy, "", "images are not verified: only their registries know. Use --registry-access.")
+        for policy in ("image-pins", "image-signatures", "image-digests")
+    )
+    verdicts = {}
+    for maximum in (10, 11):
+        text = SIGNED_AND_PINNED % (failure_policy, maximum)
+        engine = Engine(load(parse_documents(text.encode(), "p.yaml"), catalogue()))
+        (found,) = judged(engine, deployment)
+        verdicts[maximum] = found.verdict, said(found)
+        judge = PoliciesInForce((), engine, {}, NOW).judge(Known(), "default")
+        recorded = judge.review(recorded_creation(deployment))
+        assert (recorded.verdict, said(recorded)) == verdicts[maximum]
+    assert verdicts == {10: ("denied", (*undecided, FINDINGS[1])), 11: ("error", undecided)}
 
 
 def test_no_warning_is_left_out():
