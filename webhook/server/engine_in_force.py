@@ -143,7 +143,10 @@ class Policies:
         self._metrics.policies.set(len(engine.policies))
         self._metrics.policy_set.clear()
         self._metrics.policy_set.labels(self.version).set(1)
+        before = self.engine.policies if self.engine else ()
         self.engine = engine
+        gone = {each.title for each in before} - {each.title for each in engine.policies}
+        self._metrics.forget(gone)
         fields = {"policies": len(engine.policies), "version": self.version}
         log.info("policies in force", extra={"fields": fields})
 

@@ -1,6 +1,7 @@
 """What the webhook counts. Labels have few values: nothing that a client sends becomes one."""
 
 from collections import Counter as Count
+from collections.abc import Set
 from functools import cache, partial
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -60,13 +61,12 @@ class WebhookMetrics:
                 ["webhook", "operation", "verdict"],
             ).labels
         )
-        self.findings = cache(
-            counter(
-                "gatewright_policy_findings",
-                "Requests that a policy found fault with, or failed on.",
-                ["policy", "finding"],
-            ).labels
+        self._findings = counter(
+            "gatewright_policy_findings",
+            "Requests that a policy found fault with, or failed on.",
+            ["policy", "finding"],
         )
+        self.findings = cache(self._findings.labels)
         self.policies = gauge("gatewright_policies", "Policies in force.")
         self.policy_set = gauge(
             "gatewright_policy_set_info",
@@ -88,3 +88,11 @@ class WebhookMetrics:
             "Connections that were cut: a slow client, or too many at once.",
             ["reason"],
         )
+
+    def forget(self, policies: Set[str]) -> None:
+        """Remove the findings of policies that are no longer in force."""
+        for metric in self._findings.collect():
+            for sample in metric.samples:
+                if sample.labels["policy"] in policies:
+                    self._findings.remove(sample.labels["policy"], sample.labels["finding"])
+        self.findings.cache_clear()

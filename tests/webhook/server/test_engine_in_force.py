@@ -31,11 +31,16 @@ def registry() -> CollectorRegistry:
 
 
 @pytest.fixture
-def start(file, registry):
+def metrics(registry) -> WebhookMetrics:
+    """What the webhook counts."""
+    return WebhookMetrics(registry)
+
+
+@pytest.fixture
+def start(file, metrics):
     """Return what loads the policies of that file, and the objects of stores."""
 
     def load(*stores: Store) -> Policies:
-        metrics = WebhookMetrics(registry)
         objects = PolicyObjects(stores, catalogue(), metrics)
         return Policies(
             [file],
@@ -78,6 +83,23 @@ def test_a_change_comes_into_force(start, file, registry):
     assert policies.engine
     assert len(policies.engine.policies) == 2
     assert registry.get_sample_value("gatewright_policies") == 2
+
+
+def test_findings_of_a_policy_that_is_gone_are_no_longer_counted(start, file, registry, metrics):
+    """The other policies count on; one that comes back counts from zero."""
+
+    def counted(policy: str) -> float | None:
+        labels = {"policy": policy, "finding": "denied"}
+        return registry.get_sample_value("gatewright_policy_findings_total", labels)
+
+    file.write_text("0")
+    policies = start()
+    for number, expected in (("2", (1, 1)), ("1", (2, None)), ("2", (3, 1))):
+        file.write_text(number)
+        policies.refresh()
+        for each in policies.engine.policies:
+            metrics.findings(each.title, "denied").inc()
+        assert (counted("0"), counted("1")) == expected
 
 
 def test_an_invalid_change_keeps_the_current_set(start, file, registry, caplog):
