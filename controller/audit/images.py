@@ -3,12 +3,9 @@
 import time
 
 from controller.audit.inventory import Existing
-from controller.audit.judge import ObjectJudge
-from kube.resource import JsonObject
+from controller.audit.judge import NO_IMAGES, ObjectJudge
 from webhook.engine import Verdict
-from webhook.engine.containers import CONTAINER_LISTS
-from webhook.engine.images import parsed
-from webhook.policies._attached import IMAGE_LOOK_UPS, RUNNING
+from webhook.policies._attached import IMAGE_LOOK_UPS
 from webhook.registries.cache import ImageLookUps
 
 REGISTRY_SECONDS = 300.0  # that one pass waits for registries in all
@@ -28,10 +25,8 @@ class ImageVerifier:
     async def verdict(self, existing: Existing) -> Verdict:
         """Return the verdict on an object."""
         images = self._look_ups.of_review(IMAGE_LOOK_UPS)
-        running = running_digests(existing.object) if existing.kind.kind == "Pod" else {}
         while True:
-            looked_up = images.looked_up if images else {}
-            verdict = self._judge(*existing, {**looked_up, RUNNING: running})
+            verdict = self._judge(*existing, images.looked_up if images else NO_IMAGES)
             if images is None or self._left <= 0:
                 return verdict
             began = time.monotonic()
@@ -39,18 +34,3 @@ class ImageVerifier:
             self._left -= time.monotonic() - began
             if not has_more:
                 return verdict
-
-
-def running_digests(pod: JsonObject) -> dict[str, str]:
-    """Return the digest that each container of a Pod runs, by the container's name.
-
-    Left out is one that has not started, and one whose image was never pulled, but built there.
-    """
-    found = dict[str, str]()
-    for name in CONTAINER_LISTS:
-        for each in pod.get("status", {}).get(f"{name[:-1]}Statuses") or ():
-            # docker's have a prefix: docker-pullable://
-            image = parsed(each.get("imageID", "").rpartition("://")[2])
-            if image is not None and image.digest:
-                found[each["name"]] = image.digest
-    return found

@@ -6,10 +6,14 @@ from typing import Any
 
 from kube.resource import JsonObject
 from webhook.engine import NOW, Attributes, BoundPolicy, Engine, Request, Verdict
+from webhook.engine.containers import CONTAINER_LISTS
+from webhook.engine.images import parsed
 from webhook.engine.kinds import NAMESPACES, Kind
 from webhook.known import Known
+from webhook.policies._attached import RUNNING
 
 NO_IMAGES: Mapping[str, Any] = {}
+POD = "", "Pod"
 
 
 class ObjectJudge:
@@ -65,7 +69,8 @@ class ObjectJudge:
             namespace=name if (kind.group, kind.plural) == NAMESPACES else namespace,
         )
         engine = self.engine.for_owned if is_owned else self.engine
-        known = {**self._known.about(namespace), **images, NOW: self._now}
+        running = running_digests(object) if (kind.group, kind.kind) == POD else {}
+        known = {**self._known.about(namespace), **images, RUNNING: running, NOW: self._now}
         return engine.validate(Request(attributes, object, None, known))
 
     def owner_answers(self, kind: Kind, object: JsonObject) -> bool:
@@ -83,6 +88,21 @@ class ObjectJudge:
         return above is not None and (
             self._judged_by[kind] <= self._judged_by[above] or above in self._planned
         )
+
+
+def running_digests(pod: JsonObject) -> dict[str, str]:
+    """Return the digest that each container of a Pod runs, by the container's name.
+
+    Left out is one that has not started, and one whose image was never pulled, but built there.
+    """
+    found = dict[str, str]()
+    for name in CONTAINER_LISTS:
+        for each in pod.get("status", {}).get(f"{name[:-1]}Statuses") or ():
+            # docker's have a prefix: docker-pullable://
+            image = parsed(each.get("imageID", "").rpartition("://")[2])
+            if image is not None and image.digest:
+                found[each["name"]] = image.digest
+    return found
 
 
 def _judges(policy: BoundPolicy, kind: Kind) -> bool:

@@ -196,13 +196,20 @@ def kinds_in(documents: Iterable[Document], known: Mapping[tuple[str, str], Kind
     return [kind for key, kind in kinds.items() if key not in known_kinds()]
 
 
+def _undecided(outcome: Outcome) -> str:
+    """Return a failure to judge in words, with how to verify images."""
+    if outcome.lacks in IMAGE_LOOK_UPS:
+        return "images are not verified: only their registries know. Use --registry-access."
+    return failure(outcome)
+
+
 def judged(
     document: Document,
     namespace: str,
     outcomes: tuple[Outcome, ...],
     operations: tuple[dict[str, Any], ...] = (),
     object: dict[str, Any] = NOTHING,
-    wording: Callable[[Outcome], str] = failure,
+    wording: Callable[[Outcome], str] = _undecided,
 ) -> JudgedManifest:
     """Return the verdict on a document from the outcome of each policy.
 
@@ -228,10 +235,8 @@ def _undecided_in(namespace: str) -> Callable[[Outcome], str]:
     """Return a failure to judge a manifest in words, with how to supply what is missing."""
 
     def wording(outcome: Outcome) -> str:
-        if outcome.lacks in IMAGE_LOOK_UPS:
-            return "images are not verified: only their registries know. Use --registry-access."
         if outcome.lacks not in OF_A_KNOWN_NAMESPACE:
-            return failure(outcome)
+            return _undecided(outcome)
         missing = outcome.lacks.replace("_", " ").removeprefix("namespace ")
         return (
             f"cannot be decided: the {missing} of namespace {namespace} are unknown. Add "

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from config.api.policy import AdmissionPolicy, ClusterAdmissionPolicy
 from config.api.policy_exception import PolicyException
@@ -13,10 +14,13 @@ from config.crds import definition
 from controller.fake_apiserver import FakeApiServer
 from gatewright.cli import main
 from kube.resource import Resource
+from tests.webhook.registries.conftest import small_registry
+from tests.webhook.registries.signing import bundle, pem
 from webhook.server.cluster_policies import RESOURCES
 
 NAMESPACE = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 DEPLOYMENT = Resource("apps", "v1", "deployments", "Deployment")
+POD = Resource("", "v1", "pods", "Pod")
 REPLICA_SET = Resource("apps", "v1", "replicasets", "ReplicaSet")
 CONFIG_MAP = Resource("", "v1", "configmaps", "ConfigMap")
 POLICY, _, EXCEPTION = RESOURCES
@@ -51,6 +55,13 @@ async def server(tmp_path, monkeypatch):
         }
         write("kubeconfig", json.dumps(config))
         yield fake
+
+
+@pytest.fixture
+async def registry():
+    """A registry of images."""
+    async with small_registry() as small:
+        yield small
 
 
 @pytest.fixture
@@ -336,6 +347,28 @@ async def test_an_unreachable_server_is_a_problem(server, check):
     await server.stop()
     code, _, err = await check()
     assert (code, len(err.splitlines())) == (3, 1)
+
+
+async def test_a_tag_in_a_pod_is_verified_by_the_digest_that_runs(server, check, registry):
+    """As the audit does; without access to registries, nothing is verified."""
+    key, digest = ec.generate_private_key(ec.SECP256R1()), f"sha256:{'a' * 64}"
+    registry.attach(digest, bundle(key, digest))
+    entry = {"images": [registry.address], "keys": [pem(key)]}
+    policy(server, "signed", policy="image-signatures", params={"signatures": [entry]})
+    containers = [{"name": "app", "image": f"{registry.address}/team/shop:1"}]
+    metadata = {"name": "shop", "namespace": "shop"}
+    server.create(POD, {"metadata": metadata, "spec": {"containers": containers}})
+    running = [{"name": "app", "imageID": f"{registry.address}/team/shop@{digest}"}]
+    server.change(POD, "shop", {"status": {"containerStatuses": running}}, "shop", "status")
+    code, report, _ = await check("--insecure-registries", registry.address, "--registry-access")
+    assert (code, verdicts(report)) == (0, ["allowed shop/shop"])
+    code, report, _ = await check()
+    (violation,) = report["results"][0]["violations"]
+    assert (code, verdicts(report), violation["message"]) == (
+        3,
+        ["error shop/shop"],
+        "images are not verified: only their registries know. Use --registry-access.",
+    )
 
 
 async def test_credentials_that_are_not_valid_are_one_problem(server, check):
