@@ -31,9 +31,10 @@ from tests.config import reference
 from tests.config.chart_files import generated, plain
 from tests.config.chart_page import page
 from tests.controlplane.binaries import found_helm
+from tests.policies.trials import trials_of_policy
 from webhook.engine.kinds import KINDS
 from webhook.harness.case_file import ExpectedAnswer
-from webhook.harness.cases import Trial, load_trials
+from webhook.harness.cases import Trial
 from webhook.harness.reviews import ask
 from webhook.policy_sets.catalogue import catalogue
 from webhook.registries.cache import RegistryMetrics
@@ -144,16 +145,11 @@ def _example(name: str) -> Trial | None:
     """Return a case that needs nothing but its policy and its object."""
     trials = [
         each
-        for each in load_trials(cases_of(name), catalogue())
+        for each in trials_of_policy(name)
         if each.admission.operation == "CREATE" and not each.looks_up
     ]
     outcomes = (_denied, _set)
     return next((each for outcome in outcomes for each in trials if outcome(each)), None)
-
-
-def cases_of(name: str) -> Path:
-    """Return the case file of a policy."""
-    return ROOT / f"tests/policies/{name.replace('-', '_')}.yaml"
 
 
 def from_code() -> dict[str, str]:
@@ -238,7 +234,7 @@ def collectors() -> dict[str, CollectorRegistry]:
 
 def examples(name: str) -> Iterator[pages.Example]:
     """Yield the first case of a policy that is allowed, the first that is denied, and the first that is patched."""
-    trials = list(load_trials(cases_of(name), catalogue()))
+    trials = trials_of_policy(name)
     for title, outcome in (("Allowed", _allowed), ("Denied", _denied), ("Set", _set)):
         told = ((trial, outcome(trial)) for trial in trials if trial.admission.old_object is None)
         trial, text = next(((trial, text) for trial, text in told if text is not None), (None, ""))

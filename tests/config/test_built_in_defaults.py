@@ -2,7 +2,6 @@
 
 import copy
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,12 +11,10 @@ from config.quantities import QuantityError
 from config.schemas import resources
 from kube.resource import JsonObject
 from tests.config.filled_in import Asked, asked_before_admission
+from tests.policies.trials import FILES, trials_of
 from tests.webhook.policy_sets.on_a_cluster.mutating import SPECS
 from webhook.engine.fields import quantity_of
-from webhook.harness.cases import load_trials
-from webhook.policy_sets.catalogue import catalogue
 
-CASES = Path(__file__).parents[1] / "policies"
 # what the API server writes itself, and what admission plugins write before webhooks are asked
 # (and, of pods' own resources, what follows from those of containers)
 OF_THE_SERVER = ("uid", "creationTimestamp", "managedFields", "generation")
@@ -34,8 +31,8 @@ OF_PLUGINS = (
 def objects() -> Iterator[JsonObject]:
     """Yield the built-in objects of all cases of policies, and those of the mutations."""
     seen = set()
-    for file in sorted(CASES.glob("*.yaml")):
-        for trial in load_trials(file, catalogue()):
+    for file in FILES:
+        for trial in trials_of(file):
             object = trial.admission.object or {}
             name = f"{object.get('apiVersion')}/{object.get('kind')}"
             if name in resources() and "deletionTimestamp" not in object["metadata"]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from config.documents import read_documents
 from config.faults import parse
+from tests.policies.trials import trials_of
 from webhook.engine import Policy
 from webhook.engine.violation import UNSET
 from webhook.harness.case_file import CaseFile, ExpectedAnswer
@@ -38,7 +39,7 @@ def test_a_policy_says_how_safe_its_fixes_are():
     mending = {
         policy.name
         for policy in catalogue().values()
-        for trial in load_trials(file_of(policy), catalogue())
+        for trial in trials_of(file_of(policy))
         for outcome in attempt(trial).answer.outcomes
         for violation in outcome.violations
         if violation.mended is not UNSET and not violation.check

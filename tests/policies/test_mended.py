@@ -1,16 +1,14 @@
 """What a policy says mends a violation does mend it."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from config.edits import changed
+from tests.policies.trials import FILES, trials_of
 from webhook.engine.record import steps_of
 from webhook.engine.violation import UNSET
-from webhook.harness.cases import load_trials
 from webhook.harness.reviews import ask
-from webhook.policy_sets.catalogue import catalogue
 
 MENDABLE = {  # policies whose violations `check --fix` mends
     "autoscaler_bounds",
@@ -29,7 +27,6 @@ MENDABLE = {  # policies whose violations `check --fix` mends
     "service_account_tokens",
     "windows_host_process",
 }
-CASES = sorted(Path(__file__).parent.glob("*.yaml"))
 
 
 def mendable(trial):
@@ -53,10 +50,10 @@ def mended(trial, violation):
     return replace(trial, admission=replace(trial.admission, object=object))
 
 
-@pytest.mark.parametrize("file", CASES, ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_a_value_that_mends_a_violation_does(file):
     """Of each case that is denied: with the value, that violation is gone."""
-    trials = [each for each in load_trials(file, catalogue()) if each.admission.object is not None]
+    trials = [each for each in trials_of(file) if each.admission.object is not None]
     found = [(trial, violation) for trial in trials for violation in mendable(trial)]
     for trial, violation in found:
         left = mendable(mended(trial, violation))

@@ -4,21 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from webhook.harness.cases import load_trials
+from tests.policies.trials import FILES, trials_of
 from webhook.harness.trial import differences
 from webhook.policy_sets.catalogue import catalogue
-
-HERE = Path(__file__).parent
-FILES = sorted(HERE.glob("*.yaml"))
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_every_answer_is_the_expected_one(file: Path) -> None:
     """Each case of a policy, as each kind that it is about, is answered as it says, word for word."""
-    wrong = {
-        f"{trial.where}: {trial.name}": differences(trial)
-        for trial in load_trials(file, catalogue())
-    }
+    wrong = {f"{trial.where}: {trial.name}": differences(trial) for trial in trials_of(file)}
     assert {where: texts for where, texts in wrong.items() if texts} == {}
 
 

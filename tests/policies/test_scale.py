@@ -1,13 +1,12 @@
 """What a policy requires of replicas holds for /scale too."""
 
 import copy
-from pathlib import Path
 
+from tests.policies.trials import trials_of_policy
 from tests.webhook.asking import about
 from webhook.engine import PARENT, Request
 from webhook.engine.kinds import KINDS
 from webhook.harness.bases import merge
-from webhook.harness.cases import load_trials
 from webhook.policy_sets.catalogue import catalogue
 
 SCALING = {each.kind for each in KINDS.values() if each.scales}
@@ -54,9 +53,7 @@ def test_scaling_is_judged_as_applying_the_same_replicas():
     """Each case about a workload is tried with several numbers: where they decide, /scale gets the same verdict."""
     about_replicas, differing = set(), []
     for name in catalogue():
-        for trial in load_trials(
-            Path(__file__).with_name(f"{name.replace('-', '_')}.yaml"), catalogue()
-        ):
+        for trial in trials_of_policy(name):
             object = trial.admission.object
             if object is None or object["kind"] not in SCALING or trial.expect == "malformed":
                 continue

@@ -3,16 +3,13 @@
 import copy
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
+from tests.policies.trials import FILES, trials_of
 from webhook import review
-from webhook.harness.cases import load_trials
 from webhook.harness.reviews import review as encode
-from webhook.policy_sets.catalogue import catalogue
 
-FILES = sorted(Path(__file__).parent.glob("*.yaml"))
 PLACE = re.compile(
     r"\[[0-9]+\]|(?<=ports)\[name=[^]]+\]"
 )  # of an item that has no name to know it by
@@ -144,7 +141,7 @@ UNRELATED = (
 def denied_cases(file):
     """One trial of each case in which the creation of an object is denied, and the violations."""
     trials = {}
-    for trial in load_trials(file, catalogue()):
+    for trial in trials_of(file):
         trials.setdefault(trial.where, trial)
     for trial in trials.values():
         about = trial.admission

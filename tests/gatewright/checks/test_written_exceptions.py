@@ -14,15 +14,12 @@ import pytest
 import yaml
 
 from gatewright.cli import main
-from tests.config.regenerate import ROOT
+from tests.policies.trials import FILES, trials_of
 from webhook.harness.bases import smallest
-from webhook.harness.cases import load_trials
-from webhook.policy_sets.catalogue import catalogue
 
 WHEN = ("--expires", "2100-01-01", "--reason", "r")
 PRESETS = ("best-practices", "restricted")
 POLICIES = tuple(itertools.chain(*(("--policies", each) for each in PRESETS)))
-CASES = sorted((ROOT / "tests/policies").glob("*.yaml"))
 EACH = 5  # objects of a kind
 # What a kind's own type or planner denies, or rules that are always in force: no exceptions.
 ALWAYS = ("-schema", "-plan", "-rules", "policy-objects")
@@ -46,8 +43,8 @@ def check(capsys, monkeypatch, tmp_path):
 def objects_of_cases():
     """Return what cases of the built-in policies create, some of each kind, with unique names."""
     by_kind = defaultdict(dict)
-    for path in CASES:
-        for trial in load_trials(path, catalogue()):
+    for path in FILES:
+        for trial in trials_of(path):
             object = trial.admission.object
             if trial.admission.operation == "CREATE" and not trial.admission.subresource:
                 by_kind[object["kind"]][json.dumps(object, sort_keys=True)] = object
