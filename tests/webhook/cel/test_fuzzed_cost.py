@@ -49,10 +49,10 @@ def slow(seeds: range, size: int) -> tuple[int, list[str]]:
 
 @pytest.mark.parametrize("size", [30, 3000, 100_000])
 def test_a_random_policy_takes_no_longer_than_it_costs(size):
-    """A hundred policies; a part of them uses the whole budget."""
-    whole, found = slow(range(100), size)
+    """Thirty policies; a part of them uses the whole budget."""
+    whole, found = slow(range(30), size)
     assert found == []
-    assert whole > 30
+    assert whole > 9
 
 
 @pytest.mark.long
