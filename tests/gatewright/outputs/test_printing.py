@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.gatewright.started import once
+from gatewright.cli import main
 
-POLICIES = Path("config/policies/baseline.yaml").absolute()
 EVIL = "a\\n::error::pwned\\x1b[2J\\u202e"
 OBJECT = f"""\
 apiVersion: v1
@@ -30,12 +29,25 @@ def fork(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.fixture
+def check(fork, capsys, monkeypatch):
+    """Check the fork in a format; return the exit code and both streams."""
+    monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
+
+    def run(format):
+        with pytest.raises(SystemExit) as ended:
+            main(["check", "--policies", "baseline", "-o", format, str(fork)])
+        return ended.value.code, *capsys.readouterr()
+
+    return run
+
+
 @pytest.mark.parametrize("format", FORMATS)
-def test_no_name_starts_a_line_or_moves_the_cursor(fork, format):
+def test_no_name_starts_a_line_or_moves_the_cursor(check, format):
     """Neither on standard output nor on standard error, in no format."""
-    ended = once("check", "--policies", str(POLICIES), "-o", format, str(fork))
-    assert ended.returncode == 3
-    for stream in (ended.stdout, ended.stderr):
+    code, out, err = check(format)
+    assert code == 3
+    for stream in (out, err):
         assert "\x1b" not in stream
         assert "\u202e" not in stream
         own = [line for line in stream.splitlines() if line.startswith("::")]
@@ -43,11 +55,11 @@ def test_no_name_starts_a_line_or_moves_the_cursor(fork, format):
             line for line in own if not line.startswith(("::error file=", "::warning file="))
         ] == []
         assert "pwned" not in [line.partition("::")[2].partition("::")[2] for line in own]
-    assert "pwned" in ended.stdout + ended.stderr
+    assert "pwned" in out + err
 
 
-def test_formats_of_programs_keep_names_as_they_are(fork):
+def test_formats_of_programs_keep_names_as_they_are(check):
     """JSON escapes by itself."""
-    ended = once("check", "--policies", str(POLICIES), "-o", "json", str(fork))
-    (result,) = json.loads(ended.stdout)["results"]
+    _, out, _ = check("json")
+    (result,) = json.loads(out)["results"]
     assert result["name"] == "a\n::error::pwned\x1b[2J\u202e"
