@@ -11,6 +11,8 @@ import pytest
 
 from tests.gatewright.documented import blocks
 
+pytestmark = pytest.mark.long  # each test is a process
+
 KUBECONFIG = """\
 current-context: nobody
 contexts: [{name: nobody, context: {cluster: nobody}}]

@@ -158,6 +158,7 @@ def test_events_are_a_note():
     assert found(configuration(judge), *backend()) == [("note", "events")]
 
 
+@pytest.mark.long
 def test_two_thousand_webhooks_take_seconds():
     """14,000 objects; the bound is generous, since a search over all pairs took 40 s."""
     objects = []

@@ -190,6 +190,7 @@ def test_the_keyboard_reaches_everything_in_sight(tmp_path):
 
 
 @browser
+@pytest.mark.long
 def test_a_printed_report_shows_everything(tmp_path):
     """Groups that are closed on the screen open."""
     closed = "return document.querySelectorAll('details:not([open])').length"

@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.long  # each test is a process
+
 PROGRAM = """
 import asyncio, logging
 from gatewright.processes import logs, process
