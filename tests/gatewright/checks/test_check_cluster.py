@@ -12,6 +12,7 @@ from config.api.policy import AdmissionPolicy, ClusterAdmissionPolicy
 from config.api.policy_exception import PolicyException
 from config.crds import definition
 from controller.fake_apiserver import FakeApiServer
+from gatewright.checks import live_cluster
 from gatewright.cli import main
 from kube.resource import Resource
 from tests.webhook.registries.conftest import small_registry
@@ -43,6 +44,7 @@ VIOLATION = (
 async def server(tmp_path, monkeypatch):
     """Return an API server with two namespaces, and its kubeconfig."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(live_cluster, "QPS", 10_000.0)  # an API server in memory needs no rest
     async with FakeApiServer() as fake:
         for kind in (ClusterAdmissionPolicy, AdmissionPolicy, PolicyException):
             fake.define(definition(kind))

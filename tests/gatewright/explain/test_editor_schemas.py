@@ -26,7 +26,9 @@ POLICY = {
 def documents(pattern):
     """Return every YAML document of some files."""
     found = [
-        each for file in sorted(ROOT.glob(pattern)) for each in yaml.safe_load_all(file.read_text())
+        each
+        for file in sorted(ROOT.glob(pattern))
+        for each in yaml.load_all(file.read_text(), yaml.CSafeLoader)
     ]
     assert found
     return [each for each in found if each is not None]

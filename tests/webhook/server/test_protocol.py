@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import sys
 
 import pytest
 from aiohttp import web
@@ -47,7 +48,7 @@ async def test_aiohttp_uses_nothing_else_of_an_answer(start, monkeypatch):
 
     class Watched(HttpAnswer):
         def __getattribute__(self, name):
-            if inspect.stack()[1].filename.endswith("web_protocol.py"):
+            if sys._getframe(1).f_code.co_filename.endswith("web_protocol.py"):
                 used.add(name)
             return super().__getattribute__(name)
 
