@@ -107,19 +107,20 @@ def main() -> None:
 
 def measure(asked: Namespace) -> Iterator[Row]:
     """Measure one thing after the other."""
+    fewest = min([asked.restart, *asked.webapps])
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
         with cluster(directory / "alone", ALONE) as plane:
             yield alone(plane)
             yield registering(plane)
-            yield (least := floor(plane, min(1000, asked.restart, *asked.webapps)))
+            yield (least := floor(plane, min(1000, fewest)))
             yield latency(plane)  # while the API server has little to remember
             for count in asked.webapps:
                 yield converge(plane, "alone", count, least)
             if asked.restart not in asked.webapps:
                 populate(plane, asked.restart)
             yield restart(plane, asked.restart)
-            yield passes(plane, f"webapps-{min(asked.restart, *asked.webapps)}")
+            yield passes(plane, f"webapps-{fewest}")
         yield Throughput(**_printed("writes on a slow API server", "benchmarks.throughput"))
         if asked.whole:
             with cluster(directory / "whole", None) as plane:
