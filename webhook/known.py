@@ -77,7 +77,7 @@ class Known:
             self.set_labels(name, object["metadata"].get("labels"))
         for each, found in self._found.items():
             look_up = LOOK_UPS[each]
-            if kind in look_up.kinds:
+            if look_up.includes(kind):
                 there = found.setdefault("" if look_up.everywhere else namespace, {})
                 there[kind[1], namespace, name] = look_up.shaped(object, namespace)
         match object:

@@ -11,8 +11,7 @@ from webhook.engine.kinds import KINDS, NAMESPACES, Kind
 from webhook.engine.look_ups import LOOK_UPS
 from webhook.known import Known
 
-NAMESPACE = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
-LIMIT_RANGE = Resource("", "v1", "limitranges", "LimitRange")
+NAMESPACE = KINDS["", "Namespace"].resource
 
 
 class Existing(NamedTuple):
@@ -52,7 +51,7 @@ async def look_up(lister: Lister, *engines: Engine) -> Known:
         known.set_labels(each["metadata"]["name"], each["metadata"].get("labels"), each)
     needed = {name for engine in engines for bound in engine.policies for name in bound.needs}
     for name in sorted(needed & LOOK_UPS.keys()):
-        resources = [resource_named(*kind) for kind in sorted(LOOK_UPS[name].kinds)]
+        resources = LOOK_UPS[name].resources
         for resource in resources:
             async for each in lister.objects(resource):
                 known.add(each, each["metadata"].get("namespace", ""))
@@ -72,12 +71,6 @@ async def look_up(lister: Lister, *engines: Engine) -> Known:
         ]
     )
     return known
-
-
-def resource_named(group: str, kind: str) -> Resource:
-    """Return where the objects of a kind are that is looked up."""
-    found = KINDS.get((group, kind))
-    return LIMIT_RANGE if found is None else found.resource
 
 
 def kinds_of(resources: Iterable[Resource]) -> list[Kind]:

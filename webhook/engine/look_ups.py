@@ -1,12 +1,12 @@
-"""What policies look up: the name, the kinds, and how much of each object."""
+"""What policies look up: the name, the resources, and how much of each object."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from kube.resource import GroupKind, JsonObject
+from kube.resource import GroupKind, JsonObject, Resource
 from webhook.engine.fields import Fields, WrongTypeError
-from webhook.engine.kinds import POD_KINDS
+from webhook.engine.kinds import KINDS, POD_KINDS
 
 Read = TypeVar("Read")
 
@@ -15,10 +15,14 @@ Read = TypeVar("Read")
 class LookUp:
     """Objects that are looked up under one name: those of a namespace, or of all of them."""
 
-    kinds: frozenset[GroupKind]
+    resources: tuple[Resource, ...]
     shape: Callable[[JsonObject, str], JsonObject] | None = None  # where not all of it counts
     everywhere: bool = False
     completes: bool = False  # counts only where all of the namespace is known
+
+    def includes(self, kind: GroupKind) -> bool:
+        """Return whether objects of a kind are looked up."""
+        return any((each.group, each.kind) == kind for each in self.resources)
 
     def shaped(self, object: JsonObject, namespace: str) -> JsonObject:
         """Return what is looked up of an object of `namespace`."""
@@ -43,13 +47,17 @@ def summary(ingress: Mapping[str, Any], namespace: str = "") -> dict[str, Any]:
     }
 
 
-SCALING = frozenset((kind.group, kind.kind) for kind in POD_KINDS if kind.scales)
+LIMIT_RANGE = Resource("", "v1", "limitranges", "LimitRange")  # which no policy judges
+SERVICE = KINDS["", "Service"].resource
+BUDGET = KINDS["policy", "PodDisruptionBudget"].resource
+INGRESS = KINDS["networking.k8s.io", "Ingress"].resource
+WORKLOADS = tuple(kind.resource for kind in POD_KINDS if kind.scales)
 LOOK_UPS = {
-    "limit_ranges": LookUp(frozenset({("", "LimitRange")}), completes=True),
-    "services": LookUp(frozenset({("", "Service")})),
-    "disruption_budgets": LookUp(frozenset({("policy", "PodDisruptionBudget")})),
-    "workloads": LookUp(SCALING),
-    "ingresses": LookUp(frozenset({("networking.k8s.io", "Ingress")}), summary, everywhere=True),
+    "limit_ranges": LookUp((LIMIT_RANGE,), completes=True),
+    "services": LookUp((SERVICE,)),
+    "disruption_budgets": LookUp((BUDGET,)),
+    "workloads": LookUp(WORKLOADS),
+    "ingresses": LookUp((INGRESS,), summary, everywhere=True),
 }
 
 
@@ -64,7 +72,7 @@ def with_object(
     """Return the look-ups for `namespace` after `object` is created or replaced."""
     changed = {}
     for name, look_up in LOOK_UPS.items():
-        if name in looked_up and group_kind(object) in look_up.kinds:
+        if name in looked_up and look_up.includes(group_kind(object)):
             new = look_up.shaped(object, namespace)
             id = _id(new, namespace)
             others = [each for each in looked_up[name] if _id(each, namespace) != id]

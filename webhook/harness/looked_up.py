@@ -36,7 +36,7 @@ def look_up_faults(looked_up: Mapping[str, Any], parent_kind: str, namespace: st
         elif not isinstance(value, list):
             yield path, "must be a list of objects"
         else:
-            kinds = sorted(kind for _, kind in LOOK_UPS[name].kinds)
+            kinds = sorted(each.kind for each in LOOK_UPS[name].resources)
             for index, item in enumerate(value):
                 yield from _faults(
                     f"{path}[{index}]", item, [] if LOOK_UPS[name].shape else kinds, namespace

@@ -13,32 +13,22 @@ from kube.resource import JsonObject, Resource
 from kube.store import Entry, Store
 from kube.watch import Watch
 from webhook.engine import NAMESPACE, NAMESPACE_LABELS, PARENT, SERVED, Attributes
-from webhook.engine.kinds import OF_A_PARENT
-from webhook.engine.look_ups import LOOK_UPS
+from webhook.engine.kinds import KINDS, OF_A_PARENT, POD
+from webhook.engine.look_ups import BUDGET, INGRESS, LIMIT_RANGE, LOOK_UPS, SERVICE, WORKLOADS
 from webhook.engine.planners import ResourceKey, Served
 from webhook.server.needs import LookUpFunction
 from webhook.server.stored_objects import StoredObjects
 
-NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
-LIMIT_RANGE = Resource("", "v1", "limitranges", "LimitRange")
-SERVICE = Resource("", "v1", "services", "Service")
-BUDGET = Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
-INGRESS = Resource("networking.k8s.io", "v1", "ingresses", "Ingress")
-WORKLOADS = (
-    Resource("", "v1", "replicationcontrollers", "ReplicationController"),
-    Resource("apps", "v1", "deployments", "Deployment"),
-    Resource("apps", "v1", "replicasets", "ReplicaSet"),
-    Resource("apps", "v1", "statefulsets", "StatefulSet"),
-)
-LISTED = (LIMIT_RANGE, SERVICE, BUDGET, INGRESS, *WORKLOADS)
+NAMESPACES = KINDS["", "Namespace"].resource
 OURS = tuple(
     about.resource
     for about in (kind.definition for kind in kinds())
     if about.scale is not None and about.storage
 )
-POD = Resource("", "v1", "pods", "Pod")  # whose labels select exec, attach and the like
+# Objects with subresources: a Pod's labels select exec, attach and the like.
+PARENTS = (POD.resource, SERVICE, *WORKLOADS, *OURS)
 # What the webhook must be allowed to read.
-RESOURCES = (LIMIT_RANGE, SERVICE, BUDGET, INGRESS, POD, *WORKLOADS, *OURS)
+RESOURCES = (LIMIT_RANGE, BUDGET, INGRESS, *PARENTS)
 
 BY_NAMESPACE = "namespace"
 A_MOMENT = 10.0  # seconds; a CRD takes longer to be installed
@@ -55,9 +45,7 @@ class LookUps:
         self._optional = tuple(optional)
         self._served: Served = frozenset[ResourceKey]()
         self._ask_again = 0.0
-        self._parents = {
-            (each.group, each.plural): each for each in (POD, SERVICE, *WORKLOADS, *OURS, *scaled)
-        }
+        self._parents = {(each.group, each.plural): each for each in (*PARENTS, *scaled)}
         self._stores: dict[Resource, Store] = {}
         self._begun: asyncio.Queue[Store] = asyncio.Queue()
         self._namespaces = self._store(NAMESPACES)
@@ -131,7 +119,7 @@ class LookUps:
         """Return the objects of a look-up: from watches, or listed while one has not begun."""
         look_up = LOOK_UPS[name]
         namespace = None if look_up.everywhere else about.namespace
-        stores = [self._store(each) for each in LISTED if (each.group, each.kind) in look_up.kinds]
+        stores = [self._store(each) for each in look_up.resources]
         if not all(store.synced.is_set() for store in stores):
             listed = [self._client.list(store.resource, namespace) for store in stores]
             return [look_up.shaped(object, "") for each in listed async for object in each]

@@ -537,7 +537,7 @@ async def test_a_review_with_large_looked_up_objects_does_not_delay_others(start
             super().__init__(object)
 
     object = {"metadata": {"name": "l", "uid": "1", "resourceVersion": "1"}, "spec": "x" * 70_000}
-    found = StoredObjects(LookUp(frozenset(), Slow), [entry_of(object)])
+    found = StoredObjects(LookUp((), Slow), [entry_of(object)])
     policy = Policy(
         "limits",
         validate=lambda request, _: (each for each in request.lookup("limits") if not each),

@@ -14,7 +14,8 @@ from kube.errors import ApiError, ServerError, Unreachable
 from kube.resource import Resource
 from tests.kube.servers import answering
 from webhook.engine import Attributes
-from webhook.server.cluster_data import BUDGET, INGRESS, LIMIT_RANGE, NAMESPACES, WORKLOADS, LookUps
+from webhook.engine.look_ups import BUDGET, INGRESS, LIMIT_RANGE, WORKLOADS
+from webhook.server.cluster_data import NAMESPACES, LookUps
 
 _, DEPLOYMENT, REPLICA_SET, STATEFUL_SET = WORKLOADS
 LIMITS = {"limits": [{"type": "Container", "max": {"cpu": "1"}}]}

@@ -31,7 +31,8 @@ from tests.webhook.server.hostile import (
     request,
 )
 from tests.webhook.server.tenants import objects, reviews
-from webhook.server.cluster_data import INGRESS, LIMIT_RANGE, NAMESPACES
+from webhook.engine.look_ups import INGRESS, LIMIT_RANGE
+from webhook.server.cluster_data import NAMESPACES
 from webhook.server.cluster_policies import RESOURCES
 
 pytestmark = pytest.mark.long
