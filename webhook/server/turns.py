@@ -7,7 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
-# seconds; an API server's reviews take less, many of which are judged in one pass of the event loop
+# Seconds of processor time: what a busy machine takes meanwhile does not count. An API server's
+# reviews take less, many of which are judged in one pass of the event loop.
 LONG = 0.0005
 PASSES = 3  # of the event loop, which a short review takes from its first byte to its answer
 
@@ -59,9 +60,9 @@ class Turns:
                 for _ in range(PASSES):
                     await asyncio.sleep(0)
                 return result
-        started = time.perf_counter()
+        started = time.thread_time()
         result = work(*arguments)
-        if time.perf_counter() - started > LONG and address not in self._others_turn:
+        if time.thread_time() - started > LONG and address not in self._others_turn:
             self._others_turn[address] = asyncio.Event()
             self._turn_back(address, PASSES)
         return result

@@ -19,7 +19,14 @@ class Work:
         self.released = threading.Event()
 
     def long(self, address):
-        """Take longer than a turn on the event loop may."""
+        """Take more processor time than a turn on the event loop may."""
+        end = time.thread_time() + 2 * LONG
+        while time.thread_time() < end:
+            pass
+        self.done.append(address)
+
+    def interrupted(self, address):
+        """Take a while, but no processor time, as on a busy machine."""
         time.sleep(2 * LONG)
         self.done.append(address)
 
@@ -40,6 +47,14 @@ async def test_long_work_of_an_address_does_not_delay_another_on_the_loop():
     turns, work = Turns(), Work()
     await asyncio.gather(*(long(turns, work, address) for address in "aaaaab"))
     assert work.done == ["a", "b", "a", "a", "a", "a"]
+
+
+async def test_work_that_the_machine_interrupts_is_not_long():
+    """What delays it is not of its address, which need not wait for the others' turn."""
+    turns, work = Turns(), Work()
+    await turns.run(("a", "shop"), NEVER, work.interrupted, "a", is_short=True)
+    await turns.wait("a", time.perf_counter() - 0.01)
+    assert work.done == ["a"]
 
 
 async def test_a_request_of_another_address_is_answered_between_two_pieces_of_long_work():
