@@ -62,8 +62,6 @@ class Connections(HttpServer):
         self._listener = listener
         self._metrics = metrics
         self._shares = Shares(config.most_connections)
-        self._none_open = asyncio.Event()
-        self._none_open.set()
         metrics.connections.set_function(self._shares.taken)
 
     async def accept(self) -> Never:
@@ -105,7 +103,6 @@ class Connections(HttpServer):
 
     async def _shake_hands(self, client: socket.socket, connection: HttpConnection) -> None:
         self._shares.count(connection.address, 1)
-        self._none_open.clear()
         try:
             await asyncio.get_running_loop().connect_accepted_socket(
                 lambda: connection,
@@ -120,8 +117,6 @@ class Connections(HttpServer):
     def forget(self, connection: HttpConnection) -> None:
         """Stop counting a connection that ended."""
         self._shares.count(connection.address, -1)
-        if not self._shares.taken():
-            self._none_open.set()
 
     def _open(self) -> Iterator[HttpConnection]:
         """Yield the connections whose handshake is complete."""
@@ -144,7 +139,7 @@ class Connections(HttpServer):
         with suppress(TimeoutError):
             async with asyncio.timeout(self.config.grace_seconds):
                 await asyncio.sleep(self.config.linger_seconds)
-                await self._none_open.wait()
+                await self._shares.all_given_back()
         log.info("drained", extra={"fields": {"idle": self._shares.taken()}})
 
     async def close(self) -> None:
@@ -152,4 +147,4 @@ class Connections(HttpServer):
         await self.shutdown(GOODBYE_SECONDS)
         with suppress(TimeoutError):
             async with asyncio.timeout(GOODBYE_SECONDS):
-                await self._none_open.wait()
+                await self._shares.all_given_back()

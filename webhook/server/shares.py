@@ -34,6 +34,11 @@ class Shares:
         if not self._of_address[address]:
             del self._of_address[address]
 
+    async def all_given_back(self) -> None:
+        """Wait until no address has anything."""
+        while self.taken():
+            await self._given_back.wait()
+
     def taken(self) -> int:
         """Return how much all addresses have."""
         return self._of_address.total()

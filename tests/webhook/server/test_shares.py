@@ -40,3 +40,17 @@ async def test_what_has_no_room_is_taken_once_enough_is_given_back():
     shares.count("a", -2)
     await waiting
     assert shares.taken() == 5
+
+
+async def test_the_end_of_all_is_awaited():
+    """What one address gives back is not the end while another has something."""
+    shares = Shares(10)
+    await shares.all_given_back()
+    shares.count("a", 1)
+    shares.count("b", 1)
+    waiting = asyncio.create_task(shares.all_given_back())
+    for address, is_done in (("a", False), ("b", True)):
+        await asyncio.sleep(0)
+        shares.count(address, -1)
+        await asyncio.sleep(0)
+        assert waiting.done() == is_done
