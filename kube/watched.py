@@ -20,7 +20,6 @@ class WatchedObject:
         """Take a watch that follows this object."""
         self._watch = watch
         self._key = watch.resource.key(namespace, name)
-        self._seen: tuple[str, int] | None = None  # uid and resourceVersion
 
     @classmethod
     def of(cls, client: Client, resource: Resource, namespace: str, name: str) -> Self:
@@ -48,12 +47,6 @@ class WatchedObject:
     def absence(self) -> str:
         """Say why there is no object."""
         return "does not exist" if self.is_known else self._watch.problem or "not read yet"
-
-    def changed(self) -> bool:
-        """Return whether the object is another one than the last time this was asked."""
-        entry = self._watch.store.entry(self._key)
-        seen, self._seen = self._seen, entry and (entry.uid, entry.resource_version)
-        return seen != self._seen
 
     def subscribe(self, callback: Callable[[], None]) -> None:
         """Call `callback` after each change of the object."""

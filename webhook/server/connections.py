@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any, Never, cast
 
 from webhook.server.activity import CLIENT
-from webhook.server.content import POLL_SECONDS
 from webhook.server.metrics import WebhookMetrics
 from webhook.server.protocol import HttpConnection, HttpServer
 from webhook.server.shares import Shares
@@ -35,7 +34,8 @@ class ServerConfig:
     port: int = 9443
     linger_seconds: float = 5.0
     grace_seconds: float = 30.0
-    poll_seconds: float = POLL_SECONDS
+    poll_seconds: float = 5.0
+    """Between two looks at the files of the certificate."""
     request_seconds: float = 10.0
     """For the TLS handshake, for a request from first to last byte, for reading an answer."""
     most_connections: int = 1000

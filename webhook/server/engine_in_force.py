@@ -12,10 +12,10 @@ from kube.watched import WatchedObject
 from webhook.engine import Engine
 from webhook.policy_sets.policy_set import PolicySet
 from webhook.server.cluster_policies import PolicyObjects
-from webhook.server.content import POLL_SECONDS, Content
 from webhook.server.metrics import WebhookMetrics
 from webhook.server.policy_files import digest_of
 
+POLL_SECONDS = 5.0  # between two looks at the files
 START_SECONDS = 0.1  # between looks whether the policy objects of the cluster are known
 
 log = logging.getLogger("gatewright.webhook.policies")
@@ -50,9 +50,10 @@ class Policies:
         self._read = read
         self._build = build
         self._metrics = metrics
-        self._content = Content(paths)
+        self._paths = tuple(paths)
         self._written: PolicySet | None = None
-        self._digest = b""  # of what was read
+        self._seen = b""  # the digest of what was there the last time
+        self._digest = b""  # of what was read last without an error
         self._is_stale = True  # whether the engine is of other policies
         self._problem: str | None = "not loaded yet"
         self._unreadable: str | None = None  # what is wrong with the newest files or ConfigMap
@@ -120,10 +121,8 @@ class Policies:
         return None if self.objects.are_known else "policy objects of the cluster: not read yet"
 
     def _read_if_changed(self) -> None:
-        changed = self._content.changed()
-        if self._config_map is not None:
-            changed |= self._config_map.changed()
-        if not changed and self._written is not None:
+        before, self._seen = self._seen, digest_of(self._paths, self._config_map)
+        if self._seen == before and self._written is not None:
             return
         try:
             self._written = self._read()
@@ -131,9 +130,7 @@ class Policies:
             self._unreadable = str(error)
             raise
         self._unreadable = None
-        self._digest = self._content.digest()
-        if self._config_map is not None:
-            self._digest += digest_of(self._config_map)
+        self._digest = self._seen
         self._is_stale = True
 
     def _put_in_force(self, engine: Engine) -> None:

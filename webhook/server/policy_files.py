@@ -13,7 +13,7 @@ from config.documents import (
     read_documents,
     yaml_files_in,
 )
-from kube.watched import WatchedObject
+from kube.watched import AbsentError, WatchedObject
 from webhook.policy_sets.bound_objects import Catalogue
 from webhook.policy_sets.policy_set import PolicySet, read
 
@@ -32,10 +32,42 @@ def policy_set_of(
     return read(documents, catalogue)
 
 
-def digest_of(config_map: WatchedObject) -> bytes:
-    """Return a digest of what a ConfigMap holds, whatever its labels and versions are."""
-    data = orjson.dumps(config_map.get().get("data"), option=orjson.OPT_SORT_KEYS)
-    return hashlib.sha256(data).digest()
+def digest_of(paths: Iterable[Path], config_map: WatchedObject | None) -> bytes:
+    """Return a digest of what files and a ConfigMap hold, or that they do not exist.
+
+    Content is read again each time: when the kubelet swaps a mounted volume it renames a link above
+    the files, and no event and no modification time of the files themselves tells of it.
+    """
+    contents = [_content(path) for path in _files(paths)]
+    if config_map is not None:
+        contents.append(_data(config_map))
+    return hashlib.sha256(b"".join(contents)).digest()
+
+
+def _files(paths: Iterable[Path]) -> Iterator[Path]:
+    """Yield each file; those below a directory stand for it."""
+    for path in paths:
+        try:  # what a kubelet mounts keeps its states below names that begin with two dots
+            yield from _files(
+                sorted(below for below in path.iterdir() if not below.name.startswith(".."))
+            )
+        except OSError:
+            yield path
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return hashlib.sha256(path.read_bytes()).digest()
+    except OSError as error:
+        return str(error.errno).encode()
+
+
+def _data(config_map: WatchedObject) -> bytes:
+    """Return what a ConfigMap holds, whatever its labels and versions are."""
+    try:
+        return orjson.dumps(config_map.get().get("data"), option=orjson.OPT_SORT_KEYS)
+    except AbsentError:
+        return b"absent"
 
 
 def _documents_in(config_map: WatchedObject) -> Iterator[Document]:

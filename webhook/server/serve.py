@@ -4,12 +4,12 @@ import asyncio
 import logging
 import os
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from typing import Never
 
 from webhook.server.admission import AdmissionHandler
 from webhook.server.connections import Connections, ServerConfig
-from webhook.server.content import poll
 from webhook.server.metrics import WebhookMetrics
 from webhook.server.tls import ServingCertificate
 
@@ -46,6 +46,13 @@ async def listening(
                 for task in running:
                     task.cancel()
                 await connections.close()
+
+
+async def poll(refresh: Callable[[], None], seconds: float) -> Never:
+    """Call `refresh` now and then, for ever."""
+    while True:
+        await asyncio.sleep(seconds)
+        refresh()
 
 
 def _listener(host: str | None, port: int) -> socket.socket:
