@@ -37,11 +37,9 @@ class FakeApiServer:
     no controllers but the garbage collector and the end of namespaces.
     """
 
-    def __init__(
-        self, *, window: int = 10_000, token: str | None = None, tls: ssl.SSLContext | None = None
-    ) -> None:
+    def __init__(self, *, token: str | None = None, tls: ssl.SSLContext | None = None) -> None:
         self.requests = Requests()
-        self.storage = Storage(window)
+        self.storage = Storage()
         self.watches = WatchStreams(self.storage)
         self.url = ""
         self._writes = Writes(self.storage, now)

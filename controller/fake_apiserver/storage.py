@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from controller.fake_apiserver.refusals import StatusError
 from kube.resource import JsonObject
 
+MAX_EVENTS = 10_000
+
 Bucket = tuple[str, str]
 ObjectKey = tuple[str, str]  # namespace ("" for the cluster's) and name
 
@@ -24,14 +26,13 @@ class StorageEvent:
 class Storage:
     """What is stored. Objects in it are never changed, only replaced."""
 
-    def __init__(self, window: int) -> None:
+    def __init__(self) -> None:
         self.version = 100
         self.oldest = self.version
         """Watches and continue tokens from before this version are too old."""
         self.listeners: list[Callable[[StorageEvent], None]] = []
         self._buckets: dict[Bucket, dict[ObjectKey, JsonObject]] = defaultdict(dict)
         self._events: deque[StorageEvent] = deque()
-        self._window = window
 
     def get(self, bucket: Bucket, key: ObjectKey) -> JsonObject | None:
         """Return an object, or None."""
@@ -64,7 +65,7 @@ class Storage:
             self._buckets[bucket][key] = last
             event = StorageEvent(self.version, bucket, old, last)
         self._events.append(event)
-        while len(self._events) > self._window:
+        while len(self._events) > MAX_EVENTS:
             self.oldest = self._events.popleft().version
         for listener in list(self.listeners):
             listener(event)

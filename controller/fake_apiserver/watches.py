@@ -1,4 +1,4 @@
-"""Open watches: events from a version on, bookmarks, initial events, and ways to break."""
+"""Open watches: events from a version on, bookmarks, and ways to break."""
 
 import asyncio
 from collections.abc import Callable
@@ -8,7 +8,7 @@ import orjson
 from aiohttp import web
 
 from controller.fake_apiserver.definitions import ServedResource
-from controller.fake_apiserver.refusals import StatusError, invalid
+from controller.fake_apiserver.refusals import StatusError
 from controller.fake_apiserver.selectors import Matches, matcher
 from controller.fake_apiserver.storage import Storage, StorageEvent
 from kube.resource import JsonObject
@@ -63,13 +63,11 @@ class Watcher:
         """Send an event with an object of the watched kind."""
         self.lines.put_nowait(orjson.dumps({"type": kind, "object": self._form(object)}) + b"\n")
 
-    def bookmark(self, version: int, *, initial: bool = False) -> None:
+    def bookmark(self, version: int) -> None:
         """Say that everything up to a version has been sent."""
         if not self.bookmarks or self.silent:
             return
         metadata: JsonObject = {"resourceVersion": str(version), "creationTimestamp": None}
-        if initial:
-            metadata["annotations"] = {"k8s.io/initial-events-end": "true"}
         resource = self.kind.resource
         self.send(
             "BOOKMARK",
@@ -90,7 +88,7 @@ class WatchStreams:
         self.silent = False
         """Whether new watches say nothing, and do not end."""
         self.bookmarks = True
-        """Whether there are bookmarks, beside the one that ends the initial events."""
+        """Whether there are bookmarks."""
         self.delay: Callable[[], float] = lambda: 0.0
         """Called before each line: how many seconds it is late."""
         self.second = 1.0
@@ -107,18 +105,13 @@ class WatchStreams:
         """Open a watch and put into it what it begins with."""
         chosen = matcher(kind, query.get("labelSelector", ""), query.get("fieldSelector", ""))
         watcher = Watcher(kind, namespace, chosen, form)
-        initial = query.get("sendInitialEvents") == "true"
-        if initial:
-            check_initial(query)
         version = query.get("resourceVersion") or ""
         watcher.silent = self.silent or int(version or 0) > self._storage.version
         watcher.bookmarks = query.get("allowWatchBookmarks") == "true"
-        if not watcher.silent and (initial or version in ("", "0")):
+        if not watcher.silent and version in ("", "0"):
             for _, object in self._storage.all(kind.bucket, namespace):
                 if chosen(object):
                     watcher.send("ADDED", object)
-            if initial:
-                watcher.bookmark(self._storage.version, initial=True)
         elif not watcher.silent:
             try:
                 for event in self._storage.since(int(version), kind.bucket):
@@ -165,10 +158,3 @@ class WatchStreams:
             await asyncio.sleep(wait * self.second)
             watcher.bookmark(self._storage.version)
             left -= wait
-
-
-def check_initial(query: Any) -> None:
-    """Refuse `sendInitialEvents` without the version match that it requires."""
-    if query.get("resourceVersionMatch") != "NotOlderThan":
-        refusal = "resourceVersionMatch", "Forbidden: sendInitialEvents requires NotOlderThan"
-        raise invalid("ListOptions", "", refusal)

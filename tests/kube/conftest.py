@@ -34,7 +34,6 @@ CRD = Resource(
 )
 GIZMO = Resource("conformance.example.test", "v1", "gizmos", "Gizmo")
 
-FROM_THE_BEGINNING = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
 TEXT = {"type": "string"}
 CONDITIONS = {
     "type": "array",
@@ -147,15 +146,20 @@ class Api:
         self, resource: Resource, name: str, holds: Callable[[dict[str, Any] | None], bool]
     ) -> dict[str, Any] | None:
         """Return an object as soon as something holds of it; None stands for its absence."""
-        current = None
-        query = {"fieldSelector": f"metadata.name={name}"}
-        async with self.watch(resource, **query, **FROM_THE_BEGINNING) as events:
+        namespace = self.namespace if resource.namespaced else None
+        by_name = f"metadata.name={name}"
+        page = await self.client.page(resource, namespace, fields=by_name)
+        current = next(iter(page), None)
+        if holds(current):
+            return current
+        query = {"fieldSelector": by_name, "resourceVersion": str(page.version)}
+        async with self.watch(resource, **query) as events:
             async for kind, object in events:
                 if kind in ("ADDED", "MODIFIED"):
                     current = object
                 elif kind == "DELETED":
                     current = None
-                if holds(current):  # at the latest with the bookmark that ends the initial events
+                if holds(current):
                     return current
         raise AssertionError("the watch ended")
 

@@ -3,13 +3,14 @@
 import asyncio
 from typing import Any
 
+import orjson
 import pytest
 
 from controller.fake_apiserver import FakeApiServer
 from kube.client import METADATA, Client
-from kube.errors import Gone, Invalid
+from kube.errors import Gone
 from kube.resource import target
-from tests.kube.conftest import CONFIG_MAP, FROM_THE_BEGINNING, GIZMO, Api
+from tests.kube.conftest import CONFIG_MAP, GIZMO, Api
 
 LABELLED = {"labelSelector": "app=x"}
 
@@ -33,30 +34,6 @@ async def test_a_watch_goes_on_from_a_version(api: Api) -> None:
         kind, deleted = await anext(events)
     assert (kind, deleted["metadata"]["name"]) == ("DELETED", "one")
     assert version(deleted) > version(changed) > version(first)
-
-
-async def test_a_watch_can_begin_with_what_exists(api: Api) -> None:
-    """Initial events end with an annotated bookmark; what happens later follows on the same stream."""
-    for name in ("one", "two"):
-        await api.gizmo(name)
-    found = set()
-    async with api.watch(GIZMO, **FROM_THE_BEGINNING) as events:
-        async for kind, object in events:
-            if kind == "BOOKMARK":
-                break
-            found.add((kind, object["metadata"]["name"]))
-        assert found == {("ADDED", "one"), ("ADDED", "two")}
-        assert object["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
-        created = await api.gizmo("three")
-        assert await anext(events) == ("ADDED", created)
-        assert version(created) > version(object)
-
-
-async def test_initial_events_need_their_version_match(api: Api) -> None:
-    """The server refuses a request that leaves open how old the initial events may be."""
-    with pytest.raises(Invalid):
-        async with api.watch(GIZMO, sendInitialEvents="true"):
-            pass
 
 
 async def test_objects_come_and_go_with_their_labels(api: Api) -> None:
@@ -106,19 +83,25 @@ async def test_a_watch_from_the_future_is_silent(api: Api) -> None:
 
 async def test_metadata_alone_can_be_watched(api: Api) -> None:
     """With the right Accept header an event has the metadata and nothing else, bookmarks included."""
-    await api.config_map("one", {"a": "hunter2"})
-    query = {"watch": "true", "allowWatchBookmarks": "true", "fieldSelector": "metadata.name=one"}
-    opened = api.client.lines(
-        target(CONFIG_MAP.path(api.namespace), query | FROM_THE_BEGINNING), METADATA
-    )
+    created = await api.config_map("one", {"a": "hunter2"})
+    query = {
+        "watch": "true",
+        "allowWatchBookmarks": "true",
+        "timeoutSeconds": "5",
+        "fieldSelector": "metadata.name=one",
+        "resourceVersion": created["metadata"]["resourceVersion"],
+    }
+    opened = api.client.lines(target(CONFIG_MAP.path(api.namespace), query), METADATA)
     lines: list[bytes] = []
-    async with asyncio.timeout(10), opened as stream:
+    async with asyncio.timeout(20), opened as stream:
+        await api.client.patch(CONFIG_MAP, "one", {"data": {"a": "hunter3"}}, api.namespace)
         while len(lines) < 2:
             lines += await anext(stream)
-    added, end = lines
-    assert b'"kind":"PartialObjectMetadata"' in added
-    assert b"hunter2" not in added
-    assert b"k8s.io/initial-events-end" in end
+    modified, bookmark = (orjson.loads(line) for line in lines)
+    assert [each["type"] for each in (modified, bookmark)] == ["MODIFIED", "BOOKMARK"]
+    for event in (modified, bookmark):
+        assert event["object"]["kind"] == "PartialObjectMetadata"
+        assert set(event["object"]) == {"apiVersion", "kind", "metadata"}
 
 
 async def test_metadata_alone_can_be_listed(api: Api) -> None:
