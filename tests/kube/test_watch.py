@@ -484,7 +484,7 @@ async def test_an_idle_kind_is_no_warning_and_a_dead_connection_is(
     own_control_plane: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The API server sends no bookmarks for a kind that had no event yet: silence alone proves nothing."""
-    monkeypatch.setattr(kube.watch, "BOOKMARK_LIMIT", 2.0)
+    monkeypatch.setattr(kube.watch, "BOOKMARK_LIMIT", 4.0)
     monkeypatch.setattr(kube.watch, "UNMARKED_SECONDS", (2, 2))
     plane = await asyncio.to_thread(own_control_plane, parts=("etcd", "kube-apiserver"))
     endpoint, target = await load(plane.kubeconfig), urlsplit(plane.url)
