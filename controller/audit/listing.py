@@ -33,18 +33,21 @@ class RateLimit:
 
         TooManyRequests after ATTEMPTS.
         """
-        for attempt in range(1, ATTEMPTS + 1):
-            now = time.monotonic()
-            turn = max(self._next, now)
-            self._next = turn + self._interval
-            await asyncio.sleep(turn - now)
+        for _ in range(ATTEMPTS - 1):
+            await self._turn()
             try:
                 return await request()
             except TooManyRequests as error:
-                if attempt == ATTEMPTS:
-                    raise
                 await asyncio.sleep(RETRY_AFTER if error.retry_after is None else error.retry_after)
-        raise AssertionError  # the last attempt returned or raised
+        await self._turn()
+        return await request()
+
+    async def _turn(self) -> None:
+        """Wait until the next request may be sent."""
+        now = time.monotonic()
+        turn = max(self._next, now)
+        self._next = turn + self._interval
+        await asyncio.sleep(turn - now)
 
 
 class Lister:
