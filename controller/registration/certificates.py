@@ -2,7 +2,7 @@
 
 import base64
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -56,14 +56,7 @@ def service_names(service: str, namespace: str) -> tuple[str, ...]:
 class Certificates:
     """The reconciler of both Secrets."""
 
-    def __init__(
-        self,
-        client: Client,
-        caches: Caches,
-        names: CertificateNames,
-        *,
-        now: Callable[[], datetime] = lambda: datetime.now(UTC),
-    ) -> None:
+    def __init__(self, client: Client, caches: Caches, names: CertificateNames) -> None:
         self.request = ReconcileRequest(names.namespace, names.tls_secret)
         self.ca_cache = caches.one(SECRET, names.ca_secret, names.namespace)
         self.tls_cache = caches.one(SECRET, names.tls_secret, names.namespace)
@@ -74,7 +67,6 @@ class Certificates:
         self._expectations = Expectations()
         self._client = client
         self._names = names
-        self._now = now
 
     def controller(self, metrics: ControllerMetrics) -> Controller:
         """Return the controller that runs it."""
@@ -92,13 +84,15 @@ class Certificates:
 
     def ca_bundle(self) -> bytes | None:
         """Return the CA bundle that verifies the webhook; None as long as there is no authority."""
-        authority = read_authority(self._stored(self.ca_cache, self._names.ca_secret), self._now())
+        authority = read_authority(
+            self._stored(self.ca_cache, self._names.ca_secret), datetime.now(UTC)
+        )
         return authority.bundle if authority else None
 
     async def reconcile(self, request: ReconcileRequest) -> Result:
         """Do the next step of `rotation.plan`."""
         del request
-        now = self._now()
+        now = datetime.now(UTC)
         stored = self._stored(self.ca_cache, self._names.ca_secret)
         served = self._stored(self.tls_cache, self._names.tls_secret)
         authority = read_authority(stored, now)
