@@ -11,7 +11,7 @@ from config.faults import FaultsError
 from gatewright.migrate.cel_policies import convert_cel_policy
 from gatewright.migrate.elsewhere import nearest
 from gatewright.migrate.exemptions import convert_exception, convert_labels, excluded_namespaces
-from gatewright.migrate.gatekeeper import GROUP, convert_constraint, templates
+from gatewright.migrate.gatekeeper import GROUP, convert_constraint
 from gatewright.migrate.kinds import KindNames
 from gatewright.migrate.kyverno import convert_policy
 from gatewright.migrate.mutators import GROUP as MUTATION_GROUP
@@ -58,8 +58,9 @@ def migrate(documents: Iterable[Document], expires: str = "") -> Migration:
     """Convert the policies among documents; exceptions expire at `expires`."""
     documents = list(documents)
     run = _Run(KindNames(documents))
-    known, excluded = run.templates_and_exclusions(documents)
-    constraint = partial(convert_constraint, known=known, excluded=excluded)
+    templates, excluded, unchanged = run.gatekeeper_context(documents)
+    constraint = partial(convert_constraint, templates=templates, excluded=excluded)
+    mutator = partial(convert_mutator, excluded=unchanged)
     exceptions = []
     for document in documents:
         group, _, version = str(document.value.get("apiVersion")).rpartition("/")
@@ -71,7 +72,7 @@ def migrate(documents: Iterable[Document], expires: str = "") -> Migration:
         elif f"{group}/" == GROUP:
             run.convert(document, constraint)
         elif f"{group}/" == MUTATION_GROUP:
-            run.convert(document, convert_mutator)
+            run.convert(document, mutator)
         elif (group, kind) in OF_KYVERNO:
             run.convert(document, OF_KYVERNO[group, kind])
         elif group in (LEGACY, CEL):
@@ -106,16 +107,23 @@ class _Run:
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             self.skip(document, f"it cannot be read: {_fault(error)}")
 
-    def templates_and_exclusions(
+    def gatekeeper_context(
         self, documents: Iterable[Document]
-    ) -> tuple[dict[str, Mapping[str, Any]], list[str]]:
-        """Return the ConstraintTemplates by kind, and the namespaces that Gatekeeper excludes."""
-        known, excluded = dict[str, Mapping[str, Any]](), list[str]()
+    ) -> tuple[dict[str, Mapping[str, Any]], list[str], list[str]]:
+        """Return Gatekeeper's templates by kind, and the namespaces that its Config excludes.
+
+        These are of constraints, and of mutators.
+        """
+        templates, excluded, unchanged = dict[str, Mapping[str, Any]](), list[str](), list[str]()
         for document in documents:
+            value = document.value
             with self.reading(document):
-                known |= templates([document])
-                excluded += excluded_namespaces([document])
-        return known, excluded
+                if value.get("kind") == "ConstraintTemplate":
+                    templates[value["spec"]["crd"]["spec"]["names"]["kind"]] = value
+                elif str(value.get("apiVersion")).startswith("config.gatekeeper.sh/"):
+                    excluded += excluded_namespaces(value, "webhook")
+                    unchanged += excluded_namespaces(value, "mutation-webhook")
+        return templates, excluded, unchanged
 
     def convert(self, document: Document, convert: Converter) -> None:
         results: list[ConvertedPolicy | Unconverted] = []

@@ -66,15 +66,12 @@ def _clause(one: Mapping[str, Any], names: KindNames) -> dict[str, Any]:
     return clause
 
 
-def excluded_namespaces(documents: Iterable[Document]) -> list[str]:
-    """Return the namespaces that Gatekeeper's Config excludes from its webhook."""
+def excluded_namespaces(config: Mapping[str, Any], process: str) -> list[str]:
+    """Return the namespaces that Gatekeeper's Config excludes from a process of it."""
     return [
         namespace
-        for document in documents
-        if document.value.get("kind") == "Config"
-        and str(document.value.get("apiVersion")).startswith("config.gatekeeper.sh/")
-        for each in (document.value.get("spec") or {}).get("match") or ()
-        if {"*", "webhook"} & set(each.get("processes") or ())
+        for each in (config.get("spec") or {}).get("match") or ()
+        if {"*", process} & set(each.get("processes") or ())
         for namespace in each.get("excludedNamespaces") or ()
     ]
 

@@ -3,10 +3,9 @@
 A template that has CEL is converted with it; of one that has Rego, only the library's are known.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from config.documents import Document
 from gatewright.migrate.celtext import every, glob, literal, negated, some
 from gatewright.migrate.constraints import CONSTRAINTS
 from gatewright.migrate.kinds import KindNames
@@ -22,42 +21,23 @@ UNDERSTOOD = {"kinds", "namespaces", "excludedNamespaces", "namespaceSelector", 
               "scope", "name", "source"}  # fmt: skip
 
 
-def templates(documents: Iterable[Document]) -> dict[str, Mapping[str, Any]]:
-    """Return the ConstraintTemplates among the documents, by the kind that they define."""
-    found = {}
-    for each in documents:
-        if each.value.get("kind") == "ConstraintTemplate":
-            spec = each.value.get("spec") or {}
-            kind = spec.get("crd", {}).get("spec", {}).get("names", {}).get("kind", "")
-            found[kind] = each.value
-    return found
-
-
 def convert_constraint(
     origin: Origin,
     names: KindNames,
-    known: Mapping[str, Mapping[str, Any]],
-    excluded: Sequence[str] = (),
+    templates: Mapping[str, Mapping[str, Any]],
+    excluded: Sequence[str],
 ) -> Converted:
     """Yield the policy objects of a constraint.
 
-    `excluded` are the namespaces that Gatekeeper's Config excludes.
+    `templates` are the ConstraintTemplates by the kind that they define; `excluded` the namespaces
+    that Gatekeeper's Config excludes.
     """
-    spec = dict(origin.document.value.get("spec") or {})
-    match = dict(spec.get("match") or {})
-    match["excludedNamespaces"] = [*(match.get("excludedNamespaces") or ()), *excluded]
-    template = known.get(origin.document.value["kind"])
-    yield from _policies(origin, spec | {"match": match}, names, template)
-
-
-def _policies(
-    origin: Origin, spec: Mapping[str, Any], names: KindNames, template: Mapping[str, Any] | None
-) -> Iterator[ConvertedPolicy]:
     value = origin.document.value
+    spec, template = value.get("spec") or {}, templates.get(value["kind"])
     action = spec.get("enforcementAction", "deny")
     if action not in ACTIONS:
         refuse(f"its enforcement action is {action}")
-    common, conditions = match_of(spec.get("match") or {}, names)
+    common, conditions = match_of(spec.get("match") or {}, names, excluded)
     common["validationActions"] = ACTIONS[action]
     name, parameters = value["metadata"]["name"], dict(spec.get("parameters") or {})
     if (source := _cel_of(template)) is not None:
@@ -103,8 +83,10 @@ def _rules(
     return written
 
 
-def match_of(match: Mapping[str, Any], names: KindNames) -> tuple[dict[str, Any], list[Any]]:
-    """Return `match` and match conditions of a constraint."""
+def match_of(
+    match: Mapping[str, Any], names: KindNames, excluded: Sequence[str]
+) -> tuple[dict[str, Any], list[Any]]:
+    """Return `match` and match conditions of a constraint or a mutator."""
     if unknown := match.keys() - UNDERSTOOD:
         refuse(f"match by {', '.join(sorted(unknown))}")
     if match.get("source", "All") not in ("All", "Original"):
@@ -124,14 +106,14 @@ def match_of(match: Mapping[str, Any], names: KindNames) -> tuple[dict[str, Any]
         clause["namespaces"] = match["namespaces"]
     if match.get("name"):
         clause["names"] = [match["name"]]
-    tests = _tests(match)
+    tests = _tests(match, excluded)
     conditions = [{"name": "scope", "expression": every(tests)}] if tests else []
     return {"match": {"any": [clause]}} if clause else {}, conditions
 
 
-def _tests(match: Mapping[str, Any]) -> list[str]:
+def _tests(match: Mapping[str, Any], excluded: Sequence[str]) -> list[str]:
     tests = []
-    if excluded := match.get("excludedNamespaces"):
+    if excluded := [*(match.get("excludedNamespaces") or ()), *excluded]:
         plain = [each for each in excluded if "*" not in each]
         globs = [glob("request.namespace", each) for each in excluded if "*" in each]
         named = [f"request.namespace in {literal(plain)}"] if plain else []

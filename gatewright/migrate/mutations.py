@@ -1,7 +1,7 @@
 """Changes at paths of an object, written as a JSONPatch in CEL that creates parents."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import yaml
@@ -17,40 +17,101 @@ TEMPLATE = (
 UNKNOWN = ("it changes more than fields at fixed paths",
            "a mutation in CEL, `security-defaults` or `resource-defaults`")  # fmt: skip
 
+# Takes the field, and whether it is there; returns the value to set.
+CelValue = Callable[[str, str], str]
+
+
+class ListItems(NamedTuple):
+    """A step of a path: the items of a list, or only those whose `key` is `value`."""
+
+    key: str = ""
+    value: str = ""
+
+
+PathSteps = tuple[str | ListItems, ...]
+
 
 class PathChange(NamedTuple):
-    """A value at a path: `add`, `remove`, or `default` where it is missing."""
+    """A value to set at a path, or None to remove what is there.
 
-    path: tuple[str, ...]
-    value: Any = None
-    operation: str = "add"
+    `tests` says of some beginnings of the path, by their length, whether they must be there.
+    """
+
+    path: PathSteps
+    value: CelValue | None
+    tests: Mapping[int, bool]
+
+
+def constant(value: Any) -> CelValue:
+    """Return a value that does not depend on what is there."""
+    return lambda _field, _there: literal(value)
 
 
 def mutation_to_cel(changes: Iterable[PathChange], of_pods: bool) -> dict[str, Any]:
     """Return a rule with the mutation; `of_pods`: paths begin at the pod or the pod template."""
     root, before = ("variables.pod", "variables.template + ") if of_pods else ("object", "")
-    terms, ensured = list[str](), set[tuple[str, ...]]()
-    for path, value, operation in changes:
-        there = every(present(_at(root, path[:at]), path[at]) for at in range(len(path)))
-        text = f"{before}{literal(_pointer(path))}"
-        for end in range(1, len(path)) if operation != "remove" else ():
-            parent = path[:end]
-            if parent not in ensured:
-                parent_there = every(present(_at(root, parent[:at]), parent[at])
-                                     for at in range(end))  # fmt: skip
-                create = _patch(f"{before}{literal(_pointer(parent))}", {})
-                terms.append(f"({negated(parent_there)} ? {create} : [])")
-                ensured.add(parent)
-        terms.append({
-            "add": _patch(text, value),
-            "default": f"({negated(there)} ? {_patch(text, value)} : [])",
-            "remove": f"({there} ? [JSONPatch{{op: 'remove', path: {text}}}] : [])",
-        }[operation])  # fmt: skip
+    ensured = set[PathSteps]()
+    terms = [_patches(each, root, before, ensured) for each in changes]
     patch = {"patchType": "JSONPatch", "jsonPatch": {"expression": " + ".join(terms)}}
     written: dict[str, Any] = {"mutations": [patch]}
     if of_pods:
         written["variables"] = [{"name": "template", "expression": TEMPLATE}]
     return written
+
+
+def _patches(change: PathChange, root: str, before: str, ensured: set[PathSteps]) -> str:
+    """Return the patches of a change; `ensured` are parents that an earlier change creates.
+
+    That holds, too, where the earlier change has a test: a field that is there has its parents.
+    """
+    at = next((at for at, step in enumerate(change.path) if isinstance(step, ListItems)), None)
+    if at is not None:
+        return _of_items(change, at, root, before)
+    path = [str(step) for step in change.path]
+    there = [_there(root, path[:end]) for end in range(len(path) + 1)]
+    tests = [there[end] if wanted else negated(there[end]) for end, wanted in change.tests.items()]
+    field = _at(root, path)
+    if change.value is None:
+        patches = [f"[JSONPatch{{op: 'remove', path: {before}{literal(_pointer(path))}}}]"]
+    else:
+        patches = [
+            f"({negated(there[end])} ? {_add(before, path[:end], '{}')} : [])"
+            for end in range(1, len(path))
+            if change.path[:end] not in ensured
+        ]
+        ensured.update(change.path[:end] for end in range(1, len(path)))
+        patches.append(_add(before, path, change.value(field, there[-1])))
+    joined = " + ".join(patches)
+    return f"({every(tests)} ? {joined} : [])" if tests else joined
+
+
+def _of_items(change: PathChange, at: int, root: str, before: str) -> str:
+    """Return the patches of a change below the list at step `at`; a missing list has no items."""
+    items, path = change.path[at], [str(step) for step in change.path[:at]]
+    assert isinstance(items, ListItems)
+    index = "i" * (1 + root.count("[i"))
+    item = f"{_at(root, path)}[{index}]"
+    inner = PathChange(
+        change.path[at + 1 :],
+        change.value,
+        {end - at - 1: wanted for end, wanted in change.tests.items() if end > at + 1},
+    )
+    patches = _patches(
+        inner, item, f"{before}{literal(_pointer(path) + '/')} + string({index}) + ", set()
+    )
+    found = f"{_there(root, path)} ? {_at(root, path)}.size() : 0"
+    indexes = f"lists.range({found})"
+    if items.key:
+        is_it = every(
+            [present(item, items.key), f"{select(item, items.key)} == {literal(items.value)}"]
+        )
+        indexes += f".filter({index}, {is_it})"
+    return f"{indexes}.map({index}, {patches}).flatten()"
+
+
+def _there(root: str, path: Sequence[str]) -> str:
+    """Return whether a field and all above it are there."""
+    return every(present(_at(root, path[:at]), path[at]) for at in range(len(path)))
 
 
 def _at(root: str, path: Sequence[str]) -> str:
@@ -63,8 +124,9 @@ def _pointer(path: Sequence[str]) -> str:
     return "".join(f"/{key.replace('~', '~0').replace('/', '~1')}" for key in path)
 
 
-def _patch(path: str, value: Any) -> str:
-    return f"[JSONPatch{{op: 'add', path: {path}, value: {literal(value)}}}]"
+def _add(before: str, path: Sequence[str], value: str) -> str:
+    pointer = f"{before}{literal(_pointer(path))}"
+    return f"[JSONPatch{{op: 'add', path: {pointer}, value: {value}}}]"
 
 
 def changes_of(mutate: Mapping[str, Any]) -> list[PathChange]:
@@ -84,13 +146,13 @@ def _merged(patch: Mapping[str, Any], above: tuple[str, ...]) -> Iterator[PathCh
             refuse(f"it has the anchor {key}", UNKNOWN[1])
         path = (*above, found["key"] if found else key)
         if found:
-            yield PathChange(path, value, "default")
+            yield PathChange(path, constant(value), {len(path): False})
         elif isinstance(value, Mapping) and value:
             yield from _merged(value, path)
         elif isinstance(value, Mapping | list) or value is None:
             refuse("it merges lists, or removes fields", UNKNOWN[1])
         else:
-            yield PathChange(path, value)
+            yield PathChange(path, constant(value), {})
 
 
 def _operation(patch: Mapping[str, Any]) -> PathChange:
@@ -98,4 +160,6 @@ def _operation(patch: Mapping[str, Any]) -> PathChange:
     is_in_list = any(each.lstrip("-").isdigit() or each == "-" for each in path)
     if patch["op"] not in ("add", "remove") or is_in_list:
         refuse("its patch replaces or moves, or changes a list", UNKNOWN[1])
-    return PathChange(tuple(path), patch.get("value"), patch["op"])
+    if patch["op"] == "remove":
+        return PathChange(tuple(path), None, {len(path): True})
+    return PathChange(tuple(path), constant(patch["value"]), {})

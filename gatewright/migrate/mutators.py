@@ -1,26 +1,49 @@
-"""Gatekeeper's AssignMetadata, and Assign at a path without lists, as mutations in CEL."""
+"""Gatekeeper's mutators as mutations in CEL: Assign, AssignMetadata, AssignImage and ModifySet.
+
+Source: pkg/mutation of gatekeeper 3.23 (mutation_function.go, tester.go, imageparser.go).
+"""
 
 import re
 from collections.abc import Mapping
 from typing import Any
 
+from gatewright.migrate.celtext import literal
 from gatewright.migrate.gatekeeper import match_of
 from gatewright.migrate.kinds import KindNames
-from gatewright.migrate.mutations import UNKNOWN, PathChange, mutation_to_cel
+from gatewright.migrate.mutations import (
+    UNKNOWN,
+    CelValue,
+    ListItems,
+    PathChange,
+    PathSteps,
+    constant,
+    mutation_to_cel,
+)
 from gatewright.migrate.results import Converted, ConvertedPolicy, Origin, refuse
 
 GROUP = "mutations.gatekeeper.sh/"
-STEP = re.compile(r"""\.?(?:([\w-]+)|"([^"]+)"|'([^']+)')""")
+STEP = re.compile(
+    r"""\.?(?:(?P<plain>[\w-]+)|"(?P<quoted>[^"\\]+)"|'(?P<single>[^'\\]+)')|"""
+    r"""\[\s*(?P<key>[\w-]+)\s*:\s*(?P<item>\*|(?!\d)[\w-]+|"[^"\\]+"|'[^'\\]+')\s*\]"""
+)
+DOMAIN = "^([^/]*[.:][^/]*|localhost)/"
 
 
-def convert_mutator(origin: Origin, names: KindNames) -> Converted:
-    """Yield the mutation of an Assign or AssignMetadata."""
+def convert_mutator(origin: Origin, names: KindNames, excluded: list[str]) -> Converted:
+    """Yield the mutation of a mutator; `excluded` are the namespaces that no mutator changes."""
     value = origin.document.value
     spec = value["spec"]
-    change = _change(value["kind"], spec)
-    common, conditions = match_of(spec.get("match") or {}, names)
+    path = _steps(spec.get("location", ""))
+    parameters = spec.get("parameters") or {}
+    tests = _tests(parameters.get("pathTests") or (), path)
+    if value["kind"] == "AssignMetadata":
+        tests = {len(path): False}
+    if parameters.get("operation") == "prune" and not tests.setdefault(len(path), True):
+        refuse("it never changes anything")
+    written_value = _value(value["kind"], parameters)
+    common, conditions = match_of(spec.get("match") or {}, names, excluded)
     kinds = _kinds(spec, common, names)
-    written = mutation_to_cel([change], of_pods=False)
+    written = mutation_to_cel([PathChange(path, written_value, tests)], of_pods=False)
     if conditions:
         written["matchConditions"] = conditions
     clause = common["match"]["any"][0] if common else {}
@@ -28,23 +51,76 @@ def convert_mutator(origin: Origin, names: KindNames) -> Converted:
     yield ConvertedPolicy(origin, written | {"match": match}, value["metadata"]["name"])
 
 
-def _change(kind: str, spec: Mapping[str, Any]) -> PathChange:
-    location, parameters = spec.get("location", ""), spec.get("parameters") or {}
-    steps = list(STEP.finditer(location))
-    path = tuple("".join(filter(None, each.groups())) for each in steps)
-    is_plain = "".join(each[0] for each in steps) == location
+def _steps(location: str) -> PathSteps:
+    found = list(STEP.finditer(location))
+    if not found or "".join(each[0] for each in found) != location:
+        refuse(f"the location {location} is not understood", UNKNOWN[1])
+    path: list[str | ListItems] = []
+    for each in found:
+        if each["key"]:
+            if not (path and isinstance(path[-1], str)):
+                refuse(f"the location {location} is not understood", UNKNOWN[1])
+            item = each["item"].strip("\"'")
+            path.append(ListItems() if item == "*" else ListItems(each["key"], item))
+        else:
+            path.append(each["plain"] or each["quoted"] or each["single"])
+    return tuple(path)
+
+
+def _tests(given: Any, path: PathSteps) -> dict[int, bool]:
+    """Return which beginnings of a path must be there, or must not, by their length."""
+    tests = dict[int, bool]()
+    for each in given:
+        beginning = _steps(each["subPath"])
+        if beginning != path[: len(beginning)]:
+            refuse("it tests other paths", UNKNOWN[1])
+        tests[len(beginning)] = each["condition"] == "MustExist"
+    for end, step in enumerate(path, 1):
+        if not isinstance(step, ListItems):
+            continue
+        if end == len(path) or (step.key and not tests.get(end)):
+            refuse("it may add an item to a list", UNKNOWN[1])
+        if False in (wanted for length, wanted in tests.items() if length <= end):
+            refuse("it changes a list only where there is none", UNKNOWN[1])
+    return tests
+
+
+def _value(kind: str, parameters: Mapping[str, Any]) -> CelValue:
+    """Return what is set where the path leads."""
+    if kind == "AssignImage":
+        return _image(*(parameters.get(f"assign{part}", "") for part in ("Domain", "Path", "Tag")))
+    if kind == "ModifySet":
+        values = parameters["values"]["fromList"]
+        if not all(isinstance(each, str) for each in values) or len({*values}) < len(values):
+            refuse("its values are not distinct text", UNKNOWN[1])
+        return _pruned(values) if parameters.get("operation") == "prune" else _merged(values)
     if kind not in ("Assign", "AssignMetadata") or "value" not in (parameters.get("assign") or {}):
         refuse(*UNKNOWN)
-    if not path or not is_plain:
-        refuse(f"the location {location} is in a list", UNKNOWN[1])
-    value = parameters["assign"]["value"]
-    if kind == "AssignMetadata":
-        return PathChange(path, value, "default")
-    tests = parameters.get("pathTests") or []
-    missing = {"subPath": location, "condition": "MustNotExist"}
-    if tests not in ([], [missing]):
-        refuse("it tests other paths", UNKNOWN[1])
-    return PathChange(path, value, "default" if tests else "add")
+    return constant(parameters["assign"]["value"])
+
+
+def _merged(values: list[str]) -> CelValue:
+    def with_missing(field: str, there: str) -> str:
+        added = f"{literal(values)}.filter(each, !(each in {field}))"
+        return f"({there} ? {field} + {added} : {literal(values)})"
+
+    return with_missing
+
+
+def _pruned(values: list[str]) -> CelValue:
+    return lambda field, _there: f"{field}.filter(each, !(each in {literal(values)}))"
+
+
+def _image(domain: str, path: str, tag: str) -> CelValue:
+    """Return an image with parts replaced, split where Gatekeeper splits it."""
+    old_domain = f"image.find({literal(DOMAIN)})"
+    rest = f"image.substring({old_domain}.size())"
+    parts = [
+        literal(f"{domain}/") if domain else old_domain,
+        literal(path) if path else f"{rest}.find('^[^:@]*')",
+        literal(tag) if tag else f"{rest}.find('(?s)[:@].*')",
+    ]
+    return lambda field, there: f"[{there} ? {field} : ''].map(image, {' + '.join(parts)})[0]"
 
 
 def _kinds(spec: Mapping[str, Any], common: Mapping[str, Any], names: KindNames) -> list[str]:
@@ -56,5 +132,7 @@ def _kinds(spec: Mapping[str, Any], common: Mapping[str, Any], names: KindNames)
         for group in each["groups"]
         for kind in each["kinds"]
     ]
-    kinds = [each for each in matched if each in applied] if matched and applied else []
-    return kinds or matched or applied or refuse("it matches every kind")
+    if matched and applied:
+        kinds = [each for each in matched if each in applied]
+        return kinds or refuse("`match` and `applyTo` have no kind in common")
+    return matched or applied or refuse("it matches every kind")

@@ -1,8 +1,8 @@
-"""Gatekeeper's constraints, its Config and mutators; labels of Pod Security."""
+"""Gatekeeper's constraints and its Config; labels of Pod Security."""
 
 import pytest
 
-from tests.gatewright.migrate.converted import converted, mutated, reasons, verdict
+from tests.gatewright.migrate.converted import converted, reasons, verdict
 
 MATCH = {"kinds": [{"apiGroups": [""], "kinds": ["Pod"]}]}
 
@@ -113,74 +113,6 @@ def test_excluded_namespaces_of_config_and_constraint_are_not_judged():
     migration = converted(config, given)
     for namespace, expected in (("bank", "unmatched"), ("shop-1", "unmatched"), ("web", "denied")):
         assert verdict(migration, namespace=namespace, spec=pod("a:1")) == expected
-
-
-def test_a_label_that_is_assigned_becomes_a_mutation():
-    """Only where it is missing; other mutators are listed."""
-    assign = {
-        "apiVersion": "mutations.gatekeeper.sh/v1",
-        "kind": "AssignMetadata",
-        "metadata": {"name": "owner"},
-        "spec": {
-            "match": MATCH,
-            "location": "metadata.labels.owner",
-            "parameters": {"assign": {"value": "team"}},
-        },
-    }
-    assert verdict(converted(assign)) == "mutated"
-    assert verdict(converted(assign), metadata={"labels": {"owner": "me"}}) == "allowed"
-    assert reasons(assign | {"kind": "ModifySet"}) == [
-        ("ModifySet owner", "it changes more than fields at fixed paths",
-         "a mutation in CEL, `security-defaults` or `resource-defaults`"),
-    ]  # fmt: skip
-
-
-def assign(location, **parameters):
-    """Return an Assign of a Pod."""
-    return {
-        "apiVersion": "mutations.gatekeeper.sh/v1",
-        "kind": "Assign",
-        "metadata": {"name": "a"},
-        "spec": {
-            "applyTo": [{"groups": [""], "versions": ["v1"], "kinds": ["Pod"]}],
-            "location": location,
-            "parameters": {"assign": {"value": "team-a"}} | parameters,
-        },
-    }
-
-
-def test_a_field_that_is_assigned_becomes_a_mutation():
-    """Also where its parents are missing; with MustNotExist only where it is not set."""
-    location = 'spec.nodeSelector."example.com/pool"'
-    changed = {"nodeSelector": {"example.com/pool": "team-a"}}
-    migration = converted(assign(location))
-    assert mutated(migration)["spec"].items() >= changed.items()
-    other = {"nodeSelector": {"example.com/pool": "b", "c": "d"}}
-    assert mutated(migration, spec=other)["spec"]["nodeSelector"] == {
-        "example.com/pool": "team-a",
-        "c": "d",
-    }
-    tests = [{"subPath": location, "condition": "MustNotExist"}]
-    kept = converted(assign(location, pathTests=tests))
-    assert mutated(kept, spec=other)["spec"]["nodeSelector"] == other["nodeSelector"]
-    assert mutated(kept)["spec"].items() >= changed.items()
-
-
-@pytest.mark.parametrize(
-    ("given", "reason"),
-    [
-        (assign("spec.containers[name:*].imagePullPolicy"),
-         "the location spec.containers[name:*].imagePullPolicy is in a list"),
-        (assign("spec.dnsPolicy", assign={"fromMetadata": {"field": "name"}}),
-         "it changes more than fields at fixed paths"),
-        (assign("spec.dnsPolicy", pathTests=[{"subPath": "spec", "condition": "MustExist"}]),
-         "it tests other paths"),
-    ],
-)  # fmt: skip
-def test_a_mutator_that_cannot_be_shown_equal_is_listed(given, reason):
-    """With what comes nearest."""
-    nearest = "a mutation in CEL, `security-defaults` or `resource-defaults`"
-    assert reasons(given) == [("Assign a", reason, nearest)]
 
 
 def test_labels_of_pod_security_are_judged_by_one_policy_for_each_mode():
