@@ -1,5 +1,6 @@
 """Exceptions of Kyverno, exclusions of Gatekeeper's Config, labels of Pod Security."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
@@ -11,44 +12,90 @@ from gatewright.migrate.selection import filters
 
 MODES = {"enforce": "Deny", "audit": "Audit", "warn": "Warn"}
 PREFIX = "pod-security.kubernetes.io/"
+NEAREST = "a PolicyException with `kinds`, `names` and `namespaces`"
+# Conditions of exceptions that say which objects they are about.
+TEXT = r"(?:'[\w.-]+'|\"[\w.-]+\")"
+TEST = re.compile(
+    r"(?:object\.metadata|request)\.(?P<field>name|namespace)\s*"
+    rf"(?:==\s*|in\s*\[\s*)(?P<texts>{TEXT}(?:\s*,\s*{TEXT})*)\s*\]?"
+)
 
 
 def convert_exception(
     origin: Origin, names: KindNames, policies: Sequence[ConvertedPolicy], expires: str
 ) -> Converted:
-    """Yield the exception from the policies that came of the rules that Kyverno's names."""
-    value = origin.document.value
-    spec = value["spec"]
-    if spec.get("conditions") or spec.get("podSecurity") or "exceptions" not in spec:
-        refuse("it has conditions, pod security controls or match conditions",
-               "a PolicyException with `kinds`, `names` and `namespaces`")  # fmt: skip
-    sort, found = filters(spec.get("match"))
-    if sort == "all" and len(found) > 1:
-        refuse("several filters must all match")
-    clauses = [_clause(each, names) for each in found]
-    excepted = list(_excepted(spec["exceptions"], policies))
-    if not excepted:
+    """Yield the exceptions from the policies that came of what Kyverno's names.
+
+    Those from cluster policies are one, those from a tenant's policies stand in its namespace.
+    """
+    spec = origin.document.value["spec"]
+    if "policyRefs" in spec:
+        clauses, excepted = _by_conditions(spec), _referenced(spec["policyRefs"], policies)
+    else:
+        clauses, excepted = _by_match(spec, names), _excepted(spec["exceptions"], policies)
+    by_namespace: dict[str, list[str]] = {}
+    for each in excepted:
+        by_namespace.setdefault(each.namespace, []).append(each.name)
+    if not by_namespace:
         refuse("no rule that it names is converted")
-    written = {
-        "reason": f"{origin.title} of Kyverno",
-        "expires": expires,
-        "exceptions": [{"policy": e} | clause for e in excepted for clause in clauses],
-    }
-    name = value["metadata"]["name"]
-    yield ConvertedPolicy(origin, written, name, kind="PolicyException")
+    for namespace, excepted_names in by_namespace.items():
+        written = {
+            "reason": f"{origin.title} of Kyverno",
+            "expires": spec.get("expiresAt") or expires,
+            "exceptions": [{"policy": e} | clause for e in excepted_names for clause in clauses],
+        }
+        name = origin.metadata["name"]
+        yield ConvertedPolicy(origin, written, name, namespace, kind="PolicyException")
 
 
 def _excepted(
     entries: Iterable[Mapping[str, Any]], policies: Sequence[ConvertedPolicy]
-) -> Iterator[str]:
+) -> Iterator[ConvertedPolicy]:
+    """Yield what became of the rules that an exception of kyverno.io names."""
     for entry in entries:
-        policy = entry["policyName"].rpartition("/")[2]
         rules = [each.removeprefix("autogen-").removeprefix("cronjob-")
                  for each in entry.get("ruleNames") or ["*"]]  # fmt: skip
         for each in policies:
-            name = each.origin.document.value["metadata"]["name"]
-            if name == policy and any(fnmatchcase(each.origin.rule, rule) for rule in rules):
-                yield each.name
+            title = "/".join(filter(None, (each.namespace, each.origin.metadata["name"])))
+            if title == entry["policyName"] and any(
+                fnmatchcase(each.origin.rule, rule) for rule in rules
+            ):
+                yield each
+
+
+def _referenced(
+    references: Iterable[Mapping[str, Any]], policies: Sequence[ConvertedPolicy]
+) -> Iterator[ConvertedPolicy]:
+    """Yield what became of the policies that an exception of policies.kyverno.io names."""
+    wanted = {(each["kind"], each["name"]) for each in references}
+    for each in policies:
+        if (each.origin.document.value["kind"], each.origin.metadata["name"]) in wanted:
+            yield each
+
+
+def _by_match(spec: Mapping[str, Any], names: KindNames) -> list[dict[str, Any]]:
+    """Return what an exception of kyverno.io selects."""
+    if spec.get("conditions") or spec.get("podSecurity"):
+        refuse("it has conditions, or pod security controls", NEAREST)
+    sort, found = filters(spec.get("match"))
+    if sort == "all" and len(found) > 1:
+        refuse("several filters must all match", NEAREST)
+    return [_clause(each, names) for each in found]
+
+
+def _by_conditions(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return what an exception of policies.kyverno.io selects: names and namespaces."""
+    if spec.get("images") or spec.get("allowedValues"):
+        refuse("the expressions of its policies read its images or values", NEAREST)
+    clause: dict[str, Any] = {}
+    for condition in spec.get("matchConditions") or ():
+        for test in condition["expression"].split("&&"):
+            found = TEST.fullmatch(test.strip())
+            field = f"{found['field']}s" if found else ""
+            if found is None or field in clause:
+                refuse(f"it has the condition {condition['expression'].strip()}", NEAREST)
+            clause[field] = [each[1:-1] for each in re.findall(TEXT, found["texts"])]
+    return [clause]
 
 
 def _clause(one: Mapping[str, Any], names: KindNames) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Kyverno's rules: match, conditions, foreach, CEL, exceptions."""
+"""Kyverno's rules: match, conditions, foreach, CEL."""
 
 import pytest
 
@@ -183,26 +183,6 @@ def test_a_mutating_policy_keeps_its_mutations():
     assert reasons(mutating(["deployments", "statefulsets"], patch)) == [
         ("MutatingPolicy m", "its JSONPatch is for kinds whose fields differ", "")
     ]
-
-
-def test_an_exception_names_the_policies_that_came_of_its_rules():
-    """With kinds, names and namespaces; it ends on the day that was chosen."""
-    exception = {
-        "apiVersion": "kyverno.io/v2",
-        "kind": "PolicyException",
-        "metadata": {"name": "legacy", "namespace": "kyverno"},
-        "spec": {
-            "exceptions": [{"policyName": "p", "ruleNames": ["r", "autogen-r"]}],
-            "match": {"any": [{"resources": {"kinds": ["Pod"], "names": ["we*"]}}]},
-        },
-    }
-    migration = converted(cluster_policy(PATTERN), exception)
-    assert migration.converted[-1].spec == {
-        "reason": "PolicyException kyverno/legacy of Kyverno",
-        "expires": "2027-01-01T00:00:00Z",
-        "exceptions": [{"policy": "p", "kinds": ["Pod"], "names": ["we*"]}],
-    }
-    assert verdict(migration) == "unmatched"
 
 
 def test_what_has_no_equal_is_listed_with_what_comes_nearest():
