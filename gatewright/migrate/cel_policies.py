@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from gatewright.migrate.cel_rules import of_pod, validation, variables, with_pod_variable
 from gatewright.migrate.kinds import KindNames
-from gatewright.migrate.kyverno import OF_POD, validation, with_pod_variable
 from gatewright.migrate.results import Converted, ConvertedPolicy, Origin, refuse
 from gatewright.migrate.selection import TEMPLATED
 
@@ -20,26 +20,26 @@ def convert_cel_policy(origin: Origin, names: KindNames) -> Converted:
         refuse("it writes audit annotations, or judges JSON that is no Kubernetes object")
     clauses = clauses_of(spec["matchConstraints"], names)
     controllers = _controllers(spec)
+    converted = of_pod if controllers else str
     if spec.get("mutations"):
         _check_mutations(spec, controllers, clauses, names)
-    if controllers:
-        clauses[0]["kinds"] = ["Pod", *controllers]
-    converted = _pods if controllers else str
-    written: dict[str, Any] = {}
-    if spec.get("mutations"):
-        written["mutations"] = spec["mutations"]
+        written: dict[str, Any] = {"mutations": spec["mutations"]}
     else:
-        written["validations"] = [validation(each, converted) for each in spec["validations"]]
-    variables = [_named(each, converted) for each in spec.get("variables") or ()]
-    conditions = [_named(each, converted) for each in spec.get("matchConditions") or ()]
-    if variables:
-        written["variables"] = variables
+        written = {
+            "validations": [validation(each, converted) for each in spec["validations"]],
+            "validationActions": spec.get("validationActions") or ["Deny"],
+        }
+    written |= variables(spec, converted)
+    conditions = [
+        {"name": each["name"], "expression": converted(each["expression"])}
+        for each in spec.get("matchConditions") or ()
+    ]
     if conditions:
         written["matchConditions"] = conditions
     with_pod_variable(written)
+    if controllers:
+        clauses[0]["kinds"] = ["Pod", *controllers]
     written["match"] = {"any": clauses}
-    if not spec.get("mutations"):
-        written["validationActions"] = spec.get("validationActions") or ["Deny"]
     if "failurePolicy" in spec:
         written["failurePolicy"] = spec["failurePolicy"]
     namespace = value["metadata"].get("namespace", "")
@@ -63,16 +63,6 @@ def _check_mutations(
     has_patches = any(each["patchType"] == "JSONPatch" for each in spec["mutations"])
     if has_patches and len(kinds) > 1 and not names.code(kinds):
         refuse("its JSONPatch is for kinds whose fields differ")
-
-
-def _named(each: Mapping[str, Any], converted: Any) -> dict[str, Any]:
-    return {"name": each["name"], "expression": converted(each["expression"])}
-
-
-def _pods(expression: str) -> str:
-    if "oldObject.spec" in expression or "oldObject.metadata" in expression:
-        refuse("it compares the old pod template")
-    return OF_POD.sub(r"variables.pod.\2", expression)
 
 
 def _controllers(spec: Mapping[str, Any]) -> list[str]:

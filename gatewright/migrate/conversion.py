@@ -10,12 +10,13 @@ from config.documents import Document
 from config.faults import FaultsError
 from gatewright.migrate.cel_policies import convert_cel_policy
 from gatewright.migrate.elsewhere import nearest
-from gatewright.migrate.exemptions import convert_exception, convert_labels, excluded_namespaces
-from gatewright.migrate.gatekeeper import GROUP, convert_constraint
+from gatewright.migrate.exceptions import convert_exception
+from gatewright.migrate.gatekeeper import GROUP, convert_constraint, excluded_namespaces
 from gatewright.migrate.kinds import KindNames
 from gatewright.migrate.kyverno import convert_policy
 from gatewright.migrate.mutators import GROUP as MUTATION_GROUP
 from gatewright.migrate.mutators import convert_mutator
+from gatewright.migrate.pod_security import convert_labels
 from gatewright.migrate.results import (
     Converted,
     ConvertedPolicy,

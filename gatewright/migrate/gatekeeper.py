@@ -6,6 +6,7 @@ A template that has CEL is converted with it; of one that has Rego, only the lib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from gatewright.migrate.cel_rules import validation
 from gatewright.migrate.celtext import every, glob, literal, negated, some
 from gatewright.migrate.constraints import CONSTRAINTS
 from gatewright.migrate.kinds import KindNames
@@ -58,6 +59,16 @@ def convert_constraint(
         yield ConvertedPolicy(origin, _with_kinds(written, policy), f"{name}{suffix}", notes=[note])
 
 
+def excluded_namespaces(config: Mapping[str, Any], process: str) -> list[str]:
+    """Return the namespaces that Gatekeeper's Config excludes from a process of it."""
+    return [
+        namespace
+        for each in (config.get("spec") or {}).get("match") or ()
+        if {"*", process} & set(each.get("processes") or ())
+        for namespace in each.get("excludedNamespaces") or ()
+    ]
+
+
 def _cel_of(template: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
     """Return the source of a template in CEL; None where it has none."""
     for target in ((template or {}).get("spec") or {}).get("targets") or ():
@@ -73,13 +84,9 @@ def _rules(
     given = {"name": "params", "expression": "params" if parameters else "null"}
     written: dict[str, Any] = {"params": parameters} if parameters else {}
     written["variables"] = [*VARIABLES, given, *source.get("variables", ())]
-    written["validations"] = [
-        {key: " ".join(text.split()) if key == "message" else text for key, text in each.items()}
-        for each in source["validations"]
-    ]
-    more = source.get("matchConditions") or ()
-    if conditions or more:
-        written["matchConditions"] = [*conditions, *more]
+    written["validations"] = [validation(each, str) for each in source["validations"]]
+    if found := [*conditions, *(source.get("matchConditions") or ())]:
+        written["matchConditions"] = found
     return written
 
 

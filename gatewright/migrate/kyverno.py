@@ -5,7 +5,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from gatewright.migrate.builtin import builtin_policy
-from gatewright.migrate.conditions import VARIABLE
+from gatewright.migrate.cel_rules import (
+    ConvertExpression,
+    of_pod,
+    validation,
+    variables,
+    with_pod_variable,
+)
 from gatewright.migrate.kinds import KindNames
 from gatewright.migrate.mutations import changes_of, mutation_to_cel
 from gatewright.migrate.results import (
@@ -19,11 +25,6 @@ from gatewright.migrate.results import (
 from gatewright.migrate.rule_tests import RuleTests
 from gatewright.migrate.selection import RuleScope, pod_controllers
 
-POD_OF = (
-    "object.kind == 'Pod' ? object : object.kind == 'CronJob' ? "
-    "object.spec.jobTemplate.spec.template : object.spec.template"
-)
-OF_POD = re.compile(r"(?<![\w.])(object|oldObject)\.(spec|metadata)\b(?!\.namespace\b)")
 # By the field of a rule: the reason, and what comes nearest.
 UNCONVERTED = {
     "generate": ("it creates objects; an admission policy allows, denies or mutates", ""),
@@ -87,9 +88,10 @@ def _rule(
     if mutate or {"pattern", "anyPattern"} & validate.keys():
         selection.without_deletions()
     if "cel" in validate:
-        written = _cel(validate["cel"], selection)
+        converted = of_pod if selection.is_generated else str
+        written = _cel(validate["cel"], converted)
         preconditions = [
-            _of_pod(each["expression"], selection) for each in rule.get("celPreconditions") or ()
+            converted(each["expression"]) for each in rule.get("celPreconditions") or ()
         ]
     else:
         tests = RuleTests(rule, selection)
@@ -129,56 +131,12 @@ def _tested(validate: Mapping[str, Any], selection: RuleScope, tests: RuleTests)
     return {"validations": [validation(each, str)]}
 
 
-def with_pod_variable(written: dict[str, Any]) -> None:
-    """Add the variable `pod` to rules that read it."""
-    if "variables.pod." in str(written):
-        pod = {"name": "pod", "expression": POD_OF}
-        written["variables"] = [pod, *written.get("variables", ())]
-
-
-def message_of(text: str) -> str:
-    """Return a message in one line; a variable in it becomes `…`."""
-    return " ".join(VARIABLE.sub("…", text).split())
-
-
-def _of_pod(expression: str, selection: RuleScope) -> str:
-    """Return an expression about pods, for all kinds with a pod template."""
-    if not selection.is_generated:
-        return expression
-    return OF_POD.sub(_pod_path, expression)
-
-
-def _pod_path(found: re.Match[str]) -> str:
-    if found[1] == "oldObject":
-        refuse("it compares the old pod template")
-    return f"variables.pod.{found[2]}"
-
-
-def _cel(cel: Mapping[str, Any], selection: RuleScope) -> dict[str, Any]:
+def _cel(cel: Mapping[str, Any], converted: ConvertExpression) -> dict[str, Any]:
     if cel.get("paramKind") or cel.get("auditAnnotations"):
         refuse("it has parameters of another object, or audit annotations",
                "a ValidatingAdmissionPolicy, which `gatewright check` judges as it is")  # fmt: skip
-    found: dict[str, Any] = {
-        "validations": [
-            validation(each, lambda text: _of_pod(text, selection)) for each in cel["expressions"]
-        ]
-    }
-    if cel.get("variables"):
-        found["variables"] = [
-            {"name": each["name"], "expression": _of_pod(each["expression"], selection)}
-            for each in cel["variables"]
-        ]
-    return found
-
-
-def validation(each: Mapping[str, Any], converted: Any) -> dict[str, Any]:
-    """Return a validation in CEL with converted expressions."""
-    found = {"expression": converted(each["expression"])}
-    if message := message_of(each.get("message") or ""):
-        found["message"] = message
-    if each.get("messageExpression"):
-        found["messageExpression"] = converted(each["messageExpression"])
-    return found
+    validations = [validation(each, converted) for each in cel["expressions"]]
+    return {"validations": validations} | variables(cel, converted)
 
 
 def _pod_security(about: Mapping[str, Any]) -> dict[str, Any]:

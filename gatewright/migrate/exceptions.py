@@ -1,17 +1,14 @@
-"""Exceptions of Kyverno, exclusions of Gatekeeper's Config, labels of Pod Security."""
+"""Kyverno's PolicyExceptions, of both of its API groups."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
-from config.documents import Document
 from gatewright.migrate.kinds import KindNames
 from gatewright.migrate.results import Converted, ConvertedPolicy, Origin, refuse
 from gatewright.migrate.selection import filters
 
-MODES = {"enforce": "Deny", "audit": "Audit", "warn": "Warn"}
-PREFIX = "pod-security.kubernetes.io/"
 NEAREST = "a PolicyException with `kinds`, `names` and `namespaces`"
 # Conditions of exceptions that say which objects they are about.
 TEXT = r"(?:'[\w.-]+'|\"[\w.-]+\")"
@@ -111,37 +108,3 @@ def _clause(one: Mapping[str, Any], names: KindNames) -> dict[str, Any]:
     if unknown := [*about, *(each for each in one if each != "resources")]:
         refuse(f"it selects by {', '.join(unknown)}")
     return clause
-
-
-def excluded_namespaces(config: Mapping[str, Any], process: str) -> list[str]:
-    """Return the namespaces that Gatekeeper's Config excludes from a process of it."""
-    return [
-        namespace
-        for each in (config.get("spec") or {}).get("match") or ()
-        if {"*", process} & set(each.get("processes") or ())
-        for namespace in each.get("excludedNamespaces") or ()
-    ]
-
-
-def _labels(document: Document) -> Mapping[str, str]:
-    labels = Origin(document).metadata.get("labels")
-    return labels if isinstance(labels, dict) else {}
-
-
-def convert_labels(documents: Sequence[Document]) -> Converted:
-    """Yield policies that judge as the Pod Security labels of namespaces say."""
-    for mode, action in MODES.items():
-        labelled = [
-            document
-            for document in documents
-            if document.value.get("kind") == "Namespace" and PREFIX + mode in _labels(document)
-        ]
-        if labelled:
-            params = {"level": "privileged", "namespace_labels": mode}
-            written = {"policy": "pod-security", "params": params, "validationActions": [action]}
-            note = f"judges each namespace by its label {PREFIX}{mode}"
-            if action == "Deny":
-                note += "; Pod Security enforces nothing on workloads, only on their pods"
-                written["match"] = {"any": [{"kinds": ["Pod"]}]}
-            name = f"pod-security-{mode}"
-            yield ConvertedPolicy(Origin(labelled[0]), written, name, notes=[note])

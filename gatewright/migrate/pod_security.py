@@ -1,0 +1,33 @@
+"""Labels of Pod Security as policies that judge each namespace by its labels."""
+
+from collections.abc import Mapping, Sequence
+
+from config.documents import Document
+from gatewright.migrate.results import Converted, ConvertedPolicy, Origin
+
+MODES = {"enforce": "Deny", "audit": "Audit", "warn": "Warn"}
+PREFIX = "pod-security.kubernetes.io/"
+
+
+def _labels(document: Document) -> Mapping[str, str]:
+    labels = Origin(document).metadata.get("labels")
+    return labels if isinstance(labels, dict) else {}
+
+
+def convert_labels(documents: Sequence[Document]) -> Converted:
+    """Yield policies that judge as the Pod Security labels of namespaces say."""
+    for mode, action in MODES.items():
+        labelled = [
+            document
+            for document in documents
+            if document.value.get("kind") == "Namespace" and PREFIX + mode in _labels(document)
+        ]
+        if labelled:
+            params = {"level": "privileged", "namespace_labels": mode}
+            written = {"policy": "pod-security", "params": params, "validationActions": [action]}
+            note = f"judges each namespace by its label {PREFIX}{mode}"
+            if action == "Deny":
+                note += "; Pod Security enforces nothing on workloads, only on their pods"
+                written["match"] = {"any": [{"kinds": ["Pod"]}]}
+            name = f"pod-security-{mode}"
+            yield ConvertedPolicy(Origin(labelled[0]), written, name, notes=[note])
