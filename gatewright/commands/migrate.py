@@ -46,7 +46,9 @@ def command(
     known to decide the same. Exit code 1: some rules are not converted; 3: something could not be
     read, and the rest is converted.
     """
-    if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
+    if directory.exists() and not directory.is_dir():
+        raise click.UsageError(f"{directory} is no directory; name a new one")
+    if directory.exists() and any(directory.iterdir()):
         raise click.UsageError(f"{directory} exists and is not empty; name a new directory")
     problems = list[str]()
     if files:

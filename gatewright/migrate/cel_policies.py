@@ -5,7 +5,7 @@ from typing import Any
 
 from gatewright.migrate.cel_rules import of_pod, validation, variables, with_pod_variable
 from gatewright.migrate.kinds import KindNames
-from gatewright.migrate.results import Converted, ConvertedPolicy, Origin, refuse
+from gatewright.migrate.results import Converted, ConvertedPolicy, Origin, refuse, refuse_large
 from gatewright.migrate.selection import TEMPLATED
 
 RULE = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]}
@@ -14,6 +14,7 @@ RULE = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]}
 def convert_cel_policy(origin: Origin, names: KindNames) -> Converted:
     """Yield the policy object of a ValidatingPolicy or a MutatingPolicy."""
     value = origin.document.value
+    refuse_large(value)
     spec = value["spec"]
     evaluation = spec.get("evaluation") or {}
     if spec.get("auditAnnotations") or evaluation.get("mode") == "JSON":

@@ -168,7 +168,9 @@ def _compiled(each: ConvertedPolicy | Unconverted) -> ConvertedPolicy | Unconver
         bind(each.object, catalogue())
     except FaultsError as error:
         path, text = next(iter(error.faults))
-        return _compiled(Unconverted(each.origin, f"Gatewright does not take {path}: {text}"))
+        return _compiled(
+            Unconverted(each.origin, f"Gatewright does not take {path or 'it'}: {text}")
+        )
     return each
 
 

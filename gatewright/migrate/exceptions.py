@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from gatewright.migrate.kinds import KindNames
-from gatewright.migrate.results import Converted, ConvertedPolicy, Origin, refuse
+from gatewright.migrate.results import Converted, ConvertedPolicy, Origin, refuse, refuse_large
 from gatewright.migrate.selection import filters
 
 NEAREST = "a PolicyException with `kinds`, `names` and `namespaces`"
@@ -25,6 +25,7 @@ def convert_exception(
 
     Those from cluster policies are one, those from a tenant's policies stand in its namespace.
     """
+    refuse_large(origin.document.value)
     spec = origin.document.value["spec"]
     if "policyRefs" in spec:
         clauses, excepted = _by_conditions(spec), _referenced(spec["policyRefs"], policies)

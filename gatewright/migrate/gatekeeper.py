@@ -10,7 +10,7 @@ from gatewright.migrate.cel_rules import validation
 from gatewright.migrate.celtext import every, glob, literal, negated, some
 from gatewright.migrate.constraints import CONSTRAINTS
 from gatewright.migrate.kinds import KindNames
-from gatewright.migrate.results import Converted, ConvertedPolicy, Origin, refuse
+from gatewright.migrate.results import Converted, ConvertedPolicy, Origin, refuse, refuse_large
 from webhook.policy_sets.catalogue import catalogue
 
 GROUP = "constraints.gatekeeper.sh/"
@@ -34,6 +34,7 @@ def convert_constraint(
     that Gatekeeper's Config excludes.
     """
     value = origin.document.value
+    refuse_large(value)
     spec, template = value.get("spec") or {}, templates.get(value["kind"])
     action = spec.get("enforcementAction", "deny")
     if action not in ACTIONS:

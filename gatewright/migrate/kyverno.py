@@ -21,6 +21,7 @@ from gatewright.migrate.results import (
     Origin,
     Unconverted,
     refuse,
+    refuse_large,
 )
 from gatewright.migrate.rule_tests import RuleTests
 from gatewright.migrate.selection import RuleScope, pod_controllers
@@ -42,6 +43,7 @@ def convert_policy(origin: Origin, names: KindNames) -> Converted:
     for rule in rules:
         one = Origin(origin.document, str(rule.get("name", "")))
         try:
+            refuse_large(rule)
             converted = _rule(one, policy, rule, names, generated)
         except NotEqualError as error:
             yield Unconverted(one, str(error), error.nearest)

@@ -19,7 +19,7 @@ from gatewright.migrate.mutations import (
     constant,
     mutation_to_cel,
 )
-from gatewright.migrate.results import Converted, ConvertedPolicy, Origin, refuse
+from gatewright.migrate.results import Converted, ConvertedPolicy, Origin, refuse, refuse_large
 
 GROUP = "mutations.gatekeeper.sh/"
 STEP = re.compile(
@@ -32,6 +32,7 @@ DOMAIN = "^([^/]*[.:][^/]*|localhost)/"
 def convert_mutator(origin: Origin, names: KindNames, excluded: list[str]) -> Converted:
     """Yield the mutation of a mutator; `excluded` are the namespaces that no mutator changes."""
     value = origin.document.value
+    refuse_large(value)
     spec = value["spec"]
     path = _steps(spec.get("location", ""))
     parameters = spec.get("parameters") or {}

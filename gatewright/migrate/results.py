@@ -1,11 +1,13 @@
 """What a conversion yields: policy objects, and what could not be shown to be equal."""
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from config.api.policy import API_VERSION
 from config.documents import Document
+from webhook.policy_sets.bound_objects import MAX_POLICY_BYTES
 
 
 class NotEqualError(ValueError):
@@ -20,6 +22,13 @@ class NotEqualError(ValueError):
 def refuse(reason: str, nearest: str = "") -> NoReturn:
     """Raise NotEqualError."""
     raise NotEqualError(reason, nearest)
+
+
+def refuse_large(value: Mapping[str, Any]) -> None:
+    """Refuse what no policy object can hold, before it is converted."""
+    size = len(json.dumps(value, default=str))
+    if size > MAX_POLICY_BYTES:
+        refuse(f"it has {size:,} bytes; a policy object has at most {MAX_POLICY_BYTES:,}")
 
 
 @dataclass(frozen=True, slots=True)

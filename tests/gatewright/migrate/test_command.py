@@ -93,10 +93,35 @@ def test_what_is_not_converted_is_printed_and_reported(tmp_path, monkeypatch, in
     assert (result.code, result.err.partition(": ")[2]) == (3, expected.partition(": ")[2])
 
 
-def test_a_directory_with_files_is_never_overwritten(tmp_path, invoke):
-    """Exit code 2."""
-    (tmp_path / "notes.txt").write_text("mine")
-    policy = write(tmp_path / "a.yaml", cluster_policy(PATTERN))
-    result = invoke("migrate", policy, "--output", str(tmp_path))
-    assert result.code == 2
-    assert f"{tmp_path} exists and is not empty; name a new directory" in result.err
+def test_what_a_policy_object_cannot_hold_is_listed_and_the_rest_is_converted(
+    tmp_path, monkeypatch, invoke
+):
+    """However large a rule is, it is not converted first."""
+    monkeypatch.chdir(tmp_path)
+    labels = {f"key-{number}": "?*" for number in range(60_000)}
+    wide = cluster_policy({"pattern": {"metadata": {"labels": labels}}}, name="wide")
+    write(tmp_path / "a.yaml", wide, cluster_policy(PATTERN, kinds=["ConfigMap"], name="team"))
+    result = invoke("migrate", "a.yaml", "--output", "ours")
+    assert (result.code, result.out, result.err) == (
+        1,
+        "a.yaml:1: not converted: ClusterPolicy wide, rule r: it has 1,129,011 bytes; a policy "
+        "object has at most 65,536\n"
+        "1 objects written to ours, 1 rules not converted (ours/not-converted.md)\n",
+        "",
+    )
+
+
+def test_a_directory_that_cannot_be_written_is_one_error(tmp_path, invoke):
+    """Exit code 2 where the command line names what is there already, 3 where writing fails."""
+    notes = tmp_path / "notes.txt"
+    notes.write_text("mine")
+    policy = write(tmp_path / "a.yaml", cluster_policy(PATTERN, kinds=["ConfigMap"]))
+    for output, code, error in (
+        (tmp_path, 2, f"Error: {tmp_path} exists and is not empty; name a new directory"),
+        (notes, 2, f"Error: {notes} is no directory; name a new one"),
+        (notes / "ours", 3, f"{notes / 'ours'}: Not a directory"),
+        ("/proc/ours", 3, "/proc/ours: No such file or directory"),
+    ):
+        result = invoke("migrate", policy, "--output", str(output))
+        assert (result.code, result.err.splitlines()[-1]) == (code, error)
+    assert notes.read_text() == "mine"
