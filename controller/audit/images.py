@@ -3,7 +3,7 @@
 import time
 
 from controller.audit.inventory import Existing
-from controller.audit.judge import NO_IMAGES, ObjectJudge
+from controller.audit.judge import ObjectJudge
 from webhook.engine import Verdict
 from webhook.policies._attached import IMAGE_LOOK_UPS
 from webhook.registries.cache import ImageLookUps
@@ -25,9 +25,10 @@ class ImageVerifier:
     async def verdict(self, existing: Existing) -> Verdict:
         """Return the verdict on an object."""
         images = self._look_ups.of_review(IMAGE_LOOK_UPS)
+        assert images is not None
         while True:
-            verdict = self._judge(*existing, images.looked_up if images else NO_IMAGES)
-            if images is None or self._left <= 0:
+            verdict = self._judge(*existing, images.looked_up)
+            if self._left <= 0:
                 return verdict
             began = time.monotonic()
             has_more = await images.has_more(is_denied=not verdict.allowed, seconds=self._left)

@@ -92,6 +92,7 @@ def written_images(images: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         name: {
             image: answer if isinstance(answer, str) else [*map(_written, answer.documents)]
             for image, answer in sorted(known.items())
+            if ("@" in image) == (name == SIGNATURES)  # a check has tags and digests in one mapping
         }
         for name, known in images.items()
     }

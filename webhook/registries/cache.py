@@ -2,22 +2,23 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from weakref import WeakValueDictionary
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
-from webhook.engine.images import ImageReference, parse_image
-from webhook.policies._attached import DIGESTS, SIGNATURES, Attached
+from webhook.engine.images import parse_image
+from webhook.policies._attached import IMAGE_LOOK_UPS, Attached
 from webhook.registries.client import RegistryError
 from webhook.registries.reader import RegistryReader
 
-MAX_ENTRIES = 2_000  # of each sort; an entry has a few kilobytes
+MAX_ENTRIES = 4_000  # an image has two, its tag and its digest; each has a few kilobytes
 MAX_BYTES = 32 * 1024 * 1024  # of all signatures in memory
 AT_ONCE = 8  # images that one host, or one review, reads at the same time
 MAX_READS = 100  # of a host that are under way or wait
 TAG_SECONDS = 60.0  # a tag may move
+FOR_GOOD = float("inf")
 REFUSAL_SECONDS = 30.0  # failures, and answers on which a denial rests
 READ_SECONDS = 20.0  # for one image; a review waits for less
 MAX_HOSTS = 20  # with metrics of their own: with a wildcard, users name any number of hosts
@@ -59,23 +60,26 @@ class RegistryMetrics:
         return name
 
 
-class Remembered:
-    """Answers about images, by reference. A text in place of an answer says why there is none."""
+class ImageLookUps:
+    """Answers about images, by reference, for all reviews of a process.
 
-    def __init__(
-        self,
-        ask: Callable[[ImageReference], Awaitable[Answer]],
-        seconds: float,
-        metrics: RegistryMetrics,
-    ) -> None:
-        """Take what asks, for how long an answer counts, and the metrics."""
-        self._ask = ask
-        self._seconds = seconds
+    The answer about a tag is its digest; the answer about a digest is what is attached to it. Any
+    other text says why there is no answer.
+    """
+
+    def __init__(self, reader: RegistryReader, metrics: RegistryMetrics) -> None:
+        """Take what reads registries, and the metrics."""
+        self._reader = reader
         self._metrics = metrics
         self._known: dict[str, tuple[Answer, float, float]] = {}  # the oldest first
         self._bytes = 0
         self._room = WeakValueDictionary[str, asyncio.Semaphore]()
         self._reading: dict[str, asyncio.Task[None]] = {}
+
+    def of_review(self, needs: frozenset[str]) -> "ReviewImages | None":
+        """Return what a review asks of images; None where it asks nothing."""
+        names = needs & IMAGE_LOOK_UPS
+        return ReviewImages(self, names) if names else None
 
     def get(self, reference: str) -> Answer | None:
         """Return what is known; None where it must be read."""
@@ -109,11 +113,13 @@ class Remembered:
         image = parse_image(reference)
         host = self._metrics.host(image.registry)
         room = self._room.setdefault(image.registry, asyncio.Semaphore(AT_ONCE))
+        ask = self._reader.attached if image.digest else self._reader.digest
+        answer: Answer
         try:
             with self._metrics.seconds.labels(host).time():
                 async with asyncio.timeout(READ_SECONDS), room:
-                    answer = await self._ask(image)
-            seconds = self._seconds
+                    answer = await ask(image)
+            seconds = FOR_GOOD if image.digest else TAG_SECONDS
             self._metrics.lookups.labels("read").inc()
         except (RegistryError, TimeoutError) as error:
             slow = f"registry {image.registry} has not answered within {READ_SECONDS:g} s"
@@ -122,7 +128,7 @@ class Remembered:
             self._metrics.failures.labels(host).inc()
             known, *_ = self._known.get(reference, (None,))
             if isinstance(known, Attached):  # what was read of a digest stays true
-                answer, seconds = known, self._seconds
+                answer, seconds = known, FOR_GOOD
         now = time.monotonic()
         self._forget(reference)
         self._known[reference] = answer, now, now + seconds
@@ -140,77 +146,50 @@ def _size(answer: Answer) -> int:
     return sum(len(each.content) for each in documents)
 
 
-class _Asked(Mapping[str, Answer]):
-    """What one review asks of images: answers that are known, and references that must be read."""
+class ReviewImages(Mapping[str, Answer]):
+    """The answers of one review: it is judged again when what it lacked has been read."""
 
-    def __init__(self, remembered: Remembered) -> None:
-        self.remembered = remembered
-        self.missing: set[str] = set()
-        self.used: set[str] = set()
-        self._late: dict[str, str] = {}
+    def __init__(self, look_ups: ImageLookUps, names: frozenset[str]) -> None:
+        """Take what is known of images, and the names under which policies look them up."""
+        self._look_ups = look_ups
+        self._names = names
+        self._answers: dict[str, Answer] = {}
+        self._missing = set[str]()
+        self._rounds = ROUNDS
+
+    @property
+    def looked_up(self) -> Mapping[str, Mapping[str, Answer]]:
+        """What the policies look up."""
+        return dict.fromkeys(self._names, self)
 
     def __getitem__(self, reference: str) -> Answer:
-        answer = self._late.get(reference) or self.remembered.get(reference)
+        answer = self._answers.get(reference) or self._look_ups.get(reference)
         if answer is None:
-            self.missing.add(reference)
+            self._missing.add(reference)
             raise KeyError(reference)
-        self.used.add(reference)
+        self._answers[reference] = answer
         return answer
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.used)
+        return iter(self._answers)
 
     def __len__(self) -> int:
-        return len(self.used)
-
-    async def read(self, references: set[str], seconds: float) -> None:
-        """Read what is missing, within a time; then each has an answer, or why it has none."""
-        waiting = sorted(references)
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                while waiting:
-                    await asyncio.gather(*map(self.remembered.read, waiting[:AT_ONCE]))
-                    del waiting[:AT_ONCE]
-        for each in references:
-            if self.remembered.get(each) is None:
-                host = parse_image(each).registry
-                self._late[each] = f"registry {host} has not answered in time"
-        self.missing.clear()
-
-
-class ImageLookUps:
-    """The look-ups of image policies, for all reviews of a process."""
-
-    def __init__(self, reader: RegistryReader, metrics: RegistryMetrics) -> None:
-        """Take what reads registries, and the metrics."""
-        self._sorts = {
-            DIGESTS: Remembered(reader.digest, TAG_SECONDS, metrics),
-            SIGNATURES: Remembered(reader.attached, float("inf"), metrics),
-        }
-
-    def of_review(self, needs: frozenset[str]) -> "ReviewImages | None":
-        """Return what a review asks of images; None where it asks nothing."""
-        asked = {name: _Asked(self._sorts[name]) for name in needs & self._sorts.keys()}
-        return ReviewImages(asked) if asked else None
-
-
-class ReviewImages:
-    """What one review asks: it is judged again when what it lacked has been read."""
-
-    def __init__(self, asked: Mapping[str, _Asked]) -> None:
-        """Take what is asked, by the name of the look-up."""
-        self.looked_up = asked
-        self._rounds = ROUNDS
+        return len(self._answers)
 
     async def has_more(self, *, is_denied: bool, seconds: float = READ_SECONDS) -> bool:
         """Read what was missing, or too old for a denial; return whether to judge again."""
+        old = {each for each in self._answers if is_denied and self._look_ups.is_old(each)}
+        references = sorted(self._missing | old)
         self._rounds -= 1
-        reads = list[tuple[_Asked, set[str]]]()
-        for asked in self.looked_up.values():
-            old = {each for each in asked.used if is_denied and asked.remembered.is_old(each)}
-            if references := asked.missing | old:
-                reads.append((asked, references))
-        if not reads or self._rounds <= 0:
+        if not references or self._rounds <= 0:
             return False
-        await asyncio.gather(*(asked.read(references, seconds) for asked, references in reads))
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                for first in range(0, len(references), AT_ONCE):
+                    few = references[first : first + AT_ONCE]
+                    await asyncio.gather(*map(self._look_ups.read, few))
+        for each in references:
+            late = f"registry {parse_image(each).registry} has not answered in time"
+            self._answers[each] = self._look_ups.get(each) or late
+        self._missing.clear()
         return True

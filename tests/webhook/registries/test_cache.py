@@ -6,8 +6,9 @@ import time
 import pytest
 from prometheus_client import CollectorRegistry
 
-from tests.webhook.registries.conftest import hanging
-from webhook.policies._attached import DIGESTS, SIGNATURES, Attached
+from tests.webhook.registries.conftest import INDEX, hanging
+from webhook.harness.looked_up import written_images
+from webhook.policies._attached import DIGESTS, IMAGE_LOOK_UPS, SIGNATURES, Attached
 from webhook.registries import cache
 from webhook.registries.cache import ImageLookUps, RegistryMetrics
 
@@ -191,3 +192,18 @@ async def test_what_waits_for_one_host_is_bounded(look_ups, registry, monkeypatc
         for tag in range(5)
     }
     assert reason == f"registry {registry.address} has not answered in time"
+
+
+async def test_what_a_review_got_is_written_as_a_case_sets_it(look_ups, registry):
+    """Digests of tags and signatures of digests, each under its own name."""
+    digest = registry.put(INDEX, {"manifests": []}, "1")
+    tag, pinned = str(registry.image("", "1")), str(registry.image(digest, "1"))
+    registry.attach(digest, {"a": 1})
+    review = look_ups.of_review(IMAGE_LOOK_UPS)
+    for image in (tag, pinned):
+        review.looked_up[SIGNATURES if "@" in image else DIGESTS].get(image)
+    await review.has_more(is_denied=False, seconds=5)
+    assert written_images(review.looked_up) == {
+        DIGESTS: {tag: digest},
+        SIGNATURES: {pinned: [{"bundle": {"a": 1}}]},
+    }
