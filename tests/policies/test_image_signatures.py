@@ -146,6 +146,20 @@ def test_a_private_key_in_a_policy_is_an_error_that_does_not_show_it():
     )
 
 
+def test_a_condition_that_is_no_cel_is_an_error():
+    """Line and column are those of the condition."""
+    key = {"keys": [pem(P256)]}
+    params = {
+        "signatures": [{"images": ["registry.company.com"], **key}],
+        "attestations": [{"type": "x", "conditions": ["predicate.a =="], **key}],
+    }
+    with pytest.raises(FaultsError) as error:
+        parse(ImageSignatures, params)
+    ((path, text),) = error.value.faults
+    assert path == "attestations[0].conditions[0]"
+    assert text.startswith('"predicate.a ==": line 1, column 15: ')
+
+
 def test_a_minimum_that_no_image_can_have_is_an_error():
     """Of a key that is named twice, one signature counts."""
     entry = {"images": ["registry.company.com"], "keys": 2 * [pem(P256)], "minimum": 2}

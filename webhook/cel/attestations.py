@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from webhook.cel.errors import CelError
+from webhook.cel.errors import CelError, CompileError
 from webhook.cel.program import Environment, Program
 from webhook.cel.types import parse_type
 
@@ -13,8 +13,11 @@ ATTESTATION = Environment({"predicate": parse_type("dyn")})
 
 @lru_cache(maxsize=256)
 def compiled(expression: str) -> Program:
-    """Compile a condition. CompileError, a ValueError, names line and column."""
-    return ATTESTATION.compile(expression, "bool")
+    """Compile a condition. ValueError, which names line and column, where it is none."""
+    try:
+        return ATTESTATION.compile(expression, "bool")
+    except CompileError as error:
+        raise ValueError(f"line {error.line}, column {error.column}: {error.text}") from None
 
 
 def is_true(expression: str, predicate: Mapping[str, Any]) -> bool:

@@ -5,10 +5,9 @@ Sources: cosign's specs/BUNDLE_SPEC.md and specs/SIGNATURE_SPEC.md, the DSSE pro
 """
 
 import base64
-import binascii
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -115,9 +114,7 @@ def _legacy(
     document: SignatureDocument, image: ImageReference, keys: Sequence[VerifyingKey]
 ) -> SignedStatement:
     signature = base64.b64decode(document.legacy_signature, validate=True)
-    signers = frozenset(_signers(signature, document.content, keys))
-    if not signers:
-        raise UnusableSignatureError("it was signed by another key")
+    signers = _signers(signature, document.content, keys)
     critical = json.loads(document.content)["critical"]
     if critical["image"]["docker-manifest-digest"] != image.digest:
         raise UnusableSignatureError("it signs another digest")
@@ -141,10 +138,8 @@ def _bundle(
     kind = envelope["payloadType"].encode()
     signed = b"DSSEv1 %d %s %d %s" % (len(kind), kind, len(payload), payload)
     (signature,) = envelope["signatures"]
-    signers = frozenset(_signers(base64.b64decode(signature["sig"], validate=True), signed, keys))
-    if not signers:
-        hint = key.get("hint", "")
-        raise UnusableSignatureError(f"it was signed by another key{f' ({hint})' if hint else ''}")
+    hint = f" ({key['hint']})" if key.get("hint") else ""
+    signers = _signers(base64.b64decode(signature["sig"], validate=True), signed, keys, hint)
     statement = json.loads(payload)
     algorithm, _, value = (image.digest or "").partition(":")
     if not any(each["digest"].get(algorithm) == value for each in statement["subject"]):
@@ -155,21 +150,25 @@ def _bundle(
     )
 
 
-def _signers(signature: bytes, signed: bytes, keys: Sequence[VerifyingKey]) -> Iterator[str]:
-    """Yield the ids of the keys that made a signature."""
-    for each in keys:
-        try:
-            _verify(each.key, signature, signed)
-        except (InvalidSignature, binascii.Error):
-            continue
-        yield each.id
+def _signers(
+    signature: bytes, signed: bytes, keys: Sequence[VerifyingKey], hint: str = ""
+) -> frozenset[str]:
+    """Return the ids of the keys that made a signature. UnusableSignatureError where none did."""
+    found = frozenset(each.id for each in keys if _made(each.key, signature, signed))
+    if not found:
+        raise UnusableSignatureError(f"it was signed by another key{hint}")
+    return found
 
 
-def _verify(key: PublicKey, signature: bytes, signed: bytes) -> None:
-    """Raise InvalidSignature unless `key` made the signature, by cosign's algorithm for it."""
-    if isinstance(key, ec.EllipticCurvePublicKey):
-        key.verify(signature, signed, ec.ECDSA(CURVES[key.curve.name]()))
-    elif isinstance(key, ed25519.Ed25519PublicKey):
-        key.verify(signature, signed)
-    else:
-        key.verify(signature, signed, padding.PKCS1v15(), SHA256())
+def _made(key: PublicKey, signature: bytes, signed: bytes) -> bool:
+    """Return whether `key` made the signature, by cosign's algorithm for it."""
+    try:
+        if isinstance(key, ec.EllipticCurvePublicKey):
+            key.verify(signature, signed, ec.ECDSA(CURVES[key.curve.name]()))
+        elif isinstance(key, ed25519.Ed25519PublicKey):
+            key.verify(signature, signed)
+        else:
+            key.verify(signature, signed, padding.PKCS1v15(), SHA256())
+    except InvalidSignature:
+        return False
+    return True

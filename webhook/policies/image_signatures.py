@@ -36,6 +36,7 @@ from webhook.policies._attached import RUNNING, SIGNATURES, Attached, read, requ
 from webhook.policies._images import Registry, RegistryName, changed_images, parse_registry
 
 if TYPE_CHECKING:
+    from webhook.cel.program import Program
     from webhook.policies._signatures import SignedStatement, VerifyingKey
 
 RULE = "images must be signed"
@@ -50,20 +51,15 @@ def _key(pem: str) -> "VerifyingKey":
     return verifying_key(pem)
 
 
-def _condition(text: str) -> str:
+def _condition(text: str) -> "Program":
     # imported here, for the same reason
     from webhook.cel.attestations import compiled
-    from webhook.cel.errors import CompileError
 
-    try:
-        compiled(text)
-    except CompileError as error:
-        raise ValueError(f"line {error.line}, column {error.column}: {error.text}") from None
-    return text
+    return compiled(text)
 
 
 KeyPem = Annotated[str, AfterValidator(lambda text: _key(text) and text)]
-ConditionText = Annotated[str, AfterValidator(_condition)]
+ConditionText = Annotated[str, AfterValidator(lambda text: _condition(text) and text)]
 
 
 class SigningKeys(Params):

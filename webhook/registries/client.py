@@ -80,23 +80,24 @@ class RegistryClient:
         host = API_HOSTS.get(image.registry, image.registry)
         url = f"{scheme}://{host}/v2/{image.repository}/{kind}/{name}"
         limit = BLOB_BYTES if kind == "blobs" else MANIFEST_BYTES
+        accept = "*/*" if kind == "blobs" else ACCEPTED
         scope = image.registry, image.repository
-        for is_last in (False, True):
-            sent = {"Accept": "*/*" if kind == "blobs" else ACCEPTED}
-            if scope in self._tokens:
-                sent["Authorization"] = self._tokens[scope]
-            async with self._get(url, sent) as response:
-                if response.status != 401 or is_last:
-                    return await self._body(image, response, limit)
-                challenge = response.headers.get("WWW-Authenticate", "")
-            if len(self._tokens) >= MAX_TOKENS:
-                self._tokens.clear()
-            self._tokens[scope] = await self._authorization(image, challenge)
-        raise AssertionError  # the last attempt returned or raised
+        async with self._get(url, self._tokens.get(scope), accept) as response:
+            if response.status != 401:
+                return await self._body(image, response, limit)
+            challenge = response.headers.get("WWW-Authenticate", "")
+        authorization = await self._authorization(image, challenge)
+        if len(self._tokens) >= MAX_TOKENS:
+            self._tokens.clear()
+        self._tokens[scope] = authorization
+        async with self._get(url, authorization, accept) as response:
+            return await self._body(image, response, limit)
 
-    def _get(self, url: str, headers: Mapping[str, str]) -> Any:
-        plain = {"Accept-Encoding": "identity", **headers}  # what is small stays small
-        return self.session.get(url, headers=plain, ssl=self.trusted, allow_redirects=False)
+    def _get(self, url: str, authorization: str | None = None, accept: str = "*/*") -> Any:
+        headers = {"Accept": accept, "Accept-Encoding": "identity"}  # what is small stays small
+        if authorization is not None:
+            headers["Authorization"] = authorization
+        return self.session.get(url, headers=headers, ssl=self.trusted, allow_redirects=False)
 
     async def _body(
         self,
@@ -114,7 +115,7 @@ class RegistryClient:
             raise RegistryError(f"{image.registry} redirects to {scheme}, not to https")
         if not redirects:
             raise RegistryError(f"{image.registry} redirects more than {MAX_REDIRECTS} times")
-        async with self._get(location, {}) as answer:
+        async with self._get(location) as answer:
             return await self._body(image, answer, limit, redirects - 1)
 
     def _is_secure(self, url: str) -> bool:
@@ -135,8 +136,7 @@ class RegistryClient:
         query = {"scope": f"repository:{image.repository}:pull"}
         if service := parameters.get("service"):
             query["service"] = service
-        headers = {"Authorization": login} if login else {}
-        async with self._get(f"{realm}?{urlencode(query)}", headers) as response:
+        async with self._get(f"{realm}?{urlencode(query)}", login) as response:
             body = await _content(image, response, TOKEN_BYTES)
         try:
             answer = json.loads(body)
