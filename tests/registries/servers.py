@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ MODULE = Path(__file__).parent
 INDEX = "application/vnd.oci.image.index.v1+json"
 MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 EMPTY = "application/vnd.oci.empty.v1+json"
-STARTED = 1_000  # tries to reach it
+READY_WITHIN = 60  # seconds
 
 
 def registry_binary() -> Path:
@@ -102,7 +103,7 @@ def running(kind: str, directory: Path) -> Iterator[RealRegistry]:
     process = Process(f"registry-{kind}", command, directory / f"registry-{kind}.log", reaper)
     process.start()
     try:
-        _wait(f"http://{address}/v2/")
+        _wait_ready(process, f"http://{address}/v2/")
         yield RealRegistry(address, kind, process)
     finally:
         if not process.died:
@@ -110,11 +111,14 @@ def running(kind: str, directory: Path) -> Iterator[RealRegistry]:
         reaper.close()
 
 
-def _wait(url: str) -> None:
-    for _ in range(STARTED):
+def _wait_ready(process: Process, url: str) -> None:
+    deadline = time.monotonic() + READY_WITHIN
+    while True:
         try:
             urllib.request.urlopen(url, timeout=5).close()
         except urllib.error.URLError:
-            continue
-        return
-    raise TimeoutError(url)
+            if process.died or time.monotonic() > deadline:
+                raise TimeoutError(f"{url}\n{process.tail()}") from None
+            time.sleep(0.03)
+        else:
+            return
