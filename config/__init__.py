@@ -1,11 +1,12 @@
-"""What people write: settings, YAML, the types of all kinds, and what is generated from them.
+"""Reads what users write: settings, YAML and API types; and generates files from the API types.
 
-`settings` are those of the processes, written as `setting_types` says; `faults` are their errors;
-`presets` are the policy sets that have names. `documents` reads YAML: its `values`, and by its
-`nodes` the `lines` of fields; `edits` changes it. `modules` imports a team's own Python files.
-`api` has the types of all custom resources, `converters` their other versions, `defaulting` the
-defaults of their schemas; `schemas` knows the fields of Kubernetes' own kinds, and
-`built_in_defaults` what the API server fills in. `crds` generates CustomResourceDefinitions.
-Rules of single fields: `config_maps`, `cron`, `data_versions`, `postgresql_names`, `printable`,
-`quantities`, `regexes` and `templates`.
+`settings` is the model of all settings, `setting_types` has the types of its fields, and `faults`
+describes validation errors. `presets` finds the policy sets that come with Gatewright. `documents`
+reads YAML with the `values` and `nodes` parsers; `lines` finds the line of a field, and `edits`
+changes a field in the text. `modules` imports a team's own Python files. `api` has the types of all
+custom resources, `converters` converts between their versions, and `defaulting` applies the
+defaults of their schemas. `schemas` has the fields of Kubernetes' own kinds, and
+`built_in_defaults` the values that the API server fills in. `crds` generates
+CustomResourceDefinitions. The other modules each handle the format of one field: `config_maps`,
+`cron`, `data_versions`, `postgresql_names`, `printable`, `quantities`, `regexes` and `templates`.
 """

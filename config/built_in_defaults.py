@@ -1,9 +1,10 @@
 """Objects of built-in kinds as the API server decodes them: with its defaults and zero values.
 
-The values of `openapi.json` are those of a real API server. Here are the defaults that depend on
-other fields (k8s.io/kubernetes/pkg/apis/*/*/defaults.go). A quantity stays as it is written, but is
-text. What admission plugins and the storage of a kind add later (service accounts, tolerations,
-cluster IPs, UIDs, status) is not filled in, nor what a pod's own resources get from its containers.
+The constant defaults are in `openapi.json`, taken from a real API server. This module adds the
+defaults that depend on other fields (k8s.io/kubernetes/pkg/apis/*/*/defaults.go). A quantity keeps
+its notation, but becomes text. What admission plugins and the storage of a kind add later (service
+accounts, tolerations, cluster IPs, UIDs, status) is not filled in, nor are the pod-level resources
+that are computed from its containers.
 """
 
 import copy
@@ -27,7 +28,7 @@ RBAC = "rbac.authorization.k8s.io"
 def with_api_defaults(object: JsonObject) -> JsonObject:
     """Return an object of a built-in kind with the API's defaults and zero values.
 
-    Any other object, and one whose fields have wrong types, unchanged.
+    Return any other object, and one whose fields have wrong types, unchanged.
     """
     api_version, kind = str(object.get("apiVersion")), str(object.get("kind"))
     root = root_type(api_version, kind)
@@ -37,7 +38,7 @@ def with_api_defaults(object: JsonObject) -> JsonObject:
         filled: JsonObject = _filled(object, root)
         if complete := ROOT_RULES.get(kind):
             complete(filled)
-    except (AttributeError, TypeError, KeyError):  # which the API server refuses
+    except (AttributeError, TypeError, KeyError):  # wrong types, which the API server rejects
         return object
     return filled
 
@@ -138,7 +139,7 @@ def _subject(subject: JsonObject) -> None:
 
 
 def _pod(object: JsonObject) -> None:
-    """Add what a Pod has and a template has not: requests like limits, and ports of the host."""
+    """Add the defaults that a Pod has and a template lacks: requests from limits, host ports."""
     spec = object.setdefault("spec", {})
     object.setdefault("status", {})
     spec.setdefault("enableServiceLinks", True)
@@ -207,7 +208,7 @@ RULES: Mapping[str, Callable[[JsonObject], None]] = {
     "networking.v1.NetworkPolicySpec": _network_policy,
     "rbac.v1.Subject": _subject,
 }
-# Defaults that those functions set.
+# Defaults that the functions above set, by type.
 CONDITIONAL: Mapping[str, Collection[str]] = {
     "core.v1.Container": ("imagePullPolicy",),
     "core.v1.EphemeralContainer": ("imagePullPolicy",),
@@ -218,7 +219,7 @@ CONDITIONAL: Mapping[str, Collection[str]] = {
     "apps.v1.DaemonSetUpdateStrategy": ("rollingUpdate",),
     "apps.v1.StatefulSetUpdateStrategy": ("rollingUpdate",),
     "networking.v1.NetworkPolicySpec": ("policyTypes",),
-    # Those that the jobs of a CronJob do not have.
+    # Defaults of a Job that the job template of a CronJob does not get.
     JOB: (
         "backoffLimit",
         "completionMode",

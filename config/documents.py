@@ -23,7 +23,7 @@ class DocumentError(ValueError):
 class Document:
     """One YAML document: its file, its value, and the lines of its fields.
 
-    An object of a cluster has no lines.
+    An object read from a cluster has no lines.
     """
 
     source: str
@@ -48,31 +48,31 @@ class Document:
         return f"{source}:{self.line(path)}" if self.has_lines else source
 
     def file(self, path: str = "") -> str:
-        """Return the file with the place of the field: for a chart, its template or values."""
+        """Return the file that contains the field: for a chart, its template or values file."""
         return (self.lines.file(path) if self.lines is not None else "") or self.source
 
     @classmethod
     def of_object(cls, value: Any, source: str = "") -> "Document":
-        """Return an object of a cluster as a document without lines.
+        """Return an object read from a cluster as a document without lines.
 
-        `source` is what faults name.
+        `source` is the name that errors show.
         """
         return cls(source, value)
 
     @property
     def node(self) -> yaml.Node:
-        """The YAML node of a document of a file, for those who change its text."""
+        """The YAML node of a document from a file, for edits of its text."""
         assert isinstance(self.lines, TextLines)
         return self.lines.node
 
     @property
     def is_written(self) -> bool:
-        """Whether the object itself is in the file, not a template or generator of it."""
+        """Whether the file contains the object itself, not a template or generator of it."""
         return isinstance(self.lines, TextLines)
 
     @property
     def has_lines(self) -> bool:
-        """Whether it is from a file: an object of a cluster has no lines."""
+        """Whether it is from a file: an object read from a cluster has no lines."""
         return self.lines is not None
 
 
@@ -184,9 +184,9 @@ def _visible(file: Path, root: Path) -> bool:
 
 
 def _items(document: Document, lines: TextLines) -> Iterator[Document]:
-    """Yield a document, or the items of a list and of lists in it, as kubectl takes them.
+    """Yield a document, or the items of a list and of the lists in it, as kubectl does.
 
-    An item of a `DeploymentList` need not say what it is.
+    An item of a typed list such as `DeploymentList` may omit apiVersion and kind.
     """
     value = document.value
     kind = str(value.get("kind")) if isinstance(value, dict) else ""

@@ -1,4 +1,4 @@
-"""Changes one field in YAML or JSON text, and keeps comments, order and style."""
+"""Changes one field in YAML or JSON text and keeps comments, order and style."""
 
 import json
 import re
@@ -121,7 +121,7 @@ class EditableText:
         return TextEdit(line_start, len(self.text) if line_end < 0 else line_end + 1, "")
 
     def at(self, mark: yaml.Mark) -> int:
-        """Return where in the text a mark is."""
+        """Return the offset of a mark in the text."""
         return self._begin + int(mark.index)
 
     def end(self, node: yaml.Node) -> int:

@@ -15,19 +15,19 @@ Position = tuple[int, int]  # line and column, both from 1
 
 
 class FieldPlaces(Protocol):
-    """The places of a document's fields."""
+    """Finds the positions of a document's fields."""
 
     def place(self, path: str) -> Position:
         """Return the position of the field at `path`, or of its nearest parent."""
 
     def file(self, path: str) -> str:
-        """Return the file with that place; "" for the document's own."""
+        """Return the file that contains the field; "" if it is the document's own file."""
         return ""
 
 
 @dataclass(frozen=True, slots=True)
 class OneLine(FieldPlaces):
-    """A document on one line, or of which only that is known."""
+    """A document of which only one line is known."""
 
     line: int = 1
 
@@ -38,10 +38,12 @@ class OneLine(FieldPlaces):
 
 @dataclass(frozen=True, slots=True)
 class TextLines(FieldPlaces):
-    """A document in a text: the part of it, its line from 0, its number, and the item of its list.
+    """The positions in a document that is part of a text.
 
-    The part is parsed again when a field is looked for: most documents have no violation, and nodes
-    take ten times the memory of the text.
+    The document is the text from `begin` to `end`, starts at `line` (from 0) and is the document
+    with index `number` in the text; `items` are the indexes of nested lists that lead to the
+    object. That part of the text is parsed again when a position is needed: most documents have no
+    violation, and nodes take ten times the memory of the text.
     """
 
     text: str
@@ -54,7 +56,7 @@ class TextLines(FieldPlaces):
 
     @classmethod
     def of(cls, text: str, number: int, start: yaml.Mark, end: int) -> Self:
-        """Return the lines of a document that was read."""
+        """Return the positions in a parsed document."""
         begin = start.index - start.column
         return cls(text, number, begin, end, start.line, (start.line + 1, start.column + 1))
 
@@ -67,12 +69,12 @@ class TextLines(FieldPlaces):
 
     @property
     def node(self) -> yaml.Node:
-        """The node of the document, with places in the whole text."""
+        """The node of the document, with marks relative to the whole text."""
         return self._below(_all(self.text)[self.number])
 
     def _below(self, node: yaml.Node) -> yaml.Node:
         for index in self.items:
-            # There are none where a merge key (<<) has them.
+            # A merge key (<<) may provide `items`; then no node here has this key.
             listed = [value for key, value in node.value if key.value == "items"]
             if not listed:
                 return node
@@ -80,7 +82,7 @@ class TextLines(FieldPlaces):
         return node
 
 
-# Of the text that is looked at: several fields of one document, or of one file that is edited.
+# The nodes of the last text: callers look up several fields of one document or file in a row.
 _all = lru_cache(maxsize=1)(compose)
 
 
@@ -98,8 +100,8 @@ def _found(node: yaml.Node, path: str) -> yaml.Mark:
                 break
             node, mark = item, item.start_mark
         elif isinstance(node, yaml.MappingNode):
-            SafeConstructor().flatten_mapping(node)  # takes in what merge keys (<<) name
-            # Such as `[app.kubernetes.io/name]` of `labels`.
+            SafeConstructor().flatten_mapping(node)  # resolves merge keys (<<)
+            # A key in brackets, such as `labels[app.kubernetes.io/name]`.
             name = step[1:-1] if step.startswith("[") else step
             found = next(((key, value) for key, value in node.value if key.value == name), None)
             if found is None:

@@ -55,10 +55,10 @@ def tag_of(plain: str) -> str | None:
 
 
 def compose(text: str) -> list[yaml.Node]:
-    """Return the root of each document of a text that was read without an error."""
+    """Return the root node of each document of a text that has been parsed without an error."""
     try:
         return _roots(quick(text))
-    except yaml.YAMLError:  # such as `{a:{}}`, which only PyYAML's own parser takes
+    except yaml.YAMLError:  # such as `{a:{}}`, which only PyYAML's own parser accepts
         return _roots(PlainLoader(text))
 
 

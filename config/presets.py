@@ -1,4 +1,4 @@
-"""The policy sets that come with Gatewright, each known by its name."""
+"""Presets: the policy sets that come with Gatewright, found by name."""
 
 import re
 from pathlib import Path
@@ -15,15 +15,15 @@ def presets() -> dict[str, Path]:
 
 
 def summary_of(preset: Path) -> str:
-    """Return what a preset is for: the first sentence of its comment."""
+    """Return the summary of a preset: the first sentence of its comment."""
     return preset.read_text().removeprefix("# ").split(".", 1)[0].replace("\n# ", " ")
 
 
 def policy_path(text: str, directory: Path = Path()) -> Path:
-    """Return the file or directory that a text names: a preset's by its name, else a path.
+    """Return the file or directory that a text refers to: the name of a preset, or a path.
 
-    A path is relative to `directory`. A file with the name of a preset is named by a path, such as
-    `./baseline`. ValueError for a word that names neither.
+    A path is relative to `directory`. To refer to a file that is named like a preset, write a path
+    such as `./baseline`. Raises ValueError if there is neither a preset nor a file of this name.
     """
     known = presets()
     if text in known:

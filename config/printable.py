@@ -1,19 +1,19 @@
-"""Text from outside as one printable line: names of files and objects may have any character."""
+"""Escapes untrusted text for output: names of files and objects may contain any character."""
 
 import re
 
-# What moves the cursor, starts a line or a terminal's command, or turns the direction of writing.
+# Characters that move the cursor, end a line, start a terminal escape or change text direction.
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 _BUT_LINES = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 
 def printable(text: object) -> str:
-    r"""Return a text with `\n`, `\x1b` and the like in place of the characters themselves."""
+    r"""Return a text with control characters escaped, such as `\n` and `\x1b`."""
     return _UNPRINTABLE.sub(_escaped, str(text))
 
 
 def printable_lines(text: str) -> str:
-    """Return a text of several lines, each printable."""
+    """Return a text whose line breaks are kept and whose other control characters are escaped."""
     return _BUT_LINES.sub(_escaped, text)
 
 

@@ -28,7 +28,7 @@ _QUANTITY = re.compile(
 _POWERS_OF_TEN = {
     suffix: 3 * power for power, suffix in enumerate(("n", "u", "m", "", *"kMGTPE"), start=-3)
 }
-# With more digits the API server does not take a number for an integer, however round it is.
+# A number with more digits is never an integer to the API server, even if it is a whole number.
 _DIGITS_OF_AN_INTEGER = {
     f"{suffix}i": 14 - 3 * power for power, suffix in enumerate("KMGTPE", start=1)
 }
@@ -58,7 +58,7 @@ class ExactQuantity:
 
     @classmethod
     def of(cls, value: Fraction, is_integer: bool) -> Self:
-        """Return the amount; a number that needs more than 64 bits is no integer."""
+        """Return the amount; a number that needs more than 64 bits is not an integer."""
         return cls(value, is_integer and -LARGEST - 1 <= value <= LARGEST)
 
 
@@ -68,7 +68,7 @@ def parse_exact(text: str) -> ExactQuantity | None:
     if match is None:
         return None
     sign, whole, part, exponent, suffix = match.groups(default="")
-    # Beyond this, digits change nothing.
+    # Beyond this limit, the exponent no longer changes the result.
     power = min(max(int(exponent or 0), -2 * LONGEST), 2 * LONGEST) - len(part)
     exact = int(f"{whole}{part}" or 0) * Fraction(10) ** power * SUFFIXES[suffix]
     value = Fraction(ceil(exact * BILLION), BILLION) * (-1 if sign == "-" else 1)

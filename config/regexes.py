@@ -1,16 +1,16 @@
-"""Regular expressions by RE2: linear time, bounded memory."""
+"""Compiles regular expressions with RE2: linear time, bounded memory."""
 
 from typing import Any
 
-MAX_MEMORY = 128 * 1024  # bytes of one, for the program and for what matching caches
+MAX_MEMORY = 128 * 1024  # bytes of one expression: its program and the cache for matching
 
 
 def compile_regex(pattern: str, max_memory: int = MAX_MEMORY) -> Any:
-    """Compile a regular expression without groups. ValueError where it is none, or too large.
+    """Compile a regular expression without groups. Raises ValueError if it is invalid or too large.
 
-    Time grows with the text and with `programsize`: multiply them, and cap both.
+    Matching time is proportional to the length of the text times `programsize`; callers cap both.
     """
-    # with the C++ library 2 MB, which a process without regular expressions does not need
+    # Imported here: it takes 2 MB, which a process without regular expressions does not need.
     import re2
 
     options = re2.Options()

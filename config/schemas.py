@@ -1,8 +1,8 @@
-"""The fields of objects: by the API server's OpenAPI, and by the types of custom kinds.
+"""The fields of each kind, from the API server's OpenAPI and from the types of custom kinds.
 
-`openapi.json` is generated from what a real API server publishes by `python -m
-tests.config.openapi`: its resources, the types of their kinds, and the values that it fills in. A
-field's value there is the code of its type, see `parse_type`.
+`python -m tests.config.openapi` generates `openapi.json` from a real API server: its resources, the
+types of their kinds, and the defaults that it fills in. The value of a field in that file is the
+code of the field's type, see `parse_type`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,7 +20,7 @@ FILE = Path(__file__).parent / "openapi.json"
 METADATA = "meta.v1.ObjectMeta"
 
 
-# The OpenAPI has these as parameters of a URL only.
+# The OpenAPI document has these only as URL parameters.
 SESSIONS = ("v1/PodAttachOptions", "v1/PodExecOptions")
 SESSION = dict.fromkeys(
     ("apiVersion", "kind", "command", "container", "stderr", "stdin", "stdout", "tty"), ""
@@ -139,7 +139,7 @@ def resources() -> Mapping[str, tuple[str, bool]]:
 def unknown_fields(object: Mapping[str, Any], *, types: bool = False) -> Iterator[tuple[str, str]]:
     """Yield path and message for each field that the object's kind does not have.
 
-    Of an unknown kind, in its metadata.
+    For an unknown kind, only its metadata is checked.
 
     With `types`, also for each value that should be a list or an object and is not.
     """

@@ -1,4 +1,4 @@
-"""How settings are written: durations, addresses, lists and URLs."""
+"""Types of settings: durations, addresses, lists and URLs."""
 
 import re
 from datetime import timedelta
@@ -34,7 +34,7 @@ def _address(value: Any) -> Any:
 
 
 def _several(value: Any) -> Any:
-    """Read `a,b` as two values, on the command line, in the environment and in a file."""
+    """Split `a,b` into two values, on the command line, in the environment and in files."""
     values = value if isinstance(value, list | tuple) else [value]
     return [
         part

@@ -1,4 +1,4 @@
-"""Reads the values of YAML documents from a parser's events, without a node for each."""
+"""Reads the values of YAML documents from parser events, without building nodes."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -21,7 +21,7 @@ from yaml.events import (
 
 from config import nodes
 
-# nodes of a document, aliases expanded; no object of the API is nearly as large
+# Values of one document, with aliases expanded; no API object is nearly as large.
 LARGEST = 1_000_000
 TAG = "tag:yaml.org,2002:"
 TEXT = f"{TAG}str"
@@ -35,16 +35,16 @@ CONVERSIONS = {
 
 
 class UnusableError(ValueError):
-    """YAML that stands for no JSON object of the API; `line` counts from 0."""
+    """YAML that cannot be converted to JSON; `line` counts from 0."""
 
     def __init__(self, line: int, problem: str) -> None:
-        """Keep both."""
+        """Store the line and the problem."""
         super().__init__(problem)
         self.line = line
 
 
 class ReadValue(NamedTuple):
-    """The value of a document, the place where it begins, and where in the text it ends."""
+    """The value of a document, the mark where it starts, and the offset where it ends."""
 
     value: Any
     start: yaml.Mark
@@ -74,16 +74,16 @@ def _documents(parser: Any) -> Iterator[ReadValue]:
 
 
 class _DocumentReader:
-    """Reads one document. Values that aliases repeat are shared."""
+    """Reads one document. Aliases share the value of their anchor."""
 
     def __init__(self, parser: Any, line: int) -> None:
         self._next: Callable[[], Any] = parser.get_event
         self._line = line
         self._size = 0
-        self._anchored: dict[str, tuple[Any, int]] = {}  # the value, and its size
+        self._anchors: dict[str, tuple[Any, int]] = {}  # the value, and its size
 
     def value(self, event: Any) -> Any:
-        """Return the value that begins with an event."""
+        """Return the value that starts with this event."""
         before = self._size
         self._grow(1)
         kind = event.__class__
@@ -97,16 +97,16 @@ class _DocumentReader:
             value = []
             while (item := self._next()).__class__ is not SequenceEndEvent:
                 value.append(self.value(item))
-        elif event.anchor in self._anchored:
-            value, size = self._anchored[event.anchor]
+        elif event.anchor in self._anchors:
+            value, size = self._anchors[event.anchor]
             self._grow(size)
             return value
         else:
             raise _unusable(event, f"found undefined alias {event.anchor!r}")
         if event.anchor is not None:
-            if event.anchor in self._anchored:
+            if event.anchor in self._anchors:
                 raise _unusable(event, f"found duplicate anchor {event.anchor!r}")
-            self._anchored[event.anchor] = value, self._size - before
+            self._anchors[event.anchor] = value, self._size - before
         return value
 
     def _mapping(self) -> dict[str, Any]:
@@ -151,7 +151,7 @@ def _scalar(event: Any) -> Any:
     raise _unusable(event, f"unknown tag {tag!r}")
 
 
-# Texts that are repeated are kept once: most are keys.
+# Cached, so that repeated texts, most of them keys, are stored once.
 @lru_cache(maxsize=16_384)
 def _plain(text: str) -> Any:
     tag = nodes.tag_of(text)

@@ -44,9 +44,8 @@ class ApiModel(BaseModel):
         frozen=True,
         strict=True,
         extra="ignore",
-        # Built when the first object of the kind is read: most kinds have none when a process
-        # starts. A default that is itself a model is made by model_construct, which builds nothing
-        # either.
+        # Validators are built when the first object of the kind is read: most kinds have none when
+        # a process starts. So a default that is itself a model is created by model_construct.
         defer_build=True,
     )
 
@@ -63,8 +62,7 @@ class ApiModel(BaseModel):
 
     def to_api(self) -> dict[str, Any]:
         """Return the value as JSON for the API server; unset fields are omitted."""
-        # what model_dump calls, without its 15 arguments: saves a third of the time for a small
-        # model
+        # The call that model_dump makes, without its 15 arguments: a third faster for small models.
         api: dict[str, Any] = self.__pydantic_serializer__.to_python(
             self, mode="json", by_alias=True, exclude_none=True
         )

@@ -7,7 +7,7 @@ from pydantic import AfterValidator, Field
 from config.api.match import LABEL_KEY
 from config.api.meta import ApiModel
 
-# what CEL's grammar keeps for itself
+# Words that CEL's grammar reserves.
 RESERVED = frozenset({
     "true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function",
     "if", "import", "let", "loop", "package", "namespace", "return", "var", "void", "while",
@@ -15,7 +15,7 @@ RESERVED = frozenset({
 
 
 def _path(text: str) -> str:
-    """Refuse other notations of paths, such as JSONPath: nothing would be found there."""
+    """Reject other notations of paths, such as JSONPath: no field would match them."""
     if text.startswith((".", "/", "$", "object.")):
         raise ValueError(
             "expected a path from the object, such as spec.replicas or metadata.labels[team]"
@@ -24,7 +24,7 @@ def _path(text: str) -> str:
 
 
 def _message(text: str) -> str:
-    """Refuse what the API server refuses: a message is one line."""
+    """Reject what the API server rejects: a message must be one line."""
     if not text.strip():
         raise ValueError("expected text, or no message at all")
     if "\n" in text.strip() or "\r" in text.strip():
@@ -33,14 +33,14 @@ def _message(text: str) -> str:
 
 
 def _identifier(text: str) -> str:
-    """Refuse a name that expressions cannot write: CEL has reserved it."""
+    """Reject a name that CEL reserves: no expression could refer to it."""
     if text in RESERVED:
         raise ValueError(f'"{text}" is reserved in CEL; choose another name')
     return text
 
 
 def _qualified(text: str) -> str:
-    """Refuse what is no qualified name, as the API server does."""
+    """Reject a text that is not a qualified name, as the API server does."""
     if not LABEL_KEY.fullmatch(text):
         raise ValueError("expected a name of letters, digits, -, _ and ., such as not-for-admins")
     return text

@@ -84,7 +84,7 @@ class VoteConfig(CustomResource):
 
     @model_validator(mode="before")
     @classmethod
-    def _goes_in_any_case(cls, value: Any) -> Any:
+    def _skip_spec_when_deleted(cls, value: Any) -> Any:
         """Skip the spec of an object that is being deleted: it must not block its deletion."""
         deleting = isinstance(value, dict) and "deletionTimestamp" in value.get("metadata", {})
         return {key: item for key, item in value.items() if key != "spec"} if deleting else value

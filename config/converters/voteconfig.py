@@ -21,7 +21,7 @@ OPTION_FIELDS = frozenset(OptionV1Alpha1.model_fields)
 
 def to_v1(old: JsonObject) -> JsonObject:
     """Return a v1alpha1 object as v1."""
-    metadata, kept = _taken_out(old["metadata"])
+    metadata, kept = _without_annotation(old["metadata"])
     spec = dict(_object(old, "spec"))
     if "question" in spec:
         spec["poll"] = {
@@ -39,12 +39,12 @@ def to_v1(old: JsonObject) -> JsonObject:
         spec["options"] = [
             {**(left.pop() if (left := rest.get(_id(each))) else {}), **each} for each in options
         ]
-    return _with(old, metadata, spec)
+    return _replaced(old, metadata, spec)
 
 
 def to_v1alpha1(new: JsonObject) -> JsonObject:
     """Return a v1 object as v1alpha1."""
-    metadata, _ = _taken_out(new["metadata"], read=False)
+    metadata, _ = _without_annotation(new["metadata"], read=False)
     spec = dict(_object(new, "spec"))
     kept: JsonObject = {}
     if "poll" in spec:
@@ -62,12 +62,12 @@ def to_v1alpha1(new: JsonObject) -> JsonObject:
         ]
         ids = {_id(option) for option in options if option.keys() - OPTION_FIELDS}
         # An id may be repeated.
-        rest = [_beyond(option) for option in options if _id(option) in ids]
+        rest = [_extra_fields(option) for option in options if _id(option) in ids]
         kept |= {"options": rest} if rest else {}
     if kept:
         text = orjson.dumps(kept, option=orjson.OPT_SORT_KEYS).decode()
         metadata = {**metadata, "annotations": {**(metadata.get("annotations") or {}), KEPT: text}}
-    return _with(new, metadata, spec)
+    return _replaced(new, metadata, spec)
 
 
 UP = {OLD: to_v1}
@@ -76,12 +76,14 @@ NAMES = {OLD: {"spec.poll.question": "spec.question"}}
 __all__ = ["DOWN", "GROUP", "KEPT", "KIND", "NAMES", "STORED", "UP"]
 
 
-def _with(object: JsonObject, metadata: JsonObject, spec: JsonObject) -> JsonObject:
-    """Return an object with another spec; without one if it had none."""
+def _replaced(object: JsonObject, metadata: JsonObject, spec: JsonObject) -> JsonObject:
+    """Return an object with this metadata and spec; without a spec if both are empty."""
     return {**object, "metadata": metadata} | ({"spec": spec} if "spec" in object or spec else {})
 
 
-def _taken_out(metadata: JsonObject, *, read: bool = True) -> tuple[JsonObject, JsonObject]:
+def _without_annotation(
+    metadata: JsonObject, *, read: bool = True
+) -> tuple[JsonObject, JsonObject]:
     """Return metadata without the conversion annotation, and the annotation's contents."""
     annotations = dict(metadata.get("annotations") or {})
     if KEPT not in annotations:
@@ -102,7 +104,7 @@ def _taken_out(metadata: JsonObject, *, read: bool = True) -> tuple[JsonObject, 
     return metadata, kept
 
 
-def _beyond(option: JsonObject) -> JsonObject:
+def _extra_fields(option: JsonObject) -> JsonObject:
     """Return the fields that v1alpha1 lacks, with the option's id."""
     return {key: option[key] for key in option if key == "id" or key not in OPTION_FIELDS}
 
