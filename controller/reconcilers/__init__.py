@@ -39,8 +39,8 @@ def own_kinds() -> tuple[PlannedKind[Any], ...]:
 def planned_kinds() -> tuple[PlannedKind[Any], ...]:
     """Return the built-in kinds, then those of installed packages by their entry points.
 
-    ModuleError where an entry point cannot be imported, is no planned kind, or has the name of
-    another kind: metrics, logs and settings tell kinds apart by their names alone.
+    Raises ModuleError if an entry point cannot be imported, is not a planned kind, or has the name
+    of another kind: metrics, logs and settings identify kinds by name alone.
     """
     kinds = {kind.name: kind for kind in own_kinds()}
     for where, kind in added_kinds():
@@ -55,10 +55,10 @@ def planned_kinds() -> tuple[PlannedKind[Any], ...]:
 
 @cache
 def added_kinds() -> tuple[tuple[str, PlannedKind[Any]], ...]:
-    """Return the planned kinds of installed packages alone, each with where it was found.
+    """Return only the planned kinds of installed packages, each with its entry point.
 
-    No built-in kind is imported for it. Installed packages are scanned once, which takes 1 % of a
-    controller's start.
+    It imports no built-in kind. Installed packages are scanned once, which takes 1 % of the
+    controller's start-up time.
     """
     found = []
     for entry in sorted(

@@ -26,7 +26,7 @@ class Application:
     port: int
     replicas: int
     resources: JsonObject
-    # In addition to `app`, by which selectors select.
+    # In addition to `app`, the label of the selectors.
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)  # of the Service
     port_name: str = "http"

@@ -16,12 +16,12 @@ from controller.reconcilers.labels import inherited, metadata_origin
 from controller.reconcilers.requirements import completed
 from kube.resource import JsonObject
 
-LABEL = "gatewright.io/backup"  # on Jobs and pods: whose they are
+LABEL = "gatewright.io/backup"  # on Jobs and pods: the name of their Backup
 CONTAINER = "backup"
 COMMAND = ["/backup.sh"]
 TAG = "1.0.0"  # of images/backup: changes with its scripts
 USER = 1000  # the image's user
-SCRATCH = "64Mi"  # dumps are streamed: what is kept are lists, sums and messages
+SCRATCH = "64Mi"  # dumps are streamed: only lists, checksums and messages are stored here
 
 POD = "spec.jobTemplate.spec.template.spec"
 ORIGIN = {

@@ -1,6 +1,6 @@
 """The environment variables that pass a Backup's spec to images/backup.
 
-Secrets only by reference.
+Secrets are passed by reference only.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,7 +15,7 @@ S3_KEYS = {"ACCESS_KEY_ID": "AWS_ACCESS_KEY_ID", "SECRET_ACCESS_KEY": "AWS_SECRE
 AZURE_KEYS = {"ACCOUNT": "AZURE_STORAGE_ACCOUNT", "KEY": "AZURE_STORAGE_KEY"}
 GCS_KEY = "credentials.json"
 GCS_LOGIN = "SERVICE_ACCOUNT_CREDENTIALS"
-# Options that the type of the store decides.
+# Options that depend on the type of the store, not on the user.
 FIXED = ("PROVIDER", "BUCKET_POLICY_ONLY", "NO_CHECK_BUCKET", "NO_CHECK_CONTAINER")
 LOGIN = (*S3_KEYS, *AZURE_KEYS, GCS_LOGIN)
 
@@ -55,7 +55,7 @@ def missing(backup: Backup) -> Iterator[str]:
     if not destination.bucket:
         yield "spec.destination.bucket"
     if destination.secret_ref is None and destination.type == "azure":
-        yield "spec.destination.secretRef"  # names the storage account too
+        yield "spec.destination.secretRef"  # it also has the name of the storage account
     if destination.secret_ref is not None and not destination.secret_ref.name:
         yield "spec.destination.secretRef.name"
 

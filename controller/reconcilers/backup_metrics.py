@@ -56,7 +56,7 @@ class LastBackups(Collector):
 
 
 def readable(stored: Iterable[JsonObject]) -> Iterator[Backup]:
-    """Yield the valid Backups; the status of an invalid one says why."""
+    """Yield the valid Backups; an invalid one has the reason in its status."""
     for each in stored:
         try:
             yield Backup.model_validate(each)

@@ -1,4 +1,4 @@
-"""One component of AppStack or EcommercePlatform: its step, and what goes when it is disabled."""
+"""One component of AppStack or EcommercePlatform: its step, and its deletion when disabled."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -42,10 +42,10 @@ class Component(NamedTuple):
     note: str | Problem = ""
     url: str = ""
     enabled: bool = True
-    problem: Problem | None = None  # can be solved only by a change of the spec
+    problem: Problem | None = None  # only a change of the spec solves it
     is_failed: bool = False  # its own status reports a final failure
     doing: str = "deployment failed"
-    finalized: bool = True  # its deletion has nothing left to do
+    finalized: bool = True  # whether its deletion is complete
 
     def step(self, needs: Iterable["Component"] = ()) -> Step:
         """Return the step that creates it once the components that it needs are ready."""

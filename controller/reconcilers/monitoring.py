@@ -30,16 +30,16 @@ def monitoring(parent: ComponentsParent, spec: Monitoring) -> Component:
     if not spec.enabled:
         return without(parent, "monitoring", places)
     alerts = parent.tier.alerts if spec.alerts is None else spec.alerts
-    wanted = {SERVICE_MONITOR: _service_monitor(parent, spec.path)}
-    wanted |= {PROMETHEUS_RULE: _prometheus_rule(parent)} if alerts else {}
-    absent = [resource.kind for resource in wanted if (resource, parent.name) not in places]
+    desired = {SERVICE_MONITOR: _service_monitor(parent, spec.path)}
+    desired |= {PROMETHEUS_RULE: _prometheus_rule(parent)} if alerts else {}
+    absent = [resource.kind for resource in desired if (resource, parent.name) not in places]
     writes = [
         *(
-            Apply(wanted[resource], ORIGIN[resource])
+            Apply(desired[resource], ORIGIN[resource])
             for resource, _ in places
-            if resource in wanted
+            if resource in desired
         ),
-        *removed(parent, [place for place in places if place[0] not in wanted]),
+        *removed(parent, [place for place in places if place[0] not in desired]),
     ]
     missing_apis = f"{' and '.join(absent)} of {GROUP} not served here"
     note = (
@@ -51,7 +51,7 @@ def monitoring(parent: ComponentsParent, spec: Monitoring) -> Component:
         "monitoring",
         writes,
         ready=all(
-            parent.observed.child(*place) is not None for place in places if place[0] in wanted
+            parent.observed.child(*place) is not None for place in places if place[0] in desired
         ),
         note=note if absent else "",
         doing="setup failed",

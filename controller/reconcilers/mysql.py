@@ -4,7 +4,8 @@ The server's passwords are always those of the Secret: on existing data, they ar
 So a volume that outlived its Secret can be used again.
 
 The Secret and the claims outlive the server, and have `mysql` in their names. A PostgreSQL that
-replaces it uses other names, so after a change back each finds its own again.
+replaces it uses other names, so after a change of the type and back, each finds its own volumes and
+Secret again.
 """
 
 from collections.abc import Mapping

@@ -62,11 +62,13 @@ def writes(server: Server, spec: DatabaseBackup) -> list[Write]:
     if spec.destination is None:
         kept = server.metadata("mysql-backup", **own)
         about = {"apiVersion": CLAIM.api_version, "kind": CLAIM.kind, "metadata": kept}
-        asked = claim_spec(str(spec.storage or server.storage), server.storage_class_name)
+        spec_of_claim = claim_spec(str(spec.storage or server.storage), server.storage_class_name)
         field = "spec.database.backup.storage" if spec.storage else "spec.database.storage"
         come_from = METADATA | origin(field, "spec.database.storageClassName")
         return [
-            CreateOnly({**about, "spec": asked}, adopt_labels={**OURS, **own}, origin=come_from),
+            CreateOnly(
+                {**about, "spec": spec_of_claim}, adopt_labels={**OURS, **own}, origin=come_from
+            ),
             Apply(_cron_job(server, metadata, spec, claim=kept["name"]), CRON_JOB_ORIGIN),
         ]
     reference = server.password("root-password")["secretKeyRef"]

@@ -29,7 +29,7 @@ class MysqlVersions(NamedTuple):
 
 
 def versions(
-    asked: str | None,
+    requested: str | None,
     stateful_set: JsonObject | None,
     claims: Iterable[JsonObject],
     *,
@@ -41,12 +41,12 @@ def versions(
     """
     runs = _of(stateful_set) if stateful_set else None
     data = runs if is_ready else next(filter(None, map(_of, claims)), None)
-    wanted = asked or data or runs or DEFAULT
-    if data and (refused := refusal("mysql", wanted, data)):
+    version = requested or data or runs or DEFAULT
+    if data and (refused := refusal("mysql", version, data)):
         return MysqlVersions(
-            data, data, Problem(f"spec.database.version: {wanted}; {refused}", "VersionChanged")
+            data, data, Problem(f"spec.database.version: {version}; {refused}", "VersionChanged")
         )
-    return MysqlVersions(wanted, data, None)
+    return MysqlVersions(version, data, None)
 
 
 def _of(object: JsonObject) -> str | None:

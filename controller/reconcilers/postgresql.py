@@ -192,10 +192,10 @@ def _phase(database: PostgreSQL, observed: Observed, *, is_up: bool) -> Phase:
 def _are_ready(database: PostgreSQL, observed: Observed) -> bool:
     """Return whether the requested number of instances is ready and up to date."""
     stored = observed.child(STATEFUL_SET, database.name) or {"metadata": {}}
-    status, wanted = stored.get("status", {}), database.spec.replicas
+    status, desired = stored.get("status", {}), database.spec.replicas
     is_current = status.get("observedGeneration") == stored["metadata"].get("generation")
     return bool(
-        is_current and status.get("readyReplicas", 0) == status.get("updatedReplicas", 0) == wanted
+        is_current and status.get("readyReplicas", 0) == status.get("updatedReplicas", 0) == desired
     )
 
 

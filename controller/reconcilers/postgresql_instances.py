@@ -74,7 +74,7 @@ def stateful_set(
         "spec": {
             "serviceName": headless(database),
             "replicas": database.spec.replicas,
-            # a standby waits for the primary by itself, and must not hold it up
+            # a standby waits for the primary itself, so it must not delay the primary's start
             "podManagementPolicy": "Parallel",
             "selector": {"matchLabels": selector(database, "database")},
             "persistentVolumeClaimRetentionPolicy": {
@@ -122,7 +122,7 @@ def _pod(database: PostgreSQL, observed: Observed, version: str) -> JsonObject:
             ["postgres", "-c", f"config_file={RUN}/postgresql.conf"],
         ),
         "ports": [{"name": "postgresql", "containerPort": PORT, "protocol": "TCP"}],
-        # A crash may take an hour to replay.
+        # Replaying the WAL after a crash may take an hour.
         "startupProbe": {**answers, "periodSeconds": 2, "failureThreshold": 1800},
         "readinessProbe": {
             "exec": {"command": script("ready.sh")},
@@ -227,7 +227,7 @@ def services(database: PostgreSQL) -> tuple[JsonObject, JsonObject]:
             **of_all,
             "spec": {
                 "clusterIP": "None",
-                # a standby finds the primary however busy that is
+                # standbys must resolve the primary even while it is not ready
                 "publishNotReadyAddresses": True,
                 "selector": pods,
                 "ports": [*ports, *(metrics if database.spec.monitoring.enabled else [])],

@@ -1,7 +1,7 @@
-"""Users and databases of a PostgreSQL: a Secret a password, and a Job that creates them.
+"""Users and databases of a PostgreSQL: a Secret for each password, and a Job that creates them.
 
 The Job's name has a hash of its input, the Secrets included: a change creates another Job, which
-sets everything again.
+applies all users and databases again.
 """
 
 import hashlib
@@ -135,13 +135,15 @@ def _pod(database: PostgreSQL, observed: Observed, version: str) -> JsonObject:
         "volumeMounts": [*runs["volumeMounts"], mount("users", "/users")],
     }
     users = {"name": "users", "projected": {"sources": passwords, "defaultMode": 0o440}}
-    # a Job that restarts its container deletes the pod when it fails, and the log with it
+    # With restartPolicy OnFailure, a failed Job deletes its pod, and with it the log.
     return {**pod([container], [*volumes(database), users]), "restartPolicy": "Never"}
 
 
-def superseded(database: PostgreSQL, observed: Observed, wanted: JsonObject | None) -> list[Delete]:
+def superseded(
+    database: PostgreSQL, observed: Observed, desired: JsonObject | None
+) -> list[Delete]:
     """Return the deletions of Jobs that a newer one replaced."""
-    if wanted is None and _has_any(database):
+    if desired is None and _has_any(database):
         return []
     jobs = [
         each
@@ -149,7 +151,7 @@ def superseded(database: PostgreSQL, observed: Observed, wanted: JsonObject | No
         if each["metadata"]["labels"][COMPONENT] == "roles"
     ]
     names = {each["metadata"]["name"]: each["metadata"] for each in jobs}
-    names.pop(wanted["metadata"]["name"] if wanted else "", None)
+    names.pop(desired["metadata"]["name"] if desired else "", None)
     return [
         Delete(Reference(JOB, name, about["uid"], about["namespace"]))
         for name, about in names.items()
@@ -157,25 +159,25 @@ def superseded(database: PostgreSQL, observed: Observed, wanted: JsonObject | No
     ]
 
 
-def is_done(observed: Observed, wanted: JsonObject | None) -> bool:
+def is_done(observed: Observed, desired: JsonObject | None) -> bool:
     """Return whether the Job has finished."""
-    return wanted is None or _condition(observed, wanted, "Complete") is not None
+    return desired is None or _condition(observed, desired, "Complete") is not None
 
 
-def failure(observed: Observed, wanted: JsonObject | None) -> Problem | None:
+def failure(observed: Observed, desired: JsonObject | None) -> Problem | None:
     """Return why the Job failed."""
-    found = None if wanted is None else _condition(observed, wanted, "Failed")
-    if wanted is None or found is None:
+    found = None if desired is None else _condition(observed, desired, "Failed")
+    if desired is None or found is None:
         return None
-    name = wanted["metadata"]["name"]
+    name = desired["metadata"]["name"]
     return Problem(
         f"{found.get('message', '')}: see the log of job/{name}, and delete it to try again",
         "JobFailed",
     )
 
 
-def _condition(observed: Observed, wanted: JsonObject, type: str) -> JsonObject | None:
-    stored = observed.child(JOB, wanted["metadata"]["name"]) or {}
+def _condition(observed: Observed, desired: JsonObject, type: str) -> JsonObject | None:
+    stored = observed.child(JOB, desired["metadata"]["name"]) or {}
     conditions: Sequence[JsonObject] = stored.get("status", {}).get("conditions") or ()
     return next(
         (each for each in conditions if each["type"] == type and each["status"] == "True"), None

@@ -1,7 +1,8 @@
 """Deletion of a database with the policy Delete: its instances stop, then its claims are deleted.
 
-The StatefulSet's controller creates claims, and can do so after the StatefulSet is gone; one that
-has seen that no instance is wanted creates none any more.
+The StatefulSet controller creates claims, and can create one after the StatefulSet was deleted. So
+the StatefulSet is first scaled to 0: once its controller has observed this, it creates no more
+claims.
 """
 
 from collections.abc import Iterable
@@ -13,7 +14,7 @@ from kube.resource import JsonObject, Resource
 
 
 class Removal(NamedTuple):
-    """What the deletion of a database still has to do, and whether nothing is left of it."""
+    """The remaining writes of a database's deletion, and whether the deletion is complete."""
 
     writes: list[Write]
     finalized: bool
@@ -40,7 +41,7 @@ def removal(
 
 
 def _is_stopped(stateful_set: JsonObject) -> bool:
-    """Return whether no instance is left, and the StatefulSet's controller will make none."""
+    """Return whether no instance is left, and the StatefulSet controller will create none."""
     status = stateful_set.get("status", {})
     is_seen = status.get("observedGeneration") == stateful_set["metadata"].get("generation")
     is_empty = stateful_set["spec"].get("replicas") == status.get("replicas", 0) == 0

@@ -6,10 +6,10 @@ from kube.resource import JsonObject
 
 
 def completed(given: ResourceRequirements | None, default: JsonObject) -> JsonObject:
-    """Return the given requirements, completed by `default` where that does not contradict them.
+    """Return the requirements, with `default` for the amounts that are unset.
 
-    A request may not be above its limit: a limit by default is raised to a request that is given, a
-    request by default lowered to a limit that is given.
+    A request may not exceed its limit: a default limit is raised to the user's request, and a
+    default request is lowered to the user's limit.
     """
     chosen = {} if given is None else given.to_api()
     requests, limits = (dict(chosen.get(each) or {}) for each in ("requests", "limits"))

@@ -138,7 +138,7 @@ def _after(
 ) -> ConfigMapStatus:
     """Return the status once the ConfigMap holds the data.
 
-    Its time is `now` only where the data is new.
+    `last_updated` becomes `now` only if the data is new.
     """
     is_new = known.checksum != checksum or known.last_updated is None
     return ConfigMapStatus(
@@ -206,5 +206,5 @@ def _short(workload: JsonObject) -> str:
 
 READS = tuple(Reads(each, {INDEX: config_maps_of}) for each in WORKLOADS)
 CHANGES = Counts(
-    "gatewright_config_changes", "checksum", "ConfigMaps that were made, or got other data."
+    "gatewright_config_changes", "checksum", "ConfigMaps that were created, or whose data changed."
 )

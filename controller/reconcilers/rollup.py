@@ -22,15 +22,15 @@ def rolled_up(
 
     Each component is paired with those that must be ready before it is created.
     """
-    wanted = [component for component, _ in components if component.enabled]
-    is_running, otherwise = all(each.ready for each in wanted), _phase(parent, wanted)
+    enabled = [component for component, _ in components if component.enabled]
+    is_running, otherwise = all(each.ready for each in enabled), _phase(parent, enabled)
     return Plan(
         steps=[component.step(needs) for component, needs in components],
         status=ComponentsStatus(
             phase="Running" if is_running else otherwise,
-            endpoints={each.name: each.url for each in wanted if each.url},
+            endpoints={each.name: each.url for each in enabled if each.url},
         ),
-        problem=_problem(wanted),
+        problem=_problem(enabled),
         requeue_after=RUNNING_INTERVAL if is_running else WAITING_INTERVAL,
         finalized=all(component.finalized for component, _ in components),
         failing=otherwise,

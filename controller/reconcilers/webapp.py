@@ -12,7 +12,7 @@ from controller.runtime.kind import PlannedKind
 from controller.runtime.plan import Observed, Plan, Step
 from kube.resource import JsonObject
 
-# nothing outside of the cluster is ours, so we only ever take it off
+# A WebApp has nothing to clean up: the controller never adds this finalizer, and only removes it.
 FINALIZER = "webapp.example.com/finalizer"
 CONTAINER = "webapp"
 ORIGINS = origins(
@@ -27,11 +27,11 @@ ORIGINS = origins(
 def plan(webapp: WebApp, observed: Observed, now: datetime) -> Plan:
     """Plan what should exist for `webapp`, given what was `observed`."""
     del now
-    name, wanted = webapp.name, webapp.spec.replicas
+    name, desired = webapp.name, webapp.spec.replicas
     deployment = observed.child(DEPLOYMENT, name)
     ready = ready_replicas(deployment)
-    running = deployment is not None and ready == wanted and not is_rolling_out(deployment)
-    note = "" if running else (deployment and obstacle(deployment)) or progress(ready, wanted)
+    running = deployment is not None and ready == desired and not is_rolling_out(deployment)
+    note = "" if running else (deployment and obstacle(deployment)) or progress(ready, desired)
     apply_deployment, apply_service = applied(application_of(webapp), ORIGINS)
     return Plan(
         steps=(

@@ -1,8 +1,9 @@
-"""What the leader does for the webhook, which has no write rights.
+"""Certificates, registration and statuses: what the leader writes for the webhook.
 
-`rotation` decides when certificates are issued, `certificates` reconciles their Secrets. `demands`
-is what policies need to be asked about, in the namespaces of a `scope`; `calls` makes conditions of
-it and `configurations` the webhook configurations, which `registrar` writes once `probe` sees a
-webhook answer. `conversion` does the same for CRDs; both are an `upkeep`. `policy_statuses` writes
+The webhook itself has no write rights. `rotation` decides when certificates are issued, and
+`certificates` reconciles their Secrets. `demands` computes which requests the policies must see, in
+which namespaces (`scope`); `calls` turns that into selectors and match conditions, `configurations`
+into the webhook configurations, and `registrar` writes them once `probe` gets an answer from a
+webhook. `conversion` does the same for CRDs; both derive from `upkeep`. `policy_statuses` writes
 the status of policy objects.
 """

@@ -1,6 +1,6 @@
-"""One webhook's conditions: a namespaceSelector and matchConditions in CEL.
+"""Groups requests into as few webhooks as possible.
 
-There are as few webhooks as can say what is needed.
+Each has a namespaceSelector and matchConditions in CEL.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,22 +19,22 @@ from controller.registration.scope import (
 )
 from kube.resource import JsonObject
 
-# of one verb and failure policy, before they are joined: each is one more for the API server to
-# match
+# For one verb and failure policy. With more, their conditions are widened and joined, since the API
+# server evaluates every webhook for each request.
 MAX_WEBHOOKS = 8
 SPECIAL = frozenset(r"\.+*?()|[]{}^$")
 
 
 @dataclass(frozen=True, slots=True)
 class WebhookCall:
-    """What a webhook is called for, beside its rules."""
+    """The conditions of one webhook besides its rules: namespaces and excluded users."""
 
     place: NamespaceScope
     users: frozenset[str]
     groups: frozenset[str]
 
     def order(self) -> tuple[object, ...]:
-        """Return the sort key of webhooks: those of named namespaces first, that of all last."""
+        """Return the sort key of webhooks: named namespaces first, all namespaces last."""
         return *scope.order(self.place), sorted(self.users), sorted(self.groups)
 
     @property
@@ -58,7 +58,7 @@ class WebhookCall:
 
     @property
     def match_conditions(self) -> JsonObject:
-        """The matchConditions: names with wildcards, and users that no policy looks at."""
+        """The matchConditions: names with wildcards, and users that all policies exclude."""
         conditions = dict(self._conditions())
         if not conditions:
             return {}
@@ -74,7 +74,7 @@ class WebhookCall:
         ):
             patterns = [name for name in each.patterns if each.match or is_glob(name)]
             if patterns and not each.is_exact:
-                # A Namespace with a generated name has none.
+                # The request for a Namespace with a generated name has no namespace.
                 matches = matching("request.namespace", patterns)
                 yield (
                     f"namespaces-{number}",
@@ -92,15 +92,15 @@ def calls_for(
 ) -> dict[WebhookCall, list[DemandKey]]:
     """Return the webhooks to register and the targets of each.
 
-    Where that would be more than eight, all targets share one set of namespaces; where that does
-    not help, all namespaces are asked for.
+    If these were more than eight, all targets share one set of namespaces; if that is still too
+    many, the webhooks match all namespaces.
     """
     shared = Demand()
     for each in demands.values():
         shared.merge(each)
     everywhere = Demand({scope.EVERYWHERE}, shared.users, shared.groups)
-    tries = (demands, dict.fromkeys(demands, shared), dict.fromkeys(demands, everywhere))
-    found = (_calls(each, excluded) for each in tries)
+    attempts = (demands, dict.fromkeys(demands, shared), dict.fromkeys(demands, everywhere))
+    found = (_calls(each, excluded) for each in attempts)
     return next(calls for calls in found if len(calls) <= MAX_WEBHOOKS)
 
 

@@ -108,7 +108,7 @@ class Certificates:
             )
         elif authority is not None and todo.serving:
             pair = issue_serving(authority.pair, self._names.dns_names, [], now)
-            # Otherwise it would be issued again at once.
+            # An invalid pair would be issued again in the next reconcile, and so on.
             check(pair, authority.bundle, self._names.dns_names[0], now)
             await self._write(self.tls_cache, self._names.tls_secret, served, _data(pair))
         else:
@@ -131,7 +131,7 @@ class Certificates:
     ) -> None:
         """Create a Secret, or replace the one that was read.
 
-        TerminalError if Gatewright did not create it.
+        Raises TerminalError if Gatewright did not create it.
         """
         if stored is None:
             metadata = {"name": name, "namespace": self._names.namespace, "labels": LABELS}

@@ -1,10 +1,10 @@
 """The reconciler of `spec.conversion` of each CRD that has several versions.
 
-A CRD is installed with strategy None: the API server then changes nothing but the `apiVersion`, and
-the schemas of such a kind lose nothing by it. Once a webhook answers, the strategy becomes Webhook,
-with its address and the bundle that verifies it. From then on the old versions need a webhook; the
-stored one never does. No other field of the CRD is written, so that applying it again changes
-nothing back and meets no conflict.
+A CRD is installed with strategy None: the API server then changes only the `apiVersion`, and the
+schemas of these kinds are written so that no data is lost. Once a webhook answers, the strategy
+becomes Webhook, with its address and the CA bundle that verifies it. From then on the old versions
+need a webhook; the stored version never does. No other field of the CRD is written, so that
+applying the CRD again neither reverts this nor conflicts with it.
 """
 
 import base64
@@ -18,7 +18,7 @@ from controller.registration.configurations import (
     WebhookClientConfig,
     published,
 )
-from controller.registration.upkeep import Upkeep, Wanted
+from controller.registration.upkeep import DesiredPart, Upkeep
 from controller.runtime.cache import Cache, Caches
 from controller.runtime.controller import Controller
 from controller.runtime.metrics import ControllerMetrics
@@ -56,7 +56,7 @@ class Conversion(Upkeep):
         ca_bundle: Callable[[], bytes | None] | None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Take the CRDs' names, and the configuration that has the caBundle if none is given."""
+        """Take the CRDs' names; without `ca_bundle`, it is read from `configuration`."""
         super().__init__(client, caches, [(CRD, crd) for crd in crds], at, ca_bundle, clock)
         self._cache = caches.one(VALIDATING, configuration)
         self._configuration = configuration
@@ -68,14 +68,14 @@ class Conversion(Upkeep):
         """
         return super().controller(metrics, (self._cache, *also))
 
-    def wanted(self, resource: Resource, stored: JsonObject | None) -> Wanted | None:
+    def desired(self, resource: Resource, stored: JsonObject | None) -> DesiredPart | None:
         """Return the stanza; None without a CRD or a CA bundle."""
         published_there = published(self._cache.get(self._configuration))
         trusted = self.ca_bundle() if self.ca_bundle else next(filter(None, published_there), None)
         if stored is None or not trusted:
             return None
         address = WebhookClientConfig(self.at, trusted)
-        return Wanted(stanza(address), address, self.part(stored).get("strategy") != "Webhook")
+        return DesiredPart(stanza(address), address, self.part(stored).get("strategy") != "Webhook")
 
     def part(self, stored: JsonObject | None) -> JsonObject:
         """Return the stanza of a stored CRD."""

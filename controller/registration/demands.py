@@ -1,4 +1,4 @@
-"""What the API server must ask the webhook, and in which namespaces: the registration's input."""
+"""Which requests the API server must send to the webhook, and in which namespaces."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ DemandKey = tuple[Kind, str, str]  # kind, subresource, operation
 
 @dataclass(slots=True)
 class Demand:
-    """Where requests of one target must be sent, and whose requests no policy looks at."""
+    """The namespaces in which requests of one target are sent, and the users that are excluded."""
 
     places: set[NamespaceScope] = field(default_factory=set)
     users: frozenset[str] | None = None
@@ -30,26 +30,26 @@ class Demand:
     def add(
         self, places: set[NamespaceScope], users: frozenset[str], groups: frozenset[str]
     ) -> None:
-        """Add what one policy, or another demand, asks for."""
+        """Add namespaces of a policy or a demand; exclude only users that both exclude."""
         self.places |= places
         self.users = users if self.users is None else self.users & users
         self.groups = groups if self.groups is None else self.groups & groups
 
     def merge(self, other: Self) -> None:
-        """Add what another demand asks for."""
+        """Add another demand."""
         self.add(other.places, other.users or frozenset(), other.groups or frozenset())
 
 
 def demands(engine: Engine, *, mutating: bool, fails_closed: bool) -> dict[DemandKey, Demand]:
-    """Return for each target what policies of one sort ask for."""
+    """Return the demand of each target, from the policies of this kind and failure policy."""
     found: dict[DemandKey, Demand] = {}
     judged: dict[tuple[str, str], set[NamespaceScope]] = {}
     for bound in engine.policies:
         if bound.fails_closed is fails_closed:
-            is_asked = (bound.policy.mutate if mutating else bound.policy.validate) is not None
+            applies = (bound.policy.mutate if mutating else bound.policy.validate) is not None
             for key in _keys(bound.policy.targets):
                 places = set(places_of(bound, *key))
-                if places and is_asked:
+                if places and applies:
                     found.setdefault(key, Demand()).add(places, *excluded(bound))
                 if not key[1]:
                     judged.setdefault((key[0].group, key[0].plural), set()).update(places)
@@ -80,7 +80,7 @@ def _judging_children(
     """
     children = planners.reach(planner)
     if fails_closed and any(planners.of(child) is not None for child in children):
-        return {EVERYWHERE}  # the child's own type may refuse it
+        return {EVERYWHERE}  # the schema of the child's type may reject it
     return set().union(*(judged.get((child.group, child.plural), ()) for child in children))
 
 
@@ -89,8 +89,8 @@ def places_of(
 ) -> Iterator[NamespaceScope]:
     """Yield where a policy can apply to requests of a target.
 
-    Labels of objects and pods never narrow, since the author of the object sets them. Nor do names
-    of objects.
+    Labels of objects and pods do not narrow it, since the author of the object sets them. Names of
+    objects do not narrow it either.
     """
     has_namespace = kind.namespaced or (kind.group, kind.plural) == NAMESPACES
     if bound.namespace is not None and not kind.namespaced:
@@ -115,6 +115,6 @@ def places_of(
 
 
 def excluded(bound: BoundPolicy) -> tuple[frozenset[str], frozenset[str]]:
-    """Return the patterns of the users and of the groups whose requests a policy never looks at."""
+    """Return the patterns of the users and of the groups that a policy excludes."""
     users, groups = bound.match.users, bound.match.groups
     return frozenset(users or ()), frozenset(groups or ())

@@ -40,11 +40,11 @@ class PolicyStatuses:
         audited: Callable[[str, JsonObject], Mapping[str, Any]] = lambda key, status: {},
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        """Take a function that returns the policies in force; None until all were read.
+        """Take a function that returns the policies in force, or None until all have been read.
 
         Exceptions from cluster policies are in the namespace `home`. `conflict` returns why the
-        object with a key cannot be in force beside others; `audited` returns what the last audit
-        adds to its status, from the one it has.
+        object with a key cannot be in force beside others, or None. `audited` returns the status
+        fields that the last audit sets, from the object's key and current status.
         """
         self._client = client
         self._cache = cache
@@ -64,7 +64,7 @@ class PolicyStatuses:
         return controller
 
     async def reconcile(self, request: ReconcileRequest) -> Result:
-        """Write the status where it differs."""
+        """Write the status if it differs."""
         stored, now = self._cache.get(request.key), self._now()
         judged = (
             None
@@ -101,15 +101,15 @@ class PolicyStatuses:
         return Result(requeue_after=look_again)
 
     def judged(self, key: str, stored: JsonObject, now: datetime) -> ReportedStatus | None:
-        """Return the condition Ready of an object, and when that will change by itself.
+        """Return the condition Ready of an object, and after how long it changes by itself.
 
         None for an exception before policies are in force; their arrival enqueues it again.
         """
         try:
-            made = bind(document_of(stored), self._catalogue)
-            if isinstance(made, BoundException):
+            bound = bind(document_of(stored), self._catalogue)
+            if isinstance(bound, BoundException):
                 policies = self._policies()
-                return None if policies is None else self._judged_exception(made, policies, now)
+                return None if policies is None else self._judged_exception(bound, policies, now)
         except FaultsError as error:
             return condition(READY, False, "Invalid", str(error)), None
         if (conflict := self._conflict(key)) is not None:

@@ -1,4 +1,4 @@
-"""The probe of a webhook: asks it for a review as the API server would."""
+"""Probes a webhook: sends it an AdmissionReview as the API server would."""
 
 import asyncio
 import ssl
@@ -23,34 +23,34 @@ REVIEW = {
 
 
 class ProbeError(Exception):
-    """The webhook does not answer as it should; the text has the address and the reason."""
+    """The webhook does not answer correctly; the message has the address and the reason."""
 
 
 async def probe(url: str, ca_bundle: bytes, cluster_ip: str | None = None) -> None:
-    """Post a review of nothing over TLS that `ca_bundle` verifies.
+    """Post a review of a kind that no policy judges, over TLS that `ca_bundle` verifies.
 
-    With a `cluster_ip`, dial that for the host of `url`, as the API server does for a Service: no
-    DNS is asked. ProbeError unless the review is allowed, or refused because the webhook wants a
-    client certificate, which the API server has.
+    With a `cluster_ip`, connect to it instead of resolving the host of `url`, as the API server
+    does for a Service. Raises ProbeError unless the review is allowed, or rejected because the
+    webhook requires a client certificate, which the API server has.
     """
     try:
         trusts = ssl.create_default_context(cadata=ca_bundle.decode("ascii"))
     except (ssl.SSLError, ValueError) as error:
         raise ProbeError(f"{url}: the CA bundle cannot be read: {error}") from error
-    named = dialled = URL(f"{url.rstrip('/')}/validate")
+    service_url = dialled_url = URL(f"{url.rstrip('/')}/validate")
     where = url
     if cluster_ip is not None:
-        dialled = named.with_host(cluster_ip)
-        where = f"{url}, dialled at its Service's cluster IP {dialled.authority},"
+        dialled_url = service_url.with_host(cluster_ip)
+        where = f"{url}, dialled at its Service's cluster IP {dialled_url.authority},"
     try:
         async with (
             asyncio.timeout(PROBE_SECONDS),
-            new_session({"User-Agent": "gatewright", "Host": named.authority}) as session,
+            new_session({"User-Agent": "gatewright", "Host": service_url.authority}) as session,
             session.post(
-                dialled,
+                dialled_url,
                 json=REVIEW,
                 ssl=trusts,
-                server_hostname=named.host,
+                server_hostname=service_url.host,
                 allow_redirects=False,
             ) as response,
         ):
@@ -60,5 +60,5 @@ async def probe(url: str, ca_bundle: bytes, cluster_ip: str | None = None) -> No
         raise ProbeError(f"{where} cannot be reached: {reason}") from error
     is_allowed = status == 200 and b'"allowed":true' in answer
     if not is_allowed and not (status == 403 and b"client certificate" in answer):
-        said = answer[:200].decode("utf-8", "replace").strip()
-        raise ProbeError(f"{where} answers with {status}: {said}")
+        body = answer[:200].decode("utf-8", "replace").strip()
+        raise ProbeError(f"{where} answers with {status}: {body}")

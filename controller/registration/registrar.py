@@ -1,12 +1,12 @@
-"""The reconciler of both webhook configurations: their content is what `registration` returns.
+"""The reconciler of both webhook configurations; `registration` computes their content.
 
 The chart installs them empty, so that no webhook is called before one answers; then the leader
 fills them in. From then on the rules follow the policies, and the caBundle follows the certificate
 authority. A configuration that was deleted stays deleted, unless this process creates them:
-deleting them is the break-glass.
+deleting them is how an operator disables Gatewright in an emergency.
 
-They are not written by server-side apply: that would leave in force what another writer added, such
-as a matchCondition that is never true.
+They are not written by server-side apply: that would keep what another writer added, such as a
+matchCondition that is never true.
 """
 
 import time
@@ -22,7 +22,7 @@ from controller.registration.configurations import (
     published,
     registration,
 )
-from controller.registration.upkeep import Upkeep, Wanted
+from controller.registration.upkeep import DesiredPart, Upkeep
 from controller.runtime.cache import Caches
 from kube.client import Client
 from kube.resource import JsonObject, Resource
@@ -32,7 +32,7 @@ from webhook.engine import Engine
 class Registrar(Upkeep):
     """The reconciler of both configurations.
 
-    `request` is to be added to its controller when policies change.
+    When policies change, add `request` to its controller.
     """
 
     name = "registration"
@@ -53,9 +53,9 @@ class Registrar(Upkeep):
         timeouts: Timeouts = Timeouts(),  # noqa: B008
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Take the name of both, the webhook's address, and the policies in force.
+        """Take the name of both configurations, the webhook's address, and the policies in force.
 
-        `creates`: create a configuration that does not exist.
+        With `creates`, a configuration that does not exist is created.
         """
         both = [(resource, configuration) for resource in (VALIDATING, MUTATING)]
         super().__init__(client, caches, both, at, ca_bundle, clock)
@@ -65,10 +65,10 @@ class Registrar(Upkeep):
         self._creates = creates
         self._timeouts = timeouts
 
-    def wanted(self, resource: Resource, stored: JsonObject | None) -> Wanted | None:
+    def desired(self, resource: Resource, stored: JsonObject | None) -> DesiredPart | None:
         """Return the webhooks.
 
-        Without rules as long as another controller has not filled in a caBundle.
+        They have no rules until another controller has filled in a caBundle.
         """
         trusted = (
             self.ca_bundle() if self.ca_bundle else next(filter(None, published(stored)), None)
@@ -86,12 +86,13 @@ class Registrar(Upkeep):
             self._configuration, engine, address, self._excluded_namespaces, active=is_active
         )
         webhooks = next(each["webhooks"] for each in both if each["kind"] == resource.kind)
-        return Wanted(webhooks, address, is_active and not self._has_rules(stored))
+        return DesiredPart(webhooks, address, is_active and not self._has_rules(stored))
 
     def ready(self) -> str | None:
-        """Say why the API server calls no webhook yet, or None.
+        """Return why the API server calls no webhook yet, or None.
 
-        A configuration that somebody deleted is no problem: that is the break-glass.
+        A configuration that was deleted is not a problem: it is how an operator disables
+        Gatewright.
         """
         found = [cache.get(name) for (_, name), cache in self.caches.items()]
         if not any(found) or any(map(self._has_rules, found)):

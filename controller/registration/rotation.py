@@ -1,10 +1,11 @@
-"""Rotation: when to issue and renew the authority and the serving pair, by a pure function.
+"""Rotation, a pure function: when to issue and renew the authority and the serving pair.
 
 The authority's Secret holds the pair that signs (`tls.crt`, `tls.key`) and the bundle that clients
 trust (`ca.crt`): that authority, and those before it for as long as they are valid. So a new
 authority is trusted everywhere before anything signed by it is served: first the bundle is
-published, then the leaf follows, and the old one goes when it expires. A process that ends between
-two of these steps leaves a state from which the next one goes on.
+published, then the serving certificate is issued, and the old authority is removed from the bundle
+when it expires. If the process ends between two of these steps, the next process continues from the
+stored state.
 """
 
 import base64
@@ -25,7 +26,7 @@ from certs import (
 )
 from kube.resource import JsonObject
 
-LOOK_AGAIN = timedelta(hours=1)  # a suspended machine may have missed the time of renewal
+LOOK_AGAIN = timedelta(hours=1)  # a machine that was suspended may have missed the renewal time
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +77,9 @@ def plan(
 def successor(
     pair: KeyPair, before: Authority | None, published: Iterable[bytes], now: datetime
 ) -> Authority:
-    """Return a new authority whose bundle keeps the earlier ones.
+    """Return a new authority whose bundle also has the earlier ones.
 
-    One of them signed the certificate that is served now.
+    One of those signed the certificate that is served now.
     """
     bundles = published if before is None else [before.bundle]
     return Authority(pair, join(pair.certificate, *(_living(bundle, now) for bundle in bundles)))
@@ -109,7 +110,7 @@ def _refused(pair: KeyPair, bundle: bytes, dns_name: str, now: datetime) -> bool
 def read_authority(secret: JsonObject | None, now: datetime) -> Authority | None:
     """Return the content of the authority's Secret.
 
-    None without a Secret, or without a pair that can sign.
+    None if there is no Secret, or no pair that can sign.
     """
     pair = read_pair(secret)
     if pair is None:

@@ -1,8 +1,8 @@
-"""In which namespaces a webhook is called: conditions on names and labels, as pure algebra.
+"""Sets of namespaces, as conditions on names and labels, with their union and difference.
 
 A `NamespaceScope` is the set of namespaces for which all of its conditions hold. Policies need the
-union of several; a webhook can state one. So a union becomes a few disjoint ones, and no request is
-sent twice.
+union of several scopes, but a webhook can express only one. So a union becomes a few disjoint
+scopes, one for each webhook, and no request is sent twice.
 """
 
 from collections.abc import Iterable, Iterator
@@ -52,7 +52,7 @@ def is_glob(pattern: str) -> bool:
 
 
 def place_of(clause: MatchClause) -> NamespaceScope | None:
-    """Return where a clause of a policy's `match` can select; None where it never can."""
+    """Return the namespaces that a clause of `match` selects; None if it selects none."""
     conditions: set[NamespaceCondition] = set()
     if clause.namespaces is not None:
         conditions.add(NamePatterns(_sorted(clause.namespaces)))
@@ -83,9 +83,9 @@ def negated(condition: NamespaceCondition) -> NamespaceCondition:
 
 
 def simplified(place: NamespaceScope) -> NamespaceScope | None:
-    """Return the same place with as few conditions as possible.
+    """Return the same scope with as few conditions as possible.
 
-    None for one that holds no namespace.
+    None if no namespace satisfies it.
     """
     names = _names([each for each in place if isinstance(each, NamePatterns)])
     if names is None:
@@ -133,10 +133,7 @@ def _labels(key: str, conditions: list[Requirement]) -> set[NamespaceCondition] 
 
 
 def disjoint(places: Iterable[NamespaceScope]) -> tuple[NamespaceScope, ...]:
-    """Return places that together hold the same namespaces, and none of them twice.
-
-    In a fixed order.
-    """
+    """Return disjoint scopes with the same union, in a deterministic order."""
     found: list[NamespaceScope] = []
     for place in _merged(frozenset(places)):
         rest = [place]
@@ -147,9 +144,9 @@ def disjoint(places: Iterable[NamespaceScope]) -> tuple[NamespaceScope, ...]:
 
 
 def _merged(places: frozenset[NamespaceScope]) -> list[NamespaceScope]:
-    """Return the union with alternatives for a name, or for one label, as one.
+    """Return the scopes, with alternatives for a name, or for one label, merged into one.
 
-    Without those that others include.
+    Scopes that another one includes are left out.
     """
     alternatives: dict[str, set[str]] = {}
     merged: set[NamespaceScope] = set()
@@ -172,7 +169,7 @@ def _merged(places: frozenset[NamespaceScope]) -> list[NamespaceScope]:
 
 
 def _without(place: NamespaceScope, other: NamespaceScope) -> Iterator[NamespaceScope]:
-    """Yield disjoint places that together are what `place` holds and `other` does not."""
+    """Yield disjoint scopes whose union is `place` without `other`."""
     if simplified(place | other) is None:
         yield place
         return
@@ -183,7 +180,7 @@ def _without(place: NamespaceScope, other: NamespaceScope) -> Iterator[Namespace
 
 
 def order(place: NamespaceScope) -> tuple[object, ...]:
-    """Return the sort key of scopes: those of names first, then those of labels, then others."""
+    """Return the sort key of scopes: names first, then labels, then others."""
     has_labels = any(isinstance(each, Requirement) for each in place)
     is_open = not has_labels and not any(
         isinstance(each, NamePatterns) and each.match for each in place

@@ -1,6 +1,6 @@
-"""Upkeep of the API server's references to the webhook.
+"""Reconciles the API server's references to the webhook.
 
-They are written once a webhook answers, and repaired from then on.
+They are written once a webhook answers, and restored whenever another writer changes them.
 """
 
 import logging
@@ -26,10 +26,10 @@ from kube.errors import NotFound
 from kube.resource import JsonObject, Resource
 
 PROBE_AGAIN = timedelta(seconds=2)
-# Until then, webhook pods that do not answer are starting, or their image is being pulled.
+# Until then, webhook pods that do not answer are assumed to be starting.
 EXPECTED_TO_ANSWER = timedelta(minutes=2)
-# Between two writes of the same content, doubled by each, so that writers do not fight: each write
-# of a CRD ends all watches of its objects.
+# Minimum time between two writes of the same content, doubled by each write, so that two writers do
+# not fight: each write of a CRD ends all watches of its objects.
 REPAIR_INTERVAL = timedelta(seconds=30)
 MAX_REPAIR_INTERVAL = timedelta(minutes=10)
 
@@ -42,35 +42,35 @@ LOG = logging.getLogger("gatewright.registration")
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What a part of an object should be, and the address that it refers to."""
+class DesiredPart:
+    """The desired content of a part of an object, and the webhook's address in it."""
 
     part: Any
     address: WebhookClientConfig
     is_new: bool
-    """Whether nothing refers to the webhook yet: it must answer there first."""
+    """Whether nothing refers to the webhook yet: then it must answer before this is written."""
 
 
 @dataclass(frozen=True, slots=True)
 class LastWrite:
-    """The last write: when (monotonic seconds), what was wanted, and what was stored.
+    """The last write: its time (monotonic seconds), the desired part, and the stored part.
 
     The same content is not written again before `interval` has passed.
     """
 
     at: float
-    wanted: Any
+    desired: Any
     stored: Any
     interval: timedelta
 
 
 class Upkeep(ABC):
-    """A reconciler of parts of objects: a configuration's webhooks, a CRD's conversion."""
+    """Base class of reconcilers of a part of an object: webhooks, or a CRD's conversion."""
 
     name: ClassVar[str]
     """The controller's name."""
     purpose: ClassVar[str]
-    """The part of a log line that names what waits for a webhook that answers."""
+    """The beginning of the log line `… yet: no webhook answers`."""
     written: ClassVar[str]
     """The message of the log line after a write."""
 
@@ -97,15 +97,15 @@ class Upkeep(ABC):
         self._expectations = Expectations()
         self._written: dict[tuple[Resource, str], LastWrite] = {}
         self.problem = ""
-        """Why no webhook answers, as far as this process has asked."""
+        """Why no webhook answered the last probe; empty if one did, or none was needed."""
         self._unanswered_since: float | None = None
         self._logged: tuple[int, str] | None = None
 
     @abstractmethod
-    def wanted(self, resource: Resource, stored: JsonObject | None) -> Wanted | None:
-        """Return what the part should be.
+    def desired(self, resource: Resource, stored: JsonObject | None) -> DesiredPart | None:
+        """Return the desired part.
 
-        None as long as something is missing, whose event enqueues the request.
+        None while an input is missing; its event enqueues the request.
         """
 
     @abstractmethod
@@ -136,39 +136,36 @@ class Upkeep(ABC):
     async def reconcile(self, request: ReconcileRequest) -> Result:
         """Write and repair all parts."""
         del request
-        waits = [await self._keep(*each) for each in self.caches]
+        waits = [await self._reconcile_part(*each) for each in self.caches]
         return Result(requeue_after=min(filter(None, waits), default=None))
 
-    async def _keep(self, resource: Resource, name: str) -> timedelta | None:
-        """Write one part if that is due.
-
-        Return after how long to look again, if it is not due yet.
-        """
+    async def _reconcile_part(self, resource: Resource, name: str) -> timedelta | None:
+        """Write one part if it is due. Otherwise return after how long to check again."""
         cache, before = self.caches[resource, name], self._written.get((resource, name))
         stored = cache.get(name)
-        found, wanted = self.part(stored), self.wanted(resource, stored)
-        if wanted is None or found == wanted.part:
+        found, desired = self.part(stored), self.desired(resource, stored)
+        if desired is None or found == desired.part:
             return None
         interval = REPAIR_INTERVAL
-        if before is not None and before.wanted == wanted.part:
-            if found == before.stored:  # the API server's own form of it
+        if before is not None and before.desired == desired.part:
+            if found == before.stored:  # the API server's normalized form of the desired part
                 return None
             passed = timedelta(seconds=self._clock() - before.at)
             if passed < before.interval:
                 return before.interval - passed
             if passed < 2 * MAX_REPAIR_INTERVAL:
                 interval = min(2 * before.interval, MAX_REPAIR_INTERVAL)
-        if wanted.is_new and not await self._answers(wanted.address):
+        if desired.is_new and not await self._answers(desired.address):
             return PROBE_AGAIN
         metadata: JsonObject = {"name": name}
         if stored is None:
-            object = {"metadata": metadata} | self.patch({}, wanted.part)
+            object = {"metadata": metadata} | self.patch({}, desired.part)
             answer = await self._client.create(resource, object, field_manager=FIELD_MANAGER)
         else:
             metadata["resourceVersion"] = stored["metadata"]["resourceVersion"]
-            patch = {"metadata": metadata} | self.patch(stored, wanted.part)
+            patch = {"metadata": metadata} | self.patch(stored, desired.part)
             answer = await self._client.patch(resource, name, patch, field_manager=FIELD_MANAGER)
-        last = LastWrite(self._clock(), wanted.part, self.part(answer), interval)
+        last = LastWrite(self._clock(), desired.part, self.part(answer), interval)
         self._written[resource, name] = last
         self._expectations.wrote(self.request, cache, name, answer)
         fields = {"kind": resource.kind, "name": name}
@@ -190,7 +187,7 @@ class Upkeep(ABC):
         return True
 
     def _log_problem(self) -> None:
-        """Log why no webhook answers, once each: a warning when it should long have answered."""
+        """Log why no webhook answers, once for each reason; a warning after EXPECTED_TO_ANSWER."""
         if self._unanswered_since is None:
             self._unanswered_since = self._clock()
         lasts = timedelta(seconds=self._clock() - self._unanswered_since)
