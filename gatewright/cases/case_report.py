@@ -37,12 +37,12 @@ def coverage_lines(found: Sequence[Covered]) -> Iterator[str]:
     """Yield a line for each policy, and the total."""
     width = max((len(each.policy.title) for each in found), default=0)
     for each in found:
-        wanted = list(each.wanted())
+        situations = list(each.situations())
         missing = f"  not tried: {', '.join(each.missing)}" if each.missing else ""
-        done = f"{len(wanted) - len(each.missing)}/{len(wanted)}"
+        done = f"{len(situations) - len(each.missing)}/{len(situations)}"
         yield f"{each.policy.title.ljust(width)}  {each.cases:4} cases  {done:>7}{missing}"
-    situations = sum(len(list(each.wanted())) for each in found)
-    yield f"coverage: {percent(found):.1f} % of {situations} situations"
+    total = sum(len(list(each.situations())) for each in found)
+    yield f"coverage: {percent(found):.1f} % of {total} situations"
 
 
 def mutant_lines(mutants: Iterable[tuple[Mutant, bool]]) -> Iterator[str]:

@@ -1,9 +1,12 @@
-"""Judges files with the code of the webhook: manifests, and test cases with expected answers.
+"""Judges files with the webhook's code: manifests, and test cases with expected answers.
 
-`objects` recognizes objects in documents, `manifests` judges them, and `reviews` asks the engine as
-the API server would. `case_file` is the format of cases, `cases` parses them to trials, by
-`case_request` with the smallest objects of `bases`; `derived` adds variants. `trial` runs one, in
-an engine of `subject`. Cases that test nothing are found by `looked_up`, `rule_reads`, `unused` and
-`coverage`, and by mutation: `mutants`, of `mutated_code` and `mutated_rules`. `update` rewrites
-expectations.
+`objects` recognizes objects in documents, `manifests` judges them, and `reviews` sends requests to
+the engine as the API server would.
+
+`case_file` is the format of test cases. `cases` parses them to trials; `case_request` builds each
+request from the smallest objects in `bases`, and `derived` adds variants. `trial` runs a trial in
+the engine of its `subject`. `update` rewrites expectations.
+
+Cases that test nothing are found by `looked_up`, `rule_reads`, `unused` and `coverage`, and by
+mutation testing: `mutants`, with `mutated_code` and `mutated_rules`.
 """

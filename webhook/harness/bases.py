@@ -114,7 +114,7 @@ def smallest(kind: str, name: str = "case", namespace: str = "") -> dict[str, An
 def merge(below: Any, above: Any) -> Any:
     """Return `above` merged over `below`: objects key by key.
 
-    Anything else, null included, replaces.
+    Any other value of `above`, null included, replaces that of `below`.
     """
     if isinstance(below, dict) and isinstance(above, dict):
         return below | {key: merge(below.get(key), value) for key, value in above.items()}

@@ -1,6 +1,6 @@
-"""The request that a case describes.
+"""Builds the request that a case describes.
 
-What the API server would never send, or a typo, is an error.
+A typo, or a request that the API server would never send, is an error.
 """
 
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ from webhook.harness.reviews import Admission, group_version_kind
 from webhook.harness.rule_reads import unread
 from webhook.policy_sets.rules import RulePolicy
 
-# What an update does not change.
+# Fields that an update cannot change.
 IDENTITY = ("apiVersion", "kind", "metadata.name", "metadata.namespace")
 RESOURCES = frozenset({"cpu", "memory", "ephemeral-storage", "storage"})
 
@@ -99,8 +99,8 @@ def _named_in_full(
 ) -> tuple[Kind | None, list[Policy]]:
     """Return a kind that only policies name (`cert-manager.io/v1/Certificate`), and the policies.
 
-    None and no policies for a known kind. A name of the table, with the apiVersion of another
-    group, is the kind of that group.
+    None and no policies for a known kind. A known name with the apiVersion of another group is the
+    kind of that group.
     """
     group, version, _ = group_version_kind(case.object)
     if kind in has_smallest() and ("apiVersion" not in case.object or (group, kind) in KINDS):
@@ -134,7 +134,8 @@ def _named(kind: Kind, group: str, name: str) -> Kind | None:
 def _operation(case: Case, each: str, variant: Variant | None) -> str:
     """Return the operation.
 
-    Raises FaultsError if it is impossible, or would leave an old object unused.
+    Raises FaultsError if it is not supported, or if the case has an old object that it would not
+    use.
     """
     is_update = case.old_object is not None or case.old_pod is not None
     whole = case.operation or ("UPDATE" if is_update else "CREATE")
@@ -148,7 +149,7 @@ def _operation(case: Case, each: str, variant: Variant | None) -> str:
 
 
 def _bare(object: JsonObject, kind: Kind, namespace: str) -> JsonObject:
-    """Return the object that completes one of a kind that only policies name."""
+    """Return the smallest object of a kind that only policies name."""
     metadata = {"name": "case", "namespace": namespace} if kind.namespaced else {"name": "case"}
     return {"apiVersion": object["apiVersion"], "kind": kind.kind, "metadata": metadata}
 
@@ -195,12 +196,11 @@ def _described(case: Case, field: str, base: JsonObject, rules: list[Policy]) ->
 def _field_faults(
     object: JsonObject, base: JsonObject, rules: list[Policy], *, is_denied: bool
 ) -> CaseFaults:
-    """Yield the fields that the kind does not have: a typo tests nothing.
+    """Yield the fields that the kind does not have: a case with a typo tests nothing.
 
-    An unknown version has those of the known.
-
-    A denial may be about a wrong type or an unknown resource, and shows that a rule reads the field
-    that it is about.
+    An unknown version is assumed to have the fields of the known version. In a case that expects a
+    denial, wrong types and unknown resources are allowed: the denial shows that a rule reads the
+    field.
     """
     if not rules and root_type(str(object["apiVersion"]), str(object["kind"])) is None:
         object = {**object, "apiVersion": base["apiVersion"]}
@@ -216,7 +216,7 @@ def _field_faults(
 
 
 def _unknown_resources(value: Any, path: str) -> CaseFaults:
-    """Yield limits and requests with an unknown resource: names without a domain are fixed."""
+    """Yield limits and requests of unknown resources, among names without a domain."""
     for key, below in value.items() if isinstance(value, dict) else ():
         at_key = f"{path}.{key}" if path else str(key)
         if key in ("limits", "requests") and isinstance(below, dict):

@@ -54,13 +54,13 @@ def load_trials(path: Path, catalogue: Catalogue, home: str = HOME) -> Iterator[
 
     Raises DocumentError with file, line and message of every error.
 
-    `home` is the namespace Gatewright is installed in, where exceptions from cluster policies
-    count.
+    `home` is the namespace Gatewright is installed in, where exceptions from cluster policies take
+    effect.
     """
     documents = list(read_documents(path))
     if not documents:
         raise DocumentError(f"{path}: the case file is empty")
-    lines: dict[str, int] = {}  # of the cases so far, by name
+    lines: dict[str, int] = {}  # line of each case so far, by name
     for document in documents:
         try:
             file = parse(CaseFile, document.value)
@@ -68,7 +68,7 @@ def load_trials(path: Path, catalogue: Catalogue, home: str = HOME) -> Iterator[
             raise _refused(document, error.faults) from None
         trials: list[Trial] = []
         faults: list[tuple[str, str]] = []
-        # By the parameters of a case; most cases set none.
+        # Cached by the parameters of a case; most cases set none.
         tried: dict[str, tuple[Subject, WatchedEngine]] = {}
         for index, case in enumerate(file.cases):
             at_case, key = f"cases[{index}]", repr(case.params)

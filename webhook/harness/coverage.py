@@ -25,7 +25,7 @@ class Covered:
     judges_containers: bool = False
     parameters: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
 
-    def wanted(self) -> Iterator[tuple[str, bool]]:
+    def situations(self) -> Iterator[tuple[str, bool]]:
         """Yield each situation that cases should cover, and whether one does."""
         finds = "violation" if self.policy.policy.validate is not None else "patch"
         yield "allowed", "allowed" in self.outcomes
@@ -41,7 +41,7 @@ class Covered:
     @property
     def missing(self) -> list[str]:
         """The situations that no case covers."""
-        return [name for name, is_tried in self.wanted() if not is_tried]
+        return [name for name, is_tried in self.situations() if not is_tried]
 
 
 def coverage(tried: Iterable[Tried]) -> list[Covered]:
@@ -51,7 +51,7 @@ def coverage(tried: Iterable[Tried]) -> list[Covered]:
         trial, outcomes = each.trial, {outcome.policy: outcome for outcome in each.answer.outcomes}
         for policy in trial.engine.policies:
             if trial.subject.policy is None and policy.policy.always:
-                continue  # always in force; its own cases are elsewhere
+                continue  # always in force; it has its own case file
             covered = found.setdefault(policy.title, Covered(policy))
             for name in policy.policy.params.model_fields:
                 covered.parameters[name].add(repr(getattr(policy.params, name)))
@@ -79,5 +79,5 @@ def _add(covered: Covered, trial: Trial, outcome: Outcome) -> None:
 
 def percent(found: Iterable[Covered]) -> float:
     """Return the share of covered situations in percent."""
-    wanted = [is_tried for each in found for _, is_tried in each.wanted()]
-    return 100.0 * sum(wanted) / len(wanted) if wanted else 0.0
+    situations = [is_tried for each in found for _, is_tried in each.situations()]
+    return 100.0 * sum(situations) / len(situations) if situations else 0.0

@@ -1,4 +1,4 @@
-"""Check the look-ups that a case sets: a typo in one would test nothing."""
+"""Check the look-ups that a case sets: a case with a typo would test nothing."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -15,9 +15,9 @@ from webhook.harness.bases import has_smallest, smallest
 from webhook.policies._attached import DIGESTS, SIGNATURES, Attached, SignatureDocument
 
 IMAGES = (DIGESTS, SIGNATURES)
-SUMMARY = summary({"metadata": {"name": ""}})  # the fields of what is looked up in part
+SUMMARY = summary({"metadata": {"name": ""}})  # the fields of objects that are looked up in part
 
-CaseFaults = Iterator[tuple[str, str]]  # path below the case, and what is wrong there
+CaseFaults = Iterator[tuple[str, str]]  # path below the case, and message
 
 
 def look_up_faults(looked_up: Mapping[str, Any], parent_kind: str, namespace: str) -> CaseFaults:
@@ -44,7 +44,7 @@ def look_up_faults(looked_up: Mapping[str, Any], parent_kind: str, namespace: st
 
 
 def _image_faults(path: str, name: str, value: Any) -> CaseFaults:
-    """Yield the errors of what registries know of images."""
+    """Yield the errors of the data of images in registries."""
     if not isinstance(value, dict):
         yield path, "must be a mapping by image"
         return
@@ -70,7 +70,7 @@ def _is_document(value: Any) -> bool:
 
 
 def read_images(looked_up: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the look-ups with what is attached to images as policies get it."""
+    """Return the look-ups, with signatures and attestations of images as policies get them."""
     if SIGNATURES not in looked_up:
         return looked_up
     attached = {
@@ -87,7 +87,7 @@ def _document(value: Mapping[str, Any]) -> SignatureDocument:
 
 
 def written_images(images: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Return what registries know of images as a case sets it: the inverse of `read_images`."""
+    """Return the data of images in registries as a case sets it: the inverse of `read_images`."""
     return {
         name: {
             image: answer if isinstance(answer, str) else [*map(_written, answer.documents)]
@@ -108,9 +108,9 @@ def _written(document: SignatureDocument) -> dict[str, Any]:
 
 
 def _faults(path: str, object: Any, kinds: list[str], namespace: str) -> CaseFaults:
-    """Yield the errors of one object, of one of `kinds`.
+    """Yield the errors of one object, which must have one of `kinds`.
 
-    Without kinds of a summary, which may be from anywhere.
+    Without kinds, it is a summary, which may be from any namespace.
     """
     if not isinstance(object, dict):
         yield path, "must be an object"

@@ -1,4 +1,4 @@
-"""Judge manifests as the webhook would if they were applied."""
+"""Judges manifests as the webhook would if they were applied."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -64,7 +64,7 @@ class JudgedManifest:
 
 
 class ManifestJudge:
-    """Judges manifests one by one with an engine, against what is `known` of their cluster."""
+    """Judges manifests one by one with an engine, given what is `known` of their cluster."""
 
     def __init__(self, engine: Engine, known: Known, namespace: str, now: datetime) -> None:
         """Use this engine and cluster, and this default namespace for manifests."""
@@ -129,7 +129,7 @@ class ManifestJudge:
         validated = self._engine.validate(request.with_looked_up(known))
         outcomes = mutated.outcomes + validated.outcomes
         about, value = request.attributes, request.value
-        # The options of exec have neither.
+        # The options object of exec has neither kind nor metadata.
         named = {"kind": about.kind, "metadata": value.get("metadata") or {"name": about.name}}
         document = replace(document, value={**value, **named})
         return judged(
@@ -139,7 +139,8 @@ class ManifestJudge:
     def _ask(self, admission: Admission, where: str) -> ReviewAnswer:
         """Return the answer.
 
-        Where labels are unknown, a policy decides if it finds nothing whatever they are.
+        If the namespace's labels are unknown, a policy that needs them is evaluated as if they
+        matched: without a violation, the result does not depend on them.
         """
         looked_up = {**self._always, **self._known.about(where)}
         answer = ask(self._engine, admission, looked_up)
@@ -181,8 +182,8 @@ def add_manifests(known: Known, documents: Iterable[Document], namespace: str) -
 def kinds_in(documents: Iterable[Document], known: Mapping[tuple[str, str], Kind]) -> list[Kind]:
     """Return the kinds among documents and `known` that the table of kinds lacks.
 
-    Where neither these nor a CustomResourceDefinition among the documents say its plural, it is the
-    regular one.
+    Their plural is taken from `known` or a CustomResourceDefinition among the documents; otherwise
+    it is the regular plural.
     """
     documents = list(filter(is_whole, documents))
     defined = Known()
@@ -232,7 +233,7 @@ def _verdict(outcomes: tuple[Outcome, ...], findings: tuple[Finding, ...]) -> st
 
 
 def _undecided_in(namespace: str) -> Callable[[Outcome], str]:
-    """Return a failure to judge a manifest in words, with how to supply what is missing."""
+    """Return a function that words a failure, with the option that provides what is missing."""
 
     def wording(outcome: Outcome) -> str:
         if outcome.lacks not in OF_A_KNOWN_NAMESPACE:

@@ -21,7 +21,7 @@ from webhook.policy_sets.policy_set import PolicySetError
 class Mutant:
     """One change of one policy.
 
-    A survivor, which no case notices, shows a rule that no case tests.
+    If no case fails, the mutant survives: no case tests the changed rule.
     """
 
     policy: str
@@ -31,8 +31,9 @@ class Mutant:
 def tried(trials: Sequence[Trial], catalogue: Catalogue) -> Iterator[tuple[Mutant, bool]]:
     """Yield each mutant of the policies in one file's trials, and whether it survives them.
 
-    A change is made wherever it can be at once: several cases may use different parameters of one
-    policy. The modules of a policy set's policies are not changed: they have cases of their own.
+    A change is applied to every set of parameters at once, since cases may use different parameters
+    of one policy. For a policy set, the modules of its policies are not changed: they have their
+    own cases.
     """
     subjects = {id(trial.subject): trial.subject for trial in trials}
     objects: dict[Mutant, dict[int, Subject]] = {}
@@ -56,9 +57,9 @@ def tried(trials: Sequence[Trial], catalogue: Catalogue) -> Iterator[tuple[Mutan
 def _engine(
     subject: Subject, catalogue: Catalogue, policy: Policy | Exception | None = None
 ) -> WatchedEngine | Exception | None:
-    """Return the engine, with another `policy` of that name, or the error that this raises.
+    """Return the engine, with a changed `policy`, or the error that this raises.
 
-    None if it is invalid.
+    None if the subject is invalid.
     """
     if isinstance(policy, Exception):
         return policy

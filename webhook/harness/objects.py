@@ -1,4 +1,4 @@
-"""Recognize Kubernetes objects among YAML documents, and the kind that each is judged as."""
+"""Recognizes Kubernetes objects among YAML documents, and the kind that each is judged as."""
 
 from config.documents import Document, DocumentError
 from config.faults import did_you_mean
@@ -9,7 +9,7 @@ from webhook.harness.bases import kinds_by_name
 from webhook.harness.reviews import group_version_kind
 from webhook.policy_sets.kind_names import known_kinds
 
-# Read before any policy runs.
+# JSON types of fields that are read before any policy runs.
 METADATA = {"name": str, "generateName": str, "namespace": str, "labels": dict}
 # Configuration of client-side tools, not API groups of the API server.
 CLIENT_SIDE = frozenset({"kustomize.config.k8s.io"})

@@ -1,4 +1,4 @@
-"""Asks an engine as the API server asks the webhook: by the AdmissionReview it would send."""
+"""Sends AdmissionReviews to an engine, as the API server sends them to the webhook."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -30,7 +30,8 @@ class Admission:
     groups: tuple[str, ...] = ("system:authenticated",)
     # Group, version and kind of the request, if they differ from the object's.
     sent: tuple[str, str, str] | None = None
-    # of the object, where a policy or a CustomResourceDefinition names it; else the regular plural
+    # The object's plural, if a policy or a CustomResourceDefinition names it; default: the regular
+    # one.
     resource: str = ""
 
     @property
@@ -97,8 +98,8 @@ class ReviewAnswer:
 def ask(engine: Engine, admission: Admission, looked_up: dict[str, Any]) -> ReviewAnswer:
     """Judge a request as the API server does: mutate, mutate again, then validate.
 
-    Each with an encoded review. Where mutations lack what only a registry says, what else is wrong
-    with the object is found, too.
+    Each call gets an encoded review. Where mutations lack data of a registry, the validation still
+    reports all other violations.
 
     Raises MalformedRequestError if the object could not be part of a review.
     """

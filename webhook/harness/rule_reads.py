@@ -1,4 +1,4 @@
-"""The fields that a policy's CEL rules read, to find objects that they do not test."""
+"""Finds the fields that a policy's CEL rules read, and test objects that the rules do not read."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -20,7 +20,7 @@ ROUTING = {
 def looks(policy: RulePolicy) -> bool:
     """Whether the rules read more of a request than its kind and operation.
 
-    Mutations compare the object anyway.
+    Always true for mutations, whose result is compared with the object.
     """
     read = (
         steps for source in policy.sources for steps in fields_read(source) if steps[0] in SUBJECTS
@@ -33,7 +33,7 @@ def looks(policy: RulePolicy) -> bool:
 def unread(object: dict[str, Any], policies: Iterable[RulePolicy]) -> Iterator[tuple[str, str]]:
     """Yield path and message for each field that no rule reads.
 
-    It is for objects of a kind without a known schema.
+    Used for objects of a kind without a known schema.
     """
     sources = (source for policy in policies for source in policy.sources)
     read = {
@@ -63,7 +63,7 @@ def _unread(value: Any, above: Steps, read: set[Steps]) -> Iterator[tuple[str, s
 def absent(policy: RulePolicy) -> Iterator[str]:
     """Yield an error for each field that rules read and none of the policy's kinds has.
 
-    Nothing where a kind has no known schema, or a subresource is judged.
+    Nothing if a kind has no known schema, or if a subresource is judged.
     """
     kinds = [target.kind for target in policy.targets if not target.subresource]
     versions = [
@@ -87,7 +87,7 @@ def absent(policy: RulePolicy) -> Iterator[str]:
 def _missing(type: str, steps: Steps) -> tuple[str, SchemaFields] | None:
     """Return the first step that a type does not have, with the fields it has.
 
-    None if it has all that is known.
+    None if all steps exist, as far as the schema is known.
     """
     for step in steps:
         shape, inner, _, _ = parse_type(type)

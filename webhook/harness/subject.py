@@ -1,4 +1,4 @@
-"""The policies of a case file, in an engine that records which looked at a request."""
+"""The policies of a case file, in an engine that records which policies read the request."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -13,9 +13,9 @@ from webhook.policy_sets.bound_objects import Catalogue, bind
 from webhook.policy_sets.policy_set import in_force, read
 from webhook.policy_sets.rules import RulePolicy
 
-# None or empty means absent.
+# Parsed parts of a request; reading one that is None or empty does not count.
 RECORDS = frozenset({"pod", "pod_metadata", "containers", "volumes", "images", "before"})
-# What a policy reads to decide whether a request concerns it.
+# Attributes that a policy reads only to decide whether it applies.
 ROUTING = frozenset({
     "kind", "resource_kind", "uid", "operation", "group", "resource_group", "resource", "target",
     "lookup",
@@ -24,9 +24,9 @@ JudgeFunction = Callable[[Request, Any], Iterable[Any]]
 
 
 class WatchedEngine(Engine):
-    """An engine that records which of its policies looked at the request.
+    """An engine that records which of its policies read the request.
 
-    A policy that returned earlier judged nothing.
+    A policy that returned without reading it judged nothing.
     """
 
     def __init__(self, policies: Iterable[BoundPolicy]) -> None:
@@ -39,13 +39,13 @@ class WatchedEngine(Engine):
         self._looked.clear()
 
     def looked(self, outcome: Outcome) -> bool:
-        """Whether the policy of an outcome looked at the request, or reported without looking."""
+        """Whether the policy of an outcome read the request, or reported something."""
         reported = outcome.violations or outcome.tolerated or outcome.patched
         has_result = bool(reported or outcome.malformed or outcome.error)
         return has_result or outcome.policy in self._looked
 
     def _watched(self, bound: BoundPolicy) -> BoundPolicy:
-        """Return a policy that is watched: Python while it runs, CEL by the fields it names."""
+        """Return a policy whose reads are recorded: at run time, or for CEL by field names."""
         policy = bound.policy
         rules_look = isinstance(policy, RulePolicy) and looks(policy)
 
@@ -75,7 +75,7 @@ class WatchedEngine(Engine):
 
 
 class _Watched:
-    """A request, or its attributes, that records when a part that is not for routing is read."""
+    """Wraps a request, or its attributes, and records reads of parts other than ROUTING."""
 
     def __init__(self, read: Any, looked: Callable[[], None]) -> None:
         self._read, self._looked = read, looked
@@ -102,7 +102,7 @@ class Subject:
     """Policy objects as documents: a policy set, or an object of the one built-in `policy`.
 
     A policy set also includes the policies that are always in force. Exceptions from cluster
-    policies that name a namespace count in `home`.
+    policies with a namespace take effect only in `home`.
     """
 
     documents: tuple[Document, ...]

@@ -16,7 +16,10 @@ from webhook.harness.reviews import ReviewAnswer, ask
 from webhook.harness.unused import unused
 from webhook.review import MalformedRequestError
 
-OWN = ("webhook.engine", "webhook.harness")  # whose stack frames do not help the author of a policy
+OWN = (
+    "webhook.engine",
+    "webhook.harness",
+)  # modules whose stack frames do not help the author of a policy
 PolicyMessage = tuple[str, str]  # policy and message
 
 
@@ -136,7 +139,7 @@ def is_expected(expected: Expected, found: PolicyMessage, prefix: str) -> bool:
 
 
 def joined(prefix: str, path: str) -> str:
-    """Return a case's path as violations have it: below `prefix`, if it sets a pod's spec."""
+    """Return the absolute path of a case's path: below `prefix`, if the case sets a pod's spec."""
     return f"{prefix}.{path}" if prefix else path
 
 

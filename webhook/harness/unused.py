@@ -1,4 +1,4 @@
-"""What a case sets and no policy uses: look-ups, and labels that no selector names."""
+"""Finds what a case sets and no policy uses: look-ups, and labels that no selector names."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -23,7 +23,7 @@ def unused(trial: Trial) -> Iterator[str]:
 
 
 def _unselected(trial: Trial) -> Iterator[str]:
-    """Yield labels that no selector names: a typo would make `not-matched` true."""
+    """Yield labels that no selector names: with a typo, `not-matched` would pass."""
     policies = trial.engine.policies
     clauses = [clause for each in policies for clause in each.match.written]
     in_namespace = [

@@ -1,4 +1,4 @@
-"""Rewrites the expectations of a case file, and keeps comments, order and all else."""
+"""Rewrites the expectations of a case file and keeps everything else, comments included."""
 
 import textwrap
 from collections.abc import Iterable, Sequence

@@ -1,9 +1,9 @@
-"""Policy sets: what people write about policies, and how it comes into force. Pure.
+"""Policy sets: reads policy objects and exceptions, and turns them into policies in force. Pure.
 
-`policy_set` reads the documents of a set, `bound_objects` each object, `policy_objects` those of a
-cluster, and `catalogue` has the policies that they name. Rules in CEL are compiled by `expressions`
-(`validations` has one of them); `rules` makes a policy of them, with `rule_resources` for its
-resources (`kind_names` knows how these are spelled) and `mutations` for what it sets (`apply`
-merges as server-side apply does); `cel_request` is the request as expressions see it.
-`admission_policies` and `admission_match` are Kubernetes' own policies.
+`policy_set` reads the documents of a set, `bound_objects` each object, and `catalogue` has the
+policies that they name. `policy_objects` is the policy that validates policy objects in a cluster.
+`rules` turns CEL rules into a policy: `expressions` and `validations` compile them,
+`rule_resources` finds the resources that they judge (`kind_names` parses the names of kinds),
+`cel_request` provides the CEL variables, and `mutations` applies their changes (`apply` merges as
+server-side apply does). `admission_policies` and `admission_match` read Kubernetes' own policies.
 """

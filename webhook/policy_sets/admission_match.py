@@ -13,7 +13,7 @@ from webhook.policy_sets.kind_names import known_kinds
 from webhook.policy_sets.rule_resources import SUBRESOURCES, merged_targets
 
 OPERATIONS = ("CREATE", "UPDATE", "DELETE")
-# which no admission policy judges
+# Resources that no admission policy judges.
 NEVER_JUDGED = frozenset(
     (GROUP, f"{sort}admissionpolic{ending}")
     for sort in ("validating", "mutating")
@@ -24,7 +24,7 @@ NEVER_JUDGED = frozenset(
 def condition_of(*specs: MatchResources, kinds: Sequence[Kind] = ()) -> RequestPredicate:
     """Return whether all of `specs` match a request.
 
-    `kinds` are as for `targets_of`. NotLookedUpError where labels are not known.
+    `kinds` are as for `targets_of`. Raises NotLookedUpError if labels are unknown.
     """
     known = (*kinds, *known_kinds().values())
     served = {(kind.group, kind.plural): kind.versions for kind in known}
@@ -59,7 +59,7 @@ def _condition(
 
 
 def _labels(request: Request) -> Iterator[Labels]:
-    """Yield the labels of the new and the old object; what is connected with has none."""
+    """Yield the labels of the new and the old object; the object of a CONNECT has none."""
     for object in (request.object, request.old_object):
         if object is not None and "metadata" in object:
             yield Fields(object).mapping("metadata.labels")
@@ -72,12 +72,12 @@ def _selector(spec: LabelSelector | None) -> Callable[[Labels], bool] | None:
 
 
 def selects_namespaces(*specs: MatchResources) -> bool:
-    """Return whether labels of the namespace decide."""
+    """Return whether the labels of the namespace matter."""
     return any(_selector(each.namespace_selector) for each in specs)
 
 
 def targets_of(spec: MatchResources, kinds: Sequence[Kind] = ()) -> tuple[Target, ...]:
-    """Return the resources that rules name, of Kubernetes' own kinds and of `kinds`.
+    """Return the resources that the rules name, among Kubernetes' own kinds and `kinds`.
 
     `deployments/*` is the resource itself and all its subresources, as in the API server.
     """
@@ -96,7 +96,9 @@ def _resources(
         kinds = [kind for kind in kinds if _has(rule.api_groups, kind.group)]
         if not kinds and plural != "*":
             groups = (group for group in rule.api_groups if group != "*")
-            kinds = [Kind(group, plural, plural, versions) for group in groups]  # no name is known
+            kinds = [
+                Kind(group, plural, plural, versions) for group in groups
+            ]  # the kind is unknown
         for each in SUBRESOURCES if subresource == "*" else (subresource,):
             everything = ("CONNECT",) if each in CONNECTED else OPERATIONS
             operations = everything if "*" in rule.operations else rule.operations

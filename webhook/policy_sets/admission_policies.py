@@ -1,6 +1,6 @@
-"""Kubernetes' own admission policies in force: each with a binding and its parameters.
+"""Kubernetes' own admission policies, each in force with a binding and its parameters.
 
-CEL is imported only where there are any.
+CEL is imported only if there are any.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -28,16 +28,16 @@ NO_PARAMS = (
     "failed to configure binding: no params found for policy binding with `Deny` "
     "parameterNotFoundAction"
 )
-NO_TYPE = ("", "")  # API version and kind of what is no object
+NO_TYPE = ("", "")  # API version and kind of a document that is not an object
 
 Bindings = list[tuple[str, BindingSpec]]  # of a policy, by name
-# Whether match conditions hold for a request and parameters.
+# Returns whether the match conditions hold for a request and parameters.
 Applies = Callable[[Request, Any], bool]
 
 
 @dataclass(frozen=True, slots=True)
 class Native:
-    """One of Kubernetes' own policies, or a binding: what is in force of it, and its faults."""
+    """One of Kubernetes' own policies, or a binding: the policies in force, and its faults."""
 
     document: Document
     policies: tuple[BoundPolicy, ...]
@@ -47,9 +47,10 @@ class Native:
 def native_policies(
     documents: Iterable[Document], kinds: Sequence[Kind] = ()
 ) -> tuple[list[Native], list[Document]]:
-    """Return Kubernetes' policies among the documents, and the documents that are no part of these.
+    """Return Kubernetes' policies among the documents, and the other documents.
 
-    `kinds` are those of what is judged that the table of kinds does not have.
+    `kinds` are the judged kinds that the table of kinds lacks. Documents that are parameters of a
+    policy are not among the others.
     """
     found: list[Native] = []
     unbound: list[Native] = []
@@ -88,7 +89,7 @@ def native_policies(
 
 
 def joined(engine: Engine, policies: Iterable[BoundPolicy]) -> Engine:
-    """Return the engine with more policies: `kubernetes:NAME` where a name is taken."""
+    """Return the engine with more policies, named `kubernetes:NAME` if the name is taken."""
     taken, more = {each.title for each in engine.policies}, []
     for each in policies:
         name = f"kubernetes:{each.name}" if each.name in taken else each.name
@@ -97,7 +98,7 @@ def joined(engine: Engine, policies: Iterable[BoundPolicy]) -> Engine:
 
 
 def _incomplete(spec: KubernetesPolicySpec, kind: str) -> Iterator[tuple[str, str]]:
-    """Yield what the API server misses in a policy of this kind, or does not take in one."""
+    """Yield the fields that the API server requires or rejects in a policy of this kind."""
     if not spec.match_constraints.resource_rules:
         yield "spec.matchConstraints.resourceRules", "missing; name the resources that it is about"
     if kind == "ValidatingAdmissionPolicy":
@@ -111,7 +112,7 @@ def _incomplete(spec: KubernetesPolicySpec, kind: str) -> Iterator[tuple[str, st
 
 
 def _type(document: Document) -> tuple[str, str]:
-    """Return API version and kind of a document, blank where it has none."""
+    """Return API version and kind of a document; empty if it has none."""
     value = document.value if isinstance(document.value, dict) else {}
     return str(value.get("apiVersion", "")), str(value.get("kind", ""))
 
@@ -140,7 +141,10 @@ def _in_force(
     params: Sequence[JsonObject],
     kinds: Sequence[Kind],
 ) -> Iterator[BoundPolicy]:
-    """Yield the policy with each binding. FaultsError where it does not compile, even unbound."""
+    """Yield the policy with each binding.
+
+    Raises FaultsError if it does not compile, also without a binding.
+    """
     if faults := tuple(_incomplete(spec, _type(document)[1])):
         raise FaultsError(faults)
     from webhook.policy_sets.expressions import Expressions  # with CEL: 40 modules
@@ -170,7 +174,7 @@ def _in_force(
 def _params_of(
     applies: Applies, spec: KubernetesPolicySpec, binding: BindingSpec, params: Sequence[JsonObject]
 ) -> Callable[[Request, Any], Iterable[Any]]:
-    """Return what yields the parameters of a request, for which the conditions hold."""
+    """Return a function of a request that yields the parameters for which the conditions hold."""
     reference = binding.param_ref
     if spec.param_kind is None or reference is None:
         return lambda request, _: [None] if applies(request, None) else []

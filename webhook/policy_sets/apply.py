@@ -1,7 +1,7 @@
 """Server-side apply's merge of an apply configuration into an object, by the types of its fields.
 
 Source: structured-merge-diff (typed/merge.go, typed/validate.go) and the patcher of
-MutatingAdmissionPolicy, which takes no configuration with an atomic list, map or struct.
+MutatingAdmissionPolicy, which rejects a configuration with an atomic list, map or struct.
 """
 
 import json
@@ -26,8 +26,8 @@ SCALARS: dict[str, tuple[type, ...]] = {
 def applied(object: JsonObject, configuration: JsonObject, code: str, path: str = "") -> JsonObject:
     """Return the object with a configuration merged into it; neither is changed.
 
-    `code` is that of the object's type; "" for a kind of which only the metadata is known, whose
-    maps are merged and whose lists are replaced. RuleError where the API server would refuse the
+    `code` is that of the object's type; "" for a kind of which only the metadata is known: its maps
+    are merged and its lists replaced. Raises RuleError if the API server would reject the
     configuration.
     """
     if not code and isinstance(metadata := configuration.get("metadata"), dict):
@@ -72,7 +72,7 @@ def type_faults(value: Any, code: str, path: str = "") -> Iterator[tuple[str, st
 
 
 def _faults(value: Any, code: str, path: str) -> Iterator[tuple[str, str]]:
-    """Yield what is wrong with a configuration: types, and items of lists without their own key."""
+    """Yield the errors of a configuration: wrong types, and missing or duplicate item keys."""
     yield from type_faults(value, code, path)
     for below, item, type in _below(value, code, path):
         if type.shape == "list" and type.keys and isinstance(item, list):
@@ -132,9 +132,9 @@ def _merged(old: Any, new: Any, code: str) -> Any:
 
 
 def _merged_items(old: Sequence[Any], new: Sequence[Any], type: FieldType) -> list[Any]:
-    """Return the items of two lists, those of one key merged; their order keeps that of both.
+    """Return the items of two lists, merged by key, in an order that keeps that of both.
 
-    Of several old items with one key nothing is merged: a new item with it replaces them all.
+    If several old items have the same key, a new item with this key replaces them all.
     """
     old_keys, new_keys = ([_key(each, type) for each in items] for items in (old, new))
     count, by_key = Counter(old_keys), dict(zip(old_keys, old, strict=True))
@@ -165,7 +165,7 @@ def _merged_items(old: Sequence[Any], new: Sequence[Any], type: FieldType) -> li
 
 
 def _key(item: Any, type: FieldType) -> tuple[tuple[str, str], ...]:
-    """Return what identifies an item of a list: itself in a set, else keys or their defaults."""
+    """Return the identity of a list item: its value in a set, else its keys or their defaults."""
     if type.keys == SET:
         return (("", json.dumps(item)),)
     defaults = defaults_of(type.inner.lstrip("!"))

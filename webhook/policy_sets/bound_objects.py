@@ -1,4 +1,4 @@
-"""One object of a policy set as it comes into force: checked, with every fault named."""
+"""Checks one object of a policy set and turns it into a policy or an exception in force."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,7 +19,8 @@ from webhook.policy_sets.kind_names import with_plain_kinds
 
 Catalogue = Mapping[str, Policy]
 OF_ALL_NAMESPACES = frozenset(name for name, look_up in LOOK_UPS.items() if look_up.everywhere)
-# Of one object as JSON, or a tenant's: compiling them takes well below a second.
+# Size of one object as JSON, or of all objects of a tenant: compiling these takes well below a
+# second.
 MAX_POLICY_BYTES = 64 * 1024
 KINDS = ("ClusterAdmissionPolicy", "AdmissionPolicy", "PolicyException")
 NOWHERE = (
@@ -36,7 +37,7 @@ ANYWHERE = MatchSpec.model_construct()
 class Rules:
     """The compiled rules of a policy object: a policy, parameters, and when it applies.
 
-    `policy` is None where the object names a built-in policy and only says under which conditions.
+    `policy` is None if the object names a built-in policy and only adds match conditions.
     """
 
     policy: Policy | None = None
@@ -44,11 +45,11 @@ class Rules:
     match: MatchSpec = ANYWHERE  # where they apply, kinds by their short names
     condition: RequestPredicate | None = None
     needs: frozenset[str] = frozenset()  # what must be looked up for the condition
-    depends_on_sender: bool = False  # whether the condition depends on who asks
+    depends_on_sender: bool = False  # whether the condition depends on the user or the operation
 
 
 def bind(value: Any, catalogue: Catalogue) -> BoundPolicy | BoundException:
-    """Return one object of a policy set as it comes into force. FaultsError names all faults."""
+    """Return the policy or exception of one object. Raises FaultsError with all faults."""
     if not isinstance(value, dict):
         refuse("", "not an object")
     if value.get("apiVersion") != API_VERSION or value.get("kind") not in KINDS:
@@ -68,7 +69,7 @@ def bind(value: Any, catalogue: Catalogue) -> BoundPolicy | BoundException:
     _check_sort(spec)
     rules, uses_cel = Rules(), spec.policy is None or bool(spec.match_conditions)
     if uses_cel:
-        # With CEL: 40 modules, which most policy sets do without.
+        # Imported here: it imports CEL, 40 modules that most policy sets do not need.
         from webhook.policy_sets.rules import compile_rules
 
         rules = compile_rules(spec, in_a_namespace)
@@ -104,7 +105,7 @@ def size_of(value: Mapping[str, Any]) -> int:
 
 
 def _check_sort(spec: AdmissionPolicySpec) -> None:
-    """Refuse an object without a built-in policy and without rules, or with more than one."""
+    """Reject an object that has not exactly one of policy, validations and mutations."""
     set_fields = [name for name in ("policy", "validations", "mutations") if getattr(spec, name)]
     if not set_fields:
         text = "missing; name a built-in policy, or give validations or mutations in CEL"
@@ -116,7 +117,7 @@ def _check_sort(spec: AdmissionPolicySpec) -> None:
 
 
 def document_of(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a stored object as somebody would write it: without what is the API server's."""
+    """Return a stored object as its author would write it, without fields of the API server."""
     metadata = stored.get("metadata") or {}
     named = {key: metadata[key] for key in ("name", "namespace") if key in metadata}
     if "name" not in named and "generateName" in metadata:
@@ -128,9 +129,9 @@ def document_of(stored: Mapping[str, Any]) -> dict[str, Any]:
 def _policy(
     spec: AdmissionPolicySpec, catalogue: Catalogue, *, in_a_namespace: bool
 ) -> tuple[Policy, MatchSpec]:
-    """Return the policy that is named, and the match with plain names of kinds.
+    """Return the named built-in policy, and the match with plain names of kinds.
 
-    A tenant's looks at nothing without a namespace.
+    A tenant's policy judges no cluster-scoped kinds.
     """
     assert spec.policy is not None
     policy = catalogue.get(spec.policy)
@@ -159,7 +160,7 @@ def _policy(
 
 
 def _check_match(match: MatchSpec, policy: Policy, namespace: str | None) -> None:
-    """Refuse a clause that matches nothing: the policy would silently never apply."""
+    """Reject a clause that matches nothing: the policy would silently never apply."""
     targets = [target for target in policy.targets if target.kind.namespaced or namespace is None]
     nowhere = [
         f"spec.match.any[{index}]"
@@ -175,7 +176,7 @@ def _quoted(known: set[str]) -> set[str]:
 
 
 def _check_tenant(policy: Policy, params: Params, metadata: PolicyMetadata) -> None:
-    """Refuse a tenant's policy in another namespace, that mutates, or that reads others'."""
+    """Reject a tenant's policy that mutates, reads other namespaces, or has no namespace."""
     if metadata.namespace is None:
         text = "missing; an AdmissionPolicy is in force in its own namespace"
         refuse("metadata.namespace", text)

@@ -19,13 +19,13 @@ from webhook.engine import Policy
 from webhook.policies import kinds
 
 GROUP = "gatewright.policies"  # entry points of installed packages: each a module with a POLICY
-# packages of this name and a number have the modules of a directory each
+# name of the packages for added directories, with a number: one package for each directory
 TEAM = "gatewright_team_policies"
-ABOUT_POLICIES = "webhook.policy_sets.policy_objects"  # the one that reads policy sets itself
+ABOUT_POLICIES = "webhook.policy_sets.policy_objects"  # a policy outside webhook.policies
 
 
 def _built_in(package: ModuleType) -> dict[str, str]:
-    """Return the modules of a package's policies by policy; those with `_` are shared."""
+    """Return the modules of a package by policy name, without shared ones, which begin with `_`."""
     modules = (module.name for module in pkgutil.iter_modules(package.__path__))
     return {
         stem.replace("_", "-"): f"{package.__name__}.{stem}"
@@ -39,17 +39,17 @@ OF_KINDS = _built_in(kinds) | {"policy-objects": ABOUT_POLICIES}
 
 
 class PolicyCatalogue(Mapping[str, Policy]):
-    """All policies by name: built-in, of installed packages, of added directories."""
+    """All policies by name: built-in, from installed packages, and from added directories."""
 
     def __init__(self) -> None:
-        """Import the policies of installed packages; ModuleError where one is no policy."""
+        """Import the policies of installed packages. Raises ModuleError if one is not a policy."""
         self._found: dict[str, Policy | str] = dict(sorted((TO_NAME | OF_KINDS).items()))
         for entry in importlib.metadata.entry_points(group=GROUP):
             where = f"entry point {entry.name} ({entry.value})"
             self.add(imported(entry.load, where), entry.name, where)
 
     def __getitem__(self, name: str) -> Policy:
-        """Return a policy, imported if it was not."""
+        """Return a policy, and import it at the first read."""
         found = self._found[name]
         if isinstance(found, str):
             module = importlib.import_module(found)
@@ -57,15 +57,15 @@ class PolicyCatalogue(Mapping[str, Policy]):
         return found
 
     def __iter__(self) -> Iterator[str]:
-        """Go through the names."""
+        """Iterate over the names."""
         return iter(self._found)
 
     def __len__(self) -> int:
-        """Return their number."""
+        """Return the number of policies."""
         return len(self._found)
 
     def add(self, module: object, stem: str, where: str) -> None:
-        """Add the policy of a module. ModuleError where it is none, or its name is taken."""
+        """Add the policy of a module. Raises ModuleError if it has none, or the name is taken."""
         policy = _policy_of(module, stem, where)
         if policy.name in self._found:
             raise ModuleError(f'{where}: a policy "{policy.name}" already exists')
@@ -79,16 +79,16 @@ def catalogue() -> PolicyCatalogue:
 
 
 def always_in_force(catalogue: Mapping[str, Policy]) -> Iterator[Policy]:
-    """Yield the policies that need no policy set. The built-in ones that need one stay unread."""
+    """Yield the policies that are always in force, without importing the others."""
     found = (catalogue[name] for name in catalogue if name not in TO_NAME)
     return (policy for policy in found if policy.always)
 
 
 def add_directory(directory: Path) -> None:
-    """Take every policy module in `directory` into the catalogue.
+    """Add every policy module in `directory` to the catalogue.
 
     Modules may import shared files, which begin with `_` (`from ._names import …`). Called once
-    when a process starts. ModuleError where a module cannot be imported or is no policy.
+    when a process starts. Raises ModuleError if a module cannot be imported or is not a policy.
     """
     if not directory.is_dir():
         raise ModuleError(f"{directory}: no such directory")

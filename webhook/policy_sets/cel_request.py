@@ -17,7 +17,7 @@ from webhook.engine.request import NAMESPACE, Request
 
 
 class Partial(dict[str, Any]):
-    """An object of which only some fields are known: reading another is an error."""
+    """An object of which only some fields are known; reading another field is an error."""
 
     def __init__(self, name: str, known: JsonObject, absent: Iterable[str] = ()) -> None:
         """Take the object's name, its `known` fields, and those `absent` unless known."""
@@ -35,13 +35,13 @@ class Partial(dict[str, Any]):
 
 
 def is_as_sent(request: Request) -> bool:
-    """Return whether the API server sent a request, and so has decoded its objects."""
+    """Return whether a request comes from the API server, which sends objects with defaults."""
     sent = request.attributes.sent
-    return sent is not None and sent.options is not UNSET  # which it always sends
+    return sent is not None and sent.options is not UNSET  # the API server always sends options
 
 
 def completed(request: Request) -> tuple[JsonObject | None, JsonObject | None]:
-    """Return object and old object, with the defaults of the API where it did not send them."""
+    """Return object and old object, with the API's defaults if the API server did not send them."""
     if request.completed is None:
         object, old = request.object, request.old_object
         if not is_as_sent(request):
@@ -52,7 +52,7 @@ def completed(request: Request) -> tuple[JsonObject | None, JsonObject | None]:
 
 
 def namespace_object(request: Request) -> JsonObject | None:
-    """Return the object's namespace, or what is known of it; None for what has none."""
+    """Return the object's namespace, or its known fields; None for a cluster-scoped object."""
     attributes = request.attributes
     if not attributes.namespace or (attributes.resource_group, attributes.resource) == NAMESPACES:
         return None
@@ -66,7 +66,7 @@ def namespace_object(request: Request) -> JsonObject | None:
 
 
 def admission_request(request: Request) -> JsonObject:
-    """Return the variable `request`; what only the API server knows is an error elsewhere."""
+    """Return the variable `request`. Outside a cluster, reading unknown fields is an error."""
     attributes, sent = request.attributes, request.attributes.sent
     kind = {"group": attributes.group, "version": attributes.version, "kind": attributes.kind}
     resource = {
@@ -101,5 +101,5 @@ def admission_request(request: Request) -> JsonObject:
 
 
 def _given(fields: JsonObject) -> dict[str, Any]:
-    """Return the fields that have a value: Go leaves out the others."""
+    """Return the fields that have a value: the API server's encoder (Go) omits the others."""
     return {name: value for name, value in fields.items() if value not in (None, "")}

@@ -41,9 +41,10 @@ class Expressions:
         faults: Sequence[tuple[str, str]] = (),
         is_of_tenant: bool = False,
     ) -> None:
-        """Compile them.
+        """Compile all expressions.
 
-        FaultsError names every fault with line and column, before the other `faults` of the policy.
+        Raises FaultsError with line and column of every fault, followed by the other `faults` of
+        the policy.
 
         The policies of a tenant share one budget for each request, however many there are.
         """
@@ -51,9 +52,11 @@ class Expressions:
         self._is_of_tenant = is_of_tenant
         self._environment = ADMISSION if has_params else without_params(ADMISSION)
         self._faults: list[tuple[str, str]] = []
-        self._reads: set[str] = set()  # of the variables that take time to build
+        self._reads: set[str] = set()  # names of expensive variables that some expression reads
         self._variables: dict[str, Program] = {}
-        self._read: dict[str, set[Steps]] = {}  # by each variable, also by other variables
+        self._read: dict[
+            str, set[Steps]
+        ] = {}  # fields that each variable reads, also through other variables
         annotations = spec.audit_annotations if isinstance(spec, KubernetesPolicySpec) else []
         self.conditions: list[tuple[str, Program]] = []
         self.annotations: list[tuple[str, Program]] = []
@@ -78,7 +81,7 @@ class Expressions:
             path = f"spec.auditAnnotations[{index}].valueExpression"
             program = self._program(path, annotation.value_expression, "string", "null")
             self.annotations.append((annotation.key, program))
-        # For mutations alone, as in the API server.
+        # Only mutations can construct objects, as in the API server.
         self._environment = replace(self._environment, structs=True)
         self.mutations = [
             self._mutation(f"spec.mutations[{index}]", each)
@@ -88,7 +91,7 @@ class Expressions:
             raise FaultsError([*self._faults, *faults])
 
     def _program(self, path: str, source: str, *results: str) -> Program:
-        """Return the program of an expression, or a harmless one after noting its fault."""
+        """Return the program of an expression; of an invalid one, record the fault."""
         self._reads |= {
             name for name in ("oldObject", "request", "namespaceObject") if name in source
         }
@@ -109,7 +112,7 @@ class Expressions:
         return CompiledValidation(validation, program, message, tuple(own), is_about_object)
 
     def _read_by(self, program: Program) -> set[Steps]:
-        """Return the fields that a program reads, also by variables."""
+        """Return the fields that a program reads, also through variables."""
         read = set(fields_read(program.source))
         named = {steps[1:2] for steps in read if steps[0] == "variables"}
         by_name = self._read if () in named else {name for (name,) in named}
@@ -117,7 +120,7 @@ class Expressions:
 
     @property
     def depends_on_sender(self) -> bool:
-        """Whether a condition depends on who asks, so that it says nothing of who asked before."""
+        """Whether a condition depends on the sender, and so may differ for the old object."""
         read = (steps for _, program in self.conditions for steps in self._read_by(program))
         return any(steps[0] != "oldObject" and is_of_sender(steps) for steps in read)
 
@@ -135,11 +138,14 @@ class Expressions:
 
     @property
     def needs(self) -> frozenset[str]:
-        """What must be looked up before a request is judged."""
+        """The look-ups that the expressions need."""
         return frozenset({NAMESPACE} if "namespaceObject" in self._reads else ())
 
     def values(self, request: Request, params: Any, object: Any) -> Frame:
-        """Return what to evaluate with, and a budget; `object` is given: mutations change it."""
+        """Return the CEL variables with a cost budget.
+
+        `object` is a parameter since mutations change it.
+        """
         variables, reads = Variables(self._variables), self._reads
         values = {
             "object": object,
@@ -157,7 +163,7 @@ class Expressions:
         return variables.activation
 
     def apply(self, request: Request, params: Any) -> bool:
-        """Return whether all conditions hold: a false one decides, else an error is raised."""
+        """Return whether all conditions hold; a false one takes precedence over an error."""
         if not self.conditions:
             return True
         values, failed = self.values(request, params, completed(request)[0]), None
@@ -172,7 +178,7 @@ class Expressions:
         return True
 
     def violations(self, request: Request, params: Any) -> Iterator[Violation]:
-        """Yield a violation for each rule that is false, and for each error that fails closed."""
+        """Yield a violation for each false rule, and for each error if the policy fails closed."""
         object, old_object = completed(request)
         values = self.values(request, params, object)
         for rule in self.rules:
@@ -198,24 +204,24 @@ class Expressions:
             try:
                 value = program.evaluate(values)
             except CelError:
-                continue  # a violation, where errors count
+                continue  # `violations` reports the error
             if value is not None and value.strip():
                 yield key, value.strip()
 
     def patches(self, request: Request, params: Any) -> Iterator[Patch]:
-        """Yield what the mutations change, each of which sees the result of the one before."""
+        """Yield the patches of the mutations, each applied to the result of the previous one."""
         attributes, object = request.attributes, completed(request)[0] or {}
         api_version = f"{attributes.group}/{attributes.version}".lstrip("/")
         type = root_type(api_version, attributes.kind) or ""
-        for sort, program in self.mutations:
+        for patch_type, program in self.mutations:
             try:
                 value = program.evaluate(self.values(request, params, object))
-                object = changed(object, value, sort, type)
+                object = changed(object, value, patch_type, type)
             except CelError as error:
                 raise RuleError(f"mutation '{program.source}' failed: {error}") from None
         yield from differences(completed(request)[0] or {}, object)
 
 
 def _failed(text: str) -> Violation:
-    # Never the same as before: its value is equal to nothing.
+    # Never tolerated as an existing violation: its value equals no other.
     return Violation("", "", text, "", value=object())

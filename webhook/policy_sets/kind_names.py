@@ -1,4 +1,4 @@
-"""The kinds that a policy can name: `Node`, `v1/Node`, or in full with the plural."""
+"""Finds the kinds that a policy names: `Node`, `v1/Node`, or in full with the plural."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -19,10 +19,10 @@ IN_FULL = "write it as apiVersion/kind, such as cert-manager.io/v1/Certificate"
 
 @cache
 def _built_in() -> Mapping[GroupKind, Kind]:
-    """Return the kinds that Kubernetes has itself, by group and name."""
+    """Return Kubernetes' own kinds, by group and name."""
     found: dict[GroupKind, Kind] = {}
     known = resources()
-    for name in sorted(known, key=lambda name: name.count("/")):  # Event is v1's first
+    for name in sorted(known, key=lambda name: name.count("/")):  # the core group first
         api_version, _, kind = name.rpartition("/")
         group, _, version = api_version.rpartition("/")
         before = found[group, kind].versions if (group, kind) in found else ()
@@ -32,15 +32,16 @@ def _built_in() -> Mapping[GroupKind, Kind]:
 
 
 def known_kinds() -> Mapping[GroupKind, Kind]:
-    """Return all kinds known without a cluster: the table's, then Kubernetes' other ones."""
+    """Return all kinds known without a cluster: the table's, then Kubernetes' other kinds."""
     return {**KINDS, **{key: kind for key, kind in _built_in().items() if key not in KINDS}}
 
 
 def kinds_named(word: str) -> tuple[Kind, ...]:
-    """Return the kinds that a word of `kinds` can mean; LookupError says what is wrong.
+    """Return the kinds that an entry of `kinds` can mean. Raises LookupError if it is wrong.
 
-    Of two groups' kinds with the same name, the first is meant. A word of three parts can be an
-    apiVersion and a kind, or have the plural before the group; where both may be, both are meant.
+    If two groups have a kind of this name, the first group's kind is returned. An entry of three
+    parts can be an apiVersion and a kind, or can have the plural before the group; if both are
+    possible, both are returned.
     """
     known = known_kinds()
     by_name = {kind.kind: kind for kind in reversed([*known.values()])}
@@ -71,7 +72,7 @@ def kinds_named(word: str) -> tuple[Kind, ...]:
 
 
 def with_plain_kinds(match: MatchSpec, judged: Iterable[Kind]) -> MatchSpec:
-    """Return a match in which a word with an apiVersion becomes the name of its kind."""
+    """Return the match, with each entry that has an apiVersion replaced by the name of its kind."""
     judged = tuple(judged)
 
     def plain(word: str) -> str:
@@ -90,7 +91,7 @@ def with_plain_kinds(match: MatchSpec, judged: Iterable[Kind]) -> MatchSpec:
 
 
 def _served(word: str, kind: Kind, version: str) -> Kind:
-    """Return a kind. LookupError where no API server has it in this version."""
+    """Return a kind. Raises LookupError if no API server has it in this version."""
     built_in = _built_in().get((kind.group, kind.kind))
     if built_in is not None and version not in built_in.versions:
         meant = f"{built_in.resource.api_version}/{kind.kind}"

@@ -1,4 +1,4 @@
-"""What CEL mutations do to an object: ApplyConfiguration and JSONPatch."""
+"""Applies the result of a CEL mutation to an object: ApplyConfiguration and JSONPatch."""
 
 import copy
 from collections.abc import Iterator
@@ -11,32 +11,32 @@ from webhook.engine.policy import RuleError
 from webhook.engine.violation import UNSET
 from webhook.policy_sets.apply import applied, type_faults
 
-MAX_INTEGER = 1e21  # from which Go writes a double with an exponent
+MAX_INTEGER = 1e21  # from here on, Go writes a double with an exponent
 
 
 def changed(object: JsonObject, value: Any, patch_type: str, type: str) -> JsonObject:
-    """Return the object with what a mutation's expression returned.
+    """Return the object with the changes that a mutation's expression returned.
 
-    `type` is the code of the object's type. RuleError where it cannot be applied.
+    `type` is the code of the object's type. Raises RuleError if they cannot be applied.
     """
     value = _as_json(value)
     if patch_type != "JSONPatch":
         return applied(object, value, type)
     if not all(isinstance(each, dict) and {"op", "path"} <= each.keys() for each in value):
         raise RuleError("a JSONPatch needs op and path")
-    import jsonpatch  # read only where an object is patched
+    import jsonpatch  # imported only when an object is patched
 
     patched: Any = copy.deepcopy(object)
     for index, operation in enumerate(value):
         try:
-            if operation["op"] == "test":  # in something that is there
+            if operation["op"] == "test":  # the parent of the tested value must exist
                 jsonpatch.JsonPointer(operation["path"].rpartition("/")[0]).resolve(patched)
-            step = {"value": None, **operation}  # a null where none is given
+            step = {"value": None, **operation}  # a missing value means null
             patched = jsonpatch.apply_patch(patched, [step], in_place=True)
         except jsonpatch.JsonPatchTestFailed:
-            return object  # a test that fails is a condition that does not hold
+            return object  # a failed test means that the patch does not apply
         except (jsonpatch.JsonPatchException, jsonpatch.JsonPointerException):
-            # Without their text, which may have the whole object.
+            # Without the library's message, which may contain the whole object.
             title = f"operation {index} of the JSONPatch ({operation['op']} {operation['path']})"
             raise RuleError(f"{title} cannot be applied to the object") from None
     if not isinstance(patched, dict):
@@ -49,7 +49,7 @@ def changed(object: JsonObject, value: Any, patch_type: str, type: str) -> JsonO
 
 
 def _as_json(value: Any) -> Any:
-    """Return a value as the API server writes it: a double without a fraction is an integer."""
+    """Return a value as the API server encodes it: a double without a fraction is an integer."""
     if isinstance(value, dict):
         return {key: _as_json(each) for key, each in value.items()}
     if isinstance(value, list):
@@ -60,7 +60,7 @@ def _as_json(value: Any) -> Any:
 
 
 def differences(old: Any, new: Any, at: FieldPath = ()) -> Iterator[Patch]:
-    """Yield the patches from one value to another: maps by key, lists of one length by index."""
+    """Yield the patches from one value to another: maps by key, lists of equal length by index."""
     if isinstance(old, dict) and isinstance(new, dict):
         for key, value in new.items():
             yield from differences(old.get(key, UNSET), value, (*at, key))

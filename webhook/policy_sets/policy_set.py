@@ -1,4 +1,4 @@
-"""Turns policy objects and exceptions into policies in force; each fault has a line."""
+"""Turns policy objects and exceptions into policies in force; reports each fault with its line."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -20,13 +20,13 @@ class PolicySetError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class PolicySet:
-    """What somebody wrote: policies, in order, and exceptions from them."""
+    """The policies of a policy set, in order, and the exceptions from them."""
 
     policies: tuple[BoundPolicy, ...] = ()
     exceptions: tuple[BoundException, ...] = ()
 
     def under(self, other: "PolicySet") -> "PolicySet":
-        """Return both; a policy of the other replaces one of the same name here."""
+        """Return the union; a policy of the other replaces one of the same name here."""
         names = {(policy.namespace, policy.name) for policy in other.policies}
         kept = tuple(
             policy for policy in self.policies if (policy.namespace, policy.name) not in names
@@ -37,9 +37,9 @@ class PolicySet:
 def read(
     documents: Iterable[Document], catalogue: Catalogue, kinds: Sequence[Kind] = ()
 ) -> PolicySet:
-    """Return what the documents say. PolicySetError names all faults of all documents.
+    """Return the policy set in the documents. Raises PolicySetError with all faults.
 
-    `kinds` are those of what is judged that the table of kinds does not have.
+    `kinds` are the judged kinds that the table of kinds lacks.
     """
     policies: dict[tuple[str | None, str], BoundPolicy] = {}
     exceptions: list[tuple[BoundException, Document]] = []
@@ -70,7 +70,7 @@ def read(
 
 
 def load(documents: Iterable[Document], catalogue: Catalogue) -> tuple[BoundPolicy, ...]:
-    """Return the policies that documents put in force. PolicySetError names all faults."""
+    """Return the policies that documents put in force. Raises PolicySetError with all faults."""
     return in_force(read(documents, catalogue), catalogue)
 
 
@@ -80,8 +80,8 @@ def in_force(
     """Return the policies with their exceptions, after those that are always in force.
 
     An exception from a cluster policy counts only in the namespace `home`, or in a file without a
-    namespace; a tenant's policy is excepted from in its own namespace. What an exception says that
-    does not fit its policy does not count.
+    namespace; an exception from a tenant's policy, only in the namespace of that policy. An
+    exception with invalid parameters for its policy does not count.
     """
     named = {policy.policy.name for policy in policies.policies if policy.namespace is None}
     always = [
@@ -101,7 +101,7 @@ def in_force(
 
 
 def _lines(document: Document, faults: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """Yield a line for each fault: file, line, object, path, what is wrong."""
+    """Yield a line for each fault: file, line, object, path and message."""
     value = document.value
     metadata = value.get("metadata") if isinstance(value, dict) else None
     name = metadata.get("name") if isinstance(metadata, dict) else None

@@ -9,7 +9,7 @@ from config.faults import did_you_mean
 from webhook.engine.kinds import CONNECTED, CREATE_AND_UPDATE, KINDS, Kind, Target
 from webhook.policy_sets.kind_names import kinds_named, known_kinds
 
-# Of the kinds that the table of kinds has.
+# Subresources of the kinds in the table of kinds.
 SUBRESOURCES = CONNECTED | {
     "", "approval", "binding", "ephemeralcontainers", "eviction", "finalize", "log", "resize",
     "scale", "status", "token",

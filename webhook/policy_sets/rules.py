@@ -1,4 +1,4 @@
-"""Policies of CEL rules: of a policy object, and what Kubernetes' own share with them."""
+"""Policies made of CEL rules, for policy objects and for Kubernetes' own admission policies."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ ParamsOf = Callable[[Request, Any], Iterable[Any]]
 
 
 class RuleParams(Params):
-    """The value of `params`: whatever the policy object says."""
+    """The value of `params`: any fields, taken from the policy object."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -29,23 +29,23 @@ class RulePolicy(Policy):
     """A policy with rules of its own, for the resources that its `match` names."""
 
     resources: tuple[Target, ...] = ()
-    rules: tuple[str, ...] = ()  # as outputs list them
+    rules: tuple[str, ...] = ()  # as shown in outputs
     sources: tuple[str, ...] = ()  # the expressions of conditions, variables and validations
     judges_owned = True
 
     @property
     def targets(self) -> tuple[Target, ...]:
-        """The resources and subresources it judges."""
+        """The resources and subresources that it judges."""
         return self.resources
 
     @property
     def judges_containers(self) -> bool:
-        """Never: the result of an expression is about the whole object."""
+        """Always false: the result of an expression is about the whole object."""
         return False
 
     @property
     def documentation(self) -> str:
-        """What outputs say of it: its rules are in its object."""
+        """The text about it in outputs: a list of its rules."""
         title = "Rules in CEL, written in the policy object."
         return "\n".join([title, "", *(f"- {each}" for each in self.rules)])
 
@@ -53,7 +53,7 @@ class RulePolicy(Policy):
 def rule_policy(
     spec: Spec, found: Expressions, resources: tuple[Target, ...], params_of: ParamsOf
 ) -> RulePolicy:
-    """Return the policy of compiled expressions: it judges once for each of `params`.
+    """Return a policy that evaluates compiled expressions once for each of the parameters.
 
     `params_of` returns these from the request and the parameters of the policy object.
     """
@@ -88,7 +88,7 @@ def _listed(spec: Spec) -> Iterator[str]:
 
 
 def compile_rules(spec: AdmissionPolicySpec, in_a_namespace: bool) -> Rules:
-    """Compile a policy object's rules and conditions. FaultsError names all faults."""
+    """Compile a policy object's rules and conditions. Raises FaultsError with all faults."""
     faults: list[tuple[str, str]] = []
     resources, match = resources_of(faults, spec, in_a_namespace)
     has_params = bool(spec.params) or spec.policy is not None

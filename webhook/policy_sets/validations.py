@@ -1,4 +1,4 @@
-"""One compiled validation: its violation, and what of a request it depends on."""
+"""One compiled validation: its violation, and whether it depends on the object alone."""
 
 from contextlib import suppress
 from dataclasses import dataclass
@@ -11,8 +11,8 @@ from webhook.engine.origins import value_at
 from webhook.engine.request import what_is_written
 from webhook.engine.violation import shown
 
-MAX_MESSAGE = 5 * 1024  # bytes of what a messageExpression returns; a longer one does not count
-# what of a request its sender decides, beside the object
+MAX_MESSAGE = 5 * 1024  # bytes of a messageExpression's result; a longer result is ignored
+# Fields of `request` that depend on the sender instead of the object.
 OF_THE_SENDER = frozenset({"userInfo", "operation", "options", "dryRun"})
 
 
@@ -24,7 +24,8 @@ class CompiledValidation:
     program: Program
     message: Program | None
     reads: tuple[Steps, ...]  # fields of the object, sorted; the object itself has no steps
-    # whether the object alone decides, so that it may have had the violation before
+    # Whether the result depends on the object alone, so that an update can tolerate a violation
+    # that the old object has too.
     is_about_object: bool
 
     def worded(self, values: Frame) -> str:
@@ -39,9 +40,9 @@ class CompiledValidation:
         return text or f"failed expression: {self.program.source.strip()}"
 
     def violation(self, judged: dict[str, Any], values: Frame) -> Violation:
-        """Return its violation: the same as before while the value at `path`, or all it reads, is.
+        """Return its violation, identified by the value at `path`, or by all values the rule reads.
 
-        One that is not about the object alone is never the same.
+        Each violation of a rule that does not depend on the object alone is a new one.
         """
         path = self.validation.path or ""
         value = value_at(judged, path) if path else None
@@ -54,14 +55,14 @@ class CompiledValidation:
 
 
 def is_of_sender(steps: Steps) -> bool:
-    """Return whether it can differ between two requests that leave the same object."""
+    """Return whether a field can differ between two requests with the same object."""
     if steps[0] == "request":
         return len(steps) == 1 or steps[1] in OF_THE_SENDER
     return steps[0] in ("oldObject", "authorizer")
 
 
 def _value(object: dict[str, Any], steps: Steps) -> Any:
-    """Return what is in a field; of the object itself what its writers set."""
+    """Return the value of a field; for the object itself, the fields that its writers set."""
     if not steps:
         return what_is_written(object)
     value: Any = object
