@@ -1,4 +1,4 @@
-"""Where the fixtures of all tests come from, and how properties are tried: on a busy machine time says nothing."""
+"""Fixture plugins and hypothesis profiles for all tests, without deadlines, since the machine may be busy."""
 
 import gc
 import os
@@ -14,12 +14,12 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with what needs no cluster: its longest file takes six minutes, and would run alone at the end."""
+    """Run tests without a control plane first: their longest file takes six minutes, and must not run alone."""
     items.sort(
         key=lambda item: [any(item.iter_markers(each)) for each in ("quiet", "controlplane")]
     )
 
 
 def pytest_collection_finish() -> None:
-    """Leave what was collected alone: to look for garbage in it again and again takes a twentieth of the time."""
+    """Exclude the collected tests from garbage collection, which would take 5 % of the run time."""
     gc.freeze()

@@ -1,4 +1,4 @@
-"""Runs a command on a terminal of its own."""
+"""Runs a command in a pseudo-terminal."""
 
 import fcntl
 import os
@@ -15,7 +15,7 @@ LINES = 24
 def on_a_terminal(
     command: Sequence[str], directory: Path, environment: Mapping[str, str], columns: int
 ) -> tuple[int, str]:
-    """Run the command; return its exit code and what the screen shows, with escape codes."""
+    """Run the command; return its exit code and its output, with escape codes."""
     ours, its = pty.openpty()
     fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", LINES, columns, 0, 0))
     shown = b""
@@ -26,7 +26,7 @@ def on_a_terminal(
         try:
             while part := os.read(ours, 65536):
                 shown += part
-        except OSError:  # Linux reports the closed other end like this
+        except OSError:  # Linux raises this when the other end is closed
             pass
     os.close(ours)
     return process.returncode, shown.decode().replace("\r\n", "\n")

@@ -1,1 +1,1 @@
-"""The benchmark of reviews measures right verdicts, and writes its tables. Times are not tested."""
+"""The benchmark of reviews checks its verdicts and writes its tables. Times are not tested."""

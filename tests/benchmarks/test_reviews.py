@@ -1,4 +1,4 @@
-"""The benchmark of reviews measures right verdicts, and writes its tables where the page says."""
+"""The benchmark of reviews checks its verdicts, and writes its tables to docs/performance.md."""
 
 from importlib import import_module
 

@@ -1,4 +1,4 @@
-"""Bundles hold each living authority once."""
+"""A bundle contains each unexpired authority once."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -22,7 +22,7 @@ class Rendered(dict[tuple[str, str], JsonObject]):
         return container["args"]
 
     def rights(self, name: str) -> set[tuple[str, str, str]]:
-        """What a ClusterRole allows, as group, resource and verb."""
+        """The permissions of a ClusterRole, as (group, resource, verb)."""
         return {
             (rule["apiGroups"][0], resource, verb)
             for rule in self["ClusterRole", name]["rules"]
@@ -31,5 +31,5 @@ class Rendered(dict[tuple[str, str], JsonObject]):
         }
 
     def rules(self, kind: str, name: str, resource: str) -> list[JsonObject]:
-        """The rules of a role that are about a resource."""
+        """The rules of a role for a resource."""
         return [rule for rule in self[kind, name]["rules"] if resource in rule["resources"]]

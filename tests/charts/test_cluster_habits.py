@@ -1,4 +1,4 @@
-"""Values for what clusters differ in: issuers, security contexts, budgets, DNS, runtimes, registries, IP families."""
+"""Values for special clusters: issuers, security contexts, budgets, DNS, runtimes, registries, IP families."""
 
 from pathlib import Path
 

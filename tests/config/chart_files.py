@@ -1,4 +1,4 @@
-"""The generated files of the chart by path, and manifests without Helm."""
+"""The generated files of the chart by path, and the plain manifests."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -33,7 +33,7 @@ def generated(
     reports: Mapping[str, str],
     audited: Sequence[Resource] = (),
 ) -> dict[str, str]:
-    """Return the CRDs, and what the chart has copies of: CRDs, role rules and policy sets.
+    """Return the CRDs, and the chart's copies of CRDs, role rules and policy sets.
 
     `looked_up` are the resources that policies may look up, `audited` those that the audit lists;
     `presets` are policy sets, `reports` the CRDs of reports, both by file name.

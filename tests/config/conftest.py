@@ -1,4 +1,4 @@
-"""A control plane of these tests' own, with the committed manifests applied as the documentation says."""
+"""A separate control plane, with the committed manifests applied as documented."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +12,7 @@ CONFIG = Path(__file__).parents[2] / "config"
 
 @pytest.fixture(scope="package")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """The plain manifests applied in their order, each without a word of warning."""
+    """The plain manifests, applied in order; kubectl prints no warning."""
     with ControlPlane.start(
         tmp_path_factory.mktemp("controlplane") / "installed", audit=False
     ) as plane:

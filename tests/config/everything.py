@@ -1,4 +1,4 @@
-"""Objects that make the controller use each of its rights, and what people then change of them."""
+"""Objects, and later changes of them, that make the controller use each of its rights."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ IMAGE = "nginxinc/nginx-unprivileged:1.29"
 
 
 def custom(group: str, plural: str, kind: str) -> JsonObject:
-    """A CustomResourceDefinition of somebody else, which takes any object."""
+    """A CustomResourceDefinition of another project, which accepts any object."""
     schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
     names = {"plural": plural, "kind": kind, "singular": kind.lower(), "listKind": f"{kind}List"}
@@ -119,8 +119,8 @@ MORE = [
         },
     },
 ]
-# What people change, in this order: object, merge patch, and what then shows that the controller
-# saw to it.
+# Changes by users, in this order: object, merge patch, and the condition that shows that the controller has
+# reconciled it.
 CHANGES: list[tuple[str, JsonObject, tuple[str, ...]]] = [
     (
         "ecommerceplatform/production-store",

@@ -1,4 +1,4 @@
-"""Objects as the API server decodes and defaults them: a mutating webhook that refuses everything is sent them."""
+"""Captures objects as the API server decodes and defaults them, by a mutating webhook that rejects everything."""
 
 import base64
 import json
@@ -46,12 +46,12 @@ class Asked:
 
 @contextmanager
 def asked_before_admission(plane: ControlPlane) -> Iterator[Callable[[Asked], Any]]:
-    """Yield a function that returns an object as mutating webhooks are sent it; None where they are not."""
+    """Yield a function that returns an object as mutating webhooks receive it; None if they do not."""
     sent: dict[str, Any] = {}
 
     class Hook(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            """Keep the object, and refuse it; the API server's own objects are no dry runs."""
+            """Store the object and reject it. Only dry runs are stored: the API server's own objects are none."""
             review = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             request = review["request"]
             is_asked = request.get("dryRun", False)
@@ -72,7 +72,7 @@ def asked_before_admission(plane: ControlPlane) -> Iterator[Callable[[Asked], An
             self.wfile.write(body)
 
         def log_message(self, *_: Any) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     authority = CertificateAuthority()
     server = ThreadingHTTPServer(("127.0.0.1", 0), Hook)

@@ -18,7 +18,7 @@ SHORTENED = (
     "io.k8s.apimachinery.pkg.",
     "io.k8s.",
 )
-OF_PODS = "v1/Pod"  # admission plugins change one, and a PodTemplate has the same spec
+OF_PODS = "v1/Pod"  # admission plugins change a Pod, so its spec is read from a PodTemplate
 NOW = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T")
 METADATA = "meta.v1.ObjectMeta"
 
@@ -106,14 +106,14 @@ def _keys(schema: dict[str, Any]) -> str:
 
 
 def short(name: str) -> str:
-    """A type's name without what all of them begin with."""
+    """A type's name without the prefix that all types share."""
     for prefix in SHORTENED:
         name = name.removeprefix(prefix)
     return name
 
 
 def samples(found: Published) -> Iterator[tuple[str, str, tuple[str | int, ...]]]:
-    """Yield each type with a kind that has it, and where."""
+    """Yield each type with a kind that contains it, and its path there."""
     seen: set[str] = {METADATA}
     waiting: list[tuple[str, str, tuple[str | int, ...]]] = [
         (kind, found.kinds[kind], ()) for kind in found.resources if kind != OF_PODS
@@ -149,7 +149,7 @@ def _value_at(value: Any, path: tuple[str | int, ...]) -> Any:
 
 
 def _zero(code: str) -> Any:
-    """The zero value of a field; None where it has none that is written."""
+    """The zero value of a field; None if the API server writes none."""
     zeros = {":string": "", ":boolean": False, ":integer": 0, ":number": 0}
     shapes: dict[str, Any] = {"[": [], "{": {}}
     return zeros.get(code, shapes.get(code.lstrip("!")[:1]))
@@ -158,7 +158,7 @@ def _zero(code: str) -> Any:
 def filled_in(
     found: Published, plane: ControlPlane
 ) -> tuple[dict[str, dict[str, Any]], dict[str, list[str]]]:
-    """What the API server fills in before admission, and which zero values it leaves out, by type."""
+    """The defaults that the API server fills in before admission, and the zero values that it omits, by type."""
     defaults: dict[str, dict[str, Any]] = {}
     omitted: dict[str, list[str]] = {}
     with asked_before_admission(plane) as ask:
@@ -190,7 +190,7 @@ def filled_in(
 
 
 def text(plane: ControlPlane) -> str:
-    """The file as it is committed: a type a line."""
+    """The content of the committed file: one type per line."""
     found = Published(plane)
     defaults, omitted = filled_in(found, plane)
     parts: dict[str, dict[str, Any]] = {

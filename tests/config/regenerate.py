@@ -120,7 +120,7 @@ def from_policies() -> dict[str, str]:
 
 
 def playground_examples() -> str:
-    """The examples of the playground: of the README, and a case of each policy that is denied or patched."""
+    """The playground's examples: those of the README, and for each policy a case that is denied or patched."""
     files = {"production": "docs/shop.yaml", "restricted": "config/samples/my-webapp.yaml"}
     found = [
         {
@@ -142,7 +142,7 @@ def playground_examples() -> str:
 
 
 def _example(name: str) -> Trial | None:
-    """Return a case that needs nothing but its policy and its object."""
+    """Return a case that has only a policy and an object."""
     trials = [
         each
         for each in trials_of_policy(name)
@@ -208,13 +208,13 @@ def taken() -> dict[str, list[str]]:
 
 
 def _sets(option: click.Parameter, setting: str, field: FieldInfo) -> bool:
-    """Whether an option of a command is a setting, and not another one of the same name."""
+    """Whether an option of a command is a setting, not another option with the same name."""
     help = option.help if isinstance(option, click.Option) else None
     return option.name == setting and (help or "").startswith(field.description or "")
 
 
 def collectors() -> dict[str, CollectorRegistry]:
-    """The registries of what is counted, by what counts it."""
+    """The metric registries, by component."""
     webhook, controller, kind = CollectorRegistry(), CollectorRegistry(), CollectorRegistry()
     WebhookMetrics(webhook)
     RegistryMetrics(webhook)
@@ -265,7 +265,7 @@ def _set(trial: Trial) -> str | None:
 
 
 def write(files: dict[str, str]) -> None:
-    """Write the files, saying which are new or changed."""
+    """Write the files, and print which are new or changed."""
     for name, text in files.items():
         path = ROOT / name
         if not path.exists() or path.read_text() != text:

@@ -1,4 +1,4 @@
-"""What every kind's definition promises to kubectl and to people who write manifests."""
+"""Every CRD: columns for kubectl, and descriptions, defaults and validation for authors of manifests."""
 
 from collections.abc import Iterator
 from functools import cache

@@ -1,4 +1,4 @@
-"""Policy sets that are named: presets by their names, files by paths."""
+"""References to policy sets: presets by name, files by path."""
 
 import re
 from pathlib import Path

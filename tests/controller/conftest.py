@@ -39,7 +39,7 @@ def webapps_installed(control_plane: ControlPlane) -> ControlPlane:
 
 @pytest.fixture
 async def client(webapps_installed: ControlPlane) -> AsyncIterator[Client]:
-    """A client with every right: what a user does in a test."""
+    """An admin client, which acts as the user in a test."""
     endpoint = await credentials.load(webapps_installed.kubeconfig, environment={})
     async with Client(endpoint, user_agent="the-test") as client:
         yield client
@@ -47,7 +47,7 @@ async def client(webapps_installed: ControlPlane) -> AsyncIterator[Client]:
 
 @pytest.fixture
 async def observer(client: Client, namespace: str) -> AsyncIterator[Observer]:
-    """Sees what happens in the test's namespace."""
+    """Observes the test's namespace."""
     async with observing(
         client, namespace, [WEBAPP.resource, DEPLOYMENT, SERVICE, EVENT, LEASE]
     ) as observer:
@@ -55,7 +55,7 @@ async def observer(client: Client, namespace: str) -> AsyncIterator[Observer]:
 
 
 class Process(logging.Handler):
-    """A running controller; `agent` is the name it has in the audit log. Hears what the controller logs."""
+    """A running controller, and its log handler; `agent` is its user agent in the audit log."""
 
     def __init__(self, manager: Manager, agent: str) -> None:
         super().__init__(logging.INFO)
@@ -63,12 +63,12 @@ class Process(logging.Handler):
         self.agent = agent
         self.stop = asyncio.Event()
         self.kill: Callable[[], object]
-        """Ends the process without any goodbye."""
+        """Ends the process without a clean shutdown."""
         self.completed: set[str] = set()
         self._logged = asyncio.Event()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Note which objects were reconciled."""
+        """Record which objects were reconciled."""
         if record.getMessage() == "Reconciliation completed":
             self.completed.add(vars(record)["fields"]["webapp.name"])
             self._logged.set()
@@ -117,5 +117,5 @@ Start = Callable[..., AbstractAsyncContextManager[Process]]
 
 @pytest.fixture
 def controller(webapps_installed: ControlPlane, namespace: str) -> Start:
-    """Starts controllers for the test's namespace."""
+    """Starts controllers that are limited to the test's namespace."""
     return functools.partial(running, webapps_installed, namespace)

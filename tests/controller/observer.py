@@ -1,4 +1,4 @@
-"""Waits for what a test expects, by watching: no test of the controller sleeps."""
+"""Waits for an expected state by watching, so that no test of the controller sleeps."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -10,11 +10,11 @@ from kube.resource import JsonObject, Resource
 from kube.store import Change
 
 WITHIN = 20.0
-COLLECTED_WITHIN = 90.0  # the garbage collector looks for new kinds every half minute
+COLLECTED_WITHIN = 90.0  # seconds; the garbage collector discovers new kinds every 30 s
 
 
 class Observer:
-    """Sees the objects of one namespace as they change."""
+    """Watches the objects of one namespace."""
 
     def __init__(self, client: Client, namespace: str, resources: Sequence[Resource]) -> None:
         self.namespace = namespace
@@ -50,7 +50,7 @@ class Observer:
         return found[0]
 
     async def until_gone(self, resource: Resource, name: str) -> None:
-        """Wait until an object exists no more."""
+        """Wait until an object no longer exists."""
         await self._until(
             lambda: self.get(resource, name) is None,
             lambda: f"{resource.kind} {name} is there",
@@ -60,7 +60,7 @@ class Observer:
     async def until_any(
         self, resource: Resource, holds: Callable[[JsonObject], bool]
     ) -> JsonObject:
-        """Wait until any object of a resource is as expected, and return it."""
+        """Wait until some object of a resource is as expected, and return it."""
         cache, found = self.caches[resource], list[JsonObject]()
 
         def observed() -> bool:

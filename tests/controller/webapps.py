@@ -14,5 +14,5 @@ def webapp(namespace: str, name: str = "shop", **spec: Any) -> dict[str, Any]:
 
 
 def is_running(webapp: dict[str, Any]) -> bool:
-    """The phase of a WebApp that is as asked for."""
+    """Return whether a WebApp has the phase Running."""
     return webapp.get("status", {}).get("phase") == "Running"

@@ -1,11 +1,12 @@
-"""A real Kubernetes control plane for tests, from binaries or built from Go modules: see `plane.ControlPlane`.
+"""A real Kubernetes control plane for tests, from binaries or built from Go modules; see `plane.ControlPlane`.
 
-    @pytest.mark.controlplane("kube-controller-manager")   # the parts it needs beside etcd, API
-    server, kubectl def test_what_is_owned_goes(control_plane, namespace): # shared by all tests,
-    with a namespace of its own
+    # The mark names components beside etcd, the API server and kubectl. All tests share the control
+    # plane; each has a namespace of its own.
+    @pytest.mark.controlplane("kube-controller-manager")
+    def test_owned_objects_are_collected(control_plane, namespace):
         control_plane.kubectl("apply", "-n", namespace, "-f-", input=manifest)
 
-A test that hurts a part, or registers what would hurt other tests, starts its own:
-`own_control_plane()`. In a coroutine call through `asyncio.to_thread`: a webhook in the same event
-loop cannot answer while kubectl waits.
+A test that stops a component, or registers something that affects other tests, starts a control plane of its own with
+`own_control_plane()`. A coroutine calls these functions through `asyncio.to_thread`: a webhook in the same event loop
+cannot answer while kubectl blocks it.
 """

@@ -1,4 +1,4 @@
-"""`python -m tests.controlplane [KUBECONFIG]`: a control plane for a person, until Ctrl-C."""
+"""`python -m tests.controlplane [KUBECONFIG]`: runs a control plane until Ctrl-C."""
 
 import argparse
 import shutil
@@ -12,7 +12,7 @@ from tests.controlplane.plane import ControlPlane, ControlPlaneError
 
 
 def main() -> None:
-    """Start one, say how to reach it, and wait."""
+    """Start one, print how to reach it, and wait."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.controlplane", description="A control plane, until Ctrl-C."
     )

@@ -1,4 +1,4 @@
-"""The few requests that the fixtures make themselves; independent of the client under test."""
+"""The few requests that the fixtures send; independent of the client under test."""
 
 import json
 import ssl
@@ -11,7 +11,7 @@ TIMEOUT = 10.0
 
 
 class Api:
-    """The API server, asked as one user, without proxies."""
+    """Sends requests to the API server as one user, without a proxy."""
 
     def __init__(self, url: str, ca: Path, token: str) -> None:
         self.url = url

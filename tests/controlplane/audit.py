@@ -1,4 +1,4 @@
-"""What the API server was asked, by whom: its audit log, read for tests that count requests."""
+"""Reads the API server's audit log, for tests that count requests."""
 
 import json
 import os
@@ -8,8 +8,7 @@ from typing import Any
 
 WRITES = ("create", "update", "patch", "delete", "deletecollection")
 
-# Who asked what, without bodies. Not logged: probes, the hollow kubelet, and what the control plane
-# reads for itself.
+# Log users and requests without bodies. Not logged: probes, the hollow kubelet, and the control plane's own reads.
 POLICY = """\
 apiVersion: audit.k8s.io/v1
 kind: Policy
@@ -39,7 +38,7 @@ class AuditLog:
         self.path = path
 
     def size(self) -> int:
-        """Where the last whole line ends now: the API server may be writing another one."""
+        """The offset after the last complete line: the API server may be writing another one."""
         if not self.path.exists():
             return 0
         with self.path.open("rb") as log:
@@ -47,7 +46,7 @@ class AuditLog:
             return start + log.read().rfind(b"\n") + 1
 
     def events(self, since: int, until: int | None = None) -> Iterator[dict[str, Any]]:
-        """Each request once, as the audit.k8s.io Event it is: a watch when it began, others when they were answered."""
+        """Yield an audit.k8s.io Event for each request: for a watch at its start, for others at the response."""
         if not self.path.exists():
             return
         with self.path.open("rb") as log:

@@ -1,8 +1,7 @@
-"""Where the programs come from: envtest's variables first, else built from the Go modules beside this file.
+"""Finds the control plane's programs: by envtest's variables, or else built from the Go modules in this directory.
 
-The variables and their order are envtest's: `TEST_ASSET_ETCD`, `TEST_ASSET_KUBE_APISERVER`,
-`TEST_ASSET_KUBECTL`, then `KUBEBUILDER_ASSETS` (a directory). A set of binaries may lack the parts
-that envtest knows nothing of.
+The variables and their order are envtest's: `TEST_ASSET_ETCD`, `TEST_ASSET_KUBE_APISERVER`, `TEST_ASSET_KUBECTL`,
+then `KUBEBUILDER_ASSETS` (a directory). Binaries that envtest does not provide are always built.
 """
 
 import functools
@@ -24,7 +23,7 @@ DEFAULT_ASSETS = Path("/usr/local/kubebuilder/bin")
 
 @functools.cache
 def find_binaries() -> Mapping[str, Path]:
-    """Name every program of the control plane that this machine has, after building it if need be."""
+    """Return the path of every available program of the control plane; build it if necessary."""
     if "KUBEBUILDER_ASSETS" in os.environ or any(
         _variable(name) in os.environ for name in PROGRAMS
     ):
@@ -52,7 +51,7 @@ def helm_binary() -> Path:
 
 
 def found_helm() -> Path | None:
-    """The helm that `helm_binary` returns, where that needs no build."""
+    """The helm that `helm_binary` returns, if it exists already."""
     if found := shutil.which("helm"):
         return Path(found)
     try:
@@ -83,7 +82,7 @@ def _assets(directory: Path) -> Mapping[str, Path]:
 
 
 def _built() -> Mapping[str, Path]:
-    """One program under several names, so that the cache directory serves as KUBEBUILDER_ASSETS too."""
+    """Link one program under several names, so that the cache directory can be used as KUBEBUILDER_ASSETS."""
     version = re.search(r"k8s\.io/kubernetes v(\d+)\.(\d+)\.(\d+)", (MODULE / "go.mod").read_text())
     major, minor, patch = version.groups()
     facts = {
@@ -119,4 +118,4 @@ def _link(link: Path, program: Path) -> None:
     try:
         link.symlink_to(program.name)
     except FileExistsError:
-        return  # another process was first
+        return  # another process has created it

@@ -1,4 +1,4 @@
-"""`python -m tests.controlplane.cluster KUBECONFIG`: a control plane with Gatewright at work in it, until Ctrl-C."""
+"""`python -m tests.controlplane.cluster KUBECONFIG`: runs a control plane with Gatewright until Ctrl-C."""
 
 import argparse
 import shutil
@@ -31,7 +31,7 @@ PATH = """
 
 
 def main() -> None:
-    """Start everything, say how to reach it, and wait."""
+    """Start everything, print how to reach it, and wait."""
     parser = argparse.ArgumentParser(
         description="A control plane with Gatewright at work in it, until Ctrl-C."
     )
@@ -74,7 +74,7 @@ def running() -> Iterator[tuple[ControlPlane, Gatewright]]:
         plane.kubectl("apply", "-f", "-", input=crds())
         plane.create_namespace("production")
         plane.create_namespace(HOME)
-        # where production's images come from, ours too
+        # the only registry that production allows
         options = ("--registry", "registry.company.com", "--namespace", HOME)
         policies = ROOT / "config/policies/production.yaml"
         with Gatewright.run(plane, Path(directory), *options, policies=policies) as gatewright:
@@ -82,7 +82,7 @@ def running() -> Iterator[tuple[ControlPlane, Gatewright]]:
 
 
 def crds() -> str:
-    """Return the definitions of our kinds, and of those of packages that are installed here."""
+    """Return the CRDs of Gatewright's kinds, and of kinds from installed packages."""
     printed = once("crds")
     if printed.returncode:
         raise GatewrightError(printed.stderr.strip())

@@ -1,4 +1,4 @@
-"""The files by which the parts, the users and the API server of one test control plane know each other."""
+"""The certificates, keys and kubeconfigs of the components and users of one test control plane."""
 
 import base64
 import secrets
@@ -10,8 +10,7 @@ import yaml
 
 from tests.controlplane.pki import CertificateAuthority, signing_pair
 
-# Who may log in with a token, and the group each is in. The last two have no rights until a test
-# gives them some.
+# Users with a token, each with its group. The last two have no permissions until a test grants some.
 USERS = {
     "admin": "system:masters",
     "hollow-kubelet": "system:masters",
@@ -24,7 +23,7 @@ USERS = {
 
 @dataclass(frozen=True)
 class Credentials:
-    """Paths of the files, the token of each user, and the authority that may issue more."""
+    """Paths of the files, the users' tokens, and the authority, which can issue more certificates."""
 
     authority: CertificateAuthority
     ca: Path
@@ -37,7 +36,7 @@ class Credentials:
 
 
 def make_credentials(directory: Path, address: str) -> Credentials:
-    """Write a CA, the API server's pair, the pair for ServiceAccount tokens and the file of the users' tokens."""
+    """Write the CA, the API server's pair, the signing pair of ServiceAccount tokens, and the token file."""
     directory.mkdir()
     authority = CertificateAuthority()
     certificate, key = authority.serving_certificate(address)

@@ -1,4 +1,4 @@
-"""pytest's side of the control plane: fixtures, and one clear skip line where the machine has not got what it takes."""
+"""The control plane's pytest fixtures, and the reason for skipped tests on a machine that cannot run it."""
 
 import functools
 import os
@@ -19,7 +19,7 @@ Found = TypeVar("Found")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip `@pytest.mark.controlplane("kube-scheduler", …)` where there is no control plane or it lacks such a part."""
+    """Skip `@pytest.mark.controlplane("kube-scheduler", …)` if the control plane or a component is missing."""
     if marker := item.get_closest_marker("controlplane"):
         found = available(item.config, find_binaries)
         if missing := sorted(set(marker.args) - found.keys()):
@@ -30,7 +30,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def control_plane(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ControlPlane]:
-    """The control plane that all tests share: stay in your namespace, and hurt none of its parts."""
+    """The control plane that all tests share: a test uses only its own namespace and stops no component."""
     available(request.config, find_binaries)
     with ControlPlane.start(tmp_path_factory.mktemp("controlplane") / "shared") as plane:
         yield plane
@@ -41,7 +41,7 @@ def control_plane(
 def own_control_plane(
     request: pytest.FixtureRequest, tmp_path: Path
 ) -> Iterator[Callable[..., ControlPlane]]:
-    """Starts control planes for one test to break: `own_control_plane(parts=("etcd", "kube-apiserver"))`."""
+    """Starts control planes that a test may break: `own_control_plane(parts=("etcd", "kube-apiserver"))`."""
     available(request.config, find_binaries)
     started: list[ControlPlane] = []
 
@@ -58,7 +58,7 @@ def own_control_plane(
 
 @pytest.fixture
 def namespace(control_plane: ControlPlane) -> Iterator[str]:
-    """A fresh namespace of the shared control plane; its deletion is not waited for."""
+    """A new namespace of the shared control plane; the fixture does not wait for its deletion."""
     name = f"test-{secrets.token_hex(4)}"
     control_plane.create_namespace(name)
     yield name
@@ -72,7 +72,7 @@ def helm(request: pytest.FixtureRequest) -> Path:
 
 
 def available(config: pytest.Config, find: Callable[[], Found]) -> Found:
-    """Find something, showing the progress of a build through pytest's capture."""
+    """Call a function that finds something, and show its build progress despite pytest's capture."""
     capture = config.pluginmanager.getplugin("capturemanager")
     with capture.global_and_fixture_disabled() if capture else nullcontext():
         found = _attempt(find)
@@ -85,7 +85,7 @@ def available(config: pytest.Config, find: Callable[[], Found]) -> Found:
 
 @functools.cache
 def _attempt(find: Callable[[], Found]) -> Found | MissingToolError | BuildError:
-    """Find something; what failed once is not tried again for every test."""
+    """Call a function that finds something; after a failure, raise the same error for every test."""
     try:
         return find()
     except (MissingToolError, BuildError) as error:

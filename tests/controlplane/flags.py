@@ -1,4 +1,4 @@
-"""The command line of each part of the control plane."""
+"""The command line of each component of the control plane."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -8,7 +8,7 @@ from tests.controlplane.host import Host
 
 
 def etcd(data: Path, host: Host, client_port: int, peer_port: int) -> list[str]:
-    """One member that keeps its data in `data` and never waits for the disk."""
+    """One member with its data in `data`; it never waits for the disk."""
     client = f"http://{host.address}:{client_port}"
     return [
         f"--data-dir={data}",
@@ -29,7 +29,7 @@ def kube_apiserver(
     service_accounts: bool,
     more: Iterable[str] = (),
 ) -> list[str]:
-    """Return a server's flags; `audit` is its policy and log; without `service_accounts`, pods need none."""
+    """Return the flags; `audit` is its audit policy and log. Without `service_accounts`, pods need none."""
     # TaintNodesByCondition would keep new nodes unschedulable until a node lifecycle controller has
     # seen them.
     disabled = ["TaintNodesByCondition"] + ([] if service_accounts else ["ServiceAccount"])
@@ -69,7 +69,7 @@ def kube_apiserver(
 
 
 def kube_controller_manager(credentials: Credentials, kubeconfig: Path) -> list[str]:
-    """All controllers that need no cloud and no network."""
+    """All controllers except those that need a cloud or a network."""
     return [
         f"--kubeconfig={kubeconfig}",
         f"--service-account-private-key-file={credentials.service_account_key}",
@@ -84,7 +84,7 @@ def kube_controller_manager(credentials: Credentials, kubeconfig: Path) -> list[
 
 
 def kube_scheduler(kubeconfig: Path) -> list[str]:
-    """The scheduler, which needs no lease to be the only one."""
+    """The scheduler, without leader election."""
     return [
         f"--kubeconfig={kubeconfig}",
         "--leader-elect=false",

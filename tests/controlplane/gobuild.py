@@ -1,4 +1,4 @@
-"""Builds a Go program once and keeps it outside the repository, under the hash of what it is made from."""
+"""Builds a Go program once and caches it outside the repository, under the hash of its sources."""
 
 import fcntl
 import hashlib
@@ -17,7 +17,7 @@ PROGRESS_EVERY = 10.0
 
 
 class MissingToolError(Exception):
-    """A tool is not on the machine; the text says which, and what would do instead."""
+    """A tool is missing; the message names it and the alternatives."""
 
 
 class BuildError(Exception):
@@ -27,7 +27,7 @@ class BuildError(Exception):
 def build(
     module: Path, package: str, name: str, *, ldflags: str = "-s -w", takes: str = "a moment"
 ) -> Path:
-    """Return the program that `package` of the Go module in `module` makes, built only once."""
+    """Return the program built from `package` of the Go module in `module`; it is built only once."""
     program = program_path(module, package, name, ldflags=ldflags)
     if program.exists():
         return program
@@ -51,7 +51,7 @@ def _command(package: str, ldflags: str) -> list[str]:
 
 
 def cache_directory() -> Path:
-    """Where built programs are kept."""
+    """The cache directory of built programs."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gatewright"
 
 
@@ -88,7 +88,7 @@ def _environment() -> dict[str, str]:
 
 
 def _run(command: list[str], module: Path, program: Path, title: str) -> None:
-    """Build next to `program`, saying on stderr how far it is, and move the result into place in one step."""
+    """Build next to `program`, report progress on stderr, and move the result into place atomically."""
     with tempfile.TemporaryDirectory(dir=program.parent) as temporary:
         log, output = Path(temporary) / "log", Path(temporary) / "output"
         command = [*command[:2], "-o", str(output), *command[2:]]

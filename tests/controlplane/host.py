@@ -1,11 +1,11 @@
-"""Where a control plane runs: this machine's loopback, or an address in a network namespace."""
+"""The address of a control plane: loopback, or an address in a network namespace."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Host:
-    """An address that the parts listen on, and the command that starts a program there."""
+    """The address that the components listen on, and the command prefix that runs a program there."""
 
     address: str = "127.0.0.1"
     enter: tuple[str, ...] = ()

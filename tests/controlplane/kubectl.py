@@ -1,4 +1,4 @@
-"""The control plane's own kubectl, which knows nothing of the person who runs the tests."""
+"""The control plane's own kubectl, which ignores the kubeconfig and plugins of the user who runs the tests."""
 
 import json
 import os
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class KubectlError(Exception):
-    """kubectl failed where that was not expected; the text is what it said."""
+    """kubectl failed unexpectedly; the message is its output."""
 
 
 class Kubectl:
@@ -36,7 +36,7 @@ class Kubectl:
         kubeconfig: Path | None = None,
         timeout: float = 60.0,
     ) -> subprocess.CompletedProcess[str]:
-        """Run it as admin, or with another kubeconfig; a failure is a KubectlError, unless `check` is False."""
+        """Run it as admin, or with another kubeconfig. Raises KubectlError on failure unless `check` is False."""
         result = subprocess.run(
             [str(self._binary), *args],
             input=json.dumps(input) if isinstance(input, dict) else input or "",

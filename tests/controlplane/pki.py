@@ -49,7 +49,7 @@ class CertificateAuthority:
         return self._issue(_name("kube-apiserver"), ExtendedKeyUsageOID.SERVER_AUTH, extension)
 
     def client_certificate(self, user: str, *groups: str) -> tuple[bytes, bytes]:
-        """Certificate and key by which the API server knows a user and the user's groups."""
+        """Certificate and key of a user with groups, as the API server authenticates them."""
         return self._issue(_name(user, *groups), ExtendedKeyUsageOID.CLIENT_AUTH)
 
     def _issue(

@@ -27,7 +27,7 @@ NODES = ("node-1", "node-2", "node-3")
 
 
 class ControlPlaneError(Exception):
-    """A part died or did not get ready; the text ends with its log."""
+    """A component died or did not become ready; the message ends with its log."""
 
 
 class ControlPlane:
@@ -92,8 +92,7 @@ class ControlPlane:
     ) -> Self:
         """Start `parts` (default: all that this machine has) in a new `directory`, and wait until they are ready.
 
-        Pods need a ServiceAccount if `service_accounts`; by default, if there is a controller that
-        makes one.
+        With `service_accounts`, pods need a ServiceAccount; by default they do if a controller creates one.
         """
         plane = cls(
             directory,
@@ -151,7 +150,7 @@ class ControlPlane:
         self._processes[part].signal(signal.SIGSTOP)
 
     def cont(self, part: str) -> None:
-        """Let a frozen part go on."""
+        """Resume a frozen component."""
         self._processes[part].signal(signal.SIGCONT)
 
     @property
@@ -182,7 +181,7 @@ class ControlPlane:
         )
 
     def create_namespace(self, name: str) -> None:
-        """Create a namespace and wait until pods can be made in it."""
+        """Create a namespace and wait until pods can be created in it."""
         code, answer = self._api.request("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
         if code != 201:
             raise ControlPlaneError(f"creating namespace {name}: {code} {answer.decode()}")
@@ -198,7 +197,7 @@ class ControlPlane:
     # Requests counted at the API server
 
     def audit_mark(self) -> int:
-        """Return the place in the audit log after everything answered so far."""
+        """Return the offset in the audit log after all requests that were answered so far."""
         return self._audit_barrier()[1]
 
     def audit_events(
@@ -219,7 +218,7 @@ class ControlPlane:
         ]
 
     def _audit_barrier(self) -> tuple[AuditLog, int]:
-        """Make a request of our own and wait for its line: what was answered before it is in the log by then."""
+        """Send a request and wait for its line: then all earlier requests are in the log too."""
         if not self.audit_log:
             raise ControlPlaneError("this control plane was started without an audit log")
         log, begin, barrier = self.audit_log, self.audit_log.size(), uuid.uuid4().hex
@@ -282,7 +281,7 @@ class ControlPlane:
             self._wait(part, signs[part])
 
     def _wait(self, what: str, sign: Callable[[], bool]) -> None:
-        """Ask for a sign until it shows, a part dies, or time is up."""
+        """Poll until a condition holds, a component dies, or the time is up."""
         deadline = time.monotonic() + READY_WITHIN
         while not sign():
             self._check_alive()

@@ -1,4 +1,4 @@
-"""Processes that never outlive the one that started them, whatever ends it."""
+"""Child processes that end with their parent, even if that is killed."""
 
 import os
 import random
@@ -8,9 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-# Reads "+PID" and "-PID"; when its input closes, because the writer ended, it kills the remaining
-# ones. (PR_SET_PDEATHSIG would do for a main thread; it also fires when a worker thread that
-# started the process ends.)
+# Reads "+PID" and "-PID" lines; when its input closes, because the writer ended, it kills the remaining processes.
+# (PR_SET_PDEATHSIG would work for a main thread only: it fires when the thread that started the process ends.)
 REAPER = """
 import os, signal, sys
 left = set()
@@ -25,7 +24,7 @@ for pid in left:
 
 
 class Reaper:
-    """A small process that kills what we started, should we be gone."""
+    """A small process that kills the started processes if this process ends."""
 
     def __init__(self) -> None:
         command = [sys.executable, "-I", "-S", "-c", REAPER]
@@ -39,21 +38,21 @@ class Reaper:
         return self._process.pid
 
     def watch(self, pid: int) -> None:
-        """Kill the process group `pid` when we are gone."""
+        """Kill the process group `pid` when this process ends."""
         self._process.stdin.write(f"+{pid}\n")
 
     def forget(self, pid: int) -> None:
-        """Leave it alone: it has ended."""
+        """Stop watching a process that has ended."""
         self._process.stdin.write(f"-{pid}\n")
 
     def close(self) -> None:
-        """End it; what it still watches is killed."""
+        """End the reaper, which kills the processes that it still watches."""
         self._process.stdin.close()
         self._process.wait()
 
 
 class Process:
-    """One part of the control plane: its command, its log, and its life."""
+    """One component of the control plane: its command, its log and its process."""
 
     def __init__(self, name: str, command: list[str], log: Path, reaper: Reaper) -> None:
         self.name = name
@@ -64,16 +63,16 @@ class Process:
 
     @property
     def pid(self) -> int | None:
-        """Its process id while we have not killed it."""
+        """Its process id, or None if it was killed."""
         return self._process.pid if self._process else None
 
     @property
     def died(self) -> bool:
-        """Whether it ended though we did not kill it."""
+        """Whether it ended without being killed."""
         return self._process is not None and self._process.poll() is not None
 
     def start(self) -> None:
-        """Start it; its log is appended to."""
+        """Start it; its output is appended to the log."""
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 self.command,
@@ -87,12 +86,12 @@ class Process:
         self._reaper.watch(self._process.pid)
 
     def signal(self, number: signal.Signals) -> None:
-        """Send it, and what it started, a signal, if it was not killed."""
+        """Send a signal to its process group, if it was not killed."""
         if self._process and self._process.poll() is None:
             os.killpg(self._process.pid, number)
 
     def kill(self) -> None:
-        """End it with SIGKILL, and wait; after SIGTERM an API server would drain for ten seconds and more."""
+        """End it with SIGKILL, and wait; after SIGTERM an API server drains for more than ten seconds."""
         if not self._process:
             return
         self.signal(signal.SIGKILL)
@@ -101,7 +100,7 @@ class Process:
         self._process = None
 
     def end(self, within: float) -> int:
-        """End it, and what it started, with SIGTERM, and return its exit code; TimeoutExpired where it takes longer."""
+        """End its process group with SIGTERM, and return its exit code. Raises TimeoutExpired if it takes longer."""
         if not self._process:
             raise ValueError(f"{self.name} does not run")
         self.signal(signal.SIGTERM)
@@ -123,10 +122,10 @@ class Process:
 
 
 def free_ports(count: int) -> list[int]:
-    """Free ports, below the range of outgoing connections.
+    """Return free ports below the range of outgoing connections.
 
-    A client that tries again and again to reach a killed part could otherwise be given the part's
-    own port, connect to itself, and keep the part from coming back.
+    A client that keeps retrying a killed component could otherwise be given the component's port as its source port,
+    connect to itself, and block the restart.
     """
     ports: list[int] = []
     while len(ports) < count:

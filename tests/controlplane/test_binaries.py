@@ -1,4 +1,4 @@
-"""Where the programs of the control plane come from."""
+"""How the programs of the control plane are found."""
 
 import shutil
 import subprocess

@@ -1,4 +1,4 @@
-"""The nodes and volumes that are only played behave as controllers see real ones."""
+"""The simulated nodes and volumes look real to controllers."""
 
 import json
 from typing import Any

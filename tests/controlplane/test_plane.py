@@ -1,4 +1,4 @@
-"""The control plane does what tests of the product rely on."""
+"""The behaviour of the test control plane that other tests rely on."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""The pod that a Backup's CronJob makes, run on this machine: its scripts, with the environment that was planned."""
+"""Runs the pod of a Backup's CronJob on this machine: its scripts, with the planned environment."""
 
 import subprocess
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ SECRETS = {"store": {"AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY"
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a script: its exit code, what it printed, and its last word to the pod's status."""
+    """The result of a script: its exit code, its output, and its termination message."""
 
     code: int
     printed: str
@@ -40,7 +40,7 @@ class BackupPod:
 
     @property
     def folder(self) -> str:
-        """Where its backups stand in the bucket."""
+        """The folder of its backups in the bucket."""
         return f"{self.environment()['DESTINATION_PATH'].removeprefix(BUCKET + '/')}/"
 
     def make(self) -> Outcome:
@@ -52,7 +52,7 @@ class BackupPod:
         return self._run("/restore.sh", *arguments)
 
     def container(self) -> JsonObject:
-        """The container that is planned."""
+        """The planned container."""
         plan = BACKUP.plan(self.backup, Observed(), datetime.now(UTC))
         (cronjob,) = [
             write.object for step in plan.steps for write in step.writes if isinstance(write, Apply)
@@ -60,7 +60,7 @@ class BackupPod:
         return dict(cronjob["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"][0])
 
     def environment(self) -> dict[str, str]:
-        """Its environment, with what its Secrets say."""
+        """Its environment, with the values of its Secrets."""
         return {each["name"]: self._value(each) for each in self.container()["env"]}
 
     def _value(self, variable: JsonObject) -> str:
@@ -127,7 +127,7 @@ def pod(
 
 
 def instead(directory: Path, program: str, script: str) -> str:
-    """Put a script in the place of a program, and return the path to search; `$REAL` is the program."""
+    """Replace a program by a script, and return the new PATH; `$REAL` is the program."""
     directory.mkdir(exist_ok=True)
     found = next(Path(each, program) for each in PATH.split(":") if Path(each, program).exists())
     (directory / program).write_text(f"#!/bin/bash\nset -o pipefail\nREAL={found}\n{script}\n")
@@ -136,7 +136,7 @@ def instead(directory: Path, program: str, script: str) -> str:
 
 
 def recorders(directory: Path, programs: Sequence[str], record: Path) -> str:
-    """Let programs note how they are called."""
+    """Replace programs by scripts that record their arguments."""
     for program in programs:
         path = instead(directory, program, f'printf "%s\\n" "$0 $*" >>{record}\nexec $REAL "$@"')
     return path

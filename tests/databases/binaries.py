@@ -1,8 +1,9 @@
-"""The programs of real databases, from the machine's packages: tests without theirs are skipped, and fail in CI.
+"""The programs of real databases, from the machine's packages.
 
-`@pytest.mark.databases("postgresql", "rclone")` names the packages that a test needs. They are
-looked for before any fixture starts, so a machine with some of them runs the tests that these
-suffice for.
+Tests whose programs are missing are skipped; in CI they fail.
+
+`@pytest.mark.databases("postgresql", "rclone")` names the packages that a test needs. They are looked up before any
+fixture starts, so a machine with only some packages runs the tests that need only these.
 """
 
 import functools
@@ -31,7 +32,7 @@ PACKAGES = {
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip `@pytest.mark.databases(…)` where one of the packages is missing; in CI that is a failure."""
+    """Skip `@pytest.mark.databases(…)` if one of the packages is missing; in CI, fail."""
     if (marker := item.get_closest_marker("databases")) and set(marker.args) & set(missing()):
         reason = f"database tests need packages that are not installed: {', '.join(missing())} (make databases)"
         if os.environ.get("CI") == "true":
@@ -46,7 +47,7 @@ def missing() -> tuple[str, ...]:
 
 
 def without(path: str, postgresql: Iterable[Path]) -> Iterable[str]:
-    """Yield the packages of which a program is not on `path`, or whose server is neither there nor in `postgresql`."""
+    """Yield the packages whose programs are not on `path`; servers may also be in `postgresql`."""
     for package, programs in PACKAGES.items():
         has_server = package != "postgresql" or _servers(path, postgresql)
         if not has_server or not all(shutil.which(program, path=path) for program in programs):

@@ -1,4 +1,4 @@
-"""A planned PostgreSQL, run by the real programs: its instances on addresses of their own, its Jobs by hand."""
+"""Runs a planned PostgreSQL with the real programs: each instance on its own address, its Jobs on demand."""
 
 import os
 import signal
@@ -21,7 +21,7 @@ PASSWORDS = {"password": "it's a \\secret: 1", "replication-password": "also' \\
 
 
 def planned(name: str, **spec: Any) -> dict[tuple[str, str], JsonObject]:
-    """Return all that is made of a PostgreSQL, by kind and name."""
+    """Return all children of a PostgreSQL, by kind and name."""
     object = PostgreSQL.model_validate(
         {"metadata": {"name": name, "namespace": "default", "uid": "1"}, "spec": spec}
     )
@@ -41,7 +41,7 @@ class Database:
     spec: JsonObject = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Plan it, and give its hosts addresses and its Secrets passwords."""
+        """Plan it, and assign addresses to its hosts and passwords to its Secrets."""
         self.plan(**self.spec)
         for ordinal in range(5):
             self.machine.names[f"{self.name}-{ordinal}.{self.name}-headless"] = self.address(
@@ -73,7 +73,7 @@ class Database:
         return Pod(self.machine, f"{self.name}-{ordinal}", template, claims)
 
     def serve(self, pod: Pod) -> Pod:
-        """Prepare an instance and start it, and wait until its probe says that it is ready."""
+        """Prepare an instance, start it, and wait until its readiness probe succeeds."""
         assert pod.run("prepare") == 0, pod.logged()
         address = self.address(int(pod.name.rpartition("-")[2]))
         process = pod.start("postgres", "-c", f"listen_addresses={address}")
@@ -85,13 +85,13 @@ class Database:
         return pod
 
     def is_ready(self, pod: Pod) -> bool:
-        """Return what an instance's readiness probe says."""
+        """Return whether an instance's readiness probe succeeds."""
         (container,) = (each for each in pod.spec["containers"] if each["name"] == "postgres")
         probe = map(pod.here, container["readinessProbe"]["exec"]["command"])
         return pod.exec("postgres", *probe).returncode == 0
 
     def crash(self, pod: Pod) -> None:
-        """End an instance as a node that fails: a server that `pg_ctl` started is no child of the pod here."""
+        """End an instance as if its node failed, also a server that `pg_ctl` started outside the pod's processes."""
         pod.kill()
         place, deadline = (
             self.data(int(pod.name.rpartition("-")[2])) / "postmaster.pid",
@@ -125,7 +125,7 @@ class Database:
 
 
 def psql(pod: Pod, sql: str, database: str = "postgres") -> str:
-    """Return what a query says, asked in the pod without a password."""
+    """Return the result of a query that runs in the pod without a password."""
     said = pod.exec("postgres", "psql", "-U", "postgres", "-XAt", "-c", sql, PGDATABASE=database)
     assert said.returncode == 0, said.stderr
     return said.stdout.strip()

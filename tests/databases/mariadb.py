@@ -5,16 +5,16 @@ from pathlib import Path
 from tests.databases.binaries import program
 from tests.databases.servers import Server
 
-PASSWORD = "p\"a\\ss#w'rd"  # what option files and shells are tried with
+PASSWORD = "p\"a\\ss#w'rd"  # characters that option files and shells must escape
 
 
 class MariaDB(Server):
-    """The server; its user `keeper` may do all, and has PASSWORD."""
+    """The server; its user `keeper` has all privileges and PASSWORD."""
 
     name = "mariadb"
 
     def prepare(self) -> None:
-        """Make its data, start it, and set the password."""
+        """Initialize the data directory, start it, and set the password."""
         data, socket = self.directory / "data", self.directory / "socket"
         install = [
             program("mariadb-install-db"),
@@ -40,7 +40,7 @@ class MariaDB(Server):
         return self.attempt(*self._client("mysql"), input="SELECT 1").returncode == 0
 
     def query(self, sql: str, database: str = "") -> str:
-        """Return what a query returns, by the socket that asks for no password."""
+        """Return the result of a query, through the socket, which needs no password."""
         return self.run(*self._client(database or "mysql"), input=sql)
 
     def _client(self, database: str) -> list[str | Path]:

@@ -1,8 +1,7 @@
-"""Runs planned pods on this machine, without containers: what is mounted becomes a directory of its own.
+"""Runs planned pods on this machine, without containers: each volume becomes a directory.
 
-A pod's paths, and the host names in it, are replaced wherever they stand: in commands, environment
-and mounted files. Everything else is as planned. As root the pods run as another user, as they
-would in a cluster.
+Paths and host names are replaced in commands, environment and mounted files; everything else is as planned. If the
+tests run as root, the pods run as another user, as they would in a cluster.
 """
 
 import os
@@ -22,7 +21,7 @@ SECONDS = 60
 
 
 class Machine:
-    """What pods share: a directory, the programs' path, ConfigMaps and Secrets, volumes, and what hosts are called."""
+    """State that pods share: a directory, the programs' path, ConfigMaps and Secrets, volumes, and host names."""
 
     def __init__(self, directory: Path, programs: Path) -> None:
         """Use an empty directory, and the directory of the image's programs."""
@@ -35,14 +34,14 @@ class Machine:
         self.own(directory)
 
     def own(self, path: Path) -> Path:
-        """Give a path to the user that pods run as."""
+        """Change the owner of a path to the user that pods run as."""
         if self.user is not None:
             account = pwd.getpwnam(self.user)
             os.chown(path, account.pw_uid, account.pw_gid)
         return path
 
     def volume(self, name: str) -> Path:
-        """Return the directory that is a volume, made when it is first asked for."""
+        """Return the directory of a volume, created at the first call."""
         path = self.directory / name
         if not path.exists():
             path.mkdir(mode=0o700)
@@ -56,7 +55,7 @@ class Pod:
     def __init__(
         self, machine: Machine, name: str, template: JsonObject, claims: Mapping[str, Path]
     ) -> None:
-        """Lay out the volumes of a pod made from a template; `claims` are what its claims are bound to."""
+        """Create the volumes of a pod from its template; `claims` maps claims to volumes."""
         self.machine = machine
         self.name = name
         self.spec = template["spec"]
@@ -95,7 +94,7 @@ class Pod:
             self.machine.own(path)
 
     def here(self, text: str) -> str:
-        """Write a text of the pod as it is on this machine."""
+        """Return a text of the pod with this machine's paths and addresses."""
         containers = [*self.spec.get("initContainers", ()), *self.spec["containers"]]
         mounts = {
             each["mountPath"]: each["name"]
@@ -171,7 +170,7 @@ class Pod:
         return process.wait(SECONDS)
 
     def kill(self) -> None:
-        """End all processes of the pod at once, as a node that fails."""
+        """End all processes of the pod at once, as if its node failed."""
         for process in self._running.values():
             try:
                 os.killpg(process.pid, signal.SIGKILL)

@@ -5,7 +5,7 @@ from pathlib import Path
 from tests.databases.binaries import postgresql
 from tests.databases.servers import Server
 
-PASSWORD = "p'ostgr\\es \"word"  # what files and shells are tried with
+PASSWORD = "p'ostgr\\es \"word"  # characters that files and shells must escape
 
 
 class PostgreSQL(Server):
@@ -14,7 +14,7 @@ class PostgreSQL(Server):
     name = "postgresql"
 
     def prepare(self) -> None:
-        """Make its data and start it."""
+        """Initialize the data directory and start it."""
         programs, data, password = (
             postgresql(),
             self.directory / "data",
@@ -41,11 +41,11 @@ class PostgreSQL(Server):
         self.start(programs / "postgres", *place, "-c", "fsync=off")
 
     def answers(self) -> bool:
-        """Whether it answers a query: not while it starts up."""
+        """Whether it answers a query, which it does not while it starts up."""
         return self.attempt(*self._psql("postgres"), input="SELECT 1").returncode == 0
 
     def query(self, sql: str, database: str = "postgres") -> str:
-        """Return what a query returns, by the socket that asks for no password."""
+        """Return the result of a query, through the socket, which needs no password."""
         return self.run(*self._psql(database), input=sql)
 
     def _psql(self, database: str) -> list[str | Path]:

@@ -16,16 +16,16 @@ class ObjectStore(Server):
     """The store; it accepts any credentials until they are required."""
 
     name = "s3"
-    unprivileged = False  # our own interpreter need not be anybody's to run
+    unprivileged = False  # other users may not be able to run this interpreter
 
     @property
     def address(self) -> str:
-        """Where it listens."""
+        """The address that it listens on."""
         return "127.0.0.1"
 
     @property
     def url(self) -> str:
-        """Where it is."""
+        """Its URL."""
         return f"http://{self.address}:{self.port}"
 
     def prepare(self) -> None:
@@ -44,7 +44,7 @@ class ObjectStore(Server):
         return True
 
     def request(self, method: str, path: str, body: bytes | None = None) -> bytes:
-        """Ask it something, and return its answer."""
+        """Send a request, and return the response."""
         headers = {"Content-Type": "application/xml", "Authorization": "AWS somebody:whoever"}
         request = urllib.request.Request(
             f"{self.url}/{path}", data=body, method=method, headers=headers
@@ -61,7 +61,7 @@ class ObjectStore(Server):
         return self.request("GET", f"{BUCKET}/{urllib.parse.quote(name)}")
 
     def names(self, prefix: str = "") -> list[str]:
-        """Return the names of all objects that begin so, without that."""
+        """Return the names of all objects with a prefix, without the prefix."""
         listed = self.request(
             "GET", f"{BUCKET}?list-type=2&prefix={urllib.parse.quote(prefix)}"
         ).decode()

@@ -1,4 +1,4 @@
-"""Real servers on this machine's loopback, each in a directory of its own."""
+"""Real servers on loopback, each in a directory of its own."""
 
 import os
 import pwd
@@ -19,13 +19,13 @@ ENDS_WITHIN = 10.0
 
 
 class Server(ABC):
-    """A server process, its port, and its directory. Started by root it runs as a user that has no rights."""
+    """A server process, its port and its directory. If the tests run as root, it runs as an unprivileged user."""
 
     name: str
     unprivileged = True
 
     def __init__(self) -> None:
-        """Make it a directory of its own."""
+        """Create its directory."""
         self.port = free_ports(1)[0]
         self.directory = Path(tempfile.mkdtemp(prefix=f"gatewright-{self.name}-"))
         self._reaper = Reaper()
@@ -59,7 +59,7 @@ class Server(ABC):
     def attempt(
         self, *command: str | Path, input: str | None = None, env: Mapping[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
-        """Run a command to its end, which may be a failure."""
+        """Run a command to its end; it may fail."""
         return subprocess.run(
             self.command(*command),
             input=input,
@@ -90,7 +90,7 @@ class Server(ABC):
 
     @abstractmethod
     def prepare(self) -> None:
-        """Make its data, and start it."""
+        """Initialize its data directory, and start it."""
 
     def close(self) -> None:
         """End it, and remove its directory."""

@@ -1,4 +1,4 @@
-"""How the scripts call MongoDB's tools: stand-ins, for Debian has no package of the tools themselves."""
+"""How the scripts call MongoDB's tools. The tools are stand-ins, since Debian does not package the real ones."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The scripts of a platform's MySQL server, against a real MariaDB: distributions have no MySQL to test with."""
+"""The scripts of a platform's MySQL server, on a real MariaDB, since Debian does not package MySQL."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""The pods of a PostgreSQL, run with the real programs: what the scripts do, and survive."""
+"""The pods of a PostgreSQL, run with the real programs: what their scripts do, also after failures."""
 
 import shutil
 import signal

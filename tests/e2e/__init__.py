@@ -1,5 +1,5 @@
-"""Gatewright as a person runs it: real processes, a real API server, and kubectl.
+"""End-to-end tests: real processes, a real API server, and kubectl.
 
-A test applies manifests and reads what a person would read: kubectl's output, the final objects,
-events, logs. `policies` is an installation with policies as objects of the cluster.
+A test applies manifests and checks what a user sees: kubectl's output, the final objects, events and logs. `policies`
+uses an installation whose policies are objects of the cluster.
 """

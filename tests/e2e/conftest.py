@@ -1,4 +1,4 @@
-"""Gatewright as a person runs it: real processes, a real API server, and kubectl."""
+"""Fixtures of end-to-end tests: real processes, a real API server, and kubectl."""
 
 import json
 import re
@@ -17,19 +17,19 @@ from tests.e2e import manifests
 from tests.gatewright.started import Gatewright, registered
 
 CONFIG = Path(__file__).parents[2] / "config"
-MAKER = "somebody"  # whom the API server takes `gatewright run` for
-REGISTRY = "registry.company.com"  # where production wants images from, and we take ours from
+MAKER = "somebody"  # the user of `gatewright run`
+REGISTRY = "registry.company.com"  # the registry that production requires, also for Gatewright's own images
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """A control plane as somebody with kubectl sees it."""
+    """A control plane, used through kubectl."""
 
     plane: ControlPlane
 
     @property
     def api(self) -> Api:
-        """The API server, asked without kubectl in between."""
+        """Direct requests to the API server, without kubectl."""
         return Api(self.plane.url, self.plane.ca_file, self.plane.token)
 
     def kubectl(self, *args: str, input: str | dict[str, Any] | None = None) -> str:
@@ -37,7 +37,7 @@ class Cluster:
         return self.plane.kubectl(*args, input=input).stdout
 
     def refusal(self, *args: str, input: str | dict[str, Any] | None = None) -> str:
-        """Return what kubectl prints where the API server must refuse, without the number of the webhook."""
+        """Return kubectl's output for a request that must be denied, without the number of the webhook."""
         result = self.plane.kubectl(*args, input=input, check=False)
         assert result.returncode == 1, f"not refused: {result.stdout}"
         return re.sub(r'(?<="validate)-\d+(?=\.gatewright\.io")', "", result.stderr)
@@ -74,7 +74,7 @@ class Cluster:
 
 @dataclass(frozen=True)
 class Laptop(Cluster):
-    """A cluster with `gatewright run` at work on it, and the directory of its policies."""
+    """A cluster with a running `gatewright run`, and the directory of its policies."""
 
     gatewright: Gatewright
     policies: Path
@@ -82,7 +82,7 @@ class Laptop(Cluster):
 
 @pytest.fixture(scope="package")
 def laptop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laptop]:
-    """One cluster with `gatewright run` and the production policies, for all tests that hurt nothing."""
+    """One cluster with `gatewright run` and the production policies, shared by all tests that break nothing."""
     directory = tmp_path_factory.mktemp("laptop")
     policies = directory / "policies"
     policies.mkdir()
@@ -91,7 +91,7 @@ def laptop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laptop]:
         plane.kubectl("apply", "-f", str(CONFIG / "crd/bases"))
         plane.restart(
             "kube-controller-manager"
-        )  # its garbage collector looks for new kinds only every 30 s
+        )  # the garbage collector discovers new kinds only every 30 s
         plane.create_namespace("production")
         mine = plane.certificate_kubeconfig(MAKER, "system:masters")
         options = ["--registry", REGISTRY]
@@ -111,7 +111,7 @@ def laptop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laptop]:
 
 @pytest.fixture
 def namespace(laptop: Laptop) -> Iterator[str]:
-    """A fresh namespace that no rule of production applies to."""
+    """A new namespace that no policy of production applies to."""
     name = laptop.create_namespace()
     yield name
     laptop.plane.delete_namespace(name)
@@ -119,7 +119,7 @@ def namespace(laptop: Laptop) -> Iterator[str]:
 
 @pytest.fixture
 def production(laptop: Laptop) -> Iterator[str]:
-    """A fresh namespace that is production by its label."""
+    """A new namespace with the label of production."""
     name = laptop.create_namespace(environment="production")
     yield name
     laptop.plane.delete_namespace(name)

@@ -1,4 +1,4 @@
-"""Manifests as a user writes them, good unless told otherwise."""
+"""Manifests as users write them; valid by default."""
 
 from typing import Any
 

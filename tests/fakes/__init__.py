@@ -1,1 +1,1 @@
-"""What tests use instead of a network that fails and a clock that takes time."""
+"""Fakes for a network that fails and for a clock that takes time."""

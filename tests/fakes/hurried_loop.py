@@ -6,29 +6,29 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from typing import Any, TypeVar, TypeVarTuple
 
-REST = 0.01  # seconds of real time without any news, after which nothing is under way
+REST = 0.01  # seconds of real time without events, after which nothing is assumed to be in progress
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
 
 class HurriedLoop(asyncio.SelectorEventLoop):
-    """Minutes pass in milliseconds, in `loop.time()` and all that goes by it."""
+    """An event loop in which minutes pass in milliseconds, in `loop.time()` and everything that uses it."""
 
     def __init__(self) -> None:
         self.ahead = 0.0
         self.elsewhere = 0
-        """Calls that threads have not come back from, such as looking up a name."""
+        """Calls that are still running in threads, such as a name look-up."""
         super().__init__(_Selector(self))
 
     def time(self) -> float:
-        """Return the real time, and what was not waited for."""
+        """Return the real time plus all skipped waiting time."""
         return super().time() + self.ahead
 
     def run_in_executor(
         self, executor: Executor | None, func: Callable[[*Ts], T], *args: *Ts
     ) -> asyncio.Future[T]:
-        """Let a thread do it; that takes real time."""
+        """Run a function in a thread, which takes real time."""
         future = super().run_in_executor(executor, func, *args)
         self.elsewhere += 1
         future.add_done_callback(self._came_back)
@@ -45,7 +45,7 @@ class _Selector(selectors.DefaultSelector):
         self._loop = loop
 
     def select(self, timeout: float | None = None) -> Any:
-        """Wait for news, but for the next timer only as long as somebody may still have some."""
+        """Wait for events; skip to the next timer once no event can be pending."""
         if timeout is None or timeout <= REST or self._loop.elsewhere:
             return super().select(timeout)
         if news := super().select(REST):

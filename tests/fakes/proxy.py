@@ -1,4 +1,4 @@
-"""A network between a client and a server that tests can break: connections are cut, or fall silent without a word."""
+"""A TCP proxy between a client and a server, in which tests can cut or freeze connections."""
 
 import asyncio
 import contextlib
@@ -11,7 +11,7 @@ class Proxy:
     def __init__(self, host: str, port: int) -> None:
         self.port = 0
         self.accepted = 0
-        """How many connections were opened so far."""
+        """The number of connections opened so far."""
         self._target = (host, port)
         self._links: set[Link] = set()
         self._silent = False
@@ -35,17 +35,17 @@ class Proxy:
             link.cut()
 
     def silence(self) -> None:
-        """Pass nothing on any more on the connections that are open, and do not end them; new ones are fine."""
+        """Stop forwarding on the open connections without closing them; new ones work."""
         for link in self._links:
             link.passing.clear()
 
     def partition(self, *, silent: bool = True) -> None:
-        """Let nothing through, on old connections and new ones, until `heal`; or break and refuse them."""
+        """Stop forwarding on old and new connections until `heal`; or close and refuse them."""
         self._silent, self._refusing = silent, not silent
         self.silence() if silent else self.cut()
 
     def heal(self) -> None:
-        """Let everything through that still waits, and what comes."""
+        """Forward everything that is waiting, and resume."""
         self._silent = self._refusing = False
         for link in self._links:
             link.passing.set()
@@ -81,7 +81,7 @@ class Link:
             self.passing.set()
 
     async def pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Pass on what comes from one side, until either side ends."""
+        """Forward bytes from one side until either side closes."""
         with contextlib.suppress(OSError):
             while data := await reader.read(65536):
                 await self.passing.wait()
@@ -90,7 +90,7 @@ class Link:
         self.cut()
 
     def cut(self) -> None:
-        """Break both sides."""
+        """Close both sides."""
         self.passing.set()
         for writer in self._writers:
             writer.transport.abort()

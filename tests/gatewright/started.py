@@ -1,4 +1,4 @@
-"""Gatewright processes, started from the command line on a control plane of the tests."""
+"""Starts Gatewright processes from the command line, against a test control plane."""
 
 import json
 import re

@@ -1,4 +1,4 @@
 """The client, watches and stores, against servers that fail in every way.
 
-test_conformance* run on the fake API server and on a real one alike, so tests may trust the fake.
+test_conformance* run on both the fake and a real API server, so that tests can rely on the fake.
 """

@@ -1,7 +1,7 @@
-"""A program that asks an API server by its IP address while every look-up of a host name hangs.
+"""Sends a request to an API server by its IP address while every DNS look-up hangs.
 
-It runs in network and mount namespaces of its own, where the only name server takes questions and
-answers none. Prints "answered" or what went wrong.
+This program runs in network and mount namespaces of its own, where the only name server never answers. It prints
+"answered" or the error.
 """
 
 import asyncio
@@ -18,12 +18,12 @@ from controller.fake_apiserver import FakeApiServer
 from kube.client import Client
 
 SIOCSIFFLAGS, UP = 0x8914, 0x1 | 0x40
-LOOK_UPS = 8  # more than a resolver has threads
+LOOK_UPS = 8  # more than the resolver's threads
 RESOLVER = "nameserver 127.0.0.1\noptions timeout:30 attempts:1\n"
 
 
 def hang_the_resolver() -> socket.socket:
-    """Let the only name server be a socket that is never read."""
+    """Make a socket that is never read the only name server."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
         fcntl.ioctl(control, SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", UP))
     with tempfile.NamedTemporaryFile("w") as file:
@@ -36,7 +36,7 @@ def hang_the_resolver() -> socket.socket:
 
 
 async def ask() -> str:
-    """Ask the API server while look-ups hang; return what became of it."""
+    """Send a request to the API server while look-ups hang; return the result."""
     loop = asyncio.get_running_loop()
     async with FakeApiServer() as server:
         hung = [
@@ -45,7 +45,7 @@ async def ask() -> str:
             )
             for number in range(LOOK_UPS)
         ]
-        await asyncio.sleep(0.2)  # until they occupy their threads
+        await asyncio.sleep(0.2)  # until the look-ups occupy all threads
         async with Client(server.endpoint, timeout=10) as client:
             await client.versions()
         return "answered" if not any(each.done() for each in hung) else "the look-ups ended"
@@ -56,4 +56,4 @@ if __name__ == "__main__":
     module, name = sys.argv[1].split(":")
     with asyncio.Runner(loop_factory=getattr(import_module(module), name)) as runner:
         print(runner.run(ask()), flush=True)
-        os._exit(0)  # the threads of the look-ups hang
+        os._exit(0)  # the look-up threads never end

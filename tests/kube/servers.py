@@ -1,22 +1,22 @@
-"""A server on loopback that answers byte by byte as a test wants, and remembers what it was asked."""
+"""A server on loopback whose answers a test controls byte by byte; it records its requests."""
 
 import asyncio
 import ssl
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 
-CLOSE = b""  # instead of a piece of an answer
+CLOSE = b""  # closes the connection, in place of a piece of an answer
 SILENCE = b"silence"
 GOOD = b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 8\r\n\r\n{"a": 1}'
 
 
 class Server:
-    """Gives each request the next answer, in the pieces that it has; after the last one it closes the connection."""
+    """Answers each request with the next answer, piece by piece; after the last answer it closes the connection."""
 
     def __init__(self, answers: Iterable[Iterable[bytes]]) -> None:
         self.url = ""
         self.requests: list[tuple[int, bytes]] = []
-        """The number of the connection, and what was asked on it."""
+        """The number of the connection, and the request."""
         self.asked = asyncio.Event()
         """Set by each request."""
         self.opened = 0

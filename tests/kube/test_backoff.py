@@ -1,4 +1,4 @@
-"""How long the API server is left alone."""
+"""Back-off: how long the client waits before it sends the next request."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The client's own part: time-outs, the write gate, what is counted, and failures that say where and why."""
+"""The client: time-outs, the write gate, metrics, and errors with URL and reason."""
 
 import asyncio
 import logging

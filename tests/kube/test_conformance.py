@@ -1,4 +1,4 @@
-"""What reconcilers rely on when they read and write, shown of the fake API server and of a real one alike."""
+"""Reads and writes as reconcilers rely on them, tested on the fake and on a real API server."""
 
 import uuid
 

@@ -1,4 +1,4 @@
-"""Server-side apply as reconcilers rely on it, shown of the fake API server and of a real one alike."""
+"""Server-side apply as reconcilers rely on it, tested on the fake and on a real API server."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Watches as our own relies on them, shown of the fake API server and of a real one alike."""
+"""The watch API as Gatewright's client relies on it, tested on the fake and on a real API server."""
 
 import asyncio
 from typing import Any

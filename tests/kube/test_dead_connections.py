@@ -1,4 +1,4 @@
-"""Connections that die without a word are noticed in time, however many there are: seconds of a time that hurries."""
+"""Connections that die silently are detected in time, however many there are; time is simulated."""
 
 import asyncio
 import logging

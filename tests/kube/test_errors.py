@@ -1,4 +1,4 @@
-"""Answers of the API server as typed errors."""
+"""Error responses of the API server become typed errors."""
 
 from typing import Any
 

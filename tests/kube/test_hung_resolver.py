@@ -1,4 +1,4 @@
-"""A hung resolver keeps no client from an API server that is reached by its IP address."""
+"""A client that reaches the API server by its IP address works while the resolver hangs."""
 
 import os
 import subprocess

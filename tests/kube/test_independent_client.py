@@ -1,4 +1,4 @@
-"""kubernetes_asyncio, which is not ours, and our client see the same API server: a check on both and on the fake."""
+"""kubernetes_asyncio and Gatewright's client see the same API server, real or fake."""
 
 from pathlib import Path
 from typing import Any

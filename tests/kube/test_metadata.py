@@ -1,4 +1,4 @@
-"""Metadata with wrong JSON types: the fields are left out of what lists and watches give."""
+"""Metadata with wrong JSON types: lists and watches omit these fields."""
 
 import orjson
 import pytest

@@ -1,4 +1,4 @@
-"""A proxy between us and the API server: it passes TLS on without looking into it, or says no."""
+"""An HTTP proxy between the client and the API server: it tunnels TLS, or rejects the connection."""
 
 import asyncio
 import ssl

@@ -1,4 +1,4 @@
-"""Paths of the API."""
+"""URL paths of API resources."""
 
 import pytest
 

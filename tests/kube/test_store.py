@@ -1,4 +1,4 @@
-"""The store keeps bytes, finds by key, owner and index, and gives private copies."""
+"""The store holds bytes, finds objects by key, owner and index, and returns private copies."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What the transport adds to aiohttp's session: retries, the write gate, headers, and the lines of a stream."""
+"""The transport's additions to aiohttp's session: retries, the write gate, headers, and the lines of a stream."""
 
 import asyncio
 import socket

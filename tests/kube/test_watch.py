@@ -1,4 +1,4 @@
-"""A Watch keeps its Store right whatever the API server does."""
+"""A Watch keeps its Store correct whatever the API server does."""
 
 import asyncio
 import logging

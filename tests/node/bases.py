@@ -1,4 +1,4 @@
-"""Images that others are made from: pulled, or made on this machine where no registry answers."""
+"""Base images: pulled, or built on this machine if no registry is reachable."""
 
 import re
 import subprocess
@@ -11,7 +11,7 @@ from tests.node.buildah import BuildahError
 
 
 def provide(name: str, say: Callable[[str], None]) -> None:
-    """Have the image of a name in buildah's storage."""
+    """Ensure that the named image is in buildah's storage."""
     full = name if "/" in name else f"docker.io/library/{name}"
     if buildah.has(full):
         return
@@ -31,11 +31,11 @@ def provide(name: str, say: Callable[[str], None]) -> None:
 
 
 def _debian(name: str, suite: str) -> None:
-    """Make Debian's smallest installation."""
+    """Build the smallest installation of Debian."""
     with tempfile.TemporaryDirectory(dir=buildah.storage()) as directory:
         root = Path(directory) / "root.tar"
         command = ["mmdebstrap", "--variant=minbase", "--include=ca-certificates,netbase,tzdata"]
-        # An image is smaller without what only people read.
+        # Documentation is left out, to keep the image small.
         without = ("/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*")
         options = [f"--dpkgopt=path-exclude={each}" for each in without]
         made = subprocess.run([*command, *options, suite, root], capture_output=True, text=True)

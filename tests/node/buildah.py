@@ -1,4 +1,4 @@
-"""buildah with a storage of its own in the cache, in namespaces that leave no mount however it ends."""
+"""buildah with its storage in the cache, in namespaces whose mounts vanish however it ends."""
 
 import fcntl
 import json
@@ -13,21 +13,21 @@ from pathlib import Path
 from tests.controlplane.gobuild import cache_directory
 from tests.node.slots import NodeError
 
-# What is mounted and locked is remembered in the run root, which must not outlive the mounts.
+# The run root records mounts and locks, so it must not outlive the mounts.
 PRIVATE = """
 mount -t tmpfs tmpfs {run}
 exec buildah --root {root} --runroot {run} --storage-driver overlay "$@"
 """
 UNSHARED = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
-# What that many steps of earlier builds left takes about 2 GB.
+# That many cached build steps take about 2 GB.
 RESUMABLE = 20
-# pip's settings that name a place of this machine mean nothing in a build.
+# pip's settings with paths of this machine do not work in a build.
 LOCAL = ("find-links", "cache-dir", "log", "build", "src")
 
 
 class BuildahError(NodeError):
-    """buildah failed; the text ends with what it said."""
+    """buildah failed; the message ends with its output."""
 
 
 def run(*arguments: str | Path, check: bool = True) -> subprocess.CompletedProcess[str]:
@@ -49,7 +49,7 @@ def has(name: str) -> bool:
 
 
 def build(dockerfile: Path, context: Path, *names: str) -> None:
-    """Build an image; the machine's own settings of pip and its certificates are lent to the build."""
+    """Build an image; the machine's pip settings and CA certificates are mounted during the build."""
     tags = [part for name in names for part in ("--tag", name)]
     lent = [part for each in _lent() for part in ("--volume", each)]
     place = ("--isolation", "chroot", "--network", "host", "--layers")
@@ -57,7 +57,7 @@ def build(dockerfile: Path, context: Path, *names: str) -> None:
 
 
 def forget_others(name: str) -> None:
-    """Remove the other versions of an image, and, once they are many, what earlier builds can be resumed from."""
+    """Remove other versions of an image, and cached build steps once there are many."""
     listed = json.loads(run("images", "--json").stdout)
     repository = name.rpartition(":")[0]
     names = [each for about in listed for each in about["names"] or ()]
@@ -75,7 +75,7 @@ def storage() -> Path:
 
 @contextmanager
 def locked() -> Iterator[None]:
-    """Build alone on this machine; a container that an interrupted build left is removed."""
+    """Hold the machine-wide build lock; remove the container of an interrupted build."""
     storage().mkdir(parents=True, exist_ok=True)
     with (storage() / "lock").open("w") as lock:
         try:
@@ -89,7 +89,7 @@ def locked() -> Iterator[None]:
 
 
 def _lent() -> list[str]:
-    """Return the files of this machine that builds read: never written into an image."""
+    """Return the files of this machine that builds can read; they are never written into an image."""
     lent = [f"{CERTIFICATES}:{CERTIFICATES}:ro"] if CERTIFICATES.exists() else []
     configuration = storage() / "pip.conf"
     if settings := _pip_settings():

@@ -1,4 +1,4 @@
-"""`python -m tests.node.cluster KUBECONFIG`: a cluster of one real node with Gatewright in it, until Ctrl-C."""
+"""`python -m tests.node.cluster KUBECONFIG`: runs a cluster of one real node with Gatewright until Ctrl-C."""
 
 import argparse
 import shutil
@@ -31,7 +31,7 @@ PATH = """
 
 
 def main() -> None:
-    """Start everything, say how to reach it, and wait."""
+    """Start everything, print how to reach it, and wait."""
     parser = argparse.ArgumentParser(
         description="A cluster of one real node with Gatewright in it, until Ctrl-C."
     )

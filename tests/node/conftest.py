@@ -1,4 +1,4 @@
-"""pytest's side of the node: one for all tests, and one clear line where this machine cannot run it."""
+"""The node's pytest fixtures: one node for all tests, and the reason for skips if this machine cannot run it."""
 
 import contextlib
 import sys
@@ -16,8 +16,8 @@ from tests.node.node import Node, running
 from tests.node.programs import built, check_machine
 
 FIGURES = pytest.StashKey[list[str]]()
-# It is installed twice. The rough tests come first; what runs after the second installation must
-# leave no warning until the test of that.
+# Gatewright is installed twice. Disruptive tests come first: after the second installation, nothing may log a warning
+# until the test that checks for warnings.
 ORDER = (
     "dns",
     "disruptions",
@@ -42,7 +42,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def node(request: pytest.FixtureRequest) -> Iterator[Node]:
-    """A cluster of one real node. What a test breaks, it mends."""
+    """A cluster of one real node. A test that breaks something must restore it."""
     available(request.config, _usable)
     capture = request.config.pluginmanager.getplugin("capturemanager")
     with contextlib.ExitStack() as stack:
@@ -54,7 +54,7 @@ def node(request: pytest.FixtureRequest) -> Iterator[Node]:
 
 @pytest.fixture
 def bare(node: Node) -> Installation:
-    """A cluster without Gatewright, to install it in."""
+    """A cluster without Gatewright."""
     installation = Installation(node)
     installation.remove()
     return installation
@@ -62,7 +62,7 @@ def bare(node: Node) -> Installation:
 
 @pytest.fixture
 def installed(node: Node) -> Installation:
-    """Gatewright, installed with the policy set production, answering; it stays for the tests that follow."""
+    """Gatewright, installed with the policy set production and ready; it stays for the following tests."""
     installation = Installation(node)
     installation.have()
     return installation
@@ -70,7 +70,7 @@ def installed(node: Node) -> Installation:
 
 @pytest.fixture
 def figure(request: pytest.FixtureRequest) -> "Figures":
-    """Note a figure that the run shows at its end."""
+    """Record a figure, which pytest prints at the end of the run."""
     return Figures(request.config, request.node.name)
 
 
@@ -82,12 +82,12 @@ class Figures:
         self._test = test
 
     def __call__(self, text: str) -> None:
-        """Note one."""
+        """Record one."""
         self._lines.append(f"{self._test}: {text}")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print what was measured."""
+    """Print the recorded figures."""
     if lines := terminalreporter.config.stash.get(FIGURES, None):
         terminalreporter.section("figures of the node")
         for line in lines:
@@ -95,7 +95,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def _usable() -> None:
-    """Have all programs of a node, built if need be."""
+    """Find all programs of a node, and build the missing ones."""
     check_machine()
     find_binaries()
     helm_binary()

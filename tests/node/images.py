@@ -1,4 +1,4 @@
-"""The images that pods run: built from Dockerfiles when what they are made from changes, and kept in the cache."""
+"""The images that pods run: built from Dockerfiles when their sources change, and cached."""
 
 import hashlib
 import re
@@ -21,17 +21,17 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Image:
-    """An image by the name that pods give it, and what it is made from."""
+    """An image: the name in pods, and its sources."""
 
     name: str
     context: Path
     dockerfile: Path
-    # what the context may have: all, unless it has a .dockerignore
+    # files of the build context: all, unless there is a .dockerignore
     files: tuple[Path, ...]
 
     @property
     def key(self) -> str:
-        """A hash of all that it is made from."""
+        """A hash of all its sources."""
         content = hashlib.sha256(self.dockerfile.read_bytes())
         for file in self.files:
             content.update(f"\n{file.relative_to(self.context)}\n".encode() + file.read_bytes())
@@ -39,12 +39,12 @@ class Image:
 
     @property
     def built(self) -> str:
-        """Its name in buildah's storage, which says what it was made from."""
+        """Its name in buildah's storage, with the hash of its sources."""
         return f"gatewright.test/{self.name.split('/')[-1].split(':')[0]}:{self.key}"
 
     @property
     def bases(self) -> list[str]:
-        """The images that it is made from."""
+        """Its base images."""
         text = self.dockerfile.read_text()
         stages = set(re.findall(r"^FROM \S+ AS (\S+)", text, re.MULTILINE))
         sources = re.findall(r"^FROM (\S+)", text, re.MULTILINE)
@@ -52,7 +52,7 @@ class Image:
 
 
 def image(name: str, context: Path, dockerfile: Path | None = None) -> Image:
-    """Describe an image of a directory with a Dockerfile."""
+    """Return the image of a directory with a Dockerfile."""
     ignore = context / ".dockerignore"
     tops = _kept(ignore) if ignore.exists() else [context]
     files = sorted(
@@ -81,7 +81,7 @@ def pause() -> Image:
 
 
 def workloads() -> list[Image]:
-    """Return what kinds run, made from Debian's packages under the names that pods give them."""
+    """Return the images of kinds, built from Debian's packages under the names in pods."""
     scripts = ROOT / "images/backup"
     backup = f"docker.io/library/gatewright-backup-postgresql:{TAG}"
     return [
@@ -110,7 +110,7 @@ def archive(each: Image, path: Path) -> None:
 
 
 def _kept(ignore: Path) -> Iterator[Path]:
-    """Yield what a .dockerignore of the form "nothing but these" keeps."""
+    """Yield the files that a .dockerignore keeps which excludes everything else."""
     for line in ignore.read_text().splitlines():
         if line.startswith("!"):
             yield ignore.parent / line[1:]

@@ -1,4 +1,4 @@
-"""Gatewright in pods on the node, as tests see it: what it denies, its pods, and what each of them answers."""
+"""Gatewright in pods on the node: its verdicts, its pods, and the answer of each pod."""
 
 import json
 import re
@@ -17,13 +17,13 @@ PRODUCTION = "policies.preset=production"
 ALL = "app.kubernetes.io/name=gatewright"
 WEBHOOK = "app.kubernetes.io/component=webhook"
 CONTROLLER = "app.kubernetes.io/component=controller-manager"
-# A busy machine takes several times what an idle one does.
+# A busy machine takes several times as long as an idle one.
 PATIENCE = 120.0
 BAD = manifests.deployment("bad", replicas=11)
 GOOD = manifests.deployment("good")
 TOO_MANY = "spec.replicas: 11; production workloads cannot exceed 10 replicas."
 
-# What Gatewright has in its namespace, besides pods, and in the cluster.
+# Kinds of Gatewright's objects in its namespace, except pods, and in the cluster.
 OWN = (
     "services,deployments,replicasets,jobs,configmaps,secrets,leases,serviceaccounts,roles,"
     "rolebindings,poddisruptionbudgets"
@@ -53,19 +53,19 @@ class Installation:
         return Cluster(self.plane)
 
     def have(self) -> None:
-        """Have production in force, installed unless it is."""
+        """Ensure that Gatewright is installed with the policy set production in force."""
         self.namespace("production")
         if self.release.status() != "deployed":
             self.release.install(PRODUCTION)
         self.until("a bad object is denied", self.denies)
 
     def remove(self) -> None:
-        """Have nothing of Gatewright but its CustomResourceDefinitions."""
+        """Remove everything of Gatewright except its CustomResourceDefinitions."""
         if self.release.status() is not None:
             self.release.uninstall()
 
     def namespace(self, name: str, **labels: str) -> None:
-        """Have a namespace."""
+        """Ensure that a namespace exists."""
         if not self.cluster.api.found(f"/api/v1/namespaces/{name}"):
             self.plane.create_namespace(name)
             if labels:
@@ -93,7 +93,7 @@ class Installation:
         ]
 
     def verdicts(self) -> list[bool]:
-        """Ask every webhook pod itself about the bad Deployment, and return which allow it."""
+        """Send the bad Deployment to each webhook pod directly, and return which pods allow it."""
         return [self._allows(pod["metadata"]["name"]) for pod in self.pods(WEBHOOK)]
 
     def metrics(self, pod: str) -> str:
@@ -122,7 +122,7 @@ class Installation:
         return str(lease["spec"].get("holderIdentity") or "")
 
     def until(self, what: str, sign: Callable[[], bool], within: float = PATIENCE) -> float:
-        """Wait for a sign, and return how many seconds that took."""
+        """Wait for a condition, and return the seconds that it took."""
         began = time.monotonic()
         while not sign():
             assert time.monotonic() - began < within, f"not so after {within:.0f} s: {what}"
@@ -130,7 +130,7 @@ class Installation:
         return time.monotonic() - began
 
     def left(self) -> list[str]:
-        """Return what is there besides CustomResourceDefinitions, the namespace, and pods that end."""
+        """Return all objects except CustomResourceDefinitions, the namespace, and terminating pods."""
         kubectl = self.cluster.kubectl
         found = kubectl("get", OWN, "-n", NAMESPACE, "-o", "name", "--ignore-not-found").split()
         wide = kubectl("get", WIDE, "-o", "name").split()

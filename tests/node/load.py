@@ -1,4 +1,4 @@
-"""Users who create good and bad objects all the time, as dry runs, and what the API server answers them."""
+"""Generates load: users who continuously create good and bad objects as dry runs, and the API server's answers."""
 
 import copy
 import http.client
@@ -18,7 +18,7 @@ PATH = "/apis/apps/v1/namespaces/production/deployments?dryRun=All&timeout=10s"
 
 
 class Load:
-    """The users, at work until the context exits."""
+    """The users; they run until the context exits."""
 
     def __init__(self, installation: Installation, *, bad_is_allowed: bool = False) -> None:
         """With `bad_is_allowed`, a bad object may be allowed too, while the policies change."""
@@ -56,7 +56,7 @@ class Load:
                 self._note(number % 2 == 0, *self._ask(connection, number))
             except (OSError, http.client.HTTPException) as error:
                 self.failed.append(f"{time.strftime('%T')} {error!r}")
-                connection.close()  # it is opened again by the next request
+                connection.close()  # the next request opens it again
             self.seconds.append(time.monotonic() - began)
         connection.close()
 

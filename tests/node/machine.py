@@ -10,9 +10,9 @@ from tests.node.slots import NodeError, Slot
 
 STARTS_WITHIN = 10.0
 PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
-# Children that lose their parent are given to the first process, which reaps them by ignoring them.
+# Orphaned processes become children of the first process, which reaps them by ignoring SIGCHLD.
 FIRST = "trap '' CHLD; exec sleep infinity"
-# What the node writes to /run and /var goes to its own directory.
+# The node's writes to /run and /var go to its own directory.
 SETUP = """
 set -e
 mount -t tmpfs tmpfs /run
@@ -27,7 +27,7 @@ sysctl -qw net.ipv4.ip_forward=1
 
 
 class Machine:
-    """One machine of the cluster, on and off."""
+    """One machine of the cluster, which can be switched on and off."""
 
     def __init__(self, slot: Slot, reaper: Reaper) -> None:
         """Prepare everything, start nothing."""
@@ -65,7 +65,7 @@ class Machine:
         return done.stdout
 
     def on(self) -> None:
-        """Make the namespaces, the cable and the cgroups."""
+        """Create the namespaces, the veth pair and the cgroups."""
         slot = self.slot
         self._process.start()
         first = self._wait_first()
@@ -92,7 +92,7 @@ class Machine:
         return (*self._enter("--net", "--mount", "--pid", "--ipc"), "env", f"PATH={PATH}")
 
     def _enter(self, *namespaces: str) -> tuple[str, ...]:
-        """Return the command that enters the machine as it is then: it may have been off in between."""
+        """Return the command prefix that enters the machine now: it may have been switched off and on."""
         script = f'exec nsenter --target "$(cat {self._first})" {" ".join(namespaces)} -- "$@"'
         return ("sh", "-c", script, "sh")
 

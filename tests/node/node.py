@@ -68,7 +68,7 @@ class Node:
             process.kill()
 
     def close(self) -> None:
-        """End everything. What is left are files, which the next holder of the slot removes."""
+        """End everything. Files are left over; the next user of the slot removes them."""
         self.cut_power()
         self.plane.close()
         self._reaper.close()
@@ -123,7 +123,7 @@ class Node:
             return None
 
     def _import(self, image: Image) -> None:
-        """Have an image on the node; what is there already, made from the same, stays."""
+        """Import an image into the node, unless the same version is there already."""
         same = f'labels."{MADE_FROM}"=={image.key}'
         if self.machine.run(*CTR, "images", "list", "--quiet", f"name=={image.name},{same}"):
             return
@@ -155,7 +155,7 @@ class Node:
 
 @contextmanager
 def running(say: Say, images: Iterable[Image] = ()) -> Iterator[Node]:
-    """Run a node with these images; afterwards nothing of it is left but what the cache keeps."""
+    """Run a node with these images; afterwards only the cache is left."""
     check_machine()
     with taken() as slot:
         node = Node(slot, say)

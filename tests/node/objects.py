@@ -1,4 +1,4 @@
-"""What a cluster has besides its node: the Service of its DNS, and volumes on the node's disk."""
+"""Objects of a cluster with one node: the DNS Service, and volumes on the node's disk."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -37,7 +37,7 @@ def cluster_dns(address: str) -> Iterator[Object]:
 
 
 def volumes(directory: Path) -> Iterator[Object]:
-    """Yield the default StorageClass and its volumes, made as directories: any size that is asked for."""
+    """Yield the default StorageClass and its volumes, which are directories of any requested size."""
     yield {
         "apiVersion": "storage.k8s.io/v1",
         "kind": "StorageClass",

@@ -1,4 +1,4 @@
-"""The configuration files of what runs on a node: containerd, kubelet, kube-proxy and CoreDNS."""
+"""Configuration files of containerd, kubelet, kube-proxy and CoreDNS."""
 
 import json
 from pathlib import Path
@@ -12,8 +12,8 @@ NODE = "node-1"
 PODS = "10.244.0.0/24"
 DNS = "10.96.0.10"
 PAUSE = "gatewright.test/pause:1"
-# No snapshotter but overlayfs. Root without CAP_SYS_RESOURCE, as in some virtual machines, may not
-# lower a process's chance to be killed for memory, so none is lowered.
+# overlayfs is the only snapshotter. Root without CAP_SYS_RESOURCE, as in some virtual machines, may not lower
+# oom_score_adj, so it is never lowered.
 CONTAINERD = """\
 version = 2
 root = "{directory}/containerd"
@@ -77,7 +77,7 @@ def kubelet(slot: Slot) -> Path:
             "nodefs.available": "1%",
             "memory.available": "100Mi",
         },
-        # images are the cache's: none is removed
+        # images belong to the cache, so none is removed
         "imageGCHighThresholdPercent": 100,
         "imageGCLowThresholdPercent": 99,
         "volumePluginDir": str(slot.directory / "kubelet" / "plugins"),

@@ -1,4 +1,4 @@
-"""The programs of a node: what the machine's packages give, and what is built from the Go module beside this file."""
+"""The programs of a node: from the machine's packages, or built from the Go module in this directory."""
 
 import functools
 import os
@@ -14,7 +14,7 @@ from tests.controlplane.gobuild import MissingToolError, build
 MODULE = Path(__file__).parent / "go"
 CNI = Path("/usr/lib/cni")
 SEARCHED = f"{os.environ['PATH']}:/usr/sbin:/sbin"
-# Program -> the package of Debian that has it. tests/node/install.sh has the same list.
+# Debian package of each program. tests/node/install.sh has the same list.
 PACKAGES = {
     "buildah": "buildah",
     "conntrack": "conntrack",
@@ -31,7 +31,7 @@ PACKAGES = {
 
 
 def check_machine() -> None:
-    """Raise a MissingToolError that says why this machine cannot run a node, if it cannot."""
+    """Raise MissingToolError with the reason if this machine cannot run a node."""
     if sys.platform != "linux":
         raise MissingToolError(f"no node: it needs Linux, and this is {platform.system()}")
     if os.geteuid() != 0:

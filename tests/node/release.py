@@ -13,7 +13,7 @@ NAME = "gatewright"
 
 
 class ReleaseError(Exception):
-    """helm failed where that was not expected; the text is what it said."""
+    """helm failed unexpectedly; the message is its output."""
 
 
 class Release:

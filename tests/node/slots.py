@@ -1,4 +1,4 @@
-"""Which of the few nodes of this machine is ours: its number, kept by a lock, and the names that follow from it."""
+"""Slots for the few nodes that this machine can run: a number held by a lock, and the names derived from it."""
 
 import fcntl
 import os
@@ -19,7 +19,7 @@ GONE_WITHIN = 20.0
 
 
 class NodeError(Exception):
-    """The node cannot start, or does not do its work; the text says what to do."""
+    """The node cannot start or does not work; the message says what to do."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Slot:
 
     @property
     def interface(self) -> str:
-        """The end of its cable on this machine."""
+        """The host's end of its veth pair."""
         return f"gwnode{self.number}"
 
     @property
@@ -45,12 +45,12 @@ class Slot:
 
     @property
     def outside(self) -> str:
-        """The address of the other end."""
+        """The address of the host's end."""
         return f"10.200.{self.number}.2"
 
     @property
     def directory(self) -> Path:
-        """What the node writes: images, pods, volumes and logs."""
+        """The directory for the node's data: images, pods, volumes and logs."""
         return cache_directory() / "nodes" / str(self.number)
 
     @property
@@ -63,7 +63,7 @@ class Slot:
         return [each / self.name for each in sorted(hierarchies)]
 
     def make_cgroups(self) -> None:
-        """Make them, with every controller that the kernel has."""
+        """Create the cgroups, with every controller that the kernel has."""
         controllers = CGROUPS / "cgroup.controllers"
         for name in controllers.read_text().split() if controllers.exists() else ():
             with suppress(OSError):
@@ -74,7 +74,7 @@ class Slot:
 
 @contextmanager
 def taken() -> Iterator[Slot]:
-    """Hold a slot that no other process holds, clean of what an earlier holder left, and clean it afterwards."""
+    """Acquire a free slot, and clean it before and after its use."""
     for number in range(SLOTS):
         slot = Slot(number)
         slot.directory.mkdir(parents=True, exist_ok=True)
@@ -99,14 +99,14 @@ def taken() -> Iterator[Slot]:
 
 
 def _is_routed(address: str) -> bool:
-    """Whether something of this machine's network has an address."""
+    """Whether an address is in use on this machine's network."""
     command = ["ip", "-4", "route", "show", "match", address]
     routes = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     return any(not route.startswith("default") for route in routes.splitlines())
 
 
 def clean(slot: Slot) -> None:
-    """End the processes of a slot's cgroups, remove these and the cable, and forget pods and volumes, not logs."""
+    """End the processes in a slot's cgroups; remove the cgroups, the veth pair, pods and volumes, but no logs."""
     subprocess.run(["ip", "link", "delete", slot.interface], capture_output=True)
     deadline = time.monotonic() + GONE_WITHIN
     while any(each.exists() for each in slot.cgroups):
@@ -120,7 +120,7 @@ def clean(slot: Slot) -> None:
 
 
 def _end(cgroup: Path) -> None:
-    """Kill what runs in a cgroup and below, and remove those that are empty."""
+    """Kill all processes in a cgroup and its descendants, and remove the empty ones."""
     inner = sorted(cgroup.rglob("cgroup.procs"), reverse=True)
     for procs in inner:
         for pid in procs.read_text().split():

@@ -1,4 +1,4 @@
-"""PostgreSQL and Backup as pods: replication, log-in, a lost primary, a dump in an object store and its restore."""
+"""PostgreSQL and Backup in pods: replication, login, a lost primary, a dump in an object store and its restore."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""Webhook pods that are replaced, evicted and killed, under users who create objects all the time."""
+"""Webhook pods are replaced, evicted and killed while users create objects continuously."""
 
 from concurrent.futures import ThreadPoolExecutor
 

@@ -1,4 +1,4 @@
-"""A cluster whose DNS hangs, is slow or absent: what Gatewright does for admission needs none."""
+"""A cluster whose DNS hangs, is slow or absent: admission does not depend on DNS."""
 
 import signal
 import threading

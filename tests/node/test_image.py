@@ -1,4 +1,4 @@
-"""The image: its size, what it has not, and the commands that ask a cluster by a kubeconfig, which its pods can run."""
+"""The image: its size, the files that it must not contain, and commands that need a kubeconfig, run in its pods."""
 
 import base64
 import json

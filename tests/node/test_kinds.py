@@ -1,4 +1,4 @@
-"""Custom resources whose pods do their work: they answer HTTP, and read their configuration."""
+"""Custom resources whose pods work: they answer HTTP, and read their configuration."""
 
 from collections.abc import Iterator
 

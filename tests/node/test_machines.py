@@ -1,4 +1,4 @@
-"""Machines that cannot run a node say why in one line, and what an earlier node left does not stand in the way."""
+"""A machine that cannot run a node is reported in one line, and leftovers of an earlier node are no obstacle."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""A change of the policies, under users who create objects all the time."""
+"""The policies change while users create objects continuously."""
 
 import time
 

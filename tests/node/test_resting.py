@@ -1,4 +1,4 @@
-"""Pods at rest: what they log, and what they use of the chart's requests and limits."""
+"""Idle pods: their logs, and their usage compared with the chart's requests and limits."""
 
 import json
 import time

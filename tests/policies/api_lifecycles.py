@@ -33,7 +33,7 @@ NO_RESOURCES = {
     "APIGroupDiscovery",
     "DeploymentRollback",
     "Scale",
-}  # kinds that are never created
+}  # kinds of objects that are never created
 METHOD = re.compile(r"func \(in \*(\w+)\) APILifecycle(\w+)\(\) \(.*?\{\s*return (?:1, )?(.*)")
 
 
@@ -49,12 +49,12 @@ class Lifecycle:
 
     @property
     def api_version(self) -> str:
-        """As an object names it."""
+        """The apiVersion of objects."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
     def maturity(self) -> tuple[int, int, int]:
-        """What orders versions: v1alpha2 < v1beta1 < v1 < v2."""
+        """The sort key of versions: v1alpha2 < v1beta1 < v1 < v2."""
         major, stage, minor = re.fullmatch(r"v(\d+)(?:(alpha|beta)(\d+))?", self.version).groups()  # type: ignore[union-attr]
         return {"alpha": 0, "beta": 1, None: 2}[stage], int(major), int(minor or 0)
 
@@ -106,7 +106,7 @@ def _lifecycles(root: Path) -> Iterator[Lifecycle]:
 
 
 def _rows(known: list[Lifecycle], latest: int) -> Iterator[tuple[str, str, str, int, int]]:
-    """Yield what is deprecated, with what to use instead; a date without anything to use instead is a guess yet."""
+    """Yield deprecated versions with their replacement; a removal date without a replacement is only a guess."""
     for old in known:
         later = [each for each in known if each.kind == old.kind and each.removed > old.removed]
         instead = max(

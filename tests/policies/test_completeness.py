@@ -1,4 +1,4 @@
-"""Every policy is tried in every way that a policy can be asked."""
+"""Every policy has cases for all of its outcomes, operations, parameters and container lists."""
 
 import re
 import textwrap

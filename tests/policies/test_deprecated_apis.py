@@ -1,4 +1,4 @@
-"""Old API versions that an API server still serves reach the webhook converted; what counts is what was sent."""
+"""The API server converts old API versions for the webhook; the policy judges the version that was sent."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The table of policies from elsewhere names policies that exist, with parameters that they take."""
+"""The table of other tools' policies names existing built-in policies and parameters."""
 
 import re
 

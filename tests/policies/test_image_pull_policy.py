@@ -1,4 +1,4 @@
-"""Files leave out the pull policy; the API server never does, so cases cannot say this."""
+"""The pull policy in files, which may omit it; the API server always sets it, so cases cannot test this."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Signatures: formats, keys, replays, attestations, and what denials say."""
+"""Signatures: formats, keys, replays, attestations, and messages of denials."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""What a policy says mends a violation does mend it."""
+"""The fix that a policy proposes for a violation resolves it."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What the mutating policies do to any pod: the patch makes the object, twice is once, nothing else changes."""
+"""Mutating policies on random pods: the patch yields the mutated object, is idempotent, and changes nothing else."""
 
 import copy
 

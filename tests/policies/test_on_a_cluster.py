@@ -1,4 +1,4 @@
-"""Every case of every policy has the same verdict on a real API server, which asks the real webhook."""
+"""Every case of every policy has the same verdict on a real API server that calls the real webhook."""
 
 import asyncio
 from collections import Counter

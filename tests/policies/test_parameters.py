@@ -1,4 +1,4 @@
-"""Parameters that cannot be meant are refused, with the path and what is wrong."""
+"""Invalid parameters are rejected, with path and reason."""
 
 import pytest
 

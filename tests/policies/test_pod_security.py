@@ -1,4 +1,4 @@
-"""What of pod security no case can ask, since a real API server lets nothing like it come to a webhook."""
+"""Pods that a real API server would reject before it calls a webhook, so that no case can test them."""
 
 from typing import get_args
 

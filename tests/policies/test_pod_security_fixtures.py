@@ -1,4 +1,4 @@
-"""`pod-security` says what the library of Kubernetes says, on every pod that Kubernetes tests that library with."""
+"""`pod-security` gives the same verdict as Kubernetes' library, for every pod in the library's own tests."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""`pod-security` finds what the library in the API server finds, at every level and version, for pods of any sort."""
+"""`pod-security` gives the same verdict as Kubernetes' library, at every level and version, for random pods."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""Every policy does what its cases say."""
+"""Every policy passes its cases."""
 
 from pathlib import Path
 

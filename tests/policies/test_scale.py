@@ -1,4 +1,4 @@
-"""What a policy requires of replicas holds for /scale too."""
+"""Policies about replicas also judge /scale."""
 
 import copy
 

@@ -1,4 +1,4 @@
-"""What `security-defaults` sets makes a pod safer and contradicts nothing, for pods of any sort."""
+"""The defaults of `security-defaults` never weaken or contradict a pod, for random pods."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The policy sets of config/policies: each does what its cases say, and admits the samples it is meant to admit."""
+"""The policy sets of config/policies: each passes its cases, and admits the samples intended for it."""
 
 from datetime import UTC, datetime
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A misspelt name anywhere in a case is noticed, wherever users do not choose the names themselves."""
+"""A misspelt field name anywhere in a case is an error, except where users choose the names."""
 
 import copy
 from collections.abc import Iterator

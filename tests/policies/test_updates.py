@@ -1,4 +1,4 @@
-"""Updates, tried with each case that is denied: what is unrelated changes no verdict, what is worse is denied."""
+"""Updates of each denied case: an unrelated change is allowed, a worse value is denied."""
 
 import copy
 import re

@@ -1,1 +1,1 @@
-"""The picture in the README: commands of a real run, and what they print, as an SVG."""
+"""The picture in the README: commands of a real run and their output, as an SVG."""

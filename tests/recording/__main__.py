@@ -1,4 +1,4 @@
-"""`python -m tests.recording FILE`: run the commands on a real API server, and draw what they print."""
+"""`python -m tests.recording FILE`: run the commands on a real API server, and draw their output."""
 
 import os
 import sys

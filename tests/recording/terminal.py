@@ -1,4 +1,4 @@
-"""Draws what a terminal shows as an SVG: text in its colours, wrapped between words."""
+"""Draws terminal output as an SVG: coloured text, wrapped between words."""
 
 import re
 import textwrap
@@ -36,7 +36,7 @@ def drawn(title: str, lines: Iterable[str]) -> str:
 
 
 def wrapped(line: str) -> list[str]:
-    """Return the rows of a line; one in colours is short."""
+    """Return the rows of a line; a coloured line is never wrapped."""
     if SGR.search(line) or len(line) <= COLUMNS:
         return [line]
     indent = " " * (len(line) - len(line.lstrip(" -")))
@@ -44,7 +44,7 @@ def wrapped(line: str) -> list[str]:
 
 
 def runs(row: str) -> Iterator[Run]:
-    """Yield the parts of a row that are drawn alike."""
+    """Yield the parts of a row that have the same attributes."""
     fill, bold = "", False
     for number, part in enumerate(SGR.split(row)):
         if number % 2:
@@ -58,13 +58,13 @@ def runs(row: str) -> Iterator[Run]:
 def element(run: Run) -> str:
     """Return a part of a row as an element."""
     text, attributes = run
-    # an image's spaces are collapsed, but for those that do not break
+    # SVG collapses spaces, except non-breaking ones
     text = escape(SPACES.sub(lambda found: "\u00a0" * len(found[0]), text), quote=False)
     return f"<tspan{attributes}>{text}</tspan>" if attributes else text
 
 
 def text_of(svg: str) -> str:
-    """Return what an SVG says, with one space between words."""
+    """Return the text of an SVG, with one space between words."""
     texts = re.findall(r"<text [^>]*>(.*?)</text>", svg)
     plain = re.sub(r"<[^>]+>", "", " ".join(texts))
     for name, character in (("lt", "<"), ("gt", ">"), ("amp", "&")):

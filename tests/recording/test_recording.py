@@ -1,4 +1,4 @@
-"""The picture in the README shows what is printed today; `make recording` draws it again."""
+"""The picture in the README matches the current output; `make recording` renews it."""
 
 import re
 

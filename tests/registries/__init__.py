@@ -1,1 +1,1 @@
-"""Real registries, built from Go modules, and images that they hold: signed, denied, pinned."""
+"""Real registries, built from Go modules, with images that are signed, denied or pinned."""

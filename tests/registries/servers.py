@@ -1,4 +1,4 @@
-"""Starts a registry, and puts images and signatures into it as clients do."""
+"""Starts a registry, and pushes images and signatures as clients do."""
 
 import hashlib
 import json
@@ -29,7 +29,7 @@ def registry_binary() -> Path:
 
 @dataclass
 class RealRegistry:
-    """A running registry; `kind` is "referrers" or "tags", by how it lists what refers to an image."""
+    """A running registry; `kind` is "referrers" or "tags", the way in which it lists an image's referrers."""
 
     address: str
     kind: str

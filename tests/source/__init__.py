@@ -1,5 +1,5 @@
-"""The source as a text.
+"""Conventions of the source code.
 
-test_names: a class or an alias is defined once. test_rooms: packages say what is in them.
-test_documented_names: what pages for developers name exists.
+test_names: a class or an alias is defined once. test_rooms: a package's docstring names its modules.
+test_documented_names: names in pages for developers exist.
 """

@@ -1,4 +1,4 @@
-"""One name, one meaning: classes and aliases have names of their own across all packages."""
+"""One name, one meaning: each class and alias name is defined once across all packages."""
 
 import ast
 import tomllib

@@ -1,4 +1,4 @@
-"""A package's docstring says what is in which of its modules."""
+"""A package's docstring names all of its modules."""
 
 import ast
 import re
@@ -9,16 +9,18 @@ import pytest
 
 from tests.source.test_names import ROOT, packages
 
-ONE_OF_A_SORT = {"api", "commands", "library", "outputs", "policies", "reconcilers"}
-"""Packages whose modules are one of a sort each: a docstring does not list them all."""
-ROOMS = re.compile(r"`([a-z][a-z_]*)`")
+PACKAGES_OF_SIMILAR_MODULES = {"api", "commands", "library", "outputs", "policies", "reconcilers"}
+"""Packages of many similar modules, which the docstring does not list."""
+MODULE_NAME = re.compile(r"`([a-z][a-z_]*)`")
 
 
-def rooms() -> Iterator[Path]:
+def packages_with_overview() -> Iterator[Path]:
     """Yield the `__init__` of each package whose docstring names modules."""
     for package in packages():
         for path in sorted((ROOT / package).rglob("__init__.py")):
-            if path.parent.name not in ONE_OF_A_SORT and ROOMS.search(docstring(path)):
+            if path.parent.name not in PACKAGES_OF_SIMILAR_MODULES and MODULE_NAME.search(
+                docstring(path)
+            ):
                 yield path
 
 
@@ -27,8 +29,8 @@ def docstring(path: Path) -> str:
     return ast.get_docstring(ast.parse(path.read_text())) or ""
 
 
-@pytest.mark.parametrize("path", list(rooms()), ids=lambda path: path.parent.name)
+@pytest.mark.parametrize("path", list(packages_with_overview()), ids=lambda path: path.parent.name)
 def test_a_docstring_names_the_modules_of_its_package(path: Path) -> None:
-    """A module that is added or renamed is named there too."""
+    """A package's docstring names every module, so a new or renamed module must be added."""
     modules = {each.stem for each in path.parent.glob("*.py") if not each.name.startswith("_")}
-    assert modules - set(ROOMS.findall(docstring(path))) == set()
+    assert modules - set(MODULE_NAME.findall(docstring(path))) == set()

@@ -1,5 +1,5 @@
-"""The policy server: a folder for each of its packages; policies are in tests/policies.
+"""The webhook: a package for each of its packages; tests/policies tests the policies.
 
-Here are AdmissionReviews (test_review), any body at all (test_any_review), findings, and what is
-known of a cluster. `asking` has requests and policies for tests of the engine.
+This package tests AdmissionReviews (test_review, and test_any_review with random bodies), findings, and the known
+state of a cluster. `asking` has requests and policies for tests of the engine.
 """

@@ -1,4 +1,4 @@
-"""Findings: what reports list of a verdict."""
+"""Findings: the entries of a report for a verdict."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What is known of a cluster, or of files in its place."""
+"""The known state of a cluster, or of files that stand in for one."""
 
 import pytest
 

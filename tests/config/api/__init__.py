@@ -1,1 +1,1 @@
-"""The types of each kind: defaults, bounds, and what people write carelessly."""
+"""The types of each kind: defaults, bounds, and common mistakes of users."""

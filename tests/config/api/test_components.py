@@ -1,4 +1,4 @@
-"""What AppStack and EcommercePlatform take: bounds, defaults, and what people write carelessly."""
+"""The fields of AppStack and EcommercePlatform: bounds, defaults, and common mistakes of users."""
 
 from typing import Any
 

@@ -1,1 +1,1 @@
-"""The audit: what it reads, reports and leaves alone, and reports as other tools read them."""
+"""The audit: which objects it reads, which reports it writes, and how other tools read the reports."""

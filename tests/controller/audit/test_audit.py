@@ -1,4 +1,4 @@
-"""One audit after the other on the in-process API server: what it reads, reports and leaves alone."""
+"""Consecutive audits on the in-process API server: which objects they read, and which reports they write."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""The audit of `gatewright controller` on a real API server: violations are found, reported, mended and gone."""
+"""The audit of `gatewright controller` on a real API server, from the first report to the last fixed violation."""
 
 import json
 import time

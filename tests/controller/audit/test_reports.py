@@ -1,4 +1,4 @@
-"""Which reports an audit writes, and what they say: values in, values out."""
+"""Which reports an audit writes, and their content, as a pure function."""
 
 from datetime import UTC, datetime, timedelta
 

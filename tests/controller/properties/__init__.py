@@ -1,9 +1,9 @@
-"""What the controller runtime promises, and which tests show it: property by property, file::test.
+"""The guarantees of the controller runtime, each with the tests that verify it (file::test).
 
-Paths are below tests/. Tests of the fake API server in tests/fakes are as good as those of a real
-one as far as kube/test_conformance*.py goes: each of its statements is asked of both.
+Paths are relative to tests/. Tests on the fake API server are as good as tests on a real one within the scope of
+kube/test_conformance*.py, which runs each assertion on both.
 
-1 Idempotency: made once, a full pass and a restart write nothing and change no version
+1 Idempotency: after convergence, neither a full resync nor a restart writes anything
     controller/properties/test_every_kind.py::test_once_all_is_made_nothing_is_written
     controller/properties/test_writes.py::test_objects_cost_their_writes_once_and_then_nothing
     controller/runtime/test_apply.py::test_a_field_that_a_new_release_does_not_set_goes
@@ -28,11 +28,11 @@ one as far as kube/test_conformance*.py goes: each of its statements is asked of
     controller/properties/test_edits.py::test_nobodys_fields_are_lost
     controller/properties/test_on_a_cluster.py::test_nobodys_fields_are_lost
     controller/properties/test_hand_edits.py::test_hand_edits_end_as_a_fresh_apply
-6 Stale caches
+6 Stale caches: no duplicate objects, no wrong status
     controller/properties/test_stale_caches.py::test_caches_that_lag_make_nothing_twice
     controller/properties/test_stale_caches.py::test_a_spec_that_changed_unseen_is_not_taken_for_our_own_status
     controller/runtime/test_controller.py::test_a_reconcile_waits_for_the_cache_to_see_what_was_written
-7 Fail-over: killed, frozen, cut off, the Lease deleted, clocks that are wrong
+7 Fail-over: leader killed, frozen or disconnected, Lease deleted, wrong clocks
     controller/properties/test_fail_over.py::test_never_do_two_write
     controller/runtime/test_leader.py::test_a_standby_is_there_when_the_lease_ends
     controller/runtime/test_leader.py::test_a_wall_clock_that_is_wrong_makes_nobody_lead
@@ -46,13 +46,13 @@ one as far as kube/test_conformance*.py goes: each of its statements is asked of
     controller/properties/test_finalizers.py::test_a_finalizer_that_cannot_be_written_is_seen
     controller/properties/test_removal_on_a_cluster.py::test_a_database_that_is_deleted_at_once_leaves_no_claim
     controller/properties/test_on_a_cluster.py::test_an_api_that_is_removed_takes_its_objects_along
-9 Too old versions: nothing deleted is missed, and relisted objects have low priority
+9 Expired resource versions: no deletion is missed, and relisted objects have low priority
     kube/test_watch.py::test_an_expired_version_is_listed_anew
     kube/test_watch.py::test_a_list_that_changes_too_fast_is_read_at_once
     kube/test_watch.py::test_a_watch_that_ends_without_a_word_is_listed_anew
     kube/test_watch.py::test_a_killed_api_server_is_found_again
     controller/properties/test_outages.py::test_what_is_listed_anew_waits_for_what_people_change
-10 An API server that restarts is spared and found again
+10 An API server that restarts is retried with back-off, and work resumes
     controller/properties/test_outages.py::test_an_absent_server_is_asked_seldom_and_found_soon
     controller/properties/test_outages.py::test_nothing_is_lost_while_the_server_is_away
     controller/properties/test_api_server_faults.py::test_all_is_made_whatever_happens_to_the_api_server
@@ -61,25 +61,25 @@ one as far as kube/test_conformance*.py goes: each of its statements is asked of
     kube/test_watch.py::test_an_idle_kind_is_no_warning_and_a_dead_connection_is
     controller/properties/test_outages.py::test_connections_that_break_or_fall_silent
     controller/properties/test_api_server_faults.py::test_all_is_made_whatever_happens_to_the_api_server
-12 Signals of load are heeded
+12 Overload: Retry-After and status 429 are respected
     controller/properties/test_outages.py::test_a_server_that_asks_for_patience_gets_it
     controller/properties/test_outages.py::test_an_overloaded_server_meets_no_storm
     kube/test_watch.py::test_the_server_says_how_long_to_wait
-13 Shutdown in the middle of work
+13 Shutdown during reconciles
     controller/properties/test_fail_over.py::test_never_do_two_write
     controller/runtime/test_leader.py::test_a_renewal_under_way_does_not_keep_a_lease_from_being_released
     controller/runtime/test_controller.py::test_what_is_begun_is_finished_at_the_end
     controller/runtime/test_controller.py::test_what_does_not_end_in_time_is_cancelled
-14 Memory
+14 Memory: proportional to the stored objects, and freed when they are deleted
     controller/properties/test_memory.py::test_a_store_costs_little_more_than_the_json_in_it
     controller/properties/test_memory.py::test_nothing_is_remembered_of_what_is_gone
-15 The event loop turns
+15 The event loop is never blocked for long
     controller/properties/test_memory.py::test_others_have_their_turn_while_much_is_read
     gatewright/processes/test_page_server.py::test_a_page_may_finish_in_a_thread
-16 A right that is lost
+16 A permission that is revoked affects one resource
     controller/properties/test_outages.py::test_a_right_that_is_lost_concerns_one_resource
     controller/runtime/test_health.py::test_a_resource_that_cannot_be_read_is_named_with_the_reason
-17 Other people's objects
+17 Objects that the controller does not own
     controller/test_webapp_on_a_cluster.py::test_a_foreign_deployment_is_never_changed
     controller/test_webapp_on_a_cluster.py::test_an_object_that_the_caches_do_not_know_is_never_touched
     controller/test_webapp_on_a_cluster.py::test_an_owner_that_was_made_anew_gets_children_of_its_own

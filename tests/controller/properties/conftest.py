@@ -1,4 +1,4 @@
-"""The kind for tests and the fake API server, as the tests of the runtime have them; and a real one to mistreat."""
+"""The fixtures of the runtime's tests, and a real API server that tests may break."""
 
 import secrets
 import shutil
@@ -21,7 +21,7 @@ __all__ = ["hasty", "running", "server"]
 def plane(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ControlPlane]:
-    """An API server without controllers, which these tests may break as long as they mend it."""
+    """An API server without controllers. A test that breaks it must restore it."""
     available(request.config, find_binaries)
     directory = tmp_path_factory.mktemp("properties") / "controlplane"
     with ControlPlane.start(directory, parts=("etcd", "kube-apiserver")) as plane:
@@ -31,7 +31,7 @@ def plane(
 
 @pytest.fixture
 def place(plane: ControlPlane) -> str:
-    """A fresh namespace of it."""
+    """A new namespace in it."""
     name = f"test-{secrets.token_hex(4)}"
     plane.create_namespace(name)
     return name
@@ -39,7 +39,7 @@ def place(plane: ControlPlane) -> str:
 
 @pytest.fixture
 async def user(plane: ControlPlane) -> AsyncIterator[Client]:
-    """A client of it with every right."""
+    """An admin client of it."""
     async with Client(
         await credentials.load(plane.kubeconfig, environment={}), user_agent="the-test"
     ) as client:

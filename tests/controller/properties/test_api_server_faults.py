@@ -1,4 +1,4 @@
-"""A real API server that is killed, frozen or behind a broken network, while work comes in: all is made in the end."""
+"""All objects are created although the real API server is killed, frozen or behind a broken network meanwhile."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""Every kind on a real control plane: once all is made, neither a full pass nor a restart writes anything."""
+"""Every kind on a real control plane: after convergence, neither a full resync nor a restart writes anything."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""Three controller processes, one lease: whatever happens to the leader, never do two write at the same time."""
+"""Three controller processes, one Lease: whatever happens to the leader, two never write at the same time."""
 
 import asyncio
 import signal

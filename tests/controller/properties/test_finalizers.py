@@ -1,4 +1,4 @@
-"""A finalizer never holds an object longer than there is something to undo, whatever goes wrong meanwhile."""
+"""A finalizer delays the deletion only until the clean-up is done, whatever goes wrong meanwhile."""
 
 from datetime import datetime
 from typing import Any

@@ -1,6 +1,6 @@
-"""On a real API server: children that people edit by hand end as a fresh apply would make them.
+"""On a real API server: children that users edit are restored to the result of a fresh apply.
 
-Edits that only add are not among them: what other writers add to a child stays.
+Edits that only add fields are excluded: fields of other writers stay.
 """
 
 import asyncio

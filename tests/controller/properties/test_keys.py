@@ -1,4 +1,4 @@
-"""Keys: never two reconciles of one at a time, and after its last change always one more."""
+"""A key never has two reconciles at a time, and always one after its last change."""
 
 import asyncio
 import random

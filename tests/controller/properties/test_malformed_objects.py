@@ -1,4 +1,4 @@
-"""No stored object ends a process: it gets a condition or an event, and the others go on.
+"""No stored object ends the process: it gets a condition or an event, and reconciles of others continue.
 
 An object can be malformed where its CustomResourceDefinition, or an earlier version of it, has no
 schema, or the kind has become stricter.

@@ -1,4 +1,4 @@
-"""An API server that is away, silent, overloaded or forbids: it is spared, and found again soon; nothing is lost."""
+"""An API server that is down, silent, overloaded or forbids requests: retries back off, and nothing is lost."""
 
 import asyncio
 import logging

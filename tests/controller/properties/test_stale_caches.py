@@ -1,4 +1,4 @@
-"""Caches may lag behind our own writes: nothing is made twice, and no status takes back what it said."""
+"""Caches that lag behind the controller's own writes: nothing is created twice, and no status reverts."""
 
 import asyncio
 import random

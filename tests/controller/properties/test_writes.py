@@ -1,4 +1,4 @@
-"""How often we write: once for each child and status, not at all when nothing changed, seldom when all fails."""
+"""The number of writes: one for each child and status, none without a change, few when every write fails."""
 
 import logging
 from collections import Counter

@@ -1,5 +1,5 @@
-"""Kinds: tables of (spec, observed) -> plan for each, and what every kind promises.
+"""Kinds: tables of (spec, observed) -> plan for each, and guarantees of every kind.
 
-test_every_* hold samples and hard cases of all kinds to the same promises. The scripts of database
-pods run in tests/databases.
+test_every_* check these guarantees on samples and hard cases of all kinds. The scripts of database pods run in
+tests/databases.
 """

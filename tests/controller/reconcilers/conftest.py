@@ -10,6 +10,6 @@ from gatewright.testing import ApiServer
 
 @pytest.fixture
 async def server() -> AsyncIterator[ApiServer]:
-    """Nothing but what serves the kinds."""
+    """An empty API server that serves the kinds."""
     async with ApiServer(*planned_kinds()) as server:
         yield server

@@ -1,4 +1,4 @@
-"""An object of every kind, samples and some that ask for more, and an API server in memory where they become ready."""
+"""Samples and larger objects of every kind, and an in-memory API server where they become ready."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -96,7 +96,7 @@ MORE = """
 
 @dataclass(frozen=True)
 class Case:
-    """An object, as the API server has it, and its kind."""
+    """A stored object and its kind."""
 
     kind: PlannedKind[Any]
     object: JsonObject
@@ -112,7 +112,7 @@ class Case:
 
 @cache
 def cases() -> list[Case]:
-    """Every sample, and the objects that ask for more."""
+    """Every sample, and the objects with more fields."""
     samples = [
         each.value
         for file in sorted((CONFIG / "samples").glob("*.yaml"))
@@ -128,14 +128,14 @@ def cases() -> list[Case]:
 
 
 def placed(object: JsonObject) -> JsonObject:
-    """Return an object in our namespace, as a part of a platform."""
+    """Return an object in the test's namespace, labelled as part of a platform."""
     return object | {
         "metadata": {"namespace": NAMESPACE, "labels": {"platform": PLATFORM}} | object["metadata"]
     }
 
 
 class World:
-    """An API server in memory with one object, whose children become ready by themselves."""
+    """An in-memory API server with one object, whose children become ready by themselves."""
 
     def __init__(self, case: Case, server: ApiServer, **metadata: Any) -> None:
         self.case = case
@@ -144,14 +144,14 @@ class World:
         self._object = case.object | {"metadata": case.object["metadata"] | metadata}
 
     def begin(self) -> None:
-        """Create the object, and what it may name: Secrets and a StorageClass."""
+        """Create the object, and the Secrets and the StorageClass that it may refer to."""
         secret = Resource("", "v1", "secrets", "Secret")
         for name in ("shop-db-login", "backup-store"):
             self.server.create(secret, self.theirs(name))
         self.server.create(self.case.kind.resource, self._object)
 
     async def look(self) -> None:
-        """Reconcile the object once, as a controller that has just started; `error` is what came of it."""
+        """Reconcile the object once, in a controller that has just started; return the error."""
         self.error = None
         try:
             await reconcile(
@@ -168,7 +168,7 @@ class World:
         ]
 
     async def settle(self) -> JsonObject:
-        """Reconcile until there is nothing to write, the children being ready each time; return the object."""
+        """Reconcile and make the children ready, until nothing is written; return the object."""
         before = -1
         while before != self.server.storage.version:
             before = self.server.storage.version
@@ -178,7 +178,7 @@ class World:
         return self.parent()
 
     def parent(self) -> JsonObject:
-        """The object as it is now."""
+        """The current object."""
         stored = self.server.get(self.case.kind.resource, self.case.name, NAMESPACE)
         assert stored
         return stored

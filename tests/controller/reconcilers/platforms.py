@@ -1,4 +1,4 @@
-"""Platforms and stacks for tests, and what was made of them, ready or not."""
+"""Platforms and stacks for tests, and their children, ready or not."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -13,7 +13,7 @@ IMAGES: Mapping[str, Any] = {
 
 
 def stored(kind: str, api_version: str, spec: JsonObject, **more: Any) -> JsonObject:
-    """An object named `shop` as the API server has it."""
+    """A stored object named `shop`."""
     metadata = {"name": "shop", "namespace": "eu", "uid": "1", "generation": 1}
     return {"apiVersion": api_version, "kind": kind, "metadata": metadata, "spec": spec, **more}
 
@@ -41,7 +41,7 @@ def made(plan: Plan, kind: str | None = None) -> dict[tuple[str, str], JsonObjec
 
 
 def deleted(plan: Plan) -> list[str]:
-    """What a plan deletes, as `deployments/shop-cache`."""
+    """The objects that a plan deletes, such as `deployments/shop-cache`."""
     references = [
         write.reference for step in plan.steps for write in step.writes if isinstance(write, Delete)
     ]
@@ -49,7 +49,7 @@ def deleted(plan: Plan) -> list[str]:
 
 
 def ready(object: JsonObject) -> JsonObject:
-    """A child as it is stored once it is ready."""
+    """A stored child that is ready."""
     status: JsonObject = {}
     match object["kind"]:
         case "Deployment" | "StatefulSet":
@@ -68,17 +68,17 @@ def ready(object: JsonObject) -> JsonObject:
 
 
 def unready(object: JsonObject, **status: Any) -> JsonObject:
-    """A child as it is stored before it is ready."""
+    """A stored child that is not ready yet."""
     return ready(object) | {"status": status}
 
 
 def given(objects: Iterable[JsonObject], **more: Any) -> Observed:
-    """What was observed: these children, ready."""
+    """The observed state: these children, all ready."""
     return Observed(children=[ready(each) for each in objects], **more)
 
 
 def container(objects: Mapping[tuple[str, str], JsonObject], name: str) -> JsonObject:
-    """The one container of a Deployment or StatefulSet."""
+    """The only container of a Deployment or StatefulSet."""
     (found,) = (
         each
         for (kind, its), each in objects.items()

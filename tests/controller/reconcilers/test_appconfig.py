@@ -1,4 +1,4 @@
-"""What an AppConfig becomes."""
+"""The plan of an AppConfig."""
 
 from datetime import UTC, datetime
 from typing import Any

@@ -1,4 +1,4 @@
-"""What an AppStack becomes: tables of (spec, observed) -> plan."""
+"""The plan of an AppStack: tables of (spec, observed) -> plan."""
 
 from datetime import UTC, datetime
 from typing import Any

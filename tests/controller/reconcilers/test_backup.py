@@ -1,4 +1,4 @@
-"""What a Backup becomes: tables of (spec, observed) -> plan."""
+"""The plan of a Backup: tables of (spec, observed) -> plan."""
 
 import re
 from collections.abc import Sequence

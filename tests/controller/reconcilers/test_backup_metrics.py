@@ -1,4 +1,4 @@
-"""What Prometheus can see of Backups."""
+"""The metrics of Backups."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What an EcommercePlatform becomes: tables of (spec, observed) -> plan."""
+"""The plan of an EcommercePlatform: tables of (spec, observed) -> plan."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

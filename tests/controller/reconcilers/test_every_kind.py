@@ -1,4 +1,4 @@
-"""What every kind promises, held by each sample and by objects that ask for more: on an API server in memory."""
+"""Guarantees of every kind, checked on samples and on objects with more fields, on an in-memory API server."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

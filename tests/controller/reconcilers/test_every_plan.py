@@ -1,4 +1,4 @@
-"""What every kind's plan promises of the objects in it, through all generations: labels, images, names, origins."""
+"""Guarantees about the objects in every plan, children of children included: labels, images, names, origins."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The images that we choose: where they come from."""
+"""The registries of the images that Gatewright chooses."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What objects are found by."""
+"""Indexes of the caches."""
 
 from controller.reconcilers.indexes import by_label, by_name
 

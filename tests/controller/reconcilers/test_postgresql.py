@@ -1,4 +1,4 @@
-"""What a PostgreSQL becomes: tables of (spec, observed) -> plan."""
+"""The plan of a PostgreSQL: tables of (spec, observed) -> plan."""
 
 import json
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Compute resources of containers whose image we choose."""
+"""Compute resources of containers whose image Gatewright chooses."""
 
 from typing import Any
 

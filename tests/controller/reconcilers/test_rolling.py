@@ -1,4 +1,4 @@
-"""What a change of a ConfigMap's data restarts: exactly those who used it then, each once."""
+"""A change of a ConfigMap's data restarts exactly the workloads that use it at that time, each once."""
 
 from collections.abc import AsyncIterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""What several kinds share: security contexts, inherited labels."""
+"""Modules that several kinds share: security contexts, inherited labels."""
 
 from config.api.webapp import WebApp
 from controller.reconcilers.labels import inherited

@@ -1,4 +1,4 @@
-"""What a VoteConfig becomes, and how it goes."""
+"""The plan of a VoteConfig, and its deletion."""
 
 import json
 from datetime import UTC, datetime

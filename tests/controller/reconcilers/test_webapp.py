@@ -1,4 +1,4 @@
-"""What a WebApp becomes: tables of (spec, observed) -> plan."""
+"""The plan of a WebApp: tables of (spec, observed) -> plan."""
 
 from datetime import UTC, datetime
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a Widget becomes: tables of (spec, observed) -> plan."""
+"""The plan of a Widget: tables of (spec, observed) -> plan."""
 
 from datetime import UTC, datetime
 from typing import Any

@@ -1,4 +1,4 @@
-"""Certificates, registration and conversion, on an API server in memory.
+"""Certificates, registration and conversion, on an in-memory API server.
 
-`sending` decides as the API server does whether it calls a webhook. test_outage asks a real one.
+`sending` decides as the API server does whether a request is sent to a webhook. test_outage uses a real API server.
 """

@@ -1,4 +1,4 @@
-"""A cluster with the reconcilers of certificates and registration, and a webhook whose pair comes from the cluster."""
+"""A cluster with the reconcilers of certificates and registration, and a webhook with the issued pair."""
 
 import asyncio
 import base64
@@ -31,7 +31,7 @@ from webhook.server.tls import ServingCertificate
 
 NAMESPACE = "gatewright-system"
 NAME = "gatewright"
-CONVERTED = "voteconfigs.voting.schoolofdevops.com"  # one that the controller has rights on
+CONVERTED = "voteconfigs.voting.schoolofdevops.com"  # a CRD that the controller may update
 NAMES = CertificateNames(
     NAMESPACE,
     "gatewright-ca",
@@ -43,7 +43,7 @@ NAMES = CertificateNames(
 
 
 def bound(name: str, *, mutates: bool = False, kinds: Any = ("Deployment",)) -> BoundPolicy:
-    """Put a policy in force that looks at some kinds and finds nothing."""
+    """Return a policy in force that judges some kinds and reports nothing."""
     function = {"mutate" if mutates else "validate": lambda request, params: iter(())}
     policy = Policy(name, Params, kinds=kinds, **function)
     return BoundPolicy(name, policy, Params(), Match(()), frozenset({"Deny"}), fails_closed=True)
@@ -59,7 +59,7 @@ class Policies:
 
 
 class Clock:
-    """The time that repairs go by."""
+    """The clock of repair intervals."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -69,13 +69,13 @@ class Clock:
         return self.now
 
     def go_on(self) -> None:
-        """Let more than half a minute pass: what was written before may be repaired."""
+        """Advance the clock beyond REPAIR_INTERVAL, so that parts written before may be repaired."""
         self.now += 31
 
 
 @dataclass
 class System:
-    """The reconcilers at work on a cluster, and the webhook."""
+    """The running reconcilers, their cluster, and the webhook."""
 
     certificates: Certificates
     registrar: Registrar
@@ -102,14 +102,14 @@ class System:
         return (self.registrar.caches[resource, NAME].get(NAME) or {}).get("webhooks") or []
 
     async def until(self, holds: Callable[[], Any]) -> None:
-        """Wait until something holds of what the reconcilers see."""
+        """Wait until a condition holds in the reconcilers' caches."""
         async with asyncio.timeout(30):
             while not holds():
                 self.changed.clear()
                 await self.changed.wait()
 
     def registered(self) -> bool:
-        """Say whether both configurations ask for something."""
+        """Return whether both configurations have rules."""
         return all(
             any(each["rules"] for each in self.webhooks(resource))
             for resource in (VALIDATING, MUTATING)
@@ -122,7 +122,7 @@ class System:
         ) or {}
 
     def mount(self) -> None:
-        """Do what the kubelet does: give the webhook the pair of its Secret."""
+        """Give the webhook the pair of its Secret, as the kubelet does."""
         for key in ("tls.crt", "tls.key"):
             (self.directory / key).write_bytes(self.secret(NAMES.tls_secret)[key])
         self.certificate.refresh()
@@ -137,7 +137,7 @@ async def working(
     own_certificates: bool = True,
     by_service: bool = False,
 ) -> AsyncIterator[System]:
-    """Run the reconcilers and the webhook, whose files are not mounted yet."""
+    """Run the reconcilers and the webhook, without mounted certificate files."""
     runtime = Manager(endpoint, CollectorRegistry(), identity="test")
     policies, clock = Policies(), Clock()
     metrics = WebhookMetrics(CollectorRegistry())
@@ -202,7 +202,7 @@ async def working(
 
 
 async def install(client: Client) -> None:
-    """Install what the chart does: two empty configurations."""
+    """Create two empty configurations, as the chart does."""
     for resource in (VALIDATING, MUTATING):
         await client.create(resource, {"metadata": {"name": NAME}})
 
@@ -220,14 +220,14 @@ async def server() -> AsyncIterator[FakeApiServer]:
 
 @pytest.fixture
 async def client(server) -> AsyncIterator[Client]:
-    """A client of it."""
+    """A client of this API server."""
     async with Client(server.endpoint) as connected:
         yield connected
 
 
 @pytest.fixture
 async def system(server, client, tmp_path) -> AsyncIterator[System]:
-    """The reconcilers at work on an installation, with a webhook that has its pair."""
+    """The running reconcilers, with a webhook that has its serving pair."""
     await install(client)
     async with working(server.endpoint, tmp_path) as running:
         await running.until(lambda: running.secret(NAMES.tls_secret))

@@ -1,4 +1,4 @@
-"""What an API server does with a registration: whether it sends a request to a webhook."""
+"""Decides, as an API server does, whether a webhook configuration matches a request."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -46,7 +46,7 @@ def is_sent(request: Sent, webhook: JsonObject) -> bool:
 
 
 def in_selected_namespace(request: Sent, webhook: JsonObject) -> bool:
-    """Return whether the namespaceSelector holds; it is not asked about what is in no namespace."""
+    """Return whether the namespaceSelector matches; it matches every cluster-scoped object."""
     if not request.namespace:
         return True
     selector = compile_selector(LabelSelector.model_validate(webhook["namespaceSelector"]))

@@ -1,4 +1,4 @@
-"""Where a CRD's objects are converted: nowhere before a webhook answers, then there, and nothing else is touched."""
+"""The conversion of a CRD: strategy None until a webhook answers, then Webhook; no other field is changed."""
 
 import base64
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""With the webhook down, a real API server refuses what a policy would judge, and nothing else."""
+"""With the webhook down, a real API server rejects the requests that a policy would judge, and no others."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""The status of policy objects and exceptions: whether they are in force, why not, and nothing written twice."""
+"""The status of policy objects and exceptions: in force or not, with the reason; nothing is written twice."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence

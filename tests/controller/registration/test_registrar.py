@@ -1,4 +1,4 @@
-"""The reconcilers at work: certificates are made, and nothing is registered that does not answer."""
+"""The running reconcilers: certificates are issued, and a webhook is registered only once it answers."""
 
 import asyncio
 import base64

@@ -1,4 +1,4 @@
-"""When the authority and the serving pair are made, renewed and left alone."""
+"""When the authority and the serving pair are issued, renewed and kept."""
 
 import base64
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""A webhook is called where a policy can apply, and nowhere else."""
+"""A webhook is called in the namespaces where a policy can apply, and in no others."""
 
 from itertools import product
 from typing import Any

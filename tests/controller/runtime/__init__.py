@@ -1,5 +1,4 @@
-"""The runtime, module by module, with a kind for tests on an API server in memory.
+"""The runtime, module by module, with a kind for tests on an in-memory API server.
 
-test_convergence has random events. Properties that cross modules are in
-tests/controller/properties.
+test_convergence uses random events. Properties that cross modules are in tests/controller/properties.
 """

@@ -2,11 +2,11 @@
 
 
 class Clock:
-    """The time is what `now` says."""
+    """A clock whose time is `now`."""
 
     def __init__(self) -> None:
         self.now = 1000.0
 
     def __call__(self) -> float:
-        """The time."""
+        """Return the time."""
         return self.now

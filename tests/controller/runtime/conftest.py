@@ -66,14 +66,14 @@ CRD: JsonObject = {
 
 
 class Spec(BaseModel):
-    """What a Thing is asked to be."""
+    """The spec of a Thing."""
 
     size: int = 1
     scale: int = 0
 
 
 class Thing(BaseModel):
-    """A kind that becomes whatever the test plans."""
+    """A kind whose plan function each test provides."""
 
     definition: ClassVar[Definition] = Definition("test.example", "v1", "Thing", "things")
     metadata: dict[str, Any]
@@ -81,7 +81,7 @@ class Thing(BaseModel):
 
 
 class PhasedThing(Thing):
-    """The same, whose phase has a column."""
+    """A Thing whose phase is a column."""
 
     definition: ClassVar[Definition] = Thing.definition._replace(
         columns=(Column("Phase", ".status.phase"),)
@@ -90,7 +90,7 @@ class PhasedThing(Thing):
 
 @dataclass
 class Status:
-    """A status of any fields."""
+    """A status with any fields."""
 
     fields: JsonObject = field(default_factory=dict)
 
@@ -100,7 +100,7 @@ class Status:
 
 
 def configmap(name: str, **data: str) -> JsonObject:
-    """A ConfigMap as a plan has it."""
+    """A ConfigMap as in a plan."""
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
 
 
@@ -166,12 +166,14 @@ class Things:
         return told
 
     async def until_quiet(self) -> None:
-        """Wait until the controller has nothing to do about what has happened so far."""
+        """Wait until the controller has processed all events so far."""
         marker = f"marker-{self.server.storage.version}"
         self.create(marker)
         await self.until_ready(name=marker)
         queue = self.manager.controllers[0].queue
-        async with asyncio.timeout(WITHIN):  # what it found at its start goes after the marker
+        async with asyncio.timeout(
+            WITHIN
+        ):  # objects of the initial list are queued after the marker
             while queue.processing or any(  # noqa: ASYNC110
                 each.ready_at <= time.monotonic() for each in queue._entries.values()
             ):
@@ -211,7 +213,7 @@ Running = Callable[..., AbstractAsyncContextManager[Things]]
 
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After a failure everybody tries again soon: milliseconds for seconds."""
+    """Retries after a failure wait milliseconds instead of seconds."""
     monkeypatch.setattr(controller.runtime.expectations, "PATIENCE", 0.05)
     monkeypatch.setattr(controller.runtime.workqueue, "FIRST_DELAY", 0.01)
     monkeypatch.setattr(controller.runtime.workqueue, "MAX_JITTER", 0.01)
@@ -235,7 +237,7 @@ def kind_of(plan: Planner, *, type: type[Thing] = Thing, **declared: Any) -> Pla
 
 @pytest.fixture
 def running(server: FakeApiServer) -> Running:
-    """Runs a controller of Things with the plan of the test, until the end of the block."""
+    """Runs a controller of Things with the test's plan function until the end of the block."""
 
     @asynccontextmanager
     async def start(plan: Planner, **declared: Any) -> AsyncIterator[Things]:

@@ -1,4 +1,4 @@
-"""Which list items another writer replaced, by the annotation that says what was applied."""
+"""List items that another writer replaced, found by the annotation with the last applied state."""
 
 from typing import Any
 

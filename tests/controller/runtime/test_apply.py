@@ -1,4 +1,4 @@
-"""Which writes a plan costs: children that are as desired, were changed, or lost a field with a new release."""
+"""The writes of a plan: for children that are as desired, were changed, or lose a field with a new release."""
 
 from datetime import datetime
 from typing import Any

@@ -1,4 +1,4 @@
-"""Another writer that keeps changing a field back: it is repaired now and then, and the status says so."""
+"""Another writer keeps reverting a field: repairs back off, and the status reports the conflict."""
 
 import asyncio
 import time

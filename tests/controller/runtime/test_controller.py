@@ -1,4 +1,4 @@
-"""Controllers without planned kinds, for those who know controller-runtime."""
+"""Hand-written controllers without planned kinds, as in controller-runtime."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""Whatever users, other controllers and the network do, in whatever order: in the end all is as planned."""
+"""Whatever users, other controllers and the network do, in any order: the objects converge to the plan."""
 
 import asyncio
 import random

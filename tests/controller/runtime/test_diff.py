@@ -1,4 +1,4 @@
-"""What of a stored object is not as desired."""
+"""The difference between a stored object and the desired one."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A reconcile waits until the caches know what was written for its object."""
+"""A reconcile waits until the caches have the controller's own writes for its object."""
 
 import pytest
 

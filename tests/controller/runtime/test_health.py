@@ -1,4 +1,4 @@
-"""What is wrong with a controller process, in its own words."""
+"""The health report of a controller process."""
 
 import asyncio
 

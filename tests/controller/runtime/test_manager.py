@@ -1,4 +1,4 @@
-"""A manager that takes over: nothing is decided on caches of before."""
+"""A manager that becomes leader decides nothing from caches that are older than the take-over."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""What the controllers count."""
+"""Metrics of the controllers."""
 
 from datetime import UTC, datetime
 from typing import Any

@@ -1,4 +1,4 @@
-"""A plan that meets a mistake in the code: the status says so, once, and it is tried again."""
+"""A plan function that raises: the status reports it once, and the reconcile is retried."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""How plans are carried out: in which order, what failures stop, what is left alone, what the status says."""
+"""How plans are executed: the order, the effect of failures, objects that are not touched, and the status."""
 
 import base64
 from copy import deepcopy

@@ -1,4 +1,4 @@
-"""What wakes a controller, as one says it in controller-runtime's words."""
+"""Event sources of a controller: For, Owns and Watches, as in controller-runtime."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""What a status says after a plan was carried out."""
+"""The status after a plan was executed."""
 
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""The work queue, against a plain model of what it promises, and one promise at a time."""
+"""The work queue: a state machine that compares it with a simple model, and tests of each guarantee."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,1 +1,1 @@
-"""Policies as objects of a cluster with two webhooks: in force, changed, excepted, audited."""
+"""Policies as objects of a cluster with two webhooks: in force, changed, with exceptions, audited."""

@@ -66,13 +66,13 @@ ROLLOUTS = {
 
 @dataclass(frozen=True)
 class Installation(Cluster):
-    """A cluster with two webhooks, of which the API server asks the first, and the controller, each with its rights."""
+    """A cluster with two webhooks, of which the API server calls the first, and a controller, with their RBAC."""
 
     webhooks: tuple[Gatewright, Gatewright]
     controller: Gatewright
 
     def until(self, what: str, sign: Callable[[], object]) -> None:
-        """Ask for a sign until it shows or time is up."""
+        """Poll until a condition holds or the time is up."""
         deadline = time.monotonic() + WITHIN
         while not sign():
             assert time.monotonic() < deadline, f"not {what} within {WITHIN:.0f} s"
@@ -96,7 +96,7 @@ class Installation(Cluster):
             )
 
     def denied(self, namespace: str, object: JsonObject) -> bool:
-        """Whether the API server refuses to create an object; none is made."""
+        """Whether the API server denies a dry run of a creation."""
         plural = f"{object['kind'].lower()}s"
         root = (
             f"apis/{object['apiVersion']}"
@@ -109,7 +109,7 @@ class Installation(Cluster):
         return code == 403
 
     def ready(self, object: JsonObject) -> tuple[str, str, str]:
-        """Return status, reason and message of the condition Ready, once it speaks of what is stored."""
+        """Return status, reason and message of the condition Ready, once it is about the current generation."""
         metadata = object["metadata"]
         where = ("-n", metadata["namespace"]) if "namespace" in metadata else ()
         found: list[JsonObject] = []
@@ -127,7 +127,7 @@ class Installation(Cluster):
         return condition["status"], condition["reason"], condition["message"]
 
     def rules(self) -> set[tuple[str, str, str]]:
-        """Return what the validating webhook is registered for: group, resource and operation."""
+        """Return the rules of the validating webhook: group, resource and operation."""
         configuration = json.loads(
             self.kubectl("get", "validatingwebhookconfiguration", "gatewright", "-o=json")
         )
@@ -174,7 +174,7 @@ def _value(url: str, line: str) -> int | None:
 
 @pytest.fixture(scope="package")
 def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
-    """The plain manifests, the processes with the rights of their ServiceAccounts, and a team's own policy and kind."""
+    """The plain manifests, the processes with their ServiceAccounts' RBAC, and a team's own policy and kind."""
     directory = tmp_path_factory.mktemp("installation")
     parts = ("etcd", "kube-apiserver", "kube-controller-manager")
     with (
@@ -203,7 +203,9 @@ def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installat
         )
         for process in (one, two, controller):
             ending.callback(process.close)
-            ending.callback(process.kill)  # a webhook would wait for the API server to hang up
+            ending.callback(
+                process.kill
+            )  # on SIGTERM, a webhook waits for the API server to close its connections
         controller.process.start()
         plane.kubectl(
             "wait", "--for=create", "secret/gatewright-webhook-tls", "-n", HOME, "--timeout=30s"
@@ -231,7 +233,7 @@ def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installat
 
 @pytest.fixture(autouse=True)
 def cleared(installation: Installation) -> Iterator[None]:
-    """No policy of the cluster, and no exception, outlives its test."""
+    """Delete all cluster policies and exceptions after each test."""
     yield
     installation.kubectl("delete", "clusteradmissionpolicies", "--all")
     installation.kubectl("delete", "policyexceptions", "--all", "-n", HOME)
@@ -239,7 +241,7 @@ def cleared(installation: Installation) -> Iterator[None]:
 
 @pytest.fixture
 def namespace(installation: Installation) -> Iterator[str]:
-    """A fresh namespace."""
+    """A new namespace."""
     name = f"e2e-{secrets.token_hex(4)}"
     installation.plane.create_namespace(name)
     yield name
@@ -280,6 +282,6 @@ def exception(
 
 
 def too_many(found: int, maximum: int, *, name: str = "few", tier: str = "production") -> str:
-    """Return the line that tells of too many replicas."""
+    """Return the violation of too many replicas."""
     rule = f"{tier} workloads cannot exceed {maximum} replicas. Set it to {maximum} or less."
     return f"{name}: spec.replicas: {found}; {rule}"

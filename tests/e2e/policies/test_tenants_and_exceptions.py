@@ -1,4 +1,4 @@
-"""Who may restrict and except whom: tenants in their own namespace, the platform everywhere."""
+"""Tenants restrict and exempt only their own namespace; the platform team restricts and exempts all namespaces."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Where a policy applies, what it does there, and what it leaves alone, as kubectl and the audit log show it."""
+"""The scope and the actions of a policy, as kubectl and the audit log show them."""
 
 import json
 from typing import Any

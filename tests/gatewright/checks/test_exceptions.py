@@ -1,4 +1,4 @@
-"""Exceptions for what is not clean yet: written by `check`, counted by `exceptions`."""
+"""Exceptions for existing violations: written by `check`, counted by `exceptions`."""
 
 import copy
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""Charts and kustomizations are rendered apart from the network; violations point to what was written."""
+"""Charts and kustomizations are rendered without a network; violations point to the source files."""
 
 import shutil
 import sys

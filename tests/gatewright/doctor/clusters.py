@@ -17,7 +17,7 @@ LABELS = {"app": "guard"}
 
 
 def encoded(pem: bytes) -> str:
-    """Return PEM as the API has it."""
+    """Return PEM in base64, as in the API."""
     return base64.b64encode(pem).decode()
 
 
@@ -27,7 +27,7 @@ def serving_pair(name: str = "guard.guard.svc", ca: KeyPair = CA) -> KeyPair:
 
 
 def webhook(**changes: Any) -> dict[str, Any]:
-    """Return a webhook that no check has anything against: pods of the namespace shop."""
+    """Return a webhook without findings: for pods in the namespace shop."""
     return {
         "name": "pods.guard.example.com",
         "clientConfig": {

@@ -1,4 +1,4 @@
-"""What answers: Services, endpoints, pods, conversions and aggregated APIs."""
+"""Backends of webhooks: Services, endpoints, pods, conversions and aggregated APIs."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""CA bundles: whether the API server can verify what answers."""
+"""CA bundles: whether the API server can verify the backend."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""Webhooks that stand in the way of their own return, or of the cluster's."""
+"""Webhooks that block their own recovery, or the cluster's."""
 
 import time
 

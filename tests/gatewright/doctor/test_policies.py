@@ -1,4 +1,4 @@
-"""Policies that act on nothing, or only report."""
+"""Policies that match nothing, or only report."""
 
 import pytest
 

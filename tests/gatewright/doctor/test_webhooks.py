@@ -1,4 +1,4 @@
-"""What a webhook's own settings make slow, let slip by, or break."""
+"""Settings of a webhook that slow down requests, miss objects, or break the cluster."""
 
 import pytest
 

@@ -1,1 +1,1 @@
-"""What editors show."""
+"""The language server."""

@@ -16,7 +16,7 @@ from tests.gatewright.started import COMMAND
 
 
 class Editor:
-    """A client with open texts; it keeps what the server shows."""
+    """A client with open documents; it stores the diagnostics of the server."""
 
     def __init__(self, client: LanguageClient, root: Path) -> None:
         self.client = client
@@ -31,37 +31,37 @@ class Editor:
         return (self.root / name).as_uri()
 
     async def open(self, name: str, text: str) -> list[lsp.Diagnostic]:
-        """Open a text; return what is shown of it."""
+        """Open a document; return its diagnostics."""
         item = lsp.TextDocumentItem(self.uri(name), "yaml", 1, text)
         self.client.text_document_did_open(lsp.DidOpenTextDocumentParams(item))
         return await self.of_version(1)
 
     async def change(self, name: str, version: int, text: str) -> list[lsp.Diagnostic]:
-        """Replace a text; return what is shown of it."""
+        """Replace a document's text; return its diagnostics."""
         self.send(name, version, text)
         return await self.of_version(version)
 
     def send(self, name: str, version: int, text: str) -> None:
-        """Replace a text."""
+        """Replace a document's text."""
         document = lsp.VersionedTextDocumentIdentifier(version, self.uri(name))
         changes = [lsp.TextDocumentContentChangeWholeDocument(text)]
         self.client.text_document_did_change(lsp.DidChangeTextDocumentParams(document, changes))
 
     async def of_version(self, version: int) -> list[lsp.Diagnostic]:
-        """Return what is shown of a version of a text: the next thing that is shown."""
+        """Return the diagnostics of a version of a document: the next ones that are published."""
         shown = await asyncio.wait_for(self.shown.get(), 30)
         assert shown.version == version
         return list(shown.diagnostics)
 
     async def hover(self, name: str, line: int, column: int = 0) -> str:
-        """Return what hovering over a place shows."""
+        """Return the hover text at a position."""
         found = await self.client.text_document_hover_async(
             lsp.HoverParams(lsp.TextDocumentIdentifier(self.uri(name)), lsp.Position(line, column))
         )
         return "" if found is None else found.contents.value
 
     async def complete(self, name: str, line: int, column: int) -> list[lsp.CompletionItem]:
-        """Return what may be written at a place."""
+        """Return the completions at a position."""
         where = lsp.TextDocumentIdentifier(self.uri(name))
         found = await self.client.text_document_completion_async(
             lsp.CompletionParams(where, lsp.Position(line, column))
@@ -71,7 +71,7 @@ class Editor:
     async def actions(
         self, name: str, line: int, only: list[str] | None = None
     ) -> list[lsp.CodeAction]:
-        """Return what can be done about the violations of a line."""
+        """Return the code actions of a line."""
         places = lsp.Range(lsp.Position(line, 0), lsp.Position(line, 0))
         where = lsp.TextDocumentIdentifier(self.uri(name))
         found = await self.client.text_document_code_action_async(
@@ -102,7 +102,7 @@ async def editor(root: Path, *options: str, **given: Any) -> AsyncIterator[Edito
 
 
 def applied(text: str, action: lsp.CodeAction) -> str:
-    """Return a text with the edits of an action."""
+    """Return a text after applying an action."""
     assert action.edit is not None
     assert action.edit.document_changes is not None
     document = TextDocument("file:///text", text)

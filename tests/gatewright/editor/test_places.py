@@ -1,4 +1,4 @@
-"""Places in a text: of errors in expressions, of fields of a schema, of documents."""
+"""Positions in a text: of errors in expressions, of fields of a schema, of documents."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""`gatewright export vap`: the objects, and what is lost."""
+"""`gatewright export vap`: the objects, and the reported losses."""
 
 import pytest
 import yaml

@@ -1,4 +1,4 @@
-"""What is exported decides on a real API server as the policy set does: every case of its policies."""
+"""Exported policies on a real API server give the same verdict as the policy set, for every case of its policies."""
 
 import asyncio
 import itertools

@@ -45,7 +45,7 @@ def cluster_policy(validate, *, kinds=("Pod",), name="p", rule="r", annotations=
 
 
 def judging(objects, namespace="shop", labels=None):
-    """Return what policy objects make of the smallest object of a kind with more fields."""
+    """Return the answer of policy objects for the smallest object of a kind with more fields."""
     found = read(documents(*objects), catalogue())
     known = Known()
     known.set_labels(namespace, labels or {})
@@ -68,12 +68,12 @@ def verdict(migration, kind="Pod", namespace="shop", labels=None, **object):
 
 
 def mutated(migration, kind="Pod", **object):
-    """Return what converted policies make of the smallest object of a kind with more fields."""
+    """Return the smallest object of a kind with more fields, after the converted mutations."""
     return judging(_of(migration))(kind, **object).object
 
 
 def reasons(*objects):
-    """Return why each rule is not converted, and what comes nearest."""
+    """Return why each rule is not converted, and its nearest equivalent."""
     return [
         (each.origin.title, each.reason, each.nearest) for each in converted(*objects).unconverted
     ]

@@ -1,4 +1,4 @@
-"""Rules of Kyverno that become built-in policies: those decide as the rules do."""
+"""Kyverno rules that become built-in policies, with the same verdicts."""
 
 import json
 import random

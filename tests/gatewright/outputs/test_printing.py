@@ -1,4 +1,4 @@
-"""A fork's hostile pull request: what files and objects are called starts no command anywhere."""
+"""Hostile names: no name of a file or an object becomes a command in any output, such as in a fork's pull request."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The playground's server: what it answers, and what it refuses."""
+"""The playground's server: answers and rejected requests."""
 
 import asyncio
 import io

@@ -1,1 +1,1 @@
-"""The processes: their parts, listeners, logs, memory, the user they act as."""
+"""The processes: their parts, listeners, logs and memory, and the user that they act as."""

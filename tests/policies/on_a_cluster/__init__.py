@@ -1,1 +1,1 @@
-"""Cases of policies, put to a real API server that asks the real webhook."""
+"""Sends the cases of policies to a real API server that calls the real webhook."""

@@ -1,4 +1,4 @@
-"""The API server that is asked, and the webhook that it asks."""
+"""The API server that gets the cases, and the webhook that it calls."""
 
 import asyncio
 import json
@@ -35,7 +35,7 @@ OURS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What the API server answered."""
+    """The API server's answer."""
 
     code: int
     body: JsonObject
@@ -43,12 +43,12 @@ class Said:
 
     @property
     def is_ours(self) -> bool:
-        """Whether it is the denial of our webhook."""
+        """Whether Gatewright's webhook denied the request."""
         return OURS.match(self.body.get("message", "")) is not None
 
     @property
     def is_refused(self) -> bool:
-        """Whether the API server itself does not take such an object."""
+        """Whether the API server itself rejected the object."""
         return not self.is_ours and self.code in (400, 404, 422)
 
     @property
@@ -59,7 +59,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class ApiServer:
-    """The API server, asked as anybody."""
+    """Sends requests to the API server as any user."""
 
     session: aiohttp.ClientSession
     url: str
@@ -101,7 +101,7 @@ class ApiServer:
             return Said(response.status, body, warnings)
 
     async def make(self, ask: Ask) -> None:
-        """Create or change an object for real, unless it is there."""
+        """Create or change an object, without dry run, unless it exists."""
         said = await self(ask, dry_run=False)
         if said.code not in (200, 201, 409):
             raise ValueError(said.message)
@@ -141,7 +141,7 @@ CANARIES = [
 async def webhook(
     plane: ControlPlane, api: ApiServer, directory: Path, policies: Sequence[JsonObject]
 ) -> AsyncIterator[None]:
-    """Have the API server ask a webhook with these policies."""
+    """Register a webhook with these policies."""
     authority = CertificateAuthority()
     for name, content in zip(("tls.crt", "tls.key"), authority.serving_certificate(), strict=True):
         (directory / name).write_bytes(content)
@@ -151,7 +151,7 @@ async def webhook(
     unmade = (
         "--kinds",
         "Widget",
-    )  # cases are about objects without children; none is about a Widget
+    )  # no case is about a Widget, and cases test objects without their children
     with Gatewright(
         plane, directory, "webhook", "--policies", str(file), *unmade, *pair
     ) as process:
@@ -169,11 +169,11 @@ async def webhook(
             yield
             assert process.tracebacks() == []
         finally:
-            process.kill()  # it would wait for the API server to hang up
+            process.kill()  # on SIGTERM it would wait for the API server to close its connections
 
 
 def _is_asked(plane: ControlPlane) -> bool:
-    """Whether the API server has taken in both configurations."""
+    """Whether the API server has loaded both configurations."""
     api = Api(plane.url, plane.ca_file, plane.token)
     path = f"{path_of(smallest('WebApp'), namespace='canary')}?dryRun=All"
     denied, _ = api.request("POST", path, smallest("WebApp", "2-bad", "canary"))

@@ -1,4 +1,4 @@
-"""What must be there before a case is asked: its namespace, the object as it was, and what policies look up."""
+"""Objects that a case needs beforehand: its namespace, the old object, and the results of look-ups."""
 
 from collections.abc import Callable, Iterator, Mapping
 
@@ -10,7 +10,7 @@ from webhook.harness.cases import Trial
 
 
 def beforehand(trial: Trial, id: str, where: str) -> Iterator[Ask]:
-    """Yield what makes it, in order."""
+    """Yield the requests that create them, in order."""
     if where == id:
         labels = trial.looked_up[NAMESPACE_LABELS].items()
         yield creation(
@@ -24,7 +24,7 @@ def beforehand(trial: Trial, id: str, where: str) -> Iterator[Ask]:
         )
         yield creation(
             smallest("ServiceAccount", account, where) | mounts
-        )  # a patch would take away what was mounted
+        )  # a patch would remove the volume mounts
     yield from _before_this(trial, where)
     for name, objects in trial.looked_up.items():
         if name in LOOKED_UP:
@@ -32,7 +32,7 @@ def beforehand(trial: Trial, id: str, where: str) -> Iterator[Ask]:
 
 
 def _accounts(trial: Trial) -> set[str]:
-    """Return the ServiceAccounts without which the API server makes no such Pod."""
+    """Return the ServiceAccounts that the API server requires for a Pod."""
     objects = (trial.admission.object, trial.admission.old_object)
     pods = [
         each["spec"]
@@ -46,7 +46,7 @@ def _accounts(trial: Trial) -> set[str]:
 
 
 def _before_this(trial: Trial, where: str) -> Iterator[Ask]:
-    """Yield what makes the object as it was."""
+    """Yield the requests that create the old object."""
     new, old = trial.admission.object, trial.admission.old_object
     if old is None:
         return
@@ -61,7 +61,7 @@ def _before_this(trial: Trial, where: str) -> Iterator[Ask]:
     elif trial.admission.subresource == "ephemeralcontainers":
         assert new is not None
         spec = {key: value for key, value in new["spec"].items() if key != "ephemeralContainers"}
-        yield creation(new | {"spec": spec})  # nothing else can be changed in this way
+        yield creation(new | {"spec": spec})  # only the spec can be changed in this way
         if added := old["spec"].get("ephemeralContainers"):
             path = path_of(old, old["metadata"]["name"], where, trial.admission.subresource)
             yield Ask("PATCH", path, {"spec": {"ephemeralContainers": added}})
@@ -120,11 +120,11 @@ def _ingress(given: JsonObject, id: str) -> Iterator[JsonObject]:
 
 LOOKED_UP: dict[
     str, Callable[[JsonObject, str], Iterator[JsonObject]]
-] = {  # how what was looked up comes to be there
+] = {  # how the results of each look-up are created
     "limit_ranges": _limit_range,
     "services": _service,
     "ingresses": _ingress,
     "workloads": _workload,
     "disruption_budgets": _budget,
 }
-OF_KUBERNETES = {"view", "edit"}  # objects that are there already
+OF_KUBERNETES = {"view", "edit"}  # objects that exist in every cluster

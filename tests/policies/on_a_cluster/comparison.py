@@ -14,10 +14,10 @@ from webhook.harness.reviews import ask
 
 
 def judged_otherwise(engine: Engine, question: Question) -> Iterator[str]:
-    """Yield an error if another policy judges the case, or none does, since an allow would then prove nothing."""
+    """Yield an error if another policy or no policy judges the case: an allow would prove nothing."""
     expect = question.trial.expect
     if isinstance(expect, ExpectedAnswer) and expect.malformed:
-        return  # what is malformed is everybody's matter
+        return  # every policy reports a malformed object
     looked_up = {PARENT: {}} | question.trial.looked_up
     judges = {outcome.policy for outcome in ask(engine, question.admission, looked_up).outcomes}
     if judges != {question.policy} and (judges or expect != "not-matched"):
@@ -25,12 +25,12 @@ def judged_otherwise(engine: Engine, question: Question) -> Iterator[str]:
 
 
 def differences(question: Question, said: Said, as_if_written: Said | None) -> Iterator[str]:
-    """Yield what the API server's verdict has otherwise than the case expects."""
+    """Yield the differences between the API server's verdict and the expected one."""
     expect = question.trial.expect
     expected = expect if isinstance(expect, ExpectedAnswer) else ExpectedAnswer.model_construct()
     if expected.denied or expected.malformed:
         if expected.malformed and said.is_refused:
-            return  # it has a schema of its own
+            return  # the kind has a schema, which rejects the object first
         code = 403 if expected.denied else 400
         if not said.is_ours or said.code != code:
             yield f"expected a denial with {code}, came {said.message}"
@@ -98,7 +98,7 @@ def _join(prefix: str, path: str) -> str:
 
 
 def _comparable(stored: JsonObject) -> Any:
-    """Return a stored object without what is another one each time."""
+    """Return a stored object without fields that differ in each run."""
     metadata = stored["metadata"]
     ours = ("uid", "creationTimestamp", "managedFields", "resourceVersion", "generation")
     kept = {key: value for key, value in metadata.items() if key not in ours}

@@ -1,8 +1,8 @@
-"""What a cluster needs before any case is asked."""
+"""Objects that the cluster needs before any case is sent."""
 
 from kube.resource import JsonObject
 
-EVERYBODY: JsonObject = {  # RBAC is not what is tried here
+EVERYBODY: JsonObject = {  # RBAC is not tested here
     "apiVersion": "rbac.authorization.k8s.io/v1",
     "kind": "ClusterRoleBinding",
     "metadata": {"name": "everybody"},
@@ -16,7 +16,7 @@ EVERYBODY: JsonObject = {  # RBAC is not what is tried here
         for group in ("authenticated", "unauthenticated")
     ],
 }
-# its kinds as the API server knows them where KEDA is installed, but for their schema
+# KEDA's kinds, without their schema
 KEDA: JsonObject = {
     "apiVersion": "apiextensions.k8s.io/v1",
     "kind": "CustomResourceDefinition",

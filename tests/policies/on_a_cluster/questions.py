@@ -1,8 +1,7 @@
-"""How a case is put to a real API server: its own names, and the policy bound to them.
+"""Prepares a case for a real API server: unique names, and a policy object that matches only them.
 
-Each case has a namespace of its own, and the policy with its parameters is bound to the namespaces
-of its cases. What is in no namespace, or where the namespace's name is what the case is about, is
-bound to the policy by a label.
+Each case gets its own namespace, and the policy with its parameters matches the namespaces of its cases. For
+cluster-scoped objects, and for cases about the name of a namespace, it matches by a label.
 """
 
 import json
@@ -21,16 +20,16 @@ from webhook.harness.case_file import ExpectedAnswer
 from webhook.harness.cases import Trial
 from webhook.harness.reviews import Admission
 
-# makes what must be there before, unseen by the policies; cases are asked as their own users
+# the user that prepares objects, whom the policies exclude; cases are sent as their own users
 SETUP_USER = "admin"
 LABEL = "bound-to"
-KEEPS_ITS_NAMESPACE = {"default-namespace"}  # policies that are about the names of namespaces
+KEEPS_ITS_NAMESPACE = {"default-namespace"}  # policies about the names of namespaces
 EXCLUDED = {"users": [SETUP_USER]}
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A case as it is put to the API server; `id` stands for its namespace, and in its names."""
+    """A case prepared for the API server; `id` is its namespace and part of its names."""
 
     id: str
     trial: Trial
@@ -40,15 +39,15 @@ class Question:
     ask: Ask
     as_if_written: (
         Ask | None
-    )  # where a policy sets fields: the request of somebody who had written them already
+    )  # for a policy that sets fields: the same request with these fields already set
 
     @property
     def title(self) -> str:
-        """How a failure names it."""
+        """Its title in a failure message."""
         return f"{self.trial.where}: {self.trial.name} ({self.id})"
 
     def told(self, text: str) -> str:
-        """Return what the API server said in the words of the case."""
+        """Return the API server's message with the names of the case."""
         own = self.trial.admission.namespace or "default"
         return (
             text.replace(f".{self.id}.", ".")
@@ -77,12 +76,12 @@ def policy_object(name: str, bound: BoundPolicy) -> JsonObject:
 
 
 def written(bound: BoundPolicy) -> JsonObject:
-    """Return the parameters as the case file has them."""
+    """Return the parameters in the form of the case file."""
     return bound.params.model_dump(mode="json", exclude_unset=True)
 
 
 def questions(trials: Sequence[Trial]) -> tuple[list[JsonObject], list[Question]]:
-    """Return the policy objects, and the cases bound to them."""
+    """Return the policy objects, each with its cases."""
     names: dict[tuple[str, str], str] = {}
     bound: dict[str, BoundPolicy] = {}
     asked = []
@@ -96,7 +95,7 @@ def questions(trials: Sequence[Trial]) -> tuple[list[JsonObject], list[Question]
 
 
 def is_about_policies(question: Question) -> bool:
-    """Whether its objects come into force themselves, so that nothing else may be asked at the same time."""
+    """Whether its objects are policies that would judge other cases at the same time."""
     return question.trial.admission.about["kind"] in {kind.kind for kind in POLICY_KINDS}
 
 
@@ -138,7 +137,7 @@ def _expected(trial: Trial) -> JsonObject | None:
 
 
 def _placed(object: JsonObject | None, id: str, where: str, label: str | None) -> JsonObject | None:
-    """Return the object where it is to be: in the case's namespace, and bound by label where that is not enough."""
+    """Return the object in the case's namespace, with the label if the policy matches by label."""
     if object is None or not isinstance(object.get("metadata"), dict):
         return object
     metadata = dict(object["metadata"])
@@ -153,7 +152,7 @@ def _placed(object: JsonObject | None, id: str, where: str, label: str | None) -
 
 
 def _with_own_hosts(trial: Trial, id: str) -> Trial:
-    """Return a case about the Ingresses of the whole cluster with hosts that no other case has."""
+    """Return a case about all Ingresses of the cluster, with hosts that no other case has."""
 
     def own(value: Any) -> Any:
         return json.loads(

@@ -1,4 +1,4 @@
-"""The requests that put a case to the API server."""
+"""The requests that send a case to the API server."""
 
 import json
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ class Ask:
 def path_of(
     object: JsonObject, name: str | None = None, namespace: str | None = None, subresource: str = ""
 ) -> str:
-    """Return the path of an object's collection, or of the object, or of a part of it."""
+    """Return the URL path of a collection, of an object, or of a subresource."""
     group, version, kind = group_version_kind(object)
     steps = [f"/apis/{group}/{version}" if group else f"/api/{version}"]
     if namespace and not is_cluster_scoped(kind):
@@ -71,7 +71,7 @@ def _options(connection: JsonObject) -> Iterator[tuple[str, str]]:
 
 
 def difference(old: Any, new: Any) -> Any:
-    """Return the merge patch (RFC 7386) that makes `new` of `old`."""
+    """Return the merge patch (RFC 7386) from `old` to `new`."""
     if not isinstance(old, dict) or not isinstance(new, dict):
         return new
     gone = {key: None for key, value in old.items() if value is not None and new.get(key) is None}

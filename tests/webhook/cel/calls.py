@@ -1,10 +1,10 @@
-"""For each function and macro of the table, calls over the value `o`, whose parts are as large as one asks for."""
+"""For each function and macro of the table, calls over the value `o`, whose parts have a given size."""
 
 from typing import Any
 
 from webhook.cel.values import Optional
 
-# By function: expressions that together call each of its versions, in the way that takes longest.
+# By function: expressions that call each of its overloads in the slowest way.
 CALLS: dict[str, list[str]] = {
     "_&&_": ["o.flags.all(x, x && true && x)", "o.numbers.all(x, (o.no && o.no && o.no) || true)"],
     "_||_": ["o.flags.all(x, false || x)", "o.numbers.all(x, o.no.no || o.text.no || true)"],
@@ -191,7 +191,7 @@ CALLS: dict[str, list[str]] = {
        ("dns1123Label", "dns1123LabelPrefix", "dns1123Subdomain", "dns1123SubdomainPrefix",
         "dns1035Label", "dns1035LabelPrefix", "labelValue", "qualifiedName", "uuid", "byte", "uri",
         "date", "datetime")},
-    # Of what only the API server can decide: the first call is an error.
+    # Functions that only the API server can evaluate: the first call is an error.
     **{name: ["o.flags.all(x, authorizer.group('a').resource('b').check('c').allowed() || true)"]
        for name in ("path", "group", "serviceAccount", "resource", "subresource", "namespace",
                     "name", "fieldSelector", "labelSelector", "check", "allowed", "errored",

@@ -6,7 +6,7 @@ from webhook.cel.functions import FUNCTIONS
 from webhook.cel.macros import MACROS
 from webhook.cel.types import Signature
 
-MAX_SOURCE = 4096  # characters, as much as a tenant's policy has
+MAX_SOURCE = 4096  # characters, the limit of a tenant's policy
 _LEAVES = {
     "string": """o.text|o.wide|o.words|o.digits|o.base64|o.slashes|o.url|o.ab|o.needle|o.half|'a'|''|'%s'|'[ab]*a[ab]{30}c'
 '(a?){90}b'|o.percents|'a.*b'|','|o.clauses|o.quotes|string(o.size)|'Europe/Berlin'""",
@@ -64,7 +64,7 @@ class Generator:
                 return found
 
     def variable(self) -> str:
-        """Return a value that is often several times the one before."""
+        """Return an expression whose value is often several times as large as the previous one."""
         if self.variables and self.random.random() < 0.5:
             before = f"variables.v{self.variables - 1}"
             return self.random.choice(

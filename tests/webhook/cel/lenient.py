@@ -1,4 +1,4 @@
-"""Compile as cel-spec does and the API server does not: lists of mixed types, and errors when they are evaluated."""
+"""Compiles as cel-spec does, unlike the API server: mixed lists are allowed, and type errors occur at run time."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from webhook.cel.types import DYN
 
 
 class Unchecked(Compiler):
-    """A compiler for which every type is dyn, and every error one of the evaluation."""
+    """A compiler for which every type is dyn, and every error occurs at run time."""
 
     def compile(self, node: Node) -> Typed:
         """Return the closure of `node`, or one that raises."""
@@ -21,7 +21,7 @@ class Unchecked(Compiler):
             return DYN, _raising(error.text)
 
     def _try_constants(self, function: str, operands: list[Node]) -> None:
-        """Leave the faults of constants to the evaluation."""
+        """Report errors in constants at run time."""
 
 
 def _raising(text: str) -> Code:
@@ -32,7 +32,7 @@ def _raising(text: str) -> Code:
 
 
 def compiled(source: str, environment: Environment, *, checked: bool = True) -> Program:
-    """Return the program of an expression. CompileError where it is checked and has a fault."""
+    """Return the program of an expression. Raises CompileError if it is checked and invalid."""
     compiler = (Compiler if checked else Unchecked)(source, environment)
     compiler.homogeneous = False
     try:

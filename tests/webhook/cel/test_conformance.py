@@ -1,4 +1,4 @@
-"""The conformance files of cel-spec: every applicable case has the outcome they state, but for those listed."""
+"""The conformance files of cel-spec: every applicable case has the stated outcome, except those listed here."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Whatever a tenant writes within 4 KiB takes no longer than its cost, and no more memory."""
+"""Any policy of a tenant within 4 KiB takes no more time and memory than its cost allows."""
 
 import time
 from contextlib import suppress

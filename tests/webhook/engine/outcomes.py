@@ -1,4 +1,4 @@
-"""A verdict on an object, by policy: what users see of its outcomes."""
+"""The verdict on an object, by policy, as users see it."""
 
 from webhook.engine import Verdict, Violation
 
@@ -12,5 +12,5 @@ def reported(verdict: Verdict) -> ByPolicy:
 
 
 def tolerated(verdict: Verdict) -> ByPolicy:
-    """Return the violations that an update found there, of each policy that applied."""
+    """Return the tolerated violations of each policy that applied."""
     return [(each.policy, each.tolerated) for each in verdict.outcomes]

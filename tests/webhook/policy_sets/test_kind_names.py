@@ -1,4 +1,4 @@
-"""A policy names any kind by the spellings that users of Kubernetes know; what can match nothing is an error."""
+"""A policy can name any kind in the usual notations; a name that can match nothing is an error."""
 
 import pytest
 

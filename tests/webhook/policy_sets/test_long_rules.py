@@ -1,4 +1,4 @@
-"""Which reviews may take long, however small the object: by how many rules of tenants will run."""
+"""Which reviews count as slow, however small the object is: by the number of tenants' rules that run."""
 
 from datetime import UTC, datetime
 

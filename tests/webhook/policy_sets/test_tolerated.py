@@ -1,4 +1,4 @@
-"""An update tolerates only what stood there before, for every user: at random objects and users."""
+"""An update tolerates only violations of the old object, for every user: with random objects and users."""
 
 import copy
 import random

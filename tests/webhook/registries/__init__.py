@@ -1,1 +1,1 @@
-"""Registries: logins, the client beside hostile servers, what is attached to images, the cache."""
+"""Registries: logins, the client with hostile servers, signatures and attestations, the cache."""

@@ -1,4 +1,4 @@
-"""A registry in the test's own process, as good or as bad as the test wants it."""
+"""A registry in the test's process whose answers, valid or hostile, the test controls."""
 
 import asyncio
 import hashlib
@@ -30,7 +30,7 @@ def digest_of(body: bytes) -> str:
 
 @dataclass
 class SmallRegistry:
-    """Serves what it was given; what it was not given is 404. `asked` are the paths of requests."""
+    """Serves stored manifests and blobs, else 404. `asked` are the paths of requests."""
 
     address: str = ""
     bodies: dict[str, bytes] = field(default_factory=dict)
@@ -39,7 +39,7 @@ class SmallRegistry:
     has_referrers: bool = True
 
     def image(self, digest: str, tag: str | None = None) -> ImageReference:
-        """Return a reference to an image of it."""
+        """Return a reference to an image in it."""
         return ImageReference(self.address, "team/shop", tag, digest)
 
     def put(self, kind: str, value: dict[str, Any], *names: str) -> str:
@@ -66,7 +66,7 @@ class SmallRegistry:
                 "layers": [{"digest": blob, "mediaType": BUNDLE}],
                 "subject": {"digest": digest},
             }
-            # a registry writes whatever type it likes into the descriptor
+            # registries write different types into the descriptor
             descriptor = {"artifactType": "application/vnd.oci.empty.v1+json"}
             manifests.append({"digest": self.put(MANIFEST, manifest)} | descriptor)
         index = {"manifests": manifests}
@@ -115,14 +115,14 @@ async def registry() -> AsyncIterator[SmallRegistry]:
 
 @pytest.fixture
 async def client(registry: SmallRegistry) -> AsyncIterator[RegistryClient]:
-    """A client that may ask it over plain HTTP."""
+    """A client that may contact it over plain HTTP."""
     async with new_session({}) as session:
         yield RegistryClient(session, insecure={registry.address})
 
 
 @pytest.fixture
 def reader(client: RegistryClient) -> RegistryReader:
-    """Finds what is attached to its images."""
+    """A reader of the signatures and attestations of its images."""
     return RegistryReader(client)
 
 
@@ -135,13 +135,13 @@ async def endless(request: web.Request) -> web.StreamResponse:
 
 
 async def hanging(request: web.Request) -> web.StreamResponse:
-    """Answer never."""
+    """Never answer."""
     await asyncio.Event().wait()
     raise AssertionError
 
 
 async def rate_limited(request: web.Request) -> web.Response:
-    """Refuse."""
+    """Reject the request."""
     return web.Response(status=429)
 
 

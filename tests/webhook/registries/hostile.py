@@ -1,6 +1,6 @@
-"""Registries that cost a webhook as much as they can: `python -m tests.webhook.registries.hostile PORT`.
+"""Hostile registries, which cost a webhook as much as possible: `python -m tests.webhook.registries.hostile PORT`.
 
-The first part of a repository's name says what the registry does when it is asked about it.
+The first part of a repository's name selects the registry's behaviour.
 """
 
 import asyncio
@@ -37,18 +37,18 @@ async def trickling(request: web.Request) -> web.StreamResponse:
 
 
 async def elsewhere(request: web.Request) -> web.Response:
-    """Redirect to another host, of which nothing is heard."""
+    """Redirect to another host, which never answers."""
     return web.Response(status=307, headers={"Location": f"https://192.0.2.1{request.path}"})
 
 
 async def another(request: web.Request) -> web.Response:
-    """Answer with something that has another digest, or refer to it."""
+    """Answer with content of another digest, or refer to it."""
     manifests = [{"digest": DIGEST}] * 50
     return web.json_response({"manifests": manifests, "number": next(NUMBERS)})
 
 
 async def always_unauthorized(request: web.Request) -> web.Response:
-    """Give tokens, and take none."""
+    """Issue tokens, and reject them all."""
     if "token" in request.path:
         return web.json_response({"token": str(next(NUMBERS))})
     realm = f"http://{request.host}{request.path}/token"
@@ -56,7 +56,7 @@ async def always_unauthorized(request: web.Request) -> web.Response:
 
 
 async def many_referrers(request: web.Request) -> web.Response:
-    """Refer to ten thousand."""
+    """List ten thousand referrers."""
     return web.json_response({"manifests": [{"digest": DIGEST, "mediaType": BUNDLE}] * 10_000})
 
 
@@ -64,12 +64,12 @@ NESTED = b'{"manifests":[' + b",".join([b'{"digest":[[[]]]}'] * (MANIFEST_BYTES 
 
 
 async def costly_json(request: web.Request) -> web.Response:
-    """Answer with as many values as there is room for."""
+    """Answer with as many JSON values as the size limit allows."""
     return web.Response(body=NESTED)
 
 
 def costly_bundle(number: int) -> bytes:
-    """Return a bundle with as many signatures as there is room for."""
+    """Return a bundle with as many signatures as the size limit allows."""
     signatures = [{"sig": "MEUCIQDx"}] * 10_000
     envelope = {"payload": "e30=", "payloadType": "x", "signatures": signatures}
     material = {"publicKey": {"hint": str(number)}}
@@ -117,7 +117,7 @@ ATTACKS: dict[str, Handler] = {
 
 
 async def answer(request: web.Request) -> web.StreamResponse:
-    """Answer as the repository says."""
+    """Answer with the behaviour that the repository selects."""
     return await ATTACKS[request.path.split("/")[2]](request)
 
 

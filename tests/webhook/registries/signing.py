@@ -17,19 +17,19 @@ BUNDLE = "application/vnd.dev.sigstore.bundle.v0.3+json"
 
 
 def pem(key: SigningKey) -> str:
-    """Return the public key as cosign.pub has it."""
+    """Return the public key in the format of cosign.pub."""
     public = key.public_key()
     return public.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
 
 
 def key_id(public: PublicKey) -> str:
-    """Return the id of a key, as bundles have it."""
+    """Return the id of a key as in bundles."""
     der = public.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
     return base64.b64encode(hashlib.sha256(der).digest()).decode()
 
 
 def signature(key: SigningKey, data: bytes) -> bytes:
-    """Sign data with the algorithm that cosign has for a key."""
+    """Sign data with the algorithm that cosign uses for a key."""
     if isinstance(key, ec.EllipticCurvePrivateKey):
         return key.sign(data, ec.ECDSA(SHA384() if key.curve.name == "secp384r1" else SHA256()))
     if isinstance(key, ed25519.Ed25519PrivateKey):

@@ -1,4 +1,4 @@
-"""One read of one image at a time, answers from memory, failures for a time, reviews in rounds."""
+"""The cache of registry reads: one read per image at a time, cached answers and failures, rounds of a review."""
 
 import asyncio
 import time

@@ -1,7 +1,7 @@
-"""What cosign v3.1.3 wrote into a registry with the referrers API and into one without.
+"""Signatures of cosign v3.1.3, in a registry with the referrers API and in one without.
 
-Made by `cosign sign --key` (bundle, and `--new-bundle-format=false`) and `cosign attest --key`; the
-documents are those that the reader found there.
+The documents were created by `cosign sign --key` (bundle, and `--new-bundle-format=false`) and `cosign attest --key`,
+and are stored here as the reader found them.
 """
 
 import json

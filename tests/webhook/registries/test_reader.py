@@ -1,4 +1,4 @@
-"""What is attached to an image, in registries with and without the referrers API, good and hostile."""
+"""Signatures and attestations of an image, in registries with and without the referrers API, valid and hostile."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""A webhook that is attacked, and a well-behaved client beside it, which must see no failure."""
+"""A webhook under attack, and a well-behaved client that must see no failure."""
 
 import asyncio
 import json
@@ -28,7 +28,7 @@ from webhook.server.cluster_data import NAMESPACES
 SECONDS = float(os.environ.get("ATTACK_SECONDS", "4"))
 WORKERS = 4
 TIMEOUT = 3.0  # seconds
-P99 = 1.0  # seconds; 0.25 is the bar on a quiet machine, and a busy one makes three times of it
+P99 = 1.0  # seconds; the limit on an idle machine is 0.25, and a busy one needs three times as long
 MEMORY = 256  # MB
 NEED_NO_CLUSTER = {"now"}
 
@@ -40,7 +40,7 @@ def policies() -> str:
         try:
             needs = policy.needed(policy.params())
         except ValueError:
-            continue  # it has a parameter without a default
+            continue  # the policy has a parameter without a default
         if not needs - NEED_NO_CLUSTER and not policy.always:
             metadata, spec = {"name": policy.name}, {"policy": policy.name}
             kind = {"apiVersion": "gatewright.io/v1alpha1", "kind": "ClusterAdmissionPolicy"}
@@ -58,7 +58,7 @@ class Client:
     address: str = "127.0.0.1"
     body: bytes = json.dumps(review("good")).encode()
     workers: int = WORKERS
-    ends: bool = False  # whether the process is not ready any more in between
+    ends: bool = False  # whether the process stops being ready during the attack
     latencies: list[float] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
     is_stopped: bool = False
@@ -68,7 +68,7 @@ class Client:
         await asyncio.gather(self._kubelet(), *(self._worker() for _ in range(self.workers)))
 
     async def _kubelet(self) -> None:
-        """Ask whether the process is healthy and ready, with a kubelet's time-out of a second."""
+        """Probe /healthz and /readyz with the kubelet's time-out of 1 s."""
         while not self.is_stopped and not self.ends:
             for path in ("/healthz", "/readyz"):
                 try:
@@ -123,7 +123,7 @@ class Server:
     health: int
     directory: Path
     api_server: FakeApiServer
-    registries: tuple[str, str]  # where a good and a hostile one may be
+    registries: tuple[str, str]  # addresses of a valid and a hostile registry
 
     @property
     def trusts(self) -> ssl.SSLContext:
@@ -165,12 +165,12 @@ class Server:
         assert self.peak < MEMORY
 
     async def attack(self, name: str) -> None:
-        """Let a hostile client run for a while."""
+        """Run a hostile client for some seconds."""
         arguments = (name, str(self.port), str(self.directory / "ca.crt"), str(SECONDS))
         await self.attacked_by(sys.executable, "-m", "tests.webhook.server.hostile", *arguments)
 
     async def attacked_by(self, *command: str, sent: bytes = b"") -> None:
-        """Let a hostile program run for a while."""
+        """Run a hostile program for some seconds."""
         attacker = await asyncio.create_subprocess_exec(*command, stdin=asyncio.subprocess.PIPE)
         try:
             async with asyncio.timeout(SECONDS + 20):

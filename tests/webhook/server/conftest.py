@@ -186,7 +186,7 @@ class TlsRecords:
         self._writer.write(self._outgoing.read())
 
     async def receive(self):
-        """Return what the next record holds."""
+        """Return the content of the next record."""
         return await self._until_done(lambda: self._tls.read(65536))
 
 

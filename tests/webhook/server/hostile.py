@@ -1,4 +1,4 @@
-"""Clients that cost a webhook as much as they can: `python -m tests.webhook.server.hostile ATTACK PORT CA SECONDS`."""
+"""Hostile clients of a webhook: `python -m tests.webhook.server.hostile ATTACK PORT CA SECONDS`."""
 
 import asyncio
 import json
@@ -37,7 +37,7 @@ def review(
 
 
 def role(verbs: int, names: int) -> bytes:
-    """Return a Role of one rule whose parts multiply."""
+    """Return a Role with one rule, whose groups, resources and verbs multiply."""
     rule = {
         "apiGroups": [""],
         "verbs": [f"{n:x}" for n in range(verbs)],
@@ -123,7 +123,7 @@ def expressions(number: int) -> dict[str, Any]:
 
 
 def selector(number: int) -> dict[str, Any]:
-    """Return a tenant's policy with a selector of nothing but mistakes."""
+    """Return a tenant's policy with a selector full of errors."""
     match = {"any": [{"objectSelector": {"matchExpressions": [{}] * number}}]}
     return policy({"policy": "replica-limits", "match": match})
 
@@ -231,7 +231,7 @@ CROWDS: dict[str, tuple[str, bytes]] = {
     "large conversions": ("/convert?timeout=30s", conversion(5_000)),
     "8 MB": ("/validate?timeout=30s", review({"kind": "Pod", "a": "x" * 8_000_000}, "", "pods")),
 }
-"""What 100 connections of one address send as often as they are answered."""
+"""Bodies that 100 connections of one address send again after each answer."""
 
 
 class Attacker:
@@ -302,15 +302,15 @@ class Attacker:
         await self.each(number, attack)
 
     async def handshakes(self, number: int) -> None:
-        """Open connections as fast as they are accepted, and leave each one after its handshake."""
+        """Open connections as fast as they are accepted, and close each one after its handshake."""
 
         async def attack(streams: Streams) -> None:
-            """Leave."""
+            """Close the connection."""
 
         await self.each(number, attack)
 
     async def bursts(self, number: int, data: bytes) -> None:
-        """Send the same bytes at once over each of many connections, read for a while, and leave."""
+        """Send the same bytes at once over each of many connections, read for a while, and close."""
 
         async def attack(streams: Streams) -> None:
             reader, writer = streams
@@ -325,7 +325,7 @@ class Attacker:
         await self.each(number, attack)
 
     async def garbage(self, number: int, data: bytes) -> None:
-        """Send what is no TLS over many connections."""
+        """Send bytes that are not TLS over many connections."""
 
         async def one() -> None:
             while time.monotonic() < self._end:
@@ -343,7 +343,7 @@ class Attacker:
         )
 
     async def hold(self, number: int, begun: bytes, drop: bytes = b"", asked: bool = False) -> None:
-        """Hold many connections open, after a review or without one, and send a drop now and then."""
+        """Hold many connections open, after a review or without one, and send a byte now and then."""
         review = deployment(1)
 
         async def attack(streams: Streams) -> None:
@@ -395,11 +395,11 @@ class RecordsOfOneByte:
         self._socket.setblocking(False)
 
     def is_writable(self) -> bool:
-        """Return whether the server reads on."""
+        """Return whether the server still reads."""
         return bool(select.select([], [self._socket], [], 0)[1])
 
     def send(self, piece: bytes) -> None:
-        """Send what is left, and then each byte of a piece; read and drop the answers."""
+        """Send the remaining bytes, then each byte of a piece; read and discard the answers."""
         with suppress(BlockingIOError):
             while self._socket.recv(1 << 16):
                 pass
@@ -457,7 +457,7 @@ SLOW: dict[str, Callable[[Attacker], Awaitable[None]]] = {
 
 
 async def main(attack: str, port: int, ca: str, seconds: float) -> None:
-    """Run one attack, as if from another machine: the processors are first of all for those it attacks."""
+    """Run one attack at low priority, so that the attacked process keeps its CPU time, as if on another machine."""
     os.nice(10)
     attacker = Attacker(port, ssl.create_default_context(cafile=ca), seconds)
     if attack in SLOW:

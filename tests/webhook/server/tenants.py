@@ -1,4 +1,4 @@
-"""What a tenant may write, at random: policies and exceptions of at most 4 KiB that cost as much as they can."""
+"""Random policies and exceptions of a tenant, of at most 4 KiB, which cost as much as possible."""
 
 import json
 import random
@@ -50,7 +50,7 @@ def rules(draw: random.Random) -> dict[str, Any]:
 
 
 def within(spec: dict[str, Any]) -> dict[str, Any]:
-    """Return a policy without the rules for which there is no room."""
+    """Return a policy without the rules that exceed the size limit."""
     while len(json.dumps(policy(spec))) > MAX_BYTES:
         spec["validations"].pop()
     return policy(spec)
@@ -78,7 +78,7 @@ def exception(draw: random.Random) -> dict[str, Any]:
 
 
 def objects(draw: random.Random) -> list[dict[str, Any]]:
-    """Return what a tenant has in force at one time: a policy, and perhaps an exception from it."""
+    """Return the objects of a tenant: a policy, and perhaps an exception from it."""
     kind = draw.choice((rules, rules, rules, labels))
     found = [within(rules(draw)) if kind is rules else labels(draw)]
     return found + [exception(draw)] * draw.randint(0, 1)
@@ -87,7 +87,7 @@ def objects(draw: random.Random) -> list[dict[str, Any]]:
 def reviews(draw: random.Random) -> list[tuple[str, bytes]]:
     """Return reviews that those policies judge: small and large ones."""
     known = parts(draw.choice((1, 100, 1000)))
-    del known["shared"]  # which has exponentially many values as JSON
+    del known["shared"]  # it would have exponentially many values as JSON
     plain = {key: each for key, each in known.items() if not has_no_json(each)}
     config = {"kind": "ConfigMap", "metadata": {"name": "a" * 250}, "o": plain}
     image = "a/" * draw.choice((1, 2000, 50_000)) + "a"
@@ -101,6 +101,6 @@ def reviews(draw: random.Random) -> list[tuple[str, bytes]]:
 
 
 def has_no_json(value: Any) -> bool:
-    """Return whether a value is one of CEL only."""
+    """Return whether a CEL value has no JSON form."""
     first = value[0] if isinstance(value, list) and value else value
     return isinstance(first, bytes | Optional)

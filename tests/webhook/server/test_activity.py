@@ -1,4 +1,4 @@
-"""Who acts on a connection: the table of the states, and the clock."""
+"""States of a connection and their timers: whether client or server must act next."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Client certificates: who may send reviews, and what the others get."""
+"""Client certificates: who may send reviews, and how others are rejected."""
 
 import ssl
 

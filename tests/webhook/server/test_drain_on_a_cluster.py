@@ -1,4 +1,4 @@
-"""One of two webhooks ends, and users of the API server see no failure."""
+"""One of two webhooks shuts down, and users of the API server see no failure."""
 
 import asyncio
 from contextlib import AsyncExitStack

@@ -1,4 +1,4 @@
-"""Namespace labels for policies."""
+"""Look-ups of namespace labels for policies."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""What the webhook replaces of aiohttp: each test fails when aiohttp stops calling it as expected."""
+"""The parts of aiohttp that the webhook overrides: each test fails if aiohttp no longer calls them as expected."""
 
 import inspect
 import json

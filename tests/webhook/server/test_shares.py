@@ -1,4 +1,4 @@
-"""Shares of addresses."""
+"""Fair shares of client addresses."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""Turns of addresses: on the event loop, and in the thread beside it."""
+"""Fair scheduling between client addresses, on the event loop and in the worker thread."""
 
 import asyncio
 import threading

@@ -16,14 +16,14 @@ AT_ONCE = (
 
 @dataclass(frozen=True)
 class Line:
-    """An expression of the corpus, after the variables of its policy; one that is not a bool is shown as text."""
+    """An expression of the corpus, after the variables of its policy; a result other than a bool is shown as text."""
 
     number: int
     expression: str
     variables: tuple[tuple[str, str], ...] = ()
 
     def validation(self, *, as_text: bool) -> JsonObject:
-        """Return it as a validation of a ValidatingAdmissionPolicy."""
+        """Return the validation of a ValidatingAdmissionPolicy."""
         if not as_text:
             return {"expression": self.expression, "message": f"#{self.number}"}
         text = f"'%s'.format([{self.expression}])"

@@ -1,4 +1,4 @@
-"""Policies of Kubernetes' own in force on a real API server, and what it says about objects."""
+"""Puts Kubernetes' own policies in force on a real API server, and returns its verdicts."""
 
 import asyncio
 from collections.abc import Iterable
@@ -60,7 +60,7 @@ def rules(**rule: Any) -> JsonObject:
 
 
 async def create(api: ApiServer, objects: Iterable[JsonObject]) -> None:
-    """Create policies and bindings, and wait until the last one counts: they are read in order."""
+    """Create policies and bindings, and wait until the last one is in force: they are read in order."""
     canary = policy(
         "Validating",
         "canary",
@@ -77,4 +77,4 @@ async def create(api: ApiServer, objects: Iterable[JsonObject]) -> None:
         if (await api(Ask("POST", path, body), dry_run=True)).warnings:
             break
         await asyncio.sleep(0.1)
-    await asyncio.sleep(1)  # the other sort of policies is read by another watch
+    await asyncio.sleep(1)  # validating and mutating policies are read by different watches

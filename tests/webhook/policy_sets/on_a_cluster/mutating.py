@@ -1,4 +1,4 @@
-"""Policies that change objects: for each kind an object, and what is done to it."""
+"""Mutating policies: for each kind an object, and its mutations."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -98,7 +98,7 @@ SPECS: dict[tuple[str, str], JsonObject] = {
     },
 }
 
-# of the kinds with pods, where their spec is, and how many of the mutations of pods are tried
+# for kinds with pods: the path of the pod spec, and how many mutations of pods are tried
 PODS = {
     "Deployment": ("spec.template.spec", 100),
     "StatefulSet": ("spec.template.spec", 12),

@@ -1,4 +1,4 @@
-"""A mutation in CEL makes of an object what the API server's own policy makes of it."""
+"""A CEL mutation yields the same object as the API server's own MutatingAdmissionPolicy."""
 
 import asyncio
 import copy
