@@ -51,7 +51,7 @@ def asked_before_admission(plane: ControlPlane) -> Iterator[Callable[[Asked], An
 
     class Hook(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            """Store the object and reject it. Only dry runs are stored: the API server's own objects are none."""
+            """Store and reject the object of a dry run; allow other requests, which are the API server's own."""
             review = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             request = review["request"]
             is_asked = request.get("dryRun", False)

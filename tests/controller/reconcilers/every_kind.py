@@ -151,7 +151,7 @@ class World:
         self.server.create(self.case.kind.resource, self._object)
 
     async def look(self) -> None:
-        """Reconcile the object once, in a controller that has just started; return the error."""
+        """Reconcile the object once, in a controller that has just started; `error` is the error or None."""
         self.error = None
         try:
             await reconcile(
