@@ -132,7 +132,7 @@ class Settings(BaseModel):
         None, description="further authorities of registries, PEM, for policies about images"
     )
     insecure_registries: list[str] = Field(
-        [], description="registry that policies ask over plain HTTP, as HOST:PORT; may be repeated"
+        [], description="registry that policies read over plain HTTP, as HOST:PORT; may be repeated"
     )
     record_reviews: Path | None = Field(
         None,
@@ -156,7 +156,7 @@ class Settings(BaseModel):
         description="API of the reports: openreports.io/v1alpha1 or wgpolicyk8s.io/v1alpha2",
     )
     kubernetes_policies: bool = Field(
-        True, description="judge what stands in a cluster by its ValidatingAdmissionPolicies too"
+        True, description="also judge existing objects by the cluster's ValidatingAdmissionPolicies"
     )
     cert_manager: bool = Field(False, description="cert-manager issues the certificates")
 
