@@ -1,4 +1,4 @@
-"""JSON for programs, and its JSON Schema: docs/reference/report.schema.json."""
+"""JSON for programs. The types are its JSON Schema, docs/reference/report.schema.json."""
 
 from dataclasses import fields
 from typing import Any
@@ -7,8 +7,6 @@ import orjson
 from typing_extensions import TypedDict  # pydantic requires this one before Python 3.12
 
 from gatewright.outputs.results import Report, ReportedViolation, SourceLocation, SubjectResult
-
-SCHEMA_ID = "https://gatewright.io/schemas/report.json"
 
 
 class PlaceRecord(TypedDict):
@@ -80,17 +78,6 @@ def render(report: Report) -> str:
         "notes": list(report.notes),
     }
     return orjson.dumps(record, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode()
-
-
-def schema() -> str:
-    """Return the JSON Schema of what `render` returns."""
-    from pydantic import TypeAdapter
-
-    found = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": SCHEMA_ID}
-    text = orjson.dumps(
-        {**found, **TypeAdapter(ReportRecord).json_schema()}, option=orjson.OPT_INDENT_2
-    )
-    return f"{text.decode()}\n"
 
 
 def _result(result: SubjectResult) -> ResultRecord:

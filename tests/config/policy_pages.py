@@ -14,6 +14,7 @@ from gatewright.explain.policy_pages import (
     summary,
     targets,
 )
+from gatewright.migrate.elsewhere import table as counterpart_table
 from gatewright.outputs.yaml_text import written
 from webhook.engine import Policy
 
@@ -75,6 +76,21 @@ def index(policies: Iterable[Policy]) -> str:
         ]
         parts += [f"## {category}", table(("Policy", "Does", "Severity", "Summary"), rows)]
     return "\n\n".join(parts) + "\n"
+
+
+def counterparts() -> str:
+    """Return the page of the policies of other libraries and their counterparts."""
+    found = counterpart_table()
+    sections = (line for folder in found["folders"] for line in _folder(folder))
+    return "\n".join([found["introduction"], *sections]).rstrip() + "\n"
+
+
+def _folder(folder: Mapping[str, Any]) -> Iterator[str]:
+    yield f"## {folder['title']}\n\n| There | Here | Beside it |\n| --- | --- | --- |"
+    for row in folder["rows"]:
+        beside = row.get("beside", "")
+        yield f"| {row['there']} | {row['here']} | {beside}{' ' if beside else ''}|"
+    yield f"\n{folder['after']}" if "after" in folder else ""
 
 
 def _example(policy: Policy, example: Example) -> Iterator[str]:

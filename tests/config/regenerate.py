@@ -23,8 +23,6 @@ from controller.runtime.metrics import ControllerMetrics as Controllers
 from controller.runtime.metrics import KindMetrics
 from gatewright.cli import COMMANDS
 from gatewright.explain import editor_schemas
-from gatewright.migrate import elsewhere
-from gatewright.outputs import json as json_output
 from gatewright.outputs.yaml_text import written
 from tests.config import policy_pages as pages
 from tests.config import reference
@@ -116,7 +114,7 @@ def from_policies() -> dict[str, str]:
     return {
         f"docs/policies/{name}": text
         for name, text in {"README.md": pages.index(policies.values()), **pages_of}.items()
-    } | {"docs/policies-from-elsewhere.md": elsewhere.page()}
+    } | {"docs/policies-from-elsewhere.md": pages.counterparts()}
 
 
 def playground_examples() -> str:
@@ -160,7 +158,7 @@ def from_code() -> dict[str, str]:
             crds.kinds(), {kind.type: kind for kind in own_kinds()}
         ),
         "gatewright/playground/examples.json": playground_examples(),
-        "docs/reference/report.schema.json": json_output.schema(),
+        "docs/reference/report.schema.json": reference.report_schema(),
         **{
             f"docs/reference/{name}": text
             for name, text in editor_schemas.render(catalogue().values()).items()
