@@ -20,6 +20,7 @@ from gatewright.checks.written_exceptions import ExceptionWriter
 from gatewright.console.chart_options import ChartOptions, chart_options
 from gatewright.console.options import (
     CLUSTER,
+    FILE,
     INSTALLED_IN,
     NAMESPACE,
     NAMESPACE_LABELS,
@@ -76,14 +77,14 @@ WELL = frozenset({"allowed", "mutated", "unmatched"})  # verdicts that need no a
 @REGISTRY_ACCESS
 @click.option(
     "--record-images",
-    type=NamedPath(path_type=Path),
+    type=FILE,
     metavar="FILE",
     help="with --registry-access, write what registries said, as `looked_up` of a test case",
 )
 @click.option("--all", "lists_all", is_flag=True, help="list well objects in the table, too")
 @click.option(
     "--write-exceptions",
-    type=NamedPath(path_type=Path),
+    type=FILE,
     metavar="FILE",
     help="write exceptions for what is denied now; needs --expires and --reason",
 )

@@ -25,7 +25,7 @@ from config.defaulting import defaulted
 from config.documents import read_documents
 from config.settings import Settings
 from gatewright.commands.certs import write_pairs
-from gatewright.console.terminal import echo, say, table
+from gatewright.console.terminal import say, show_diff, table
 from gatewright.processes.policies_in_force import policies_of
 from gatewright.processes.webhook_process import WITHOUT_CLUSTER
 from webhook.engine import NAMESPACE_LABELS, Attributes
@@ -44,7 +44,6 @@ SCALE = {
     "kind": "Scale",
     "metadata": {"name": "good", "namespace": "production"},
 }
-DIFF_STYLES = {"+": "green", "-": "red"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,8 +161,7 @@ def _print(url: str, replies: list[Reply], seconds: float) -> None:
             say(f"\n{reply.title}", "bold")
         if reply.verdict == "denied":
             say(reply.message)
-        for line in _diff(reply):
-            echo(line, DIFF_STYLES.get(line[0], ""))
+        show_diff(_diff(reply))
     counts = {
         verdict: sum(each.verdict == verdict for each in replies)
         for verdict in ("allowed", "mutated", "denied")

@@ -13,6 +13,7 @@ from gatewright.checks.policy_files import policy_documents
 from gatewright.console.options import POLICIES, settings_options
 from gatewright.console.terminal import columns, echo, say, table
 from gatewright.explain.policy_pages import fixes, parameters, reads_registries, targets
+from webhook.engine import Policy
 from webhook.policy_sets.admission_policies import native_policies
 from webhook.policy_sets.catalogue import catalogue
 from webhook.policy_sets.policy_set import read
@@ -46,10 +47,7 @@ def command(settings: Settings, policy: str) -> None:
         raise click.BadParameter(
             f'no policy "{policy}"{did_you_mean(policy, policies)}', param_hint="POLICY"
         )
-    echo(policy, "bold")
-    documentation = policies[policy].documentation
-    say(f"\n{documentation if columns() is None else _flowed(documentation)}\n")
-    say(f"Applies to: {', '.join(targets(policies[policy]))}")
+    _describe(policy, policies[policy])
     if policies[policy].always:
         say("Always in force.")
     if reads_registries(policies[policy].needs):
@@ -65,15 +63,23 @@ def command(settings: Settings, policy: str) -> None:
 def _explain_objects(documents: list[Document]) -> None:
     """Print the rules of policy objects, and Kubernetes' own policies without a binding."""
     for bound in read(documents, catalogue()).policies:
-        echo(bound.title, "bold")
-        say(f"\n{bound.policy.documentation}\n\nApplies to: {', '.join(targets(bound.policy))}\n")
+        _describe(bound.title, bound.policy)
         if reads_registries(bound.needs):
-            say(f"{READS_REGISTRIES}\n")
+            say(READS_REGISTRIES)
+        say("")
     for native in native_policies(documents)[0]:
         if not native.policies:
             kind, name = native.document.value["kind"], native.document.value["metadata"]["name"]
             echo(name, "bold")
             say(f"\nNot in force: no {kind}Binding beside it names this {kind}.\n")
+
+
+def _describe(title: str, policy: Policy) -> None:
+    """Print the documentation of a policy, and the kinds it applies to."""
+    text = policy.documentation
+    echo(title, "bold")
+    say(f"\n{text if columns() is None else _flowed(text)}\n")
+    say(f"Applies to: {', '.join(targets(policy))}")
 
 
 def _flowed(documentation: str) -> str:

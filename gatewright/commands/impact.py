@@ -19,6 +19,7 @@ from gatewright.checks.subjects import Subjects
 from gatewright.console.chart_options import ChartOptions, chart_options
 from gatewright.console.options import (
     CLUSTER,
+    FILE,
     INSTALLED_IN,
     NAMESPACE,
     NAMESPACE_LABELS,
@@ -50,7 +51,7 @@ DATE = ["%Y-%m-%d", "%Y-%m-%dT%H:%M:%SZ"]
 @chart_options
 @click.option(
     "--reviews",
-    type=NamedPath(path_type=Path),
+    type=FILE,
     metavar="FILE",
     help="recorded reviews, or an audit log",
 )

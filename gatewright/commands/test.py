@@ -11,7 +11,7 @@ from gatewright.cases import file_watch as watching
 from gatewright.cases import last_failed
 from gatewright.cases.case_report import coverage_lines, mutant_lines, result
 from gatewright.checks.check_report import problem
-from gatewright.console.options import POLICIES, NamedPath, settings_options
+from gatewright.console.options import FILE, POLICIES, settings_options
 from gatewright.console.terminal import progress
 from gatewright.outputs import OUTPUTS, InputProblem, Output, Report, write
 from webhook.engine.exceptions import HOME
@@ -62,7 +62,7 @@ PASSED = frozenset({"passed"})
     is_flag=True,
     help="change the policies in one place at a time; list the changes that no case detects",
 )
-@click.argument("paths", nargs=-1, required=True, type=NamedPath(path_type=Path), metavar="PATH…")
+@click.argument("paths", nargs=-1, required=True, type=FILE, metavar="PATH…")
 def command(
     settings: Settings,
     paths: tuple[Path, ...],

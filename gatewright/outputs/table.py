@@ -9,6 +9,8 @@ from gatewright.console.terminal import STYLES, colour, wrapped
 from gatewright.outputs.results import Report, ReportedViolation
 
 INDENT = "  "
+COMMAND = ": kubectl "  # begins the command at the end of a message
+NOUNS = {"test": "case", "exceptions": "exception"}  # by command: what its results are
 
 
 def render(report: Report, width: int | None = None, *, colours: bool = False) -> str:
@@ -28,7 +30,7 @@ def _lines(report: Report, width: int | None, *, colours: bool) -> Iterator[str]
         yield from rest
         for (place, mark, message), same in groupby(result.violations, key=_said):
             policies = ", ".join(each.policy for each in same)
-            yield from wrapped(f"{INDENT}{place}{policies}{mark}: {message}", width, INDENT * 2)
+            yield from _violation(f"{INDENT}{place}{policies}{mark}: {message}", width)
         for operation in result.operations:
             value = orjson.dumps(operation["value"]).decode() if "value" in operation else ""
             text = f"{INDENT}{operation['op']} {operation['path']} {value}".rstrip()
@@ -36,6 +38,16 @@ def _lines(report: Report, width: int | None, *, colours: bool) -> Iterator[str]
                 colour(line, "cyan" if colours else "") for line in wrapped(text, width, INDENT * 2)
             )
     yield summary(report)
+
+
+def _violation(text: str, width: int | None) -> Iterator[str]:
+    """Yield the lines of a violation. On a terminal, a command is one line, to be copied."""
+    words, is_followed, command = text.partition(COMMAND)
+    if width is None or not is_followed:
+        yield from wrapped(text, width, INDENT * 2)
+        return
+    yield from wrapped(f"{words}:", width, INDENT * 2)
+    yield f"{INDENT * 2}{COMMAND.removeprefix(': ')}{command}"
 
 
 def _said(each: ReportedViolation) -> tuple[str, str, str]:
@@ -49,7 +61,7 @@ def _said(each: ReportedViolation) -> tuple[str, str, str]:
 
 def summary(report: Report) -> str:
     """Return the counts in one line: `3 objects: 1 denied, 2 allowed`."""
-    number, noun = len(report.results), "case" if report.command == "test" else "object"
+    number, noun = len(report.results), NOUNS.get(report.command, "object")
     counts = ", ".join(f"{count} {verdict}" for verdict, count in report.counts.items())
     head = f"{number} {noun}" if number == 1 else f"{number} {noun}s"
     return f"{head}: {counts}" if counts else head

@@ -132,5 +132,5 @@ def test_exceptions_for_what_stands_there_are_written_and_counted(
     plane.kubectl(*wait, *covers, timeout=WITHIN)
     listed = once("exceptions", *cluster)
     assert listed.returncode == 1
-    assert listed.stdout.splitlines()[-1] == "2 objects: 1 unused, 1 in use"
+    assert listed.stdout.splitlines()[-1] == "2 exceptions: 1 unused, 1 in use"
     assert f"unused  PolicyException default/{many}" in listed.stdout

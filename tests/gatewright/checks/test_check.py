@@ -594,7 +594,7 @@ STRICT = "---\n".join(
 )
 
 
-HIDDEN = "note: 2 fixes that may stop an application left out: --unsafe-fixes\n"
+HIDDEN = "note: 2 fixes left out: may stop an application; --unsafe-fixes adds them\n"
 
 
 def test_fix_corrects_what_stops_no_application(run):

@@ -147,4 +147,4 @@ def test_what_is_wrong_with_an_exception(run, entry, days, code, verdict, messag
     lines = out.splitlines()
     assert lines[0] == f"{verdict}  PolicyException gatewright-system/it  (it.yaml:1)"
     assert message in out
-    assert lines[-1] == f"1 object: 1 {verdict}"
+    assert lines[-1] == f"1 exception: 1 {verdict}"

@@ -86,6 +86,23 @@ def test_a_table_on_a_terminal_breaks_no_words():
     assert all(line == line.rstrip() for line in lines)
 
 
+def test_a_command_can_be_copied_from_a_terminal():
+    """It is one line of its own, which the terminal wraps without a line break."""
+    command = (
+        'kubectl patch validatingwebhookconfiguration guard --type=json -p \'[{"op": "test"}]\''
+    )
+    message = f"guard judges its own pods. Fix: exclude guard: {command}"
+    violation = ReportedViolation(policy="own-pods", message=message)
+    result = SubjectResult(kind="Pod", name="x", verdict="critical", violations=(violation,))
+    report = Report("doctor", (result,))
+    assert table.render(report).splitlines()[1] == f"  own-pods: {message}"
+    assert table.render(report, 40).splitlines()[1:-1] == [
+        "  own-pods: guard judges its own pods.",
+        "    Fix: exclude guard:",
+        f"    {command}",
+    ]
+
+
 def test_only_verdicts_are_coloured():
     """Other text has no colour."""
     assert table.render(Report("check", (SHOP,)), colours=True).startswith(
