@@ -16,6 +16,7 @@ from urllib.parse import urlencode, urljoin, urlsplit
 
 import aiohttp
 
+from kube.session import CONNECT_SECONDS, reason_of
 from webhook.engine.images import DEFAULT_REGISTRY, ImageReference
 
 MANIFEST_BYTES = 4 * 1024 * 1024
@@ -67,7 +68,7 @@ class RegistryClient:
         try:
             body = await self._authorized(image, kind, name)
         except (aiohttp.ClientError, OSError, asyncio.IncompleteReadError) as error:
-            reason = str(error) or type(error).__name__
+            reason = reason_of(error, CONNECT_SECONDS)
             raise RegistryError(f"registry {image.registry} cannot be reached: {reason}") from error
         is_digest = kind != "referrers" and name.startswith("sha256:")
         if is_digest and name != digest_of(body):

@@ -131,6 +131,13 @@ async def test_a_hostile_registry_is_an_error_with_its_reason(registry, reader, 
     assert str(raised.value).endswith(reason)
 
 
+async def test_a_registry_that_is_gone_is_an_error_with_its_reason(reader):
+    """In the words of the system, whatever the HTTP client calls it."""
+    with pytest.raises(RegistryError) as raised:
+        await reader.digest(parse_image("127.0.0.1:1/team/shop:1"))
+    assert str(raised.value) == "registry 127.0.0.1:1 cannot be reached: connection refused"
+
+
 async def test_ten_thousand_referrers_are_refused(registry, reader):
     """At most 50 candidates are read."""
     index = {"manifests": [{"digest": DIGEST}] * 10_000}
