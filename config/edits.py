@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,13 @@ class TextEdit:
     start: int
     end: int
     text: str
+
+
+def edited(text: str, edits: Iterable[TextEdit]) -> str:
+    """Return a text with all edits, whose places are those in the text before any of them."""
+    for each in sorted(edits, key=lambda each: each.start, reverse=True):
+        text = text[: each.start] + each.text + text[each.end :]
+    return text
 
 
 def changed(value: Any, path: Sequence[PathElement], new: Any) -> Any:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from config.documents import Document, DocumentError, parse_documents
-from config.edits import EditableText, EditError, TextEdit, changed
+from config.edits import EditableText, EditError, TextEdit, changed, edited
 from config.printable import printable
 from gatewright.checks.origins import value_below, written_path
 from gatewright.outputs import PolicyInfo, SubjectResult
@@ -185,18 +185,13 @@ class FixedText:
 
         Return False, with nothing changed, if the result is not exactly the intended one.
         """
-        text, edits, expected = (
-            EditableText(self.text, is_json=self._source.endswith(".json")),
-            list[TextEdit](),
-            self._values(),
-        )
+        text = EditableText(self.text, is_json=self._source.endswith(".json"))
+        edits, expected = list[TextEdit](), [each.value for each in self._documents]
         try:
             for index, change in batch.items():
                 edits.append(text.edit(self._documents[index].node, *change))
                 expected[index] = changed(expected[index], *change)
-            new = self.text
-            for edit in sorted(edits, key=lambda each: each.start, reverse=True):
-                new = new[: edit.start] + edit.text + new[edit.end :]
+            new = edited(self.text, edits)
             documents = self._parsed(new)
         except (EditError, DocumentError, ValueError):
             return False
@@ -207,6 +202,3 @@ class FixedText:
 
     def _parsed(self, text: str) -> list[Document]:
         return list(parse_documents(text.encode(), self._source))
-
-    def _values(self) -> list[Any]:
-        return [each.value for each in self._documents]

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 import yaml
 
-from config.edits import EditableText
+from config.edits import EditableText, TextEdit, edited
 from webhook.harness.case_file import Expected, ExpectedAnswer
 from webhook.harness.cases import Trial
 from webhook.harness.reviews import ReviewAnswer
@@ -22,7 +22,6 @@ from webhook.harness.trial import (
 )
 
 WIDTH = 120  # maximum line length; a longer flow collection is written as a block
-Edit = tuple[int, int, str]
 
 
 class CannotUpdateError(ValueError):
@@ -35,7 +34,7 @@ def updated(text: str, cases: Iterable[Sequence[Tried]]) -> tuple[str, list[str]
     A case is given by its trials, which must have the same answer. Derived trials follow the
     others.
     """
-    edits: list[Edit] = []
+    edits: list[TextEdit] = []
     faults: list[str] = []
     before = EditableText(text)
     for case in cases:
@@ -48,9 +47,7 @@ def updated(text: str, cases: Iterable[Sequence[Tried]]) -> tuple[str, list[str]
         node = _case(trial.document.node, trial.path)
         kept = _kept(before, _pair(node, "expect")[1], trial, wanted)
         edits += [_whole(before, node, wanted)] if kept is None else kept
-    for start, end, replacement in sorted(edits, reverse=True):
-        text = text[:start] + replacement + text[end:]
-    return text, faults
+    return edited(text, edits), faults
 
 
 def _agreed(case: Sequence[Tried]) -> Any:
@@ -118,7 +115,7 @@ def _pair(node: yaml.Node, key: str) -> tuple[yaml.Node, yaml.Node]:
     return next((name, value) for name, value in node.value if name.value == key)
 
 
-def _kept(text: EditableText, node: yaml.Node, trial: Trial, wanted: Any) -> list[Edit] | None:
+def _kept(text: EditableText, node: yaml.Node, trial: Trial, wanted: Any) -> list[TextEdit] | None:
     """Return edits of the messages only.
 
     None unless a block expects the same violations in the same order.
@@ -129,7 +126,7 @@ def _kept(text: EditableText, node: yaml.Node, trial: Trial, wanted: Any) -> lis
         return None
     if [key.value for key, _ in node.value] != list(wanted):
         return None
-    edits: list[Edit] = []
+    edits: list[TextEdit] = []
     for key, items in node.value:
         got = wanted[key.value]
         expected: list[Expected] = getattr(trial.expect, key.value)
@@ -144,23 +141,25 @@ def _kept(text: EditableText, node: yaml.Node, trial: Trial, wanted: Any) -> lis
     return edits
 
 
-def _message(text: EditableText, item: yaml.MappingNode, message: str) -> Edit:
+def _message(text: EditableText, item: yaml.MappingNode, message: str) -> TextEdit:
     for key, value in item.value:
         if key.value == "message":
-            return text.at(value.start_mark), text.end(value), _flow(message)
+            return TextEdit(text.at(value.start_mark), text.end(value), _flow(message))
     last_key, last = item.value[-1]
     end = text.end(last)
-    return end, end, f"\n{' ' * last_key.start_mark.column}message: {_flow(message)}"
+    indent = " " * last_key.start_mark.column
+    return TextEdit(end, end, f"\n{indent}message: {_flow(message)}")
 
 
-def _whole(text: EditableText, case: yaml.MappingNode, wanted: Any) -> Edit:
+def _whole(text: EditableText, case: yaml.MappingNode, wanted: Any) -> TextEdit:
     key, value = _pair(case, "expect")
     start, end = text.at(key.end_mark), text.end(value)
     written, column = _flow(wanted), key.start_mark.column
     if isinstance(wanted, str) or case.flow_style or column + len(f"expect: {written}") <= WIDTH:
-        return start, end, f": {written}"
+        return TextEdit(start, end, f": {written}")
     block = yaml.safe_dump(wanted, sort_keys=False, allow_unicode=True, width=WIDTH - column)
-    return start, end, f":\n{textwrap.indent(block, ' ' * (column + 2))}".rstrip("\n")
+    indented = textwrap.indent(block, " " * (column + 2))
+    return TextEdit(start, end, f":\n{indented}".rstrip("\n"))
 
 
 def _flow(value: Any) -> str:
