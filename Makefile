@@ -55,9 +55,9 @@ test: test-unit test-integration test-node ## every test
 test-unit: .venv/ready ## the fast tests: no control plane, no databases
 	$(BIN)/pytest -m "not controlplane and not databases and not long and not node" --numprocesses auto
 
-# In the order of the files: those of a package share a cluster.
+# Three on two cores: half of their time is waiting. In the order of the files: those of a package share a cluster.
 test-integration: .venv/ready ## the tests on a real control plane (built once by Go: 5 to 10 minutes) and databases
-	$(BIN)/pytest -m "(controlplane or databases or long) and not node" --numprocesses 2 --dist loadfile --no-loadscope-reorder
+	$(BIN)/pytest -m "(controlplane or databases or long) and not node" --numprocesses 3 --dist loadfile --no-loadscope-reorder
 
 test-node: .venv/ready ## the tests on a real node, where root can make one (its programs are built once: 5 minutes)
 	$(BIN)/pytest -m node
