@@ -14,6 +14,8 @@ from webhook.cel.closures import CAUGHT
 from webhook.cel.types import parse_type
 
 DYN = parse_type("dyn")
+# The best of them counts: what else runs on the machine can only make one slower.
+ATTEMPTS = 20
 ENVIRONMENT = Environment({"o": DYN, "variables": DYN})
 
 
@@ -34,15 +36,15 @@ def slow(seeds: range, size: int) -> tuple[int, list[str]]:
     for seed in seeds:
         variables, expression = Generator(seed).policy()
         programs = [compiled(each, ENVIRONMENT, checked=False) for each in (*variables, expression)]
-        for attempt in range(5):
+        for _ in range(ATTEMPTS):
             seconds, units = evaluated(programs, value)
             allowed = (units + CAUGHT * len(programs)) * STEPS_OF_A_UNIT * MARGIN
             if seconds <= lowest(step, 1000) * allowed:
                 break
-            if attempt == 4:
-                found.append(
-                    f"seed {seed}: {units} units, {seconds * 1e3:.2f} ms: {variables} {expression}"
-                )
+        else:
+            found.append(
+                f"seed {seed}: {units} units, {seconds * 1e3:.2f} ms: {variables} {expression}"
+            )
         whole += units == BUDGET
     return whole, found
 
