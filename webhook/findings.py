@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from webhook.engine import Outcome, Violation
 from webhook.messages import failure
 
-# A violation has the first of these actions that its policy has.
+# In order of precedence: a violation gets the first of these that is an action of its policy.
 ACTIONS = ("Deny", "Warn", "Audit")
 
 
@@ -14,9 +14,8 @@ ACTIONS = ("Deny", "Warn", "Audit")
 class Finding:
     """One violation of a policy by an object, or a policy that could not judge it.
 
-    `action` is Deny, Warn, Audit, or Error where a policy that must decide could not, or whatever
-    its failurePolicy, lacks what the cluster or a registry would say. `violation` is None where the
-    policy failed.
+    `action` is Deny, Warn or Audit. It is Error if a policy with failurePolicy Fail failed, or if
+    any policy lacks data of the cluster or of a registry. `violation` is None if the policy failed.
     """
 
     policy: str
@@ -38,7 +37,7 @@ def findings(
 
 def _findings(outcomes: Iterable[Outcome], wording: Callable[[Outcome], str]) -> Iterator[Finding]:
     outcomes = tuple(outcomes)
-    # Of the policies that read a malformed field, the first one that denies.
+    # The outcome that reports each malformed field: the first one that denies.
     reporters: dict[str, Outcome] = {}
     for outcome in outcomes:
         if outcome.malformed is not None:
@@ -51,7 +50,7 @@ def _findings(outcomes: Iterable[Outcome], wording: Callable[[Outcome], str]) ->
             if reporters[outcome.malformed.where] is outcome:
                 yield _finding(outcome.policy, outcome.malformed, action)
         elif outcome.error is not None:
-            # failurePolicy is about failures, and here nothing was looked up
+            # a missing look-up is undecided whatever the failurePolicy
             action = "Error" if outcome.denies or outcome.lacks else "Warn"
             yield Finding(outcome.policy, "", wording(outcome), action)
         else:

@@ -1,4 +1,4 @@
-"""What is known of a cluster: its namespaces, and what policies look up. Pure."""
+"""The known state of a cluster: its namespaces, and look-ups of policies. Pure."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -13,9 +13,9 @@ from webhook.engine.request import NAME_LABEL
 
 
 class UnknownLabels(Mapping[str, str]):
-    """The labels of a namespace known by name only.
+    """The labels of a namespace of which only the name is known.
 
-    Raises NotLookedUpError for other labels than its name's.
+    Reading any label other than the name label raises NotLookedUpError.
     """
 
     def __init__(self, namespace: str) -> None:
@@ -38,11 +38,11 @@ class Known:
     """Namespaces and looked-up objects: of manifests, of a cluster, or of both."""
 
     def __init__(self) -> None:
-        """Start without objects, and with namespaces whose labels are unknown."""
+        """Start without objects; the labels of all namespaces are unknown."""
         self.kinds: dict[tuple[str, str], Kind] = {}
         """Custom kinds, by group and name."""
         self.served: Served = ()
-        """The optional APIs that the cluster has."""
+        """The optional APIs that the cluster serves."""
         self.images: Mapping[str, Any] = {}
         """The look-ups of images; without any, policies about images cannot decide."""
         self._labels: dict[str, Labels] = {}
@@ -57,18 +57,17 @@ class Known:
     ) -> None:
         """Set the labels of a namespace.
 
-        `stored` is the Namespace, where the cluster has it with these labels.
+        `stored` is the Namespace object, if the cluster has it with these labels.
         """
         self._labels[namespace] = {NAME_LABEL: namespace, **(labels or {})}
         self._stored[namespace] = stored
         self._about.clear()
 
     def add(self, object: JsonObject, namespace: str) -> None:
-        """Add an object of `namespace` ("" if cluster-scoped), or replace that of its name.
+        """Add an object of `namespace` ("" if cluster-scoped), or replace the one of the same name.
 
-        Ignore one without a name.
-
-        A Namespace sets its labels; a CustomResourceDefinition adds its kind.
+        An object without a name is ignored. A Namespace sets its labels; a CustomResourceDefinition
+        adds its kind.
         """
         kind, name = group_kind(object), object["metadata"].get("name")
         if not name:
@@ -102,7 +101,7 @@ class Known:
         return not namespace or namespace in self._labels
 
     def seen_by(self, needs: frozenset[str]) -> tuple[object, ...]:
-        """Return what verdicts of policies with these needs depend on, to be compared."""
+        """Return the data that policies with these needs depend on, for comparison."""
         found = {name: each for name, each in self._found.items() if name in needs}
         return self.kinds, self.images, self._labels, self._stored, found
 

@@ -1,4 +1,4 @@
-"""Word a verdict: the Status of a denial, warnings, and what the audit log keeps."""
+"""The texts of a verdict: the Status of a denial, warnings, and audit annotations."""
 
 import re
 from collections.abc import Iterator
@@ -10,15 +10,16 @@ from webhook.engine import MAX_VIOLATIONS, Outcome, Request, Verdict, Violation
 from webhook.engine.policy import RuleError
 from webhook.engine.violation import one_line
 
-# Bytes of JSON that each part of an answer has room for, so that it stays below 256 KiB.
+# Maximum bytes of JSON in each part of an answer, which keeps the answer below 256 KiB.
 MAX_MESSAGE = 168 << 10
 MAX_CAUSES = 40 << 10
 MAX_ANNOTATIONS = 32 << 10
 MAX_VALUE = 10 << 10  # bytes of one annotation of a policy's own, as in ValidatingAdmissionPolicy
 MAX_NAME = 253  # characters of the object's name
-# characters; the API server puts the webhook's name and a slash before the key, and allows no other
+# characters; the API server puts the webhook's name and the only allowed slash before the key
 MAX_KEY = 63
-MAX_WARNINGS = 4096  # characters of all warnings; beyond, the API server leaves MAX_WARNING of each
+# Characters of all warnings; beyond that, the API server cuts each to MAX_WARNING.
+MAX_WARNINGS = 4096
 MAX_WARNING = 256
 WARNINGS_LEFT = MAX_WARNINGS // MAX_WARNING - 1
 
@@ -34,8 +35,8 @@ REASONS = {400: "BadRequest", 403: "Forbidden", 500: "InternalError"}
 def status(request: Request, verdict: Verdict) -> dict[str, Any]:
     """Return the Status of a denial: every violation in the message, and as a cause.
 
-    Listed are at most MAX_VIOLATIONS, and as many as MAX_MESSAGE and MAX_CAUSES have room for. What
-    is malformed sets the code before violations, and these before failures.
+    It lists at most MAX_VIOLATIONS, and as many as fit into MAX_MESSAGE and MAX_CAUSES. For the
+    code, malformed fields take precedence over violations, and violations over failures.
     """
     denials = [
         (outcome, each)
@@ -43,7 +44,7 @@ def status(request: Request, verdict: Verdict) -> dict[str, Any]:
         if outcome.denies
         for each in _reported(outcome)
     ]
-    lines: dict[str, str] = {}  # each once, in order
+    lines: dict[str, str] = {}  # without duplicates, in order
     causes: list[dict[str, str]] = []
     counts = {VIOLATION: 0, FAILURE: 0}
     room, room_for_causes = MAX_MESSAGE, MAX_CAUSES
@@ -60,7 +61,7 @@ def status(request: Request, verdict: Verdict) -> dict[str, Any]:
             break
         lines[key] = line
         counts[VIOLATION if outcome.error is None else FAILURE] += 1
-        room_for_causes -= 2 * size  # its path is a part of its message
+        room_for_causes -= 2 * size  # the message contains the path
         if room_for_causes >= 0:
             causes.append({"reason": outcome.policy, "message": text, "field": path})
     code = min({_code(outcome) for outcome, _ in denials})
@@ -92,7 +93,7 @@ def _generate_name(request: Request) -> str:
 
 
 def _reported(outcome: Outcome) -> tuple[Violation, ...]:
-    """Return what a policy reports: its violations, the malformed field, or that it failed."""
+    """Return the violations of an outcome: its own, the malformed field, or the failure."""
     if outcome.error is not None:
         return (Violation("", None, failure(outcome), ""),)
     return outcome.reported
@@ -114,7 +115,7 @@ def failure(outcome: Outcome) -> str:
 def warnings(verdict: Verdict) -> list[str]:
     """Return the warnings, which deny nothing, one line each.
 
-    They are cut as the API server would cut them, and the last line counts what was left out.
+    They are shortened as by the API server, and the last line has the number of omitted ones.
     """
     found = list(_warned(verdict))
     lines: list[str] = []
@@ -135,7 +136,7 @@ def warnings(verdict: Verdict) -> list[str]:
 
 
 def _warned(verdict: Verdict) -> Iterator[tuple[str, Violation, str]]:
-    """Yield what warnings are about: policy, violation, and what is added to its message."""
+    """Yield policy, violation and a suffix of the message for each warning."""
     for outcome in verdict.outcomes:
         has_failed = outcome.error is not None and not outcome.denies
         if has_failed or (outcome.error is None and "Warn" in outcome.actions):
@@ -151,8 +152,7 @@ def _warned(verdict: Verdict) -> Iterator[tuple[str, Violation, str]]:
 def audit_annotations(verdict: Verdict) -> dict[str, str]:
     """Return the audit annotations: violations by action, failures, and mutating policies.
 
-    A policy's own annotations are under `POLICY.KEY`. Of all together, as many as fit into
-    MAX_ANNOTATIONS bytes.
+    A policy's own annotations have keys `POLICY.KEY`. At most MAX_ANNOTATIONS bytes are returned.
     """
     annotations: dict[str, list[str]] = {}
     room = MAX_ANNOTATIONS
@@ -165,7 +165,7 @@ def audit_annotations(verdict: Verdict) -> dict[str, str]:
 
 
 def _audited(verdict: Verdict) -> Iterator[tuple[str, str, int]]:
-    """Yield each line that is kept, after its key and before its bytes of JSON."""
+    """Yield key, line and bytes of JSON of each line for the audit log."""
     for outcome in verdict.outcomes:
         policy = outcome.policy
         for key, value in outcome.annotations:

@@ -1,4 +1,4 @@
-"""AdmissionReview to Request, and Verdict to AdmissionReview, as pure functions."""
+"""Converts an AdmissionReview to a Request, and a Verdict to an AdmissionReview. Pure."""
 
 import base64
 from collections.abc import Mapping
@@ -20,9 +20,9 @@ PLAIN_ALLOW = (
 )
 NOTHING: Mapping[str, Any] = {}
 NULL = b"null"
-# Of an object that is being deleted; the API server escapes no letters.
+# Marks an object that is being deleted; the API server escapes no letters.
 DELETION_TIMESTAMP = b'"deletionTimestamp"'
-# Bytes of a body whose object is decoded at once, since a policy probably looks at it.
+# Bytes of a body whose object is decoded immediately, since a policy probably reads it.
 MAX_WHOLE = 32 * 1024
 
 LONGEST_TEXT = 4096  # characters of a name, of a user or of a group
@@ -31,20 +31,20 @@ NonEmptyText = Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST_TEXT
 
 
 class NotAReviewError(ValueError):
-    """The body is no AdmissionReview that could be answered: the text says why (HTTP 400)."""
+    """The body is not a valid AdmissionReview; the message has the reason (HTTP 400)."""
 
 
 class MalformedRequestError(ValueError):
     """A review that cannot be judged: the answer is a denial with code 400."""
 
     def __init__(self, uid: str, text: str) -> None:
-        """Remember whom to answer, and what is wrong where."""
+        """Take the uid of the review, and the message."""
         super().__init__(text)
         self.uid = uid
 
 
 class Identified(msgspec.Struct):
-    """What every review has: by `uid` it is answered."""
+    """The field of every review: the answer repeats the `uid`."""
 
     uid: str = ""
 
@@ -53,7 +53,7 @@ IdentifiedT = TypeVar("IdentifiedT", bound=Identified)
 
 
 class Review(msgspec.Struct, Generic[IdentifiedT], rename="camel"):
-    """A review of any kind, with what it asks."""
+    """A review of any kind, with its request."""
 
     api_version: str | None = None
     kind: str | None = None
@@ -96,31 +96,34 @@ class _AdmissionRequest(Identified, rename="camel", kw_only=True):
 
 
 class _LargeRequest(_AdmissionRequest, rename="camel", kw_only=True):
-    """One whose object is decoded only where a policy looks at it: to skip it costs a tenth."""
+    """A request whose object is decoded only if a policy reads it: skipping costs a tenth."""
 
     object: msgspec.Raw = msgspec.Raw(NULL)
 
 
 class _AdmissionReview(Review[_AdmissionRequest]):
-    """An AdmissionReview; an alias like IDENTIFIED is hashed in Python each time it is used."""
+    """An AdmissionReview. A class, since a generic alias would be hashed at each use."""
 
 
 class _LargeReview(Review[_LargeRequest]):
-    """A large one."""
+    """A large AdmissionReview."""
 
 
 IDENTIFIED = Review[Identified]
 
 
 def read(body: bytes) -> Request:
-    """Decode an AdmissionReview. NotAReviewError, or MalformedRequestError for a part of it."""
+    """Decode an AdmissionReview.
+
+    Raises NotAReviewError, or MalformedRequestError for its request.
+    """
     return request(attributes(body))
 
 
 def request(attributes: Attributes, looked_up: Mapping[str, Any] = NOTHING) -> Request:
-    """Return the request of a review with its objects, and what was looked up for it.
+    """Return the request of a review with its objects and look-ups.
 
-    Raises what `read` raises.
+    Raises as `read`.
     """
     object, operation = attributes.sent.object, attributes.operation
     if type(object) is msgspec.Raw:
@@ -150,9 +153,9 @@ def _checked(attributes: Attributes, object: Any, field: str) -> dict[str, Any] 
 
 
 def attributes(body: bytes) -> Attributes:
-    """Decode what a review says beside its objects, and its object unless that is large.
+    """Decode a review without its objects, but with the object if the body is small.
 
-    Raises what `read` raises.
+    Raises as `read`.
     """
     sort: type[Review[Any]] = _AdmissionReview if len(body) <= MAX_WHOLE else _LargeReview
     sent: _AdmissionRequest = decoded(body, sort, API_VERSION, KIND)
@@ -163,7 +166,7 @@ def attributes(body: bytes) -> Attributes:
     judged = kind.group, kind.version, kind.kind
     namespace, requested = sent.namespace, sent.request_kind
     if not namespace and (resource.group, resource.resource) == NAMESPACES:
-        namespace = sent.name  # missing where the API server made the name
+        namespace = sent.name  # missing if the API server generates the name
     return Attributes(
         sent.uid,
         sent.operation,
@@ -184,7 +187,7 @@ def attributes(body: bytes) -> Attributes:
 def decoded(
     body: bytes, review_type: type[Review[IdentifiedT]], api_version: str, kind: str
 ) -> IdentifiedT:
-    """Return what a review asks. NotAReviewError where it has no uid, or as `read`."""
+    """Return the request of a review. Raises NotAReviewError if it has no uid, else as `read`."""
     try:
         review = msgspec.json.decode(body, type=review_type)
     except msgspec.ValidationError as error:
@@ -208,7 +211,7 @@ def decoded(
 
 
 def loaded(value: bytes | msgspec.Raw) -> Any:
-    """Decode a part of a body. NotAReviewError where it is not JSON."""
+    """Decode a part of a body. Raises NotAReviewError if it is not JSON."""
     try:
         return msgspec.json.decode(value)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -230,7 +233,7 @@ def answer(request: Request, verdict: Verdict) -> bytes:
     elif verdict.operations:
         response["patchType"] = "JSONPatch"
         patch = base64.b64encode(orjson.dumps(verdict.operations))
-        # Needs no escaping, for which orjson takes much memory.
+        # Base64 needs no escaping, for which orjson would allocate much memory.
         response["patch"] = orjson.Fragment(b'"%b"' % patch)
     if lines := warnings(verdict):
         response["warnings"] = lines

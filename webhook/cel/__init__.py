@@ -1,12 +1,12 @@
 """The Common Expression Language on decoded JSON: parser, checker, and compiler to closures.
 
-Pure: no network, no clock, no generated source. `lexer` and `parser` make the nodes of `syntax`;
-`compiler` checks them by the static `types`, tries `constants`, and makes Python `closures`.
-`functions` is the table of what expressions may call, filled by `library`; `macros` has a table of
-its own. `values` are decoded objects, and what JSON lacks. `program` evaluates, within the budget
-of `cost`, and raises nothing but the `errors`. `reads` lists the fields that an expression reads.
-`admission_environment` declares the names in expressions about a request, `attestations` those in
-expressions about a signed statement.
+Pure: no network, no clock, no generated source. `lexer` and `parser` build the tree of `syntax`
+nodes; `compiler` checks them with the static `types`, evaluates `constants`, and compiles them to
+Python `closures`. `functions` is the table of functions, filled by `library`; `macros` is the table
+of macros. `values` represents CEL's values in Python. `program` evaluates an expression within the
+budget of `cost`, and raises only the `errors`. `reads` lists the fields that an expression reads.
+`admission_environment` declares the variables of expressions about a request, `attestations` those
+of expressions about a signed statement.
 """
 
 from webhook.cel.cost import BUDGET, Meter

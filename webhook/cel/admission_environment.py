@@ -1,4 +1,4 @@
-"""What expressions about admission can name, as in Kubernetes' own admission policies.
+"""The variables of expressions about admission, as in Kubernetes' own admission policies.
 
 Source:
 https://kubernetes.io/docs/reference/access-authn-authz/validating-admission-policy/#cel-variables
@@ -92,7 +92,7 @@ class Authorizer:
     """The value of `authorizer`: declared, so that expressions compile; reading it fails."""
 
     def __getitem__(self, field: str) -> Any:
-        """Refuse `authorizer.requestResource`, the only field."""
+        """Raise EvaluationError for `authorizer.requestResource`, the only field."""
         _undecided()
 
 

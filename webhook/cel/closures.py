@@ -18,7 +18,7 @@ from webhook.cel.values import (
     type_name,
 )
 
-CAUGHT = 30  # units that an error costs which an operator absorbs
+CAUGHT = 30  # cost of an error that an operator absorbs
 
 
 def constant(value: Any) -> Code:
@@ -35,7 +35,7 @@ def path_of(base: Code, path: list[str]) -> Code:
             for name in path:
                 found = found[name]
         except (KeyError, TypeError):
-            for name in path:  # once more with all that CEL allows and says
+            for name in path:  # the slow path, for all of CEL's types and errors
                 first = field(first, name)
             return first
         return found
@@ -54,7 +54,7 @@ def test(base: Code, name: str) -> Code:
 
 
 def decide(frame: Frame, terms: Iterable[Code], absorbing: bool) -> bool:
-    """Return `absorbing` if any term is that, else the opposite, or the first error."""
+    """Return `absorbing` if any term is that, else the opposite; or raise the first error."""
     error: EvaluationError | None = None
     for term in terms:
         try:
@@ -73,21 +73,21 @@ def decide(frame: Frame, terms: Iterable[Code], absorbing: bool) -> bool:
 
 
 def truth(value: Any) -> bool:
-    """Return a bool. EvaluationError for anything else."""
+    """Return a bool. Raises EvaluationError for any other value."""
     if value is True or value is False:
         return value
     raise no_overload()
 
 
 def list_of(items: list[tuple[Code, bool]]) -> Code:
-    """Return a list; an optional item is left out where it has no value."""
+    """Return the closure of a list; an optional item without a value is left out."""
     return lambda frame: [
         value for code, optional in items for value in _present(code(frame), optional)
     ]
 
 
 def map_of(entries: list[tuple[Code, Code, bool]]) -> Code:
-    """Return a map; an optional entry is left out where it has no value."""
+    """Return the closure of a map; an optional entry without a value is left out."""
 
     def built(frame: Frame) -> dict[Any, Any]:
         found = {}

@@ -25,26 +25,26 @@ from webhook.cel.types import (
 from webhook.cel.values import NAMES, TypeValue
 
 TYPE_NAMES = frozenset(NAMES.values())
-Typed = tuple[Type, Code]  # what a node compiles to: the type of its value, and what evaluates it
+Typed = tuple[Type, Code]  # the result of compiling a node: its static type and its closure
 
 
 class Compiler:
-    """Compiles one expression; `size` is its frames' length, `nodes` the least it costs."""
+    """Compiles one expression; `size` is the length of its frames, `nodes` its minimum cost."""
 
     def __init__(self, source: str, declared: Declarations) -> None:
         self.source = source
         self.declared = declared
-        self.homogeneous = True  # refuse lists and maps of mixed types, as the API server does
+        self.homogeneous = True  # reject lists and maps of mixed types, as the API server does
         self.scope = {
             name: (type_, slot)
             for slot, (name, type_) in enumerate(declared.variables.items(), start=1)
         }
         self.size = len(self.scope) + 1
         self.nodes = 0
-        self.types: dict[int, Type] = {}  # by the id of a node, all of which stay
+        self.types: dict[int, Type] = {}  # by the id of a node; all nodes stay alive
 
     def fail(self, node: Node, text: str) -> NoReturn:
-        """Refuse the expression for what stands at `node`."""
+        """Raise CompileError at `node`."""
         raise CompileError(self.source, node.at, text)
 
     def compile(self, node: Node) -> Typed:
@@ -92,7 +92,7 @@ class Compiler:
         return type_, closures.path_of(code, [each.field for each in path])
 
     def _field(self, node: Node, operand: Type, field: str) -> Type:
-        """Return the type of a field; of an optional, an optional."""
+        """Return the type of a field; an optional if the operand is one."""
         if operand.name == "optional_type":
             return Type("optional_type", (self._field(node, operand.params[0], field),))
         fields = self.declared.objects.get(operand.name)

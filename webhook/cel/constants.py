@@ -1,4 +1,4 @@
-"""Tries constant arguments, such as regular expressions and formats, before any object comes."""
+"""Checks constant arguments, such as regular expressions and formats, at compile time."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -9,7 +9,7 @@ from webhook.cel.library.formatting import check_format
 from webhook.cel.syntax import ListNode, Literal, MapNode, Node, below
 from webhook.cel.types import Type
 
-# By function: the argument that is tried.
+# By function: the index of the checked argument.
 _TRIED = {"matches": 1, "find": 1, "findAll": 1}
 _TRIED |= dict.fromkeys(
     ("timestamp", "duration", "int", "uint", "double", "bool", "string", "format"), 0
@@ -19,7 +19,7 @@ _TRIED |= dict.fromkeys(
 def fault_of_constant(
     function: str, operands: Sequence[Node], types: Mapping[int, Type]
 ) -> tuple[Literal, EvaluationError] | None:
-    """Return a constant that a function can never take, and why; `types` are by a node's id."""
+    """Return an invalid constant argument, and the error; `types` are by a node's id."""
     position = _TRIED.get(function)
     if position is None or not isinstance(constant := operands[position], Literal):
         return None
@@ -33,7 +33,7 @@ def fault_of_constant(
 
 
 def _within(node: Node, types: Mapping[int, Type]) -> Iterator[Type]:
-    """Yield the type of a node, and of all that a literal list or map has in it."""
+    """Yield the type of a node, and of all items of a literal list or map."""
     yield types[id(node)]
     if isinstance(node, ListNode | MapNode):
         for each in below(node):

@@ -1,4 +1,4 @@
-"""What an evaluation may cost: a budget of units, charged for all that takes time."""
+"""The cost of an evaluation: a budget of units, charged for everything that takes time."""
 
 from collections.abc import Callable
 from enum import Enum
@@ -6,17 +6,17 @@ from typing import Final
 
 from webhook.cel.errors import BudgetError
 
-BUDGET = 100_000  # units for all expressions that share a meter: at most 50 ms on a quiet machine
+BUDGET = 100_000  # units for all expressions that share a meter: at most 50 ms on an idle machine
 
 # A unit is at most half a microsecond: one node of an expression, one item that is walked, compared
-# or made, or as many characters as one of these shifts says.
+# or created, or 2 ** shift characters, with one of these shifts.
 COPIED = 6  # 64 characters: copied, searched for one character, encoded
 COMPARED = 8  # 256 characters: compared with as many others
-READ = 3  # 8 characters: each of them decides something
+READ = 3  # 8 characters: parsed
 
 
 class Meter:
-    """What is left of a budget."""
+    """The rest of a budget."""
 
     __slots__ = ("left",)
 
@@ -24,23 +24,23 @@ class Meter:
         self.left = BUDGET
 
     def charge(self, units: int) -> None:
-        """Take units from the budget. BudgetError where it is used up."""
+        """Take units from the budget. Raises BudgetError if it is used up."""
         self.left -= units
         if self.left < 0:
             raise BudgetError
 
 
 class Walked(Enum):
-    """The cost of a function that takes the meter first, and charges while it walks."""
+    """Marks a function that takes the meter as first argument, and charges while it runs."""
 
     WALKED = "walked"
 
 
 WALKED: Final = Walked.WALKED
-# What a call costs beside the unit of its node: a number of units; a function of the arguments that
-# takes the same time for all of them, and knows how large the result will be; or `WALKED`.
+# Cost of a call besides the unit of its node: a number; a function of the arguments, which runs in
+# constant time; or `WALKED`.
 Cost = int | Callable[..., int] | Walked
-NO_MORE = 0  # the cost of a call that always takes about the same time as any other node
+NO_MORE = 0  # the cost of a call that takes constant time
 
 
 def parsing(text: object, *_: object) -> int:
@@ -49,7 +49,7 @@ def parsing(text: object, *_: object) -> int:
 
 
 def of_size(shift: int) -> Callable[..., int]:
-    """Return the cost of all items or characters of the first argument, `2 ** shift` a unit."""
+    """Return the cost function for the size of the first argument, `2 ** shift` items per unit."""
     return lambda value, *_: len(value) >> shift
 
 

@@ -2,11 +2,11 @@
 
 
 class CelError(Exception):
-    """What compiling and evaluating an expression raise, and nothing else."""
+    """Base class of all errors that compiling and evaluating an expression raise."""
 
 
 class CompileError(CelError):
-    """An expression that cannot be compiled: line and column from 1, and what is wrong."""
+    """An expression cannot be compiled: line and column from 1, and the error."""
 
     def __init__(self, source: str, at: int, text: str) -> None:
         """Translate the offset `at` in `source` into line and column."""
@@ -19,7 +19,7 @@ class EvaluationError(CelError):
     """A value that is an error, such as a missing key; `&&`, `||`, `all` and `exists` absorb it."""
 
     def __init__(self, text: str) -> None:
-        """Keep the first 1,000 characters, since a text may have come from an object."""
+        """Keep the first 1,000 characters, since the text may contain values of an object."""
         super().__init__(text[:1000])
 
 

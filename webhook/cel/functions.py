@@ -9,17 +9,17 @@ from webhook.cel.errors import EvaluationError, no_overload
 from webhook.cel.types import Signature, Type, parse_signatures
 from webhook.cel.values import type_name
 
-# Of an evaluation: its meter, the declared variables in order, then what macros bind.
+# The values of an evaluation: its meter, the declared variables in order, then those of macros.
 Frame = list[Any]
 Code = Callable[[Frame], Any]
 Implementation = Callable[..., Any]
 Row = tuple[str, Implementation, Cost]
-# Operators that decide what of their operands is evaluated: a form takes closures and returns one,
-# which costs no more than its nodes.
+# Operators that may skip operands: a form takes closures and returns one, which costs only its
+# nodes.
 FormRow = tuple[str, Callable[..., Code]]
 
-# As in cel-go, these look for a trait of the first operand, and only where it has none the error
-# has their name.
+# As in cel-go, these check a trait of the first operand, and their name is in the error only if the
+# operand lacks it.
 _BY_TRAIT = frozenset(
     ["_<_", "_<=_", "_>_", "_>=_", "_+_", "_-_", "_*_", "_/_", "_%_", "-_", "size", "sort"]
 )
@@ -30,11 +30,11 @@ _WITHOUT_TEXT = frozenset(
 _WITH_PARAMETERS = {"list": "list(dyn)", "map": "map(dyn, dyn)"}
 
 
-Charge = Callable[..., int] | Walked | None  # None: no more than the node
+Charge = Callable[..., int] | Walked | None  # None: only the unit of the node
 
 
 class Version(NamedTuple):
-    """One overload of a function: its types, what evaluates a call, and the cost of a call."""
+    """One overload of a function: its types, its implementation, and its cost."""
 
     signature: Signature
     call: Implementation
@@ -42,7 +42,7 @@ class Version(NamedTuple):
 
 
 class Function:
-    """All versions of one function; `table` remembers which one takes which Python types."""
+    """All overloads of one function; `table` caches the overload by the arguments' Python types."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -51,7 +51,7 @@ class Function:
         self.table: dict[tuple[type, ...], tuple[Implementation, Charge]] = {}
 
     def __call__(self, meter: Meter, *args: Any) -> Any:
-        """Return what the version for these values returns, and charge what it costs."""
+        """Call the overload for these values, and charge its cost."""
         call, cost = self.table.get(tuple([type(arg) for arg in args])) or self.resolve(*args)
         if cost is None:
             return call(*args)
@@ -61,16 +61,16 @@ class Function:
         return call(*args)
 
     def resolve(self, *args: Any) -> tuple[Implementation, Charge]:
-        """Return call and cost of the version for these values, or raise cel-go's error."""
+        """Return implementation and cost of the overload for these values; or raise no_overload."""
         names = [type_name(value) for value in args]
         for version in self.versions:
             types = version.signature.types(len(args))
             if types is not None and all(map(Type.may_be, types, names)):
-                # Of a variadic one there are as many types as there are lists of arguments.
+                # A variadic overload has any number of type combinations, so it is not cached.
                 if not version.signature.is_variadic:
                     self.table[tuple(map(type, args))] = version[1:]
                 return version[1:]
-        if self.name == "flatten":  # has words of its own
+        if self.name == "flatten":  # it has its own error message
             shown = [_WITH_PARAMETERS.get(name, name) for name in names]
             raise no_overload(f"{shown[0]}.flatten({', '.join(shown[1:])})")
         if self.name not in _BY_TRAIT:
@@ -81,10 +81,10 @@ class Function:
         raise no_overload("" if names[0] in _WITH_ALL_TRAITS | firsts else self.name)
 
     def code(self, args: list[Code]) -> Code:
-        """Return the closure of a call, which chooses the version by the types of the arguments."""
+        """Return the closure of a call, which chooses the overload by the arguments' types."""
         if self.form is not None:
             return self.form(*args)
-        if len(args) == 2:  # as most calls; without a list of values a third faster
+        if len(args) == 2:  # the common case; a third faster without a list of values
             table, resolve, (left, right) = self.table, self.resolve, args
 
             def binary(frame: Frame) -> Any:
@@ -107,7 +107,7 @@ FUNCTIONS: dict[str, Function] = {}
 
 
 def declare(*rows: Row) -> None:
-    """Add functions to the table: signatures, what evaluates a call, and what it costs."""
+    """Add functions to the table: signatures, implementation and cost."""
     for signatures, call, cost in rows:
         for signature in parse_signatures(signatures):
             entry = FUNCTIONS.setdefault(signature.name, Function(signature.name))
@@ -121,7 +121,7 @@ def _computed(cost: Cost) -> Charge:
 
 
 def declare_forms(*rows: FormRow) -> None:
-    """Add operators that decide what of their operands is evaluated."""
+    """Add operators that may skip operands."""
     for signatures, form in rows:
         declare((signatures, form, NO_MORE))
         FUNCTIONS[parse_signatures(signatures)[0].name].form = form
@@ -137,12 +137,12 @@ def ordered(type_: str, cost: int) -> list[Row]:
 
 
 def succeeds(call: Callable[..., Any]) -> Callable[..., bool]:
-    """Return the function that says whether `call` returns without an error."""
+    """Return a function that returns whether `call` succeeds."""
     return lambda *args: fault(call, *args) is None
 
 
 def fault(call: Callable[..., Any], *args: Any) -> EvaluationError | None:
-    """Return the error that a call ends with, if any."""
+    """Return the error that a call raises, or None."""
     try:
         call(*args)
     except EvaluationError as error:

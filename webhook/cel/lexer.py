@@ -33,7 +33,7 @@ _PLAIN = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v":
 
 
 class Token(NamedTuple):
-    """A token: its sort ("name", "literal", … or the mark itself), position, text, value."""
+    """A token: its kind ("name", "literal", … or the mark itself), position, text and value."""
 
     sort: str
     at: int
@@ -42,7 +42,10 @@ class Token(NamedTuple):
 
 
 def tokens(source: str) -> list[Token]:
-    """Return an expression's tokens, the last of sort "end". CompileError where none fits."""
+    """Return an expression's tokens; the last one is "end".
+
+    Raises CompileError for invalid text.
+    """
     if len(source) > MAX_SOURCE:
         raise CompileError(
             source, 0, f"expression of {len(source)} characters; at most {MAX_SOURCE} are allowed"

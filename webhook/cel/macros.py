@@ -9,7 +9,7 @@ from webhook.cel.functions import Code, Frame
 from webhook.cel.types import DYN, INT, Signature, Type, parse_signatures
 from webhook.cel.values import NONE, Optional, brief, sorted_by, type_name
 
-Rounds = Iterator[Any]  # the first variable of each round; the frame has all of them
+Rounds = Iterator[Any]  # yields the first variable of each round; the frame has all variables
 # Returns the values of the variables for each item that a macro visits.
 Pairs = Callable[[Any], Iterable[tuple[Any, Any]]]
 Evaluate = Callable[[Rounds, Code, Frame], Any]
@@ -19,7 +19,7 @@ Rows = tuple[tuple[str, Evaluate], ...]
 class Macro(NamedTuple):
     """A macro over the types `ranges`, which binds one or two variables in each round.
 
-    In its signature, A and B are the types of the variables and R that of what it goes over.
+    In its signature, A and B are the types of the variables, and R is the type of the range.
     """
 
     signature: Signature

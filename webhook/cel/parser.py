@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 def parse(source: str) -> Node:
-    """Return the node of an expression. CompileError names line, column and what is expected."""
+    """Parse an expression. Raises CompileError with line, column and the expected token."""
     parser = _Parser(source)
     node = parser.expression()
     if parser.token.sort != "end":

@@ -14,16 +14,16 @@ from webhook.cel.types import Declarations, Type
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A compiled expression: its text, the type of its result, and what evaluates it."""
+    """A compiled expression: its source, its result type, and its closure."""
 
     source: str
     type: Type
     code: Code
-    nodes: int  # what an evaluation costs at least
-    blanks: tuple[None, ...]  # what macros bind
+    nodes: int  # the minimum cost of an evaluation
+    blanks: tuple[None, ...]  # slots for the variables of macros
 
     def evaluate(self, activation: Frame) -> Any:
-        """Return the value, or raise EvaluationError, or BudgetError where it costs too much."""
+        """Return the value. Raises EvaluationError, or BudgetError if it costs too much."""
         activation[0].charge(self.nodes)
         try:
             return self.code([*activation, *self.blanks])
@@ -33,10 +33,13 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Environment(Declarations):
-    """What expressions can name; compiles them."""
+    """The declared variables of expressions; compiles them."""
 
     def compile(self, source: str, *results: str) -> Program:
-        """Return the program of an expression (of a type in `results`). CompileError says where."""
+        """Compile an expression whose type is one of `results`.
+
+        Raises CompileError with the position.
+        """
         try:
             compiler = Compiler(source, self)
             found, code = compiler.compile(parse(source))
@@ -49,15 +52,15 @@ class Environment(Declarations):
         return Program(source, found, code, compiler.nodes, blanks)
 
     def activation(self, values: Mapping[str, Any], meter: Meter | None = None) -> Frame:
-        """Return the values to evaluate with, after the meter that their evaluations share.
+        """Return a frame with the meter and the values of the variables.
 
-        A variable without a value is null. By default the meter has a whole budget.
+        A variable without a value is null. The meter has a full budget by default.
         """
         return [meter or Meter(), *map(values.get, self.variables)]
 
 
 class Variables(dict[str, Any]):
-    """Named expressions, each evaluated when it is first read; an error is remembered too."""
+    """Named expressions, each evaluated when it is first read; results and errors are cached."""
 
     def __init__(self, programs: Mapping[str, Program]) -> None:
         super().__init__()

@@ -8,20 +8,20 @@ from typing import NamedTuple
 
 
 class Type(NamedTuple):
-    """A type; one with a name of one capital letter is a type parameter."""
+    """A type; a name of one capital letter is a type parameter."""
 
     name: str
     params: tuple["Type", ...] = ()
 
     def __str__(self) -> str:
-        """As CEL's messages write it."""
+        """Return the type as in CEL's messages."""
         inner = ", ".join(map(str, self.params))
         name = {"null_type": "null", "unknown": "dyn"}.get(self.name, self.name)
         return f"{name}({inner})" if inner else name
 
     @property
     def is_parameter(self) -> bool:
-        """Whether it stands for any type."""
+        """Whether it is a type parameter."""
         return len(self.name) == 1
 
     def may_be(self, *names: str) -> bool:
@@ -31,7 +31,7 @@ class Type(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Declarations:
-    """What expressions can name: variables with their types, object types with their fields.
+    """Declared names: variables with their types, and object types with their fields.
 
     `structs` allows `Object{…}` and `JSONPatch{…}`.
     """
@@ -42,7 +42,7 @@ class Declarations:
 
 
 class Signature(NamedTuple):
-    """One version of a function: the types of its arguments (a target first) and of its result.
+    """The signature of an overload: types of its arguments (the target first) and its result.
 
     The last argument of a variadic one can repeat.
     """
@@ -54,20 +54,20 @@ class Signature(NamedTuple):
     is_variadic: bool
 
     def types(self, count: int) -> tuple[Type, ...] | None:
-        """Return the types of `count` arguments, None where it does not take as many."""
+        """Return the types of `count` arguments; None if it does not take this number."""
         if self.is_variadic and count > len(self.params):
             return self.params + self.params[-1:] * (count - len(self.params))
         return self.params if len(self.params) == count else None
 
     @property
     def takes(self) -> str:
-        """What it is applied to, as messages write it."""
+        """Its argument types, for messages."""
         shown = applied(self.params, is_member=self.is_member)
         return f"{shown[:-1]}...)" if self.is_variadic else shown
 
 
 _ALIASES = {"timestamp": "google.protobuf.Timestamp", "duration": "google.protobuf.Duration"}
-_FAMILIES = {  # names in signatures that stand for several types, one signature for each
+_FAMILIES = {  # names in signatures that stand for several types
     "N": ("int", "uint", "double"),
     "M": ("int", "uint", "double"),
     "I": ("int", "uint"),
@@ -80,13 +80,13 @@ _SIGNATURE = re.compile(
 
 @cache
 def parse_type(text: str) -> Type:
-    """Return the type that `text` says, such as `map(string, list(A))`."""
+    """Parse a type such as `map(string, list(A))`."""
     name, _, params = text.partition("(")
     return Type(_ALIASES.get(name, name), tuple(map(parse_type, _split(params[:-1]))))
 
 
 def _split(text: str) -> list[str]:
-    """Return the parts between the commas that stand in no parentheses."""
+    """Split at the commas outside parentheses."""
     parts, depth = [""], 0
     for character in text.replace(" ", ""):
         depth += (character == "(") - (character == ")")
@@ -98,14 +98,15 @@ def _split(text: str) -> list[str]:
 
 
 DYN, BOOL, INT = map(parse_type, ("dyn", "bool", "int"))
-UNKNOWN = Type("unknown")  # of the value of `optional.none()` and the like: fits anything
+# The type of the value of `optional.none()`, which is assignable to any type.
+UNKNOWN = Type("unknown")
 
 
 def parse_signatures(text: str) -> list[Signature]:
-    """Return the signatures that `text` says, separated by semicolons.
+    """Parse signatures, separated by semicolons.
 
-    N, M, I and C are several types, with one signature for each; `?` marks an argument that can be
-    left out, `...` one that can repeat.
+    N, M, I and C stand for several types, with one signature for each; `?` marks an optional
+    argument, `...` one that can repeat.
     """
     return [signature for each in text.split(";") for signature in _versions(each.strip())]
 
@@ -133,13 +134,13 @@ def _versions(text: str) -> Iterable[Signature]:
 
 
 def applied(types: Sequence[Type], *, is_member: bool) -> str:
-    """Return how messages write arguments of these types."""
+    """Return arguments of these types, for messages."""
     shown = ", ".join(map(str, types[1:] if is_member else types))
     return f"{types[0]}.({shown})" if is_member else f"({shown})"
 
 
 def assignable(wanted: Type, found: Type, bound: dict[str, Type]) -> bool:
-    """Return whether a `found` can stand where `wanted` is declared; binds type parameters."""
+    """Return whether `found` is assignable to `wanted`; binds type parameters."""
     if wanted.is_parameter:
         known = bound.setdefault(wanted.name, found)
         if not assignable(known, found, bound) and not assignable(found, known, bound):
@@ -166,9 +167,9 @@ def assignable(wanted: Type, found: Type, bound: dict[str, Type]) -> bool:
 def result_type(
     signatures: Iterable[Signature], types: Sequence[Type], bound: dict[str, Type]
 ) -> Type | None:
-    """Return the type of the result for arguments of these types, None where no signature fits.
+    """Return the result type for arguments of these types; None if no signature fits.
 
-    It is dyn where several fit. `bound` has the type parameters that are known before.
+    It is dyn if several fit. `bound` has the type parameters that are already bound.
     """
     results = []
     for signature in signatures:
@@ -194,7 +195,7 @@ def _substituted(type_: Type, bound: dict[str, Type]) -> Type:
 
 
 def can_stand_beside(first: Type, other: Type) -> bool:
-    """Return whether a literal list whose first item has one type can have an item of another."""
+    """Return whether a literal list with a first item of one type can have an item of another."""
     if first == other or UNKNOWN in (first, other):
         return True
     return bool(other.params) and other.name != "type" and assignable(first, other, {})

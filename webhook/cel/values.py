@@ -1,8 +1,8 @@
-"""CEL's values in Python: decoded JSON as it is, and types that JSON lacks.
+"""CEL's values in Python: decoded JSON unchanged, and types that JSON lacks.
 
 null, bool, int, double, string, bytes, list and map are None, bool, int, float, str, bytes, list
-and dict. `Uint`, `Timestamp` and `Duration` (both in nanoseconds) are subclasses of int, told apart
-by their exact type. Libraries add types of their own to `NAMES`.
+and dict. `Uint`, `Timestamp` and `Duration` (both in nanoseconds) are subclasses of int,
+distinguished by their exact type. Libraries add types of their own to `NAMES`.
 """
 
 import math
@@ -84,7 +84,7 @@ def type_name(value: Any) -> str:
 
 
 def checked(kind: type[Integer], value: float) -> Integer:
-    """Return `value` as an integer of this kind. EvaluationError where that cannot hold it."""
+    """Return `value` as an integer of this type. Raises EvaluationError if it is out of range."""
     lowest, highest, text = _LIMITS[kind]
     if lowest <= value <= highest:
         return kind(value)
@@ -92,9 +92,9 @@ def checked(kind: type[Integer], value: float) -> Integer:
 
 
 def equal(meter: Meter, left: Any, right: Any) -> bool:
-    """Return whether two values are equal: numbers by value, everything else only to its own type.
+    """Return whether two values are equal: numbers by value, others only within their type.
 
-    Charges for each item and each long text that it compares, as often as it does.
+    Charges for each item and each long string that it compares.
     """
     kind = type(left)
     if kind is type(right):
@@ -134,14 +134,14 @@ def compare(left: Any, right: Any) -> int:
     if not kinds <= ORDERED or (len(kinds) > 1 and not kinds <= NUMBERS):
         raise no_overload()
     if len(kinds) > 1 and float in kinds:
-        left, right = float(left), float(right)  # as cel-go, which loses what a double cannot hold
+        left, right = float(left), float(right)  # as in cel-go, which loses precision
     if float in kinds and (math.isnan(left) or math.isnan(right)):
         raise EvaluationError("NaN values cannot be ordered")
     return int(left > right) - int(left < right)
 
 
 def sorted_by(meter: Meter, pairs: list[tuple[Any, Any]]) -> list[Any]:
-    """Return the second of each pair in the order of the first, all of one ordered type."""
+    """Return the second item of each pair, sorted by the first, which have one ordered type."""
     meter.charge(5 + len(pairs))
     if any(type(key) is not type(pairs[0][0]) for key, _ in pairs):
         raise EvaluationError("list elements must have the same type")
@@ -157,14 +157,14 @@ def sorted_by(meter: Meter, pairs: list[tuple[Any, Any]]) -> list[Any]:
 
 
 def brief(value: Any) -> str:
-    """Return a text for an error, without a copy of a long one; of a container its type."""
+    """Return a short text for an error; of a container, its type."""
     if isinstance(value, str):
         return value[:1000]
     return type_name(value) if isinstance(value, dict | list | bytes | Optional) else str(value)
 
 
 def find(container: Any, key: Any) -> Any:
-    """Return the value at `key`, or `NONE`. EvaluationError for a key of a wrong type."""
+    """Return the value at `key`, or `NONE`. Raises EvaluationError for a key of a wrong type."""
     kind = type(key)
     if isinstance(container, dict):
         if kind is float:
@@ -187,7 +187,7 @@ def find(container: Any, key: Any) -> Any:
 
 
 def index(container: Any, key: Any) -> Any:
-    """Return `container[key]`; of an optional, an optional. EvaluationError if absent."""
+    """Return `container[key]`; of an optional, an optional. Raises EvaluationError if absent."""
     if type(container) is Optional:
         return optional_index(container, key)
     value = find(container, key)
@@ -200,7 +200,7 @@ def index(container: Any, key: Any) -> Any:
 
 
 def field(container: Any, name: str) -> Any:
-    """Return `container.name`; of an optional, an optional. EvaluationError if absent."""
+    """Return `container.name`; of an optional, an optional. Raises EvaluationError if absent."""
     is_some = type(container) is Optional and container is not NONE
     if is_some and not isinstance(container.value, dict | Optional):
         raise EvaluationError(f"no such key: {brief(name)}")
@@ -208,7 +208,7 @@ def field(container: Any, name: str) -> Any:
 
 
 def optional_index(container: Any, key: Any) -> Optional:
-    """Return `container[?key]`: an optional with the value, or with none."""
+    """Return `container[?key]`: an optional with the value, or an empty one."""
     while type(container) is Optional:
         if container is NONE:
             return NONE

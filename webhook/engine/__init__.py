@@ -1,4 +1,4 @@
-"""The pure centre: requests in, verdicts out. No I/O, no clock, no logging."""
+"""The engine: judges requests by policies, as pure functions without I/O, clock or logging."""
 
 from webhook.engine.bound import BoundPolicy
 from webhook.engine.containers import Container

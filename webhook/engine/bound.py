@@ -1,4 +1,4 @@
-"""A policy in force, and how it is asked about one request."""
+"""A policy in force, and how it judges one request."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -24,16 +24,16 @@ from webhook.engine.request import Request
 from webhook.engine.verdict import MAX_VIOLATIONS, Outcome
 from webhook.engine.violation import Before, Violation
 
-RULE_BYTES = 20  # of the smallest rule in parameters, such as a regular expression
-RULES_OF_A_BUDGET = 500  # 50 ms, which the expressions of one policy may take together
+RULE_BYTES = 20  # bytes of the smallest rule in parameters, such as a regular expression
+RULES_OF_A_BUDGET = 500  # the 50 ms budget of one policy's expressions, in rules of 0.1 ms
 
 
 @dataclass(frozen=True)
 class BoundPolicy:
-    """A policy in force: which one, with which parameters, where, and what it does.
+    """A policy in force, with its parameters, its scope and its actions.
 
-    `namespace` is set for a tenant's policy, which judges nothing else; `tolerates_existing` lets
-    an update pass that makes no violation worse than it was.
+    `namespace` is set for a tenant's policy, which judges only this namespace. With
+    `tolerates_existing`, an update that makes no existing violation worse is allowed.
     """
 
     name: str
@@ -45,32 +45,32 @@ class BoundPolicy:
     namespace: str | None = None
     tolerates_existing: bool = True
     exempt: Exemptions = NO_EXEMPTIONS
-    severity: str = ""  # the policy's own by default
+    severity: str = ""  # default: the policy's own
     category: str = ""
-    condition: RequestPredicate | None = None  # what `matchConditions` say
+    condition: RequestPredicate | None = None  # from `matchConditions`
     condition_needs: frozenset[str] = frozenset()
     size: int = 0  # bytes of its object as JSON
-    evaluates: bool = False  # whether it has expressions, which may use up their budget
+    evaluates: bool = False  # whether it has CEL expressions, which may use their whole budget
 
     @cached_property
     def title(self) -> str:
-        """What messages call it."""
+        """Its name in messages."""
         return self.name if self.namespace is None else f"{self.namespace}/{self.name}"
 
     @cached_property
     def passed(self) -> Outcome:
-        """The outcome where it applies and has nothing to say."""
+        """The outcome of a policy that applies and reports nothing."""
         return Outcome(self.title, self.actions)
 
     @cached_property
     def rules(self) -> int:
-        """How many rules of 0.1 ms judging by it may evaluate."""
+        """The maximum cost of judging by it, in rules of 0.1 ms."""
         patterns = sum(each.patterns for each in self.exempt)
         return self.size // RULE_BYTES + patterns + (RULES_OF_A_BUDGET if self.evaluates else 0)
 
     @cached_property
     def needs(self) -> frozenset[str]:
-        """What to look up before it can judge, also by the parameters of exceptions."""
+        """The look-ups that it needs, with its own parameters and those of exceptions."""
         needed = self.policy.needed(self.params) | self.condition_needs
         for exempt in self.exempt:
             needed |= {NOW}
@@ -79,9 +79,9 @@ class BoundPolicy:
         return needed
 
     def validate(self, request: Request) -> Outcome | None:
-        """Return the violations that it finds; None where it does not apply, or all is excepted.
+        """Return the outcome; None if it does not apply or everything is exempt.
 
-        NotLookedUpError where what would decide is not known.
+        Raises NotLookedUpError if data that it needs is unknown.
         """
         try:
             violations = self._judged(request, self.policy.validate)
@@ -101,17 +101,19 @@ class BoundPolicy:
         return replace(outcome, annotations=tuple(self.policy.annotate(request, self.params)))
 
     def validate_and_count(self, request: Request) -> Outcome | None:
-        """Return what `validate` returns, and which exceptions cover what else it would find."""
+        """Return the result of `validate`, with the exceptions that cover further violations."""
         outcome = self.validate(request)
         if not self.exempt:
             return outcome
         return replace(outcome or self.passed, covered=tuple(self._covered(request, outcome)))
 
     def _without_malformed(self, request: Request, path: str) -> tuple[Request, str] | None:
-        """Return the request without an excepted field, and by what; None if it is not excepted.
+        """Return the request without an exempt field, and the exception's title.
 
-        The caller raises the error again: a frame that refers to it would keep it, and the request,
-        until the garbage collector comes.
+        None if it is not exempt.
+
+        The caller raises the error again: a frame that refers to it would keep it and the request
+        in memory until the next garbage collection.
         """
         entry = covered_fields(self.exempt, request).get(path) if self.exempt else None
         rest = None if entry is None else without_field(request.object, path)
@@ -139,7 +141,7 @@ class BoundPolicy:
                 yield entry.title
 
     def mutate(self, request: Request, patcher: Patcher) -> Outcome | None:
-        """Set what is to be set; None where it does not apply, or all of it is excepted."""
+        """Apply the policy's patches; None if it does not apply or everything is exempt."""
         request.excepted = False
         try:
             patches = self._judged(request, self.policy.mutate)
@@ -153,7 +155,10 @@ class BoundPolicy:
         return Outcome(self.title, self.actions, patched=True) if is_patched else self.passed
 
     def _judged(self, request: Request, judge: Any) -> Iterator[Any] | None:
-        """Return what `judge` yields by the parameters that count; None where none do."""
+        """Return the results of `judge` with the parameters in effect.
+
+        None if everything is exempt.
+        """
         if not self.match.selects(request):
             return None
         if self.condition is not None and not self.condition(request):
@@ -186,10 +191,10 @@ class BoundPolicy:
         return Outcome(self.title, self.actions, tuple(new), tuple(tolerated))
 
     def _before(self, request: Request) -> list[Violation]:
-        """Return the violations of the object as it was, if the policy denied them then.
+        """Return the violations of the old object, if the policy applied to it.
 
-        A malformed object had none to tolerate, nor one that `match` did not select, or whose
-        conditions fail. At most ten times as many as are reported are tolerated.
+        Nothing is tolerated if the old object is malformed, is not selected by `match`, or if its
+        match conditions fail. At most ten times the maximum of reported violations are tolerated.
         """
         before = request.before() if self.tolerates_existing and "Deny" in self.actions else None
         try:
@@ -202,7 +207,7 @@ class BoundPolicy:
 def _by_record(
     request: Request, judge: Any, params: Mapping[Record, Params | None]
 ) -> Iterator[Any]:
-    """Yield what `judge` yields about each record by its own parameters (None: nothing)."""
+    """Yield the results of `judge` for each record with its own parameters (None: exempt)."""
     for by in {id(each): each for each in params.values() if each is not None}.values():
         for each in judge(request, by):
             if nearest(each.holder, params, request) is by:
@@ -210,7 +215,7 @@ def _by_record(
 
 
 def outcomes_of(policies: Iterable[Any], judge: Callable[[Any], Outcome | None]) -> list[Outcome]:
-    """Return what `judge` returns of each policy, if anything; an exception becomes an outcome."""
+    """Return the outcomes of `judge` for all policies; an exception becomes an outcome."""
     outcomes = []
     for bound in policies:
         try:

@@ -1,4 +1,4 @@
-"""An object's planned children, judged with it as the requests that would create them."""
+"""Judges the planned children of an object, as the requests that would create them."""
 
 import copy
 from collections.abc import Iterator, Mapping
@@ -29,7 +29,7 @@ from webhook.engine.violation import Before, ChildField, Patch, Violation
 
 
 class JudgesRequests(Protocol):
-    """The engine, which judges a child as it judges any request."""
+    """The engine, which judges a child like any request."""
 
     planners: Planners
 
@@ -41,7 +41,7 @@ class JudgesRequests(Protocol):
 
 
 class Child(NamedTuple):
-    """One object to be created, or updated from `old`, and where its fields come from."""
+    """A child to be created, or updated from `old`, and the origins of its fields."""
 
     attributes: Attributes
     object: JsonObject
@@ -50,7 +50,7 @@ class Child(NamedTuple):
     parent: JsonObject
 
     def mapped(self, violation: Violation) -> Violation:
-        """Return a violation in terms of the parent, as far as the field comes from it."""
+        """Return a violation mapped to the parent's field, if the field comes from the parent."""
         if violation.of:
             return violation
         kind, namespace, name = (
@@ -68,9 +68,8 @@ class Child(NamedTuple):
 def judge_children(engine: JudgesRequests, planner: Planner, request: Request) -> Iterator[Outcome]:
     """Yield the outcomes of all planned children.
 
-    A planner that raises is an outcome, as a policy is.
-
-    Each child finds those created before it when it looks others up.
+    A planner that raises becomes an outcome, like a policy. Look-ups of a child include the
+    children that are created before it.
     """
     children: list[Child] = []
     user, looked_up = engine.planners.controller_user, request.looked_up
@@ -86,7 +85,7 @@ def judge_children(engine: JudgesRequests, planner: Planner, request: Request) -
 def _plan(
     planner: Planner, request: Request, user: ControllerUser, children: list[Child]
 ) -> Outcome | None:
-    """Add an object's children, of which earlier ones are updated, or return why it has none."""
+    """Add an object's children, as creations or updates, or return the outcome of a failure."""
     object, old = _states(planner, request)
     if object is None:
         return None
@@ -133,7 +132,7 @@ def _child(
 
 
 def _states(planner: Planner, request: Request) -> tuple[JsonObject | None, JsonObject | None]:
-    """Return the whole object as it would be, and as it was; of a /scale, its parent."""
+    """Return the whole new and old object; for a /scale, those of its parent."""
     attributes = request.attributes
     if attributes.subresource == "scale":
         old = request.lookup(PARENT)
@@ -155,8 +154,8 @@ def _states(planner: Planner, request: Request) -> tuple[JsonObject | None, Json
 
 
 def _stored(object: JsonObject, namespace: str, owner: JsonObject | None) -> JsonObject:
-    """Return a copy of a child in its namespace, and with its owner where it has one."""
-    # A planner may share a part between objects; policies change objects in place.
+    """Return a copy of a child with its namespace, and with its owner if it has one."""
+    # Copied, since a planner may share parts between objects, and policies change them in place.
     copied: JsonObject = orjson.loads(orjson.dumps(object))
     metadata = copied["metadata"]
     if namespace:
@@ -179,8 +178,8 @@ def _judged(
 ) -> tuple[tuple[Outcome, ...], JsonObject]:
     """Return the outcomes of a child, and the child as it would be stored.
 
-    Mutations come first. What they set when a child is created stays when it is updated: the
-    controller applies its own fields only. So both states of an update have them.
+    Mutations come first. Fields that they set at creation stay in updates, since the controller
+    applies only its own fields. So both states of an update have them.
     """
     attributes, object, old = child.attributes, child.object, child.old
     created = attributes._replace(operation="CREATE")

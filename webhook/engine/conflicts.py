@@ -23,9 +23,9 @@ class ConflictingPoliciesError(ValueError):
 def refuse_conflicts(mutating: Index) -> None:
     """Raise ConflictingPoliciesError if two policies in one place set a field differently.
 
-    They are asked about the emptiest object of the kind. In the same place are policies of which
-    one is in force everywhere, or that share a clause of their `match`; what only may overlap, as
-    by `matchConditions`, is no mistake.
+    Each policy mutates the smallest object of the kind. Two policies are in the same place if one
+    is in force everywhere, or if they share a clause of their `match`; a possible overlap, such as
+    by `matchConditions`, is not an error.
     """
     conflicts = {
         line: None
@@ -50,7 +50,7 @@ def _conflicts(kind: Kind, policies: Iterable[BoundPolicy]) -> Iterator[str]:
 
 
 def _sets(policy: BoundPolicy, kind: Kind) -> dict[FieldPath, Any]:
-    """Return what a policy sets in the emptiest object, before it fails for want of a field."""
+    """Return the fields that a policy sets in the smallest object, until it fails, if it does."""
     judged = kind.group, kind.versions[-1], kind.kind
     attributes = Attributes("", "CREATE", *judged, kind.group, kind.plural, namespace="namespace")
     request = Request(attributes, {"metadata": {}}, kind=kind)

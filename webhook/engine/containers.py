@@ -1,4 +1,4 @@
-"""The containers and images of an object, parsed once a request and shared by all policies."""
+"""The containers and images of an object, parsed once per request and shared by all policies."""
 
 from typing import Any, NamedTuple
 
@@ -12,17 +12,19 @@ Amounts = dict[str, Quantity]
 
 
 class Container(Fields):
-    """One container: the list that it is in, and what most policies read.
+    """One container: its list, and the fields that most policies read.
 
-    An absent securityContext is empty.
-
-    `list` is one of CONTAINER_LISTS, or empty where an object is itself one container (WebApp).
+    An absent securityContext is empty. `list` is one of CONTAINER_LISTS, or empty if the object
+    itself is one container (WebApp).
     """
 
     __slots__ = ("_limits", "_requests", "image", "list", "name", "security_context")
 
     def __init__(self, value: dict[str, Any], above: Fields, step: str | tuple[str, int]) -> None:
-        """Read the container at `step` below `above`. WrongTypeError for a wrong JSON type."""
+        """Read the container at `step` below `above`.
+
+        Raises WrongTypeError for a wrong JSON type.
+        """
         self.above = above
         self.step = step
         self.list = step[0] if isinstance(step, tuple) else ""
@@ -47,7 +49,7 @@ class Container(Fields):
 
     @property
     def requests(self) -> Amounts:
-        """Its requests, parsed when they are first read; one that is left out is the limit."""
+        """Its requests, parsed when they are first read; an absent one is the limit."""
         if self._requests is None:
             self._requests = self.limits | self.quantities("resources.requests")
         return self._requests
@@ -59,7 +61,7 @@ class Container(Fields):
 
 
 class Image(NamedTuple):
-    """One image that is named: its reference, the record that names it, and the field."""
+    """One image: its reference, the record that contains it, and the field."""
 
     text: str
     holder: Fields
@@ -67,7 +69,7 @@ class Image(NamedTuple):
 
 
 def containers_of(pod: Fields) -> list[Container]:
-    """Return all containers of a pod, list after list. WrongTypeError for a wrong type."""
+    """Return all containers of a pod, list by list. Raises WrongTypeError for a wrong type."""
     found = []
     for name in CONTAINER_LISTS:
         items = pod.value.get(name)

@@ -1,4 +1,4 @@
-"""Judge requests: the policies in force, found by one look-up, asked one after the other."""
+"""Judges requests: finds the policies in force by one look-up, and runs them in order."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -19,11 +19,11 @@ from webhook.engine.request import PARENT, Attributes, Request
 from webhook.engine.verdict import Outcome, Verdict, as_sent, without_repeats
 from webhook.engine.violation import Violation
 
-MAX_LIGHT_RULES = 200  # of tenants: about 20 ms of judging
+MAX_LIGHT_RULES = 200  # rules of tenants: about 20 ms of judging
 
 
 class Requirements(NamedTuple):
-    """What judging a request requires: the names of look-ups, and whether it may take long."""
+    """Requirements for judging a request: the names of look-ups, and whether it may be slow."""
 
     needs: frozenset[str]
     takes_long: bool
@@ -32,9 +32,7 @@ class Requirements(NamedTuple):
 class Engine:
     """An immutable set of policies in force.
 
-    A change builds a new engine; asking one changes nothing.
-
-    The planned children of an object, as its planner names them, are judged with the object.
+    A change of policies builds a new engine. The planned children of an object are judged with it.
     """
 
     def __init__(
@@ -44,9 +42,10 @@ class Engine:
         *,
         counts_exceptions: bool = False,
     ) -> None:
-        """Index the policies. ConflictingPoliciesError where two set one field differently.
+        """Index the policies.
 
-        With `counts_exceptions`, outcomes name what exceptions cover.
+        Raises ConflictingPoliciesError if two set one field to different values. With
+        `counts_exceptions`, outcomes name the exceptions that cover violations.
         """
         self.policies = tuple(policies)
         self.planners = planners
@@ -66,26 +65,26 @@ class Engine:
                 self._tenants_rules[each.namespace] += each.rules
 
     def with_policies(self, policies: Iterable[BoundPolicy]) -> "Engine":
-        """Return one with other policies and the same planners; raises what a new one raises."""
+        """Return an engine with other policies and the same planners; raises as the constructor."""
         return Engine(policies, self.planners, counts_exceptions=self._counts_exceptions)
 
     def counting_exceptions(self) -> "Engine":
-        """Return an engine whose outcomes name what exceptions cover."""
+        """Return an engine whose outcomes name the exceptions that cover violations."""
         return Engine(self.policies, self.planners, counts_exceptions=True)
 
     @cached_property
     def for_owned(self) -> "Engine":
-        """The engine for objects whose owner is judged: only policies about these alone."""
+        """The engine for objects whose owner is judged: only with policies about owned objects."""
         return self.with_policies(each for each in self.policies if each.policy.judges_owned)
 
     def requirements(
         self, attributes: Attributes, *, mutating: bool = False
     ) -> Requirements | None:
-        """Return what judging such a request, or changing its object, requires.
+        """Return the requirements for judging such a request, or for mutating its object.
 
-        None where no policy looks at it: its objects need not be decoded. Children are looked at
-        only where the request is judged. The rules of tenants that will run decide whether it may
-        take long, however small the object is; where children are judged, all of the namespace.
+        None if no policy matches: then its objects need not be decoded. Children matter only for
+        validation. Whether judging may be slow depends on the number of tenants' rules that will
+        run, however small the object is; with children, on all rules of the namespace.
         """
         found = (self._mutating if mutating else self._validating).policies_for(attributes)
         if found.planner is not None:
@@ -94,16 +93,16 @@ class Engine:
         return Requirements(found.needs, found.rules > MAX_LIGHT_RULES) if found.policies else None
 
     def needs(self, attributes: Attributes) -> frozenset[str]:
-        """Return what to look up before such a request is judged and its object changed."""
+        """Return the look-ups for validating and mutating such a request."""
         both = (self.requirements(attributes, mutating=each) for each in (False, True))
         return frozenset[str]().union(*(each.needs for each in both if each is not None))
 
     def validate(self, request: Request) -> Verdict:
-        """Ask every validating policy that applies; all violations are in the verdict.
+        """Run every validating policy that applies, and return all violations.
 
-        Where an object is being deleted already, its finalizers can always be removed; every other
-        change is judged, since many objects go on working until their finalizers are gone. No
-        children are created then.
+        Finalizers of an object that is being deleted can always be removed; every other change is
+        judged, since many objects keep working until their finalizers are removed. Its children are
+        not judged, since none are created.
         """
         if request.is_being_deleted and request.only_removes_finalizers:
             return Verdict()
@@ -127,10 +126,10 @@ class Engine:
         return violation
 
     def mutate(self, request: Request) -> Verdict:
-        """Ask each mutating policy that applies, in order, on the result of the one before.
+        """Run each mutating policy that applies, in order, on the result of the previous one.
 
-        The request's object is patched in place. What has no object (DELETE), or is being deleted
-        already, is never patched.
+        The request's object is patched in place. A request without an object (DELETE), or for one
+        that is being deleted, is never patched.
         """
         attributes = request.attributes
         policies, kind, *_ = self._mutating.policies_for(attributes)
@@ -143,9 +142,9 @@ class Engine:
 
     @property
     def judged_kinds(self) -> frozenset[Kind]:
-        """The kinds of which new objects are judged, themselves or by what is planned for them.
+        """The kinds whose new objects are judged, directly or through their planned children.
 
-        A planned child is denied by a policy, or by its type where it is planned for itself.
+        A planned child can be denied by a policy, or by its own type if it has a planner.
         """
         targets = self._validating.targets | self._mutating.targets
         new = (
@@ -159,7 +158,7 @@ class Engine:
         return frozenset(judged)
 
     def _needed_by_children(self, planner: Planner, subresource: str) -> frozenset[str]:
-        """Return what to look up before the children of an object, or of its /scale, are judged."""
+        """Return the look-ups for judging the children of an object, or of its /scale."""
         kinds = self.planners.reach(planner)
         needed = {NOW, PARENT} if subresource else {NOW}
         for each in (planner, *map(self.planners.of, kinds)):

@@ -1,4 +1,4 @@
-"""PolicyExceptions: which count for a policy in force, and what is wrong with one."""
+"""PolicyExceptions: those that apply to a policy in force, and errors in one."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -12,7 +12,7 @@ from webhook.engine.globs import Globs
 from webhook.engine.images import ImagePattern
 from webhook.engine.match import globs
 
-# default namespace that Gatewright is installed in, and where exceptions count
+# default namespace of Gatewright, in which exceptions from cluster policies take effect
 HOME = "gatewright-system"
 
 
@@ -34,10 +34,10 @@ class BoundException:
 def check_exception(
     exception: BoundException, policies: Iterable[BoundPolicy], home: str | None = None
 ) -> None:
-    """Refuse an exception from a policy that is not there, or with parameters it has not.
+    """Reject an exception from a policy that does not exist, or with unknown parameters.
 
-    Where `home` is known (as for `in_force`), so is one that does not count where it stands, or
-    exempts no kind that the policy judges. FaultsError names all.
+    If `home` is known (as for `in_force`), also reject one that has no effect in its namespace, or
+    that exempts no kind that the policy judges. Raises FaultsError with all faults.
     """
     named: dict[str, BoundPolicy] = {}
     elsewhere: dict[str, str | None] = {}
@@ -70,7 +70,7 @@ def check_exception(
 
 
 def _without_effect(policy: BoundPolicy, entry: ExceptionEntry) -> Iterator[tuple[str, str]]:
-    """Yield the fields because of which an entry exempts nothing from its policy, and why."""
+    """Yield the fields that make an entry ineffective for its policy, each with the reason."""
     targets, own = filter(policy.match.can_select, policy.policy.targets), policy.namespace
     if entry.kinds and {target.kind.kind for target in targets}.isdisjoint(entry.kinds):
         yield "kinds", f"{entry.policy} judges no {' or '.join(entry.kinds)}"
@@ -84,7 +84,7 @@ def _without_effect(policy: BoundPolicy, entry: ExceptionEntry) -> Iterator[tupl
 
 
 def _places(policy: BoundPolicy, home: str | None) -> tuple[str | None, ...]:
-    """Return where exceptions from this policy may stand."""
+    """Return the namespaces in which exceptions from this policy take effect."""
     if policy.namespace is not None:
         return (policy.namespace,)
     return (None,) if home is None else (None, home)
@@ -93,10 +93,10 @@ def _places(policy: BoundPolicy, home: str | None) -> tuple[str | None, ...]:
 def with_exceptions(
     policies: Iterable[BoundPolicy], exceptions: Iterable[BoundException], home: str | None
 ) -> tuple[BoundPolicy, ...]:
-    """Return policies with what is excepted from each: nothing, by parameters it has not.
+    """Return the policies with their exceptions.
 
-    Of several exceptions for one object or container, one without parameters counts, else the
-    first.
+    An exception with unknown parameters has no effect. Of several exceptions for one object or
+    container, one without parameters applies, else the first.
     """
     entries: dict[tuple[str | None, str], list[tuple[BoundException, ExceptionEntry]]] = {}
     for exception in exceptions:
@@ -117,7 +117,7 @@ def with_exceptions(
 def _exempt(
     policy: BoundPolicy, exception: BoundException, entry: ExceptionEntry, at: str = "params"
 ) -> Exempt:
-    """Return an entry as it counts for a policy. FaultsError where its parameters do not fit."""
+    """Return an entry compiled for a policy. Raises FaultsError if its parameters are invalid."""
     params = None
     if entry.params is not None:
         values = policy.params.model_dump(mode="json") | entry.params

@@ -1,4 +1,4 @@
-"""What an exception exempts from one policy: objects, containers or images, and how long."""
+"""Exemptions from one policy: objects, containers or images, until an expiry time."""
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,16 +13,16 @@ from webhook.engine.record import Record
 from webhook.engine.request import Request
 
 T = TypeVar("T")
-NOW = "now"  # what must be looked up where there are exceptions: the time, an aware datetime
+NOW = "now"  # the look-up of the current time, which exceptions need: an aware datetime
 
 
 @dataclass(frozen=True, slots=True)
 class Exempt:
-    """One entry of a PolicyException, for one policy: what is None does not restrict.
+    """One entry of a PolicyException, for one policy. A field that is None does not restrict it.
 
-    With `params` the policy judges by those instead, else it is not asked at all; with `containers`
-    or `images` that holds for what concerns those containers only. With `paths`, only violations in
-    these fields do not count. `title` names the exception in messages.
+    With `params`, the policy judges with these parameters; without, it does not judge. With
+    `containers` or `images`, this concerns only those containers; with `paths`, only violations in
+    these fields. `title` names the exception in messages.
     """
 
     expires: datetime
@@ -37,12 +37,15 @@ class Exempt:
 
     @property
     def patterns(self) -> int:
-        """How many patterns it may compare with an object."""
+        """The number of patterns that it may compare with an object."""
         compared = (self.names, self.namespaces, self.containers, self.images)
         return sum(len(each or ()) for each in compared)
 
     def is_about(self, request: Request) -> bool:
-        """Return whether it is about this object; one for namespaces is about none outside."""
+        """Return whether it matches this object.
+
+        With namespaces, it matches no cluster-scoped one.
+        """
         if self.kinds is not None and request.resource_kind not in self.kinds:
             return False
         namespace = request.attributes.namespace
@@ -51,7 +54,7 @@ class Exempt:
         return self.names is None or self.names.match(request.name)
 
     def records(self, request: Request) -> Iterator[Record]:
-        """Yield what it is about: the object, some containers, or records with an image."""
+        """Yield the exempt records: the object, some containers, or records with an image."""
         images = self.images
         if self.containers is not None:
             for container in request.containers():
@@ -65,10 +68,10 @@ class Exempt:
 
 
 class Exemptions(tuple[Exempt, ...]):
-    """Entries for one policy; there may be thousands, each about one object by its name."""
+    """The entries for one policy; there may be thousands, each for one object by name."""
 
     def __init__(self, _: Iterable[Exempt] = ()) -> None:
-        """Index them by kind and name, as far as they name any."""
+        """Index them by kind and name, if they have these."""
         self._index: dict[tuple[str | None, str | None], list[int]] = {}
         for index, each in enumerate(self):
             names = None if each.names is None else each.names.exact
@@ -77,7 +80,7 @@ class Exemptions(tuple[Exempt, ...]):
                     self._index.setdefault((kind, name), []).append(index)
 
     def about(self, request: Request) -> Iterator[Exempt]:
-        """Yield those that are about an object, in their order."""
+        """Yield the entries that match an object, in order."""
         keys = itertools.product((None, request.resource_kind), (None, request.name))
         for index in sorted(itertools.chain(*(self._index.get(key, ()) for key in keys))):
             if self[index].is_about(request):
@@ -90,9 +93,9 @@ NO_EXEMPTIONS = Exemptions()
 def covered(
     entries: Exemptions, request: Request, *, expired: bool = False
 ) -> dict[Record, Exempt]:
-    """Return each record that entries in force, or expired, are about, with its first entry.
+    """Return each record that unexpired (or expired) entries exempt, with its first entry.
 
-    Those with `paths` are about fields alone.
+    Entries with `paths` are left out: they exempt only fields.
     """
     now = request.lookup(NOW)
     found: dict[Record, Exempt] = {}
@@ -104,7 +107,7 @@ def covered(
 
 
 def covered_fields(entries: Exemptions, request: Request) -> dict[str, Exempt]:
-    """Return the paths that entries in force exempt, each with the first such entry."""
+    """Return the paths that unexpired entries exempt, each with its first entry."""
     found: dict[str, Exempt] = {}
     for entry in entries.about(request):
         if entry.paths is not None and request.lookup(NOW) < entry.expires:
@@ -114,7 +117,7 @@ def covered_fields(entries: Exemptions, request: Request) -> dict[str, Exempt]:
 
 
 def nearest(record: Record | None, values: Mapping[Record, T], root: Record) -> T | None:
-    """Return the value of a record or of the nearest above it; `root` is above all."""
+    """Return the value of a record, or of its nearest ancestor; `root` is the last one."""
     while record is not None:
         if record in values:
             return values[record]
@@ -123,6 +126,6 @@ def nearest(record: Record | None, values: Mapping[Record, T], root: Record) -> 
 
 
 def _names(images: Iterable[ImagePattern], text: str) -> bool:
-    """Return whether a pattern matches an image; what is no reference is no image."""
+    """Return whether a pattern matches an image; an invalid reference matches none."""
     image = parsed(text)
     return image is not None and any(each.matches(image) for each in images)

@@ -10,21 +10,21 @@ from webhook.engine.violation import JSON_TYPES, UNSET, Excess, Patch, Violation
 
 SCALARS = (str, bool, int, float)
 A_QUANTITY = "a quantity, such as 500m, 1.5 or 2Gi"
-NUMBERS = (str, int, float)  # how a quantity may be written
+NUMBERS = (str, int, float)  # JSON types of a quantity
 
 
 def quantity_of(value: Any) -> Quantity:
-    """Return the quantity that a JSON value is. QuantityError where it is none."""
+    """Return a JSON value as a quantity. Raises QuantityError if it is not one."""
     if type(value) not in NUMBERS:
         raise QuantityError("must be a number, or text")
     return parse_quantity(value if type(value) is str else repr(value))
 
 
 class WrongTypeError(Exception):
-    """A field holds another JSON type than its kind says, or text that is no quantity."""
+    """A field has a wrong JSON type, or a text that is not a quantity."""
 
     def __init__(self, path: str, found: Any, *wanted: type, quantity: bool = False) -> None:
-        """Take where it is, what was found there, and the JSON types that are right."""
+        """Take the path, the value found, and the allowed JSON types."""
         self.wanted = A_QUANTITY if quantity else " or ".join(JSON_TYPES[each] for each in wanted)
         self.fix = "correct it" if quantity else "correct its type"
         super().__init__(f"{path}: must be {self.wanted}")
@@ -49,23 +49,23 @@ class Fields(Record):
         excess: Excess | None = None,
         mended: Any = UNSET,
     ) -> Violation:
-        """Return a violation about `field`, where `value` stands (in other words: `found`)."""
+        """Return a violation of `field` with this `value`, shown as `found` if that is given."""
         return Violation(field, found, rule, fix, excess, value, self, mended=mended)
 
     def set(self, field: str | FieldPath, value: Any, *, overwrite: bool = False) -> Patch:
-        """Return the patch that sets `field`: a dotted path, or steps where a key has a dot."""
+        """Return the patch that sets `field`: a dotted path, or steps if a key has a dot."""
         return Patch(steps_of(field) if isinstance(field, str) else field, value, overwrite, self)
 
     def is_set(self, path: str) -> bool:
-        """Return whether there is anything at `path`, of whatever type; a null is nothing."""
+        """Return whether `path` has a value of any type other than null."""
         return self._read(path) is not None
 
     def integer(self, path: str) -> int | None:
-        """Return the integer at `path`, or None where there is none."""
+        """Return the integer at `path`, or None if it is absent."""
         return self._read(path, int)  # type: ignore[no-any-return]
 
     def string(self, path: str) -> str | None:
-        """Return the string at `path`, or None where there is none."""
+        """Return the string at `path`, or None if it is absent."""
         return self._read(path, str)  # type: ignore[no-any-return]
 
     def integer_or_string(self, path: str) -> int | str | None:
@@ -73,7 +73,7 @@ class Fields(Record):
         return self._read(path, int, str)  # type: ignore[no-any-return]
 
     def boolean(self, path: str) -> bool | None:
-        """Return the boolean at `path`, or None where there is none."""
+        """Return the boolean at `path`, or None if it is absent."""
         return self._read(path, bool)  # type: ignore[no-any-return]
 
     def mapping(self, path: str) -> dict[str, Any]:
@@ -89,7 +89,7 @@ class Fields(Record):
         return items
 
     def quantity(self, path: str) -> Quantity | None:
-        """Return the quantity at `path`, text or number, or None where there is none."""
+        """Return the quantity at `path`, text or number, or None if it is absent."""
         value = self._read(path)
         try:
             return None if value is None else quantity_of(value)
@@ -104,7 +104,7 @@ class Fields(Record):
         found = {}
         for name, value in items.items():
             try:
-                if type(value) is str:  # as most are; without a further call
+                if type(value) is str:  # the common case, without another call
                     found[name] = parse_quantity(value)
                 elif value is not None:
                     found[name] = quantity_of(value)
@@ -137,7 +137,10 @@ class Fields(Record):
         return items
 
     def _read(self, path: str, *wanted: type) -> Any:
-        """Return what is at `path`, None where nothing is. WrongTypeError unless `wanted`."""
+        """Return the value at `path`, or None.
+
+        Raises WrongTypeError if its type is not `wanted`.
+        """
         value: Any = self.value
         steps = steps_of(path)
         for depth, step in enumerate(steps):

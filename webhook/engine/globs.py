@@ -1,4 +1,4 @@
-"""Names with `*` and `?`, compiled once, and matched in time that is linear in the name."""
+"""Globs with `*` and `?`: compiled once, matched in time that is linear in the name."""
 
 import re
 from collections.abc import Iterable
@@ -6,8 +6,8 @@ from typing import Any
 
 from pydantic_core import core_schema
 
-MAX_GLOB = 512  # characters of a pattern with `*` or `?`; a longer one is refused
-MAX_MATCHED = 4096  # characters of a name; a longer one matches nothing but itself and `*`
+MAX_GLOB = 512  # characters of a pattern with `*` or `?`; a longer one is rejected
+MAX_MATCHED = 4096  # characters of a name; a longer one matches only itself and `*`
 
 
 class Glob:
@@ -18,7 +18,7 @@ class Glob:
     """
 
     def __init__(self, pattern: str) -> None:
-        """Compile the pieces. ValueError where the pattern is too long."""
+        """Compile the pieces. Raises ValueError if the pattern is too long."""
         if len(pattern) > MAX_GLOB:
             limit = f"at most {MAX_GLOB} are allowed in a pattern"
             raise ValueError(f'"{pattern[:40]}..." has {len(pattern)} characters; {limit}')
@@ -48,20 +48,20 @@ def _compiled(piece: str) -> re.Pattern[str]:
 
 
 class Globs(tuple[str, ...]):
-    """Patterns; a name matches that any of them matches, and case counts.
+    """A list of patterns, which matches a name if any pattern does; case-sensitive.
 
-    No patterns match nothing. The type of a parameter that is a list of patterns.
+    An empty list matches nothing. Parameters with lists of patterns have this type.
     """
 
     def __init__(self, _: Iterable[str] = ()) -> None:
-        """Compile the patterns. ValueError where one is too long."""
+        """Compile the patterns. Raises ValueError if one is too long."""
         self._globs = [Glob(each) for each in self if "*" in each or "?" in each]
         self._names = frozenset(each for each in self if "*" not in each and "?" not in each)
         self._is_any = "*" in self
 
     @property
     def exact(self) -> frozenset[str] | None:
-        """The names that match, None where a pattern may match others."""
+        """The names that match; None if a pattern has a wildcard."""
         return None if self._globs else self._names
 
     def match(self, name: str) -> bool:

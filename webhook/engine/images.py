@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from webhook.engine.globs import Globs
 
-# characters: host, repository (255), tag (128) and digest have no more, and what is parsed is kept
+# characters: host, repository (255), tag (128) and digest are shorter; parsed references are cached
 LONGEST = 1024
 DEFAULT_REGISTRY = "docker.io"
 REGISTRY_ALIASES = frozenset({"index.docker.io", "registry-1.docker.io", "registry.hub.docker.com"})
@@ -20,11 +20,12 @@ REPOSITORY = re.compile(
 )
 _HTTPS_PORT = re.compile(r":0*443$")
 _TAG = re.compile(r"[\w][\w.-]{0,127}", re.ASCII)
-# the algorithms that container runtimes know; they pull nothing by another one
+# the digest algorithms that container runtimes support
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128}")
 _ID = re.compile(r"(?:sha256:)?[0-9a-f]{64}")  # runtimes read it as the id of a local image
-_HOST = re.compile(r"[.:]")  # between the components of a registry, and before its port
-_NOT_ALONE_A_REPOSITORY = re.compile(r"[.:\[A-Z]")  # what makes a first component a registry
+_HOST = re.compile(r"[.:]")  # separators in a registry's host name, and before its port
+# Characters that make a first component a registry.
+_NOT_ALONE_A_REPOSITORY = re.compile(r"[.:\[A-Z]")
 
 
 class ImageReferenceError(ValueError):
@@ -47,13 +48,13 @@ class ImageReference:
 
     @property
     def version(self) -> str | None:
-        """The tag that is pulled: `latest` by default, None where there is a digest."""
+        """The tag that is pulled: `latest` by default, None if there is a digest."""
         return None if self.digest else self.tag or "latest"
 
 
 @functools.lru_cache(maxsize=4096)
 def parse_image(text: str) -> ImageReference:
-    """Return the parts of an image reference. ImageReferenceError where it is none."""
+    """Return the parts of an image reference. Raises ImageReferenceError if it is invalid."""
     if len(text) > LONGEST:
         raise ImageReferenceError(f"it has more than {LONGEST} characters")
     if _ID.fullmatch(text):
@@ -73,7 +74,7 @@ def parse_image(text: str) -> ImageReference:
 
 
 def parsed(text: str) -> ImageReference | None:
-    """Return the parts of an image reference; None for what is none, and is never pulled."""
+    """Return the parts of an image reference; None for an invalid one, which is never pulled."""
     try:
         return parse_image(text)
     except ImageReferenceError:
@@ -92,14 +93,17 @@ def _split(text: str) -> tuple[str, str, str, str, str, str]:
 
 
 def registry_name(text: str) -> str:
-    """Return the normalised name of a registry host. ImageReferenceError where it is none."""
+    """Return the normalised name of a registry host.
+
+    Raises ImageReferenceError if it is invalid.
+    """
     if not _REGISTRY.fullmatch(text):
         raise ImageReferenceError("its registry is malformed")
     return _normalised(text)
 
 
 def _normalised(text: str) -> str:
-    registry = _HTTPS_PORT.sub("", text.lower())  # the default: the same registry
+    registry = _HTTPS_PORT.sub("", text.lower())  # the default port: the same registry
     return DEFAULT_REGISTRY if registry in REGISTRY_ALIASES else registry
 
 

@@ -9,14 +9,14 @@ from webhook.engine.kinds import NAMESPACES, Kind, Target, TargetKey
 from webhook.engine.planners import NO_PLANNERS, Planner, Planners
 from webhook.engine.request import NAMESPACE, NAMESPACE_LABELS, Attributes
 
-MAX_PLACES = 4096  # targets and namespaces whose policies are remembered
+MAX_PLACES = 4096  # cached pairs of target and namespace
 
 
 class TargetPolicies(NamedTuple):
-    """The policies of one target in one namespace, and what they must look up before.
+    """The policies of one target in one namespace, and the look-ups that they need.
 
-    `policies` are those that may apply, `kind` is what they judge, `planner` plans the children of
-    the object, `rules` is how many those of tenants have.
+    `policies` are those that may apply, `kind` is the judged kind, `planner` plans the object's
+    children, and `rules` is the number of rules in tenants' policies.
     """
 
     policies: tuple[BoundPolicy, ...]
@@ -30,21 +30,21 @@ class Index:
     """Policies by target: first those of the cluster, then those of the request's namespace."""
 
     def __init__(self, policies: Iterable[BoundPolicy], planners: Planners = NO_PLANNERS) -> None:
-        """Sort the policies; what no clause of one can select is left out."""
+        """Index the policies; leave out targets that no clause of a policy can select."""
         self._planners = planners
         self.targets: dict[TargetKey, Target] = {}
         self.all: dict[TargetKey, list[BoundPolicy]] = {}
         self._policies_by_place: dict[tuple[str, str, str, str, str], TargetPolicies] = {}
         for bound in sorted(policies, key=lambda each: each.namespace is not None):
             for target in bound.policy.targets:
-                # A Namespace is the platform's, not its tenant's.
+                # A tenant's policy does not judge the Namespace itself.
                 is_its_own = bound.namespace is None or target.kind.namespaced
                 for key in target.keys if is_its_own and bound.match.can_select(target) else ():
                     self.targets[key] = target
                     self.all.setdefault(key, []).append(bound)
 
     def policies_for(self, attributes: Attributes) -> TargetPolicies:
-        """Return the policies for a request, each with what its match still has to decide."""
+        """Return the policies for a request, each with the undecided part of its match."""
         _, operation, _, _, _, group, resource, subresource, _, namespace, *_ = attributes
         place = group, resource, subresource, operation, namespace
         found = self._policies_by_place.get(place)

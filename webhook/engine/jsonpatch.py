@@ -11,8 +11,8 @@ from webhook.engine.request import Request
 from webhook.engine.violation import UNSET, Patch
 
 CONTAINERS = (dict, list)
-# Fields that were set, by the identity of their object or list and the step in it: that object or
-# list, the step, the value before the first change, and a record with the steps below it.
+# Fields that were set, by the id of their object or list and the step in it. The values are that
+# object or list, the step, the value before the first change, and a record with the steps below it.
 Changes = dict[tuple[int, PathElement], tuple[Any, PathElement, Any, Record, FieldPath]]
 
 
@@ -28,19 +28,19 @@ def _token(step: str) -> str:
 
 
 class Patcher:
-    """Changes one request's object in place, and knows the operations that did it."""
+    """Changes a request's object in place, and records the JSON patch operations."""
 
     def __init__(self, request: Request) -> None:
         """Start with no operations."""
         self._request = request
         self._changes: Changes = {}
-        # By identity: the objects and lists that patches have put in.
+        # Objects and lists that patches have added, by id.
         self._added: dict[int, Any] = {}
 
     def apply(self, patches: Iterable[Patch]) -> bool:
-        """Carry out all patches, or none where one of them raises; return whether anything changed.
+        """Apply all patches, or none if one of them raises; return whether anything changed.
 
-        A parent of the wrong type is a WrongTypeError, a list item that is not there a LookupError.
+        Raises WrongTypeError for a parent of a wrong type, LookupError for a missing list item.
         """
         changes: Changes = {}
         try:
@@ -53,8 +53,8 @@ class Patcher:
         if not changes:
             return False
         for slot, change in changes.items():
-            self._changes.setdefault(slot, change)  # what was there first counts
-        self._request.forget()  # its records are of the object as it was
+            self._changes.setdefault(slot, change)  # keep the original value
+        self._request.forget()  # its cached records are outdated
         return True
 
     @property
@@ -66,7 +66,7 @@ class Patcher:
             if id(node) in self._added or same(value, old):
                 continue
             path = pointer((*holder.steps(), *steps))
-            # Into a list, "add" would insert.
+            # In a list, "add" would insert an item.
             is_new = (old is None or old is UNSET) and type(node) is dict
             if value is UNSET:
                 found.append({"op": "remove", "path": path})
@@ -76,7 +76,7 @@ class Patcher:
 
     def _apply(self, patch: Patch, changes: Changes) -> None:
         holder, steps = patch.holder, patch.path
-        if holder is None or not holder.value:  # an absent object is read as an empty one
+        if holder is None or not holder.value:  # records of absent objects are empty
             holder, steps = self._request, patch.steps
         node: Any = holder.value
         for depth, step in enumerate(steps, 1):

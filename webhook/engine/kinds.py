@@ -11,32 +11,32 @@ from config.crds import kinds as types
 from kube.resource import Resource
 
 CREATE_AND_UPDATE = ("CREATE", "UPDATE")
-# Subresources to connect to; others are updated.
+# Subresources with operation CONNECT; others are updated.
 CONNECTED = frozenset({"exec", "attach", "portforward", "proxy"})
-ANY_VERSION = "*"  # first of the versions of a kind where others may be served
-# Objects of another kind than their parent.
+ANY_VERSION = "*"  # the first version of a kind that may be served in other versions too
+# Subresources whose object has another kind than the parent.
 OF_A_PARENT = CONNECTED | {"scale", "eviction", "binding", "token"}
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind in all its versions, with what policies and the registration need to know.
+    """One kind in all its versions, with the properties that policies and the registration use.
 
-    `kube.resource.Resource` is what a request needs: one version. `resource` makes it of a kind.
+    `resource` returns the `kube.resource.Resource` of one version, for requests.
     """
 
     group: str
     kind: str
     plural: str
     versions: tuple[str, ...] = ("v1",)
-    pod_spec: str | None = None  # path of the pod's spec, where the kind carries pods
+    pod_spec: str | None = None  # path of the pod's spec, if the kind has pods
     container: str | None = None  # path of an object that is itself one container (with an image)
     scales: bool = False  # has spec.replicas and a /scale subresource
     namespaced: bool = True
 
     @classmethod
     def of(cls, definition: Definition) -> Self:
-        """Return a custom kind; of its versions the stored one, which others are converted to."""
+        """Return a custom kind in its storage version, to which the others are converted."""
         scale = definition.scale
         return cls(
             definition.group,
@@ -55,11 +55,11 @@ class Kind:
 
     @property
     def pod_metadata(self) -> str | None:
-        """Path of the metadata that the pods get."""
+        """Path of the pods' metadata."""
         return None if self.pod_spec is None else f"{self.pod_spec.removesuffix('spec')}metadata"
 
 
-# Group, resource, subresource, operation: what a review is looked up by.
+# Group, resource, subresource, operation: the key for finding policies of a review.
 TargetKey = tuple[str, str, str, str]
 
 
@@ -73,7 +73,7 @@ class Target:
 
     @property
     def keys(self) -> tuple[TargetKey, ...]:
-        """What reviews of this target are looked up by."""
+        """The keys of this target."""
         return tuple(
             (self.kind.group, self.kind.plural, self.subresource, each) for each in self.operations
         )
@@ -97,7 +97,7 @@ AUTOSCALERS = (
     Kind("autoscaling", "HorizontalPodAutoscaler", "horizontalpodautoscalers", ("v1", "v2")),
     Kind("keda.sh", "ScaledObject", "scaledobjects", versions=("v1alpha1",)),
 )
-NAMESPACES = ("", "namespaces")  # group and resource of the objects that are a namespace themselves
+NAMESPACES = ("", "namespaces")  # group and resource of Namespace objects
 PERSISTENT_VOLUME = Kind("", "PersistentVolume", "persistentvolumes", namespaced=False)
 RBAC = "rbac.authorization.k8s.io"
 OTHER_KINDS = (
@@ -121,12 +121,12 @@ OTHER_KINDS = (
 
 OWN_KINDS = tuple(Kind.of(each.definition) for each in types() if each.definition.storage)
 POLICY_KINDS = tuple(kind for kind in OWN_KINDS if kind.group == GROUP)
-# Judged where a policy names them: provisioners create volumes.
+# Judged only if a policy names them: provisioners create volumes.
 NAMED_ONLY = (*POLICY_KINDS, PERSISTENT_VOLUME)
 
 NATIVE_KINDS = (*POD_KINDS, *AUTOSCALERS, *OTHER_KINDS)
 KINDS = {(kind.group, kind.kind): kind for kind in (*NATIVE_KINDS, *OWN_KINDS)}
-OURS = frozenset(KINDS)  # the others are added when a process starts
+OURS = frozenset(KINDS)  # other kinds are added when a process starts
 
 
 EPHEMERAL = (Target(POD, "ephemeralcontainers", ("UPDATE",)), Target(POD, "resize", ("UPDATE",)))
@@ -141,10 +141,10 @@ POD_KIND = re.compile(
 def targets(
     kinds: str | Iterable[str | Kind], operations: tuple[str, ...] = CREATE_AND_UPDATE
 ) -> tuple[Target, ...]:
-    """Return the targets that `kinds` stands for: one of SETS, or several sets and kinds.
+    """Return the targets for `kinds`: one of SETS, or several sets and kinds.
 
-    `operations` hold for whole objects; a subresource has its own. LookupError where a kind is not
-    in the table.
+    `operations` apply to whole objects; a subresource has its own. Raises LookupError for an
+    unknown kind.
     """
     several = (kinds,) if isinstance(kinds, str) else kinds
     return tuple(target for each in several for target in _targets(each, operations))
@@ -186,9 +186,9 @@ def add_kind(about: Definition) -> None:
 def add_pod_kind(text: str) -> None:
     """Add a custom kind with pods: `rollouts.argoproj.io/v1/Rollout=spec.template.spec`.
 
-    Called when a process starts, before any policy is put in force. ValueError where `text` has
-    another form, or is about a kind that the table has. Where a policy names a kind, one of the
-    table is meant first.
+    Called when a process starts, before any policy is put in force. Raises ValueError if `text` has
+    another form, or names a built-in kind. If a policy names a kind by name only, a built-in kind
+    takes precedence.
     """
     found = POD_KIND.fullmatch(text)
     if found is None:
@@ -201,13 +201,13 @@ def add_pod_kind(text: str) -> None:
 
 
 def resource_of(group: str, kind: str) -> str:
-    """Return the resource of a kind: as the table says, else as the API's convention forms it."""
+    """Return the resource of a kind: from the table, else by the API's naming convention."""
     known = KINDS.get((group, kind))
     return known.plural if known else plural(kind)
 
 
 def plural(kind: str) -> str:
-    """Return the name that a kind's resource has by the API's convention."""
+    """Return the plural of a kind by the API's naming convention."""
     word = kind.lower()
     if word.endswith("s"):
         return f"{word}es"

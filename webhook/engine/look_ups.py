@@ -1,4 +1,4 @@
-"""What policies look up: the name, the resources, and how much of each object."""
+"""The look-ups of policies: name, resources, and the used part of each object."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -13,28 +13,28 @@ Read = TypeVar("Read")
 
 @dataclass(frozen=True, slots=True)
 class LookUp:
-    """Objects that are looked up under one name: those of a namespace, or of all of them."""
+    """A look-up: the objects of some kinds in the request's namespace, or in all namespaces."""
 
     resources: tuple[Resource, ...]
-    shape: Callable[[JsonObject, str], JsonObject] | None = None  # where not all of it counts
+    # reduces an object to the used part
+    shape: Callable[[JsonObject, str], JsonObject] | None = None
     everywhere: bool = False
-    completes: bool = False  # counts only where all of the namespace is known
+    completes: bool = False  # valid only if all objects of the namespace are known
 
     def includes(self, kind: GroupKind) -> bool:
         """Return whether objects of a kind are looked up."""
         return any((each.group, each.kind) == kind for each in self.resources)
 
     def shaped(self, object: JsonObject, namespace: str) -> JsonObject:
-        """Return what is looked up of an object of `namespace`."""
+        """Return the used part of an object of `namespace`."""
         return object if self.shape is None else self.shape(object, namespace)
 
 
 def summary(ingress: Mapping[str, Any], namespace: str = "") -> dict[str, Any]:
     """Return namespace, name and hosts of an Ingress.
 
-    `namespace` is where one goes that names none.
-
-    What is not what its kind says is left out here: it is denied when it is judged itself.
+    `namespace` is the default. Fields with wrong types are left out: the object is denied when it
+    is judged itself.
     """
     metadata, spec = ingress["metadata"], ingress.get("spec")
     rules = spec.get("rules") if isinstance(spec, dict) else None
@@ -81,7 +81,10 @@ def with_object(
 
 
 def read_each(objects: Iterable[JsonObject], read: Callable[[Fields], Read]) -> Iterator[Read]:
-    """Yield what `read` returns of each object; a malformed one is denied when it is judged."""
+    """Yield the result of `read` for each object.
+
+    Skip malformed ones, which are denied themselves.
+    """
     for object in objects:
         try:
             yield read(Fields(object))
@@ -90,5 +93,5 @@ def read_each(objects: Iterable[JsonObject], read: Callable[[Fields], Read]) -> 
 
 
 def _id(object: JsonObject, namespace: str) -> tuple[Any, ...]:
-    metadata = object.get("metadata") or object  # a summary has its name beside the rest
+    metadata = object.get("metadata") or object  # a summary has its name at the top level
     return object.get("kind"), metadata.get("namespace") or namespace, metadata.get("name")

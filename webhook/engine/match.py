@@ -1,4 +1,4 @@
-"""Decide whether a policy applies to a request: globs and selectors, compiled once."""
+"""Decides whether a policy applies to a request, by globs and selectors that are compiled once."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ Labels = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """One compiled clause: what is None does not restrict."""
+    """One compiled clause; a field that is None does not restrict."""
 
     kinds: frozenset[str] | None = None
     operations: frozenset[str] | None = None
@@ -28,7 +28,7 @@ class Clause:
     namespace_selector: Callable[[Labels], bool] | None = None
 
     def can_select(self, target: Target) -> bool:
-        """Return whether it can select requests there; most cluster objects have no namespace."""
+        """Return whether it can select requests for a target."""
         kind = target.kind
         if self.kinds is not None and kind.kind not in self.kinds:
             return False
@@ -42,11 +42,9 @@ class Clause:
         return is_anywhere or kind.namespaced or (kind.group, kind.plural) == NAMESPACES
 
     def narrowed(self, target: Target, namespace: str) -> "Clause | None":
-        """Return what is left to decide for all requests there in a namespace.
+        """Return the conditions that remain for requests for a target in a namespace.
 
-        None where it selects none.
-
-        Parts about a namespace never select a cluster-scoped object.
+        None if it selects none. Conditions on the namespace never select a cluster-scoped object.
         """
         if not self.can_select(target):
             return None
@@ -71,22 +69,25 @@ class Clause:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A compiled `match`; those clauses come first that need no look-up."""
+    """A compiled `match`; clauses that need no look-up come first."""
 
     clauses: tuple[Clause, ...] = ()
     users: Globs | None = None
     groups: Globs | None = None
-    # The clauses as they were written, for comparison.
+    # The clauses of the policy object, for comparison.
     written: tuple[MatchClauseSpec, ...] = ()
 
     def shares_place_with(self, other: "Match") -> bool:
-        """Return whether one of the two is everywhere, or both have a clause that says the same."""
+        """Return whether one of the two matches everywhere, or both have an equal clause."""
         if not self.clauses or not other.clauses:
             return True
         return any(clause in other.written for clause in self.written)
 
     def selects(self, request: Request) -> bool:
-        """Return whether a narrowed match selects the request. NotLookedUpError where unknown."""
+        """Return whether a narrowed match selects the request.
+
+        Raises NotLookedUpError if unknown.
+        """
         if self.users is not None and self.users.match(request.attributes.username):
             return False
         if self.groups is not None and any(map(self.groups.match, request.attributes.groups)):
@@ -94,11 +95,14 @@ class Match:
         return not self.clauses or any(clause.selects(request) for clause in self.clauses)
 
     def can_select(self, target: Target) -> bool:
-        """Return whether a clause can select any request there."""
+        """Return whether a clause can select requests for a target."""
         return not self.clauses or any(clause.can_select(target) for clause in self.clauses)
 
     def narrowed(self, target: Target, namespace: str) -> "Match | None":
-        """Return what is left to decide there in a namespace; None where nothing is selected."""
+        """Return the conditions that remain for a target in a namespace.
+
+        None if it selects nothing.
+        """
         narrowed = (clause.narrowed(target, namespace) for clause in self.clauses)
         left = tuple(clause for clause in narrowed if clause is not None)
         if self.clauses and not left:
@@ -106,7 +110,7 @@ class Match:
         return replace(self, clauses=() if Clause() in left else left)
 
     def needs(self, subresource: str = "") -> frozenset[str]:
-        """Return what to look up before a request for the (sub)resource can be matched."""
+        """Return the look-ups for matching a request for the (sub)resource."""
         needed = set()
         for clause in self.clauses:
             if clause.namespace_selector:
@@ -129,7 +133,7 @@ def compile_match(spec: MatchSpec) -> Match:
 def can_match(
     clause: MatchClauseSpec, targets: Iterable[Target], namespace: str | None = None
 ) -> bool:
-    """Return whether a clause can select a request about `targets`, a tenant's in `namespace`."""
+    """Return whether a clause can select a request for `targets`; a tenant's, in `namespace`."""
     compiled = _compile_clause(clause)
     if namespace is None:
         return any(map(compiled.can_select, targets))
@@ -137,7 +141,7 @@ def can_match(
 
 
 def globs(patterns: list[str] | None) -> Globs | None:
-    """Compile patterns; None, or no patterns, do not restrict."""
+    """Compile patterns; None for none, which do not restrict."""
     return Globs(patterns) if patterns else None
 
 
@@ -169,7 +173,7 @@ def compile_selector(spec: LabelSelector) -> Callable[[Labels], bool]:
 
 
 def meets(labels: Labels, key: str | None, operator: str | None, values: Collection[str]) -> bool:
-    """Return whether labels meet a requirement of a selector; none meet an unknown operator."""
+    """Return whether labels meet a selector's requirement; False for an unknown operator."""
     match operator:
         case "In":
             return labels.get(key or "") in values

@@ -1,4 +1,4 @@
-"""Fields by the paths that messages show: those of a child in its parent, values, and copies."""
+"""Maps a child's field to the parent's, and reads or removes values at a message's path."""
 
 import re
 from collections.abc import Mapping
@@ -7,16 +7,15 @@ from typing import Any
 import orjson
 
 STEP = re.compile(r"\.?([^.\[\]]+)|\[([^\]]*)\]")
-ANY = "[*]"  # any one entry of labels and the like: a key without a prefix
+ANY = "[*]"  # any entry of labels and annotations whose key has no prefix
 
 
 def traced(path: str, origin: Mapping[str, str], parent: Mapping[str, Any]) -> str | None:
     """Return the field of `parent` that the child's field at `path` comes from, or None.
 
-    Of what `origin` names, the nearest above the field counts; what is below it is added where the
-    parent has, or may have, such fields: of `spec.port`, a number, there is no `[0].containerPort`.
-    `labels[*]` stands for each label that is not named and has no prefix; a field with the origin
-    "" has none.
+    The nearest ancestor of the field in `origin` decides. The rest of the path is appended if the
+    parent has, or may have, such fields: `spec.port`, a number, has no `[0].containerPort`.
+    `labels[*]` stands for each unlisted label without a prefix; the origin "" means none.
     """
     for step in reversed([None, *STEP.finditer(path)]):
         end = 0 if step is None else step.end()
@@ -32,13 +31,13 @@ def traced(path: str, origin: Mapping[str, str], parent: Mapping[str, Any]) -> s
 
 
 def _may_have(value: Any, below: str) -> bool:
-    """Tell whether a value has fields like those at `below`, or could have if it were there."""
+    """Return whether a value has, or if it is absent could have, fields like those at `below`."""
     is_of_list = below.startswith("[") and ("=" in below.partition("]")[0] or below[1:2].isdigit())
     return isinstance(value, list) if is_of_list else value is None or isinstance(value, dict)
 
 
 def value_at(object: Any, path: str) -> Any:
-    """Return what is at a path as messages show it, None where there is nothing."""
+    """Return the value at a path in the notation of messages; None if it is absent."""
     value = object
     for found in STEP.finditer(path):
         value = _entry(value, found[1] if found[2] is None else found[2])

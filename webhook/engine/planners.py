@@ -1,7 +1,6 @@
-"""The planners of kinds: which children an object would have, and of which kinds.
+"""The planners of kinds, which return the children that an object would have.
 
-The process that builds an engine supplies the functions: the engine does not know how objects are
-planned.
+The process that builds an engine supplies them: the engine does not import planners.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -17,14 +16,14 @@ from webhook.engine.violation import Violation
 ResourceKey = tuple[str, str]  # group and plural
 Served = Collection[ResourceKey]
 
-SERVED = "served_apis"  # the look-up of which optional resources the API server has
+SERVED = "served_apis"  # the look-up of the optional resources that the API server serves
 
 
 class PlannedObject(NamedTuple):
-    """An object to create, and which field of the parent each of its fields comes from.
+    """An object to create, and the parent's field that each of its fields comes from.
 
-    It has the defaults that the API server fills in. A child created `once` is never updated; a
-    child that is not `owned` outlives its parent.
+    It has the API server's defaults. A child created `once` is never updated; a child that is not
+    `owned` outlives its parent.
     """
 
     kind: Kind
@@ -35,12 +34,12 @@ class PlannedObject(NamedTuple):
 
     @property
     def identity(self) -> tuple[Kind, str]:
-        """What tells it from its siblings: its kind and its name."""
+        """Its identity among its siblings: kind and name."""
         return self.kind, self.object["metadata"]["name"]
 
 
 class PlannedChildren(NamedTuple):
-    """What is planned for an object: all children of it, in order, or why its type rejects it."""
+    """The plan for an object: all its children in order, or the reason why its type rejects it."""
 
     children: Sequence[PlannedObject] = ()
     refused: Sequence[Violation] = ()
@@ -48,11 +47,10 @@ class PlannedChildren(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Planner:
-    """The planner of one kind. It is asked as a policy is: a failure denies.
+    """The planner of one kind. Like a policy that fails closed, a failure denies.
 
-    `makes` are the kinds of its children; `plan` plans an object, given the time and which of the
-    `optional` ones the API server has; `replicas` is the field that its /scale sets, where it has
-    one.
+    `makes` are the kinds of its children. `plan` plans an object, given the time and the `optional`
+    kinds that the API server has. `replicas` is the field that its /scale sets, if it has one.
     """
 
     kind: Kind
@@ -84,9 +82,9 @@ class ControllerUser:
 
 
 class Planners:
-    """All planners, the controller's account, and the namespaces it works in (none: all).
+    """All planners, the controller's account, and its namespaces (none: all).
 
-    `is_chosen` returns whether an image is one that planners choose themselves.
+    `is_chosen` returns whether a planner chose an image.
     """
 
     def __init__(
@@ -106,7 +104,7 @@ class Planners:
         }
 
     def __iter__(self) -> Iterator[Planner]:
-        """Go through them."""
+        """Iterate over them."""
         return iter(self._planners.values())
 
     def of_request(self, attributes: Attributes) -> Planner | None:
@@ -116,13 +114,13 @@ class Planners:
         return self.by_target.get(attributes.target)
 
     def of(self, kind: Kind) -> Planner | None:
-        """Return the planner of a kind, None where its objects have no children."""
+        """Return the planner of a kind; None if its objects have no children."""
         return self._planners.get(kind)
 
     def reach(self, planner: Planner) -> frozenset[Kind]:
         """Return the kinds of all children and grandchildren."""
         found = list(planner.makes)
-        for kind in found:  # grows meanwhile
+        for kind in found:  # the list grows during the loop
             if kind in self._planners:
                 found += [each for each in self._planners[kind].makes if each not in found]
         return frozenset(found)

@@ -1,27 +1,27 @@
-"""Where a JSON object stands in its object: a path for messages, steps for patches."""
+"""Records: JSON objects with their location, as a path for messages and steps for patches."""
 
 from functools import lru_cache
 from typing import Any
 
 from kube.resource import FieldPath
 
-# Characters of an item's name; what is longer is no name in any kind of the API.
+# Characters of an item's name; no kind of the API has longer names.
 LONGEST_NAME = 253
 
 
 @lru_cache(maxsize=4096)
 def steps_of(path: str) -> tuple[str, ...]:
-    """Return a dotted path as steps, split once for each distinct path."""
+    """Return the steps of a dotted path; cached."""
     return tuple(path.split(".")) if path else ()
 
 
 def entry(path: str, name: str) -> str:
-    """Return the path of the entry `name` of the object at `path`; a dotted one in brackets."""
+    """Return the path of the entry `name` of the object at `path`; in brackets if it has a dot."""
     return f"{path}.{name}" if name.replace("-", "").isalnum() else f"{path}[{name}]"
 
 
 class Record:
-    """One JSON object and its place: a path becomes text only in a message."""
+    """One JSON object and its location, which becomes text only in a message."""
 
     __slots__ = ("above", "step", "value")
 
@@ -34,7 +34,7 @@ class Record:
         self.step = step
 
     def path(self, relative: str = "") -> str:
-        """Return the path of this object, or of its field `relative`, as messages show it."""
+        """Return the path of this object, or of its field `relative`, for messages."""
         path = self.step
         if isinstance(path, tuple):
             name = self.value.get("name")
@@ -45,7 +45,7 @@ class Record:
         return path if self.above is None else self.above.path(path)
 
     def steps(self) -> FieldPath:
-        """Return that path as the steps of a patch: on the way, no field has a dot."""
+        """Return the path of this object as the steps of a patch; its keys have no dots."""
         step = self.step
         above = () if self.above is None else self.above.steps()
         if isinstance(step, tuple):

@@ -1,4 +1,4 @@
-"""What is to be judged: one admission request, read through typed getters and shared records."""
+"""An admission request to be judged, read through typed getters and shared records."""
 
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -10,26 +10,26 @@ from webhook.engine.fields import Fields, WrongTypeError
 from webhook.engine.kinds import KINDS, NAMESPACES, Kind, TargetKey
 
 NOTHING: Mapping[str, Any] = {}
-# what a namespaceSelector must have looked up: a dict of strings
+# the look-up for a namespaceSelector: a dict of strings
 NAMESPACE_LABELS = "namespace_labels"
-# what expressions about `namespaceObject` have looked up: the Namespace, as it is stored
+# the look-up for `namespaceObject` in expressions: the stored Namespace
 NAMESPACE = "namespace"
-# what is looked up for /scale, exec and the like: the object that the subresource belongs to
+# the look-up for /scale, exec and others: the object that the subresource belongs to
 PARENT = "parent"
 # there where a mutation came before: names of look-ups that policies which change objects lacked
 LACKED = "lacked"
-GENERATED = "xxxxx"  # as long as what the API server adds to a generateName
-NAME_LABEL = "kubernetes.io/metadata.name"  # which the API server gives to every Namespace
+GENERATED = "xxxxx"  # as long as the suffix that the API server adds to a generateName
+NAME_LABEL = "kubernetes.io/metadata.name"  # the API server sets it on every Namespace
 # Metadata that a deletion changes.
 DELETION_METADATA = frozenset({"finalizers", "resourceVersion", "generation", "managedFields"})
 
 
 class NotLookedUpError(Exception):
-    """A policy needs something from the cluster that was not looked up for this request."""
+    """A policy needs a look-up that is missing for this request."""
 
 
 class Attributes(NamedTuple):
-    """An AdmissionRequest without its objects, in the words of admission.k8s.io/v1."""
+    """The fields of an AdmissionRequest (admission.k8s.io/v1) other than its objects."""
 
     uid: str
     operation: str
@@ -44,28 +44,27 @@ class Attributes(NamedTuple):
     username: str = ""
     groups: tuple[str, ...] = ()
     dry_run: bool = False
-    # group, version, kind as sent, where matchPolicy changed them
+    # group, version and kind of the user's request, if matchPolicy converted it
     requested: tuple[str, str, str] | None = None
-    # the AdmissionRequest, for what else expressions read of it; None where it is not known
+    # the AdmissionRequest, for further fields that expressions read; None if unknown
     sent: Any = None
 
     @property
     def target(self) -> TargetKey:
-        """What the policies for this request are looked up by."""
+        """The key for finding the policies for this request."""
         return self.resource_group, self.resource, self.subresource, self.operation
 
 
 class Request(Fields):
-    """One admission request: the fields of the object it is about, and what is said beside it.
+    """One admission request: the fields of its object, and its attributes.
 
-    `object` and `old_object` are JSON objects, or None; reading goes to `object`, and on DELETE,
-    which has none, to `old_object`. That of an update, unless it is being deleted, may be given as
-    it was sent: it is decoded when it is first read. `looked_up` holds what was fetched from the
-    cluster for it, under the names policies declare in `needs`; what is missing there is an error,
-    never an empty answer. `excepted` is whether exceptions leave some of its containers to other
-    parameters of the policy that is asked, or alone. `budget` is what the expressions of all
-    tenants' policies may still cost; None before the first of them. `completed` are its objects as
-    expressions see them, once one was asked.
+    `object` and `old_object` are JSON objects or None. Getters read `object`, or on DELETE, which
+    has none, `old_object`. The old object of an update may be undecoded JSON, which is decoded when
+    it is first read, unless it is being deleted. `looked_up` has the look-ups, under the names that
+    policies declare in `needs`; a missing one is an error, never an empty answer. `excepted` is
+    whether exceptions exempt some of its containers from the current policy, or change their
+    parameters. `budget` is the remaining cost budget of all tenants' expressions; None before the
+    first of them. `completed` are its objects as expressions see them, after the first evaluation.
     """
 
     __slots__ = (
@@ -81,7 +80,7 @@ class Request(Fields):
         looked_up: Mapping[str, Any] = NOTHING,
         kind: Kind | None = None,
     ) -> None:
-        """Keep all without a copy; `kind` is for what the table of kinds does not have."""
+        """Store the arguments without copies; `kind` is for kinds that the table lacks."""
         self._old_object = old_object
         self.value = object if object is not None else self.old_object or {}
         self.above = None
@@ -97,7 +96,7 @@ class Request(Fields):
         self.forget()
 
     def forget(self) -> None:
-        """Forget the records that were parsed, since the object was changed beside them."""
+        """Clear the cached records, since the object was changed."""
         self._pod: Fields | None = None
         self._containers: tuple[Container, ...] | None = None
         self._images: tuple[Image, ...] | None = None
@@ -105,7 +104,7 @@ class Request(Fields):
 
     @property
     def old_object(self) -> dict[str, Any] | None:
-        """The object before an update or deletion. WrongTypeError where it is none."""
+        """The object before an update or deletion. Raises WrongTypeError if it is not an object."""
         if isinstance(self._old_object, bytes):
             try:
                 self._old_object = msgspec.json.decode(self._old_object, type=dict[str, Any])
@@ -120,7 +119,10 @@ class Request(Fields):
 
     @property
     def name(self) -> str:
-        """The object's name; deletecollection names it in the object only, generateName in part."""
+        """The object's name. For deletecollection it comes from the object.
+
+        With generateName it is a prefix.
+        """
         if self.attributes.name:
             return self.attributes.name
         if name := self.string("metadata.name"):
@@ -134,21 +136,21 @@ class Request(Fields):
         return self._kind.kind
 
     def with_object(self, object: dict[str, Any]) -> "Request":
-        """Return the same request about another state of its object."""
+        """Return the same request with another state of its object."""
         return Request(self.attributes, object, self._old_object, self.looked_up, self._kind)
 
     def with_looked_up(self, looked_up: Mapping[str, Any]) -> "Request":
-        """Return the same request with what was looked up for it."""
+        """Return the same request with look-ups."""
         return Request(self.attributes, self.object, self._old_object, looked_up, self._kind)
 
     def of_kind(self, kind: Kind) -> "Request":
-        """Return the same request about an object of a kind that the table need not know."""
+        """Return the same request for a kind that the table may lack."""
         if self._kind is kind:
             return self
         return Request(self.attributes, self.object, self._old_object, self.looked_up, kind)
 
     def before(self) -> "Request | None":
-        """Return a request to create the object as an UPDATE found it; None for others."""
+        """Return a request that creates the old object of an UPDATE; None for other operations."""
         if self._before is None and self.attributes.operation == "UPDATE":
             old = self.old_object
             if old is not None:
@@ -158,7 +160,7 @@ class Request(Fields):
 
     @property
     def is_being_deleted(self) -> bool:
-        """Whether an update is about an object that is being deleted already."""
+        """Whether this updates an object that is being deleted."""
         if self.attributes.operation != "UPDATE" or isinstance(self._old_object, bytes):
             return False
         metadata = (self._old_object or {}).get("metadata")
@@ -166,21 +168,21 @@ class Request(Fields):
 
     @property
     def only_removes_finalizers(self) -> bool:
-        """Whether an update changes nothing but what the deletion of its object needs."""
+        """Whether an update only removes finalizers, and changes metadata that deletion changes."""
         try:
             return what_is_written(self.object) == what_is_written(self.old_object)
-        except RecursionError:  # objects of a thousand levels, which are judged then
+        except RecursionError:  # objects with a thousand levels are judged
             return False
 
     def lookup(self, name: str) -> Any:
-        """Return what was looked up under `name`. NotLookedUpError where that is missing."""
+        """Return the look-up `name`. Raises NotLookedUpError if it is missing."""
         try:
             return self.looked_up[name]
         except KeyError:
             raise NotLookedUpError(name) from None
 
     def namespace_labels(self) -> Mapping[str, str]:
-        """Return the labels of its namespace; a Namespace has its own, as they will be."""
+        """Return the labels of its namespace; for a Namespace its own new labels."""
         if (self.attributes.resource_group, self.attributes.resource) == NAMESPACES:
             return self.texts("metadata.labels") | {NAME_LABEL: self.name}
         return self.lookup(NAMESPACE_LABELS)  # type: ignore[no-any-return]
@@ -188,7 +190,7 @@ class Request(Fields):
     def selectable(self, *, of_pod: bool = False) -> Iterator[Mapping[str, Any]]:
         """Yield the labels for selectors: of the new and the old object, or of their pods.
 
-        A subresource that is an object of its own (/scale, exec) is selected by the labels of its
+        A subresource with an object of its own (/scale, exec) is selected by the labels of its
         parent.
         """
         metadata = self._kind.pod_metadata if of_pod else "metadata"
@@ -198,20 +200,20 @@ class Request(Fields):
                 yield Fields(object).mapping(f"{metadata}.labels")
 
     def pod(self) -> Fields | None:
-        """Return the spec of the pod, or of the pod template; None where there is none."""
+        """Return the spec of the pod, or of the pod template; None if there is none."""
         if self._pod is None and self._kind.pod_spec is not None:
             self._pod = self.fields(self._kind.pod_spec)
         return self._pod
 
     def pod_metadata(self) -> Fields | None:
-        """Return the metadata of the pod, or of the pod template; None where there is none."""
+        """Return the metadata of the pod, or of the pod template; None if there is none."""
         path = self._kind.pod_metadata
         return None if path is None else self.fields(path)
 
     def containers(self, *, ephemeral: bool = True) -> tuple[Container, ...]:
         """Return all containers of the pod: also init and (by default) ephemeral ones.
 
-        A kind whose object is itself one container (WebApp) has that.
+        If the object itself is one container (WebApp), return that.
         """
         found = self._containers
         if found is None:
@@ -236,7 +238,7 @@ class Request(Fields):
 
 
 def what_is_written(object: dict[str, Any] | None) -> dict[str, Any]:
-    """Return an object without status, finalizers and what the API server writes."""
+    """Return an object without status, finalizers and the fields that the API server sets."""
     kept = _without(object or {}, {"status"})
     if isinstance(kept.get("metadata"), dict):
         kept["metadata"] = _without(kept["metadata"], DELETION_METADATA)

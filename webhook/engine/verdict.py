@@ -1,4 +1,4 @@
-"""What the engine answers: one outcome for each policy that applied, never an HTTP word."""
+"""The engine's answer: one outcome for each policy that applied, independent of HTTP."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
@@ -14,12 +14,12 @@ MAX_VIOLATIONS = 5000  # reported violations; one object can cause a hundred tho
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one policy object said about one request.
+    """The result of one policy object for one request.
 
-    At most one of `violations`, `malformed` and `error` is filled: the object breaks the rule, the
-    object is not what its kind says, or the policy itself failed (then `fails_closed` decides). A
-    policy stops after MAX_VIOLATIONS + 1 violations. `tolerated` are those that an update found
-    there and did not make worse.
+    At most one of `violations`, `malformed` and `error` is set: the object breaks the rule, a field
+    has a wrong type, or the policy failed (then `fails_closed` decides). A policy stops after
+    MAX_VIOLATIONS + 1 violations. `tolerated` are existing violations that an update did not make
+    worse.
     """
 
     policy: str
@@ -30,9 +30,9 @@ class Outcome:
     error: BaseException | None = None
     fails_closed: bool = True
     patched: bool = False
-    # For the audit log, by the policy's own `annotate`.
+    # Audit annotations from the policy's `annotate`.
     annotations: tuple[tuple[str, str], ...] = ()
-    # Titles of exceptions, one for each violation that they cover, where these are counted.
+    # Titles of exceptions, one for each covered violation, if the engine counts them.
     covered: tuple[str, ...] = ()
 
     @property
@@ -49,11 +49,11 @@ class Outcome:
 
     @property
     def reported(self) -> tuple[Violation, ...]:
-        """What it says about the object: its violations, or the field with the wrong type."""
+        """The violations, or the field with the wrong type."""
         return self.violations if self.malformed is None else (self.malformed,)
 
     def mapped(self, mapping: Callable[[Violation], Violation]) -> "Outcome":
-        """Return it with each violation mapped; itself if there is none, as usual."""
+        """Return a copy with each violation mapped; the outcome itself if there is none."""
         if not (self.violations or self.tolerated or self.malformed):
             return self
         return replace(
@@ -68,11 +68,9 @@ class Outcome:
 class Verdict:
     """All outcomes of one request, in the order of the policy set.
 
-    After a mutation, the patch and what it leads to.
-
-    `operations` is a JSONPatch (RFC 6902), empty where nothing is to be changed; `object` is the
-    object as patched. A verdict with no outcome says that no policy applied. `allowed` is whether
-    nothing denies; a plain verdict allows, patches nothing and has nothing to report.
+    After a mutation, also the patch and the patched object. `operations` is a JSONPatch (RFC 6902),
+    empty if nothing changes. Without outcomes, no policy applied. `allowed` is whether no outcome
+    denies; a plain verdict allows, patches nothing and reports nothing.
     """
 
     outcomes: tuple[Outcome, ...] = ()
@@ -82,7 +80,7 @@ class Verdict:
     is_plain: bool = field(init=False)
 
     def __post_init__(self) -> None:
-        """Decide once."""
+        """Compute `allowed` once."""
         self.is_plain = not self.operations
         for outcome in self.outcomes:
             if outcome.annotations:
@@ -103,12 +101,10 @@ def lacked(outcomes: Iterable[Outcome]) -> frozenset[str]:
 
 
 def without_repeats(outcomes: Iterable[Outcome], more: Iterable[Outcome]) -> tuple[Outcome, ...]:
-    """Return all outcomes.
+    """Return all outcomes, those of `more` (about children) without duplicates.
 
-    Those of `more`, about children, without what an earlier outcome of the policy reports.
-
-    Where the parent's name is denied, violations of names derived from it are left out: they will
-    change.
+    A violation is a duplicate if an earlier outcome of the same policy reports it. If the parent's
+    name is denied, violations of names derived from it are left out, since these will change.
     """
     found = list(outcomes)
     is_renamed = any(
@@ -134,7 +130,7 @@ def _key(outcome: Outcome, violation: Violation) -> tuple[str, str, str]:
 
 
 def _failed(outcome: Outcome) -> tuple[str, str]:
-    """Return the policy, and what it reports beside violations of its rule."""
+    """Return the policy, and its malformed field or error."""
     failed = "" if outcome.error is None else f"{type(outcome.error).__name__}: {outcome.error}"
     return outcome.policy, outcome.malformed.message if outcome.malformed is not None else failed
 

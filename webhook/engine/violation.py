@@ -1,4 +1,4 @@
-"""What a policy yields: violations, with an identity beside their words, and patches."""
+"""The results of a policy: violations, whose identity is separate from their text, and patches."""
 
 import dataclasses
 import json
@@ -20,18 +20,18 @@ JSON_TYPES: dict[type, str] = {dict: "an object", list: "a list", str: "a string
 JSON_TYPES |= {bool: "a boolean", int: "an integer", float: "a number"}
 
 Excess = int | Fraction | frozenset[str]
-Words = tuple[str, str, int]  # where, the message, and how many bytes of JSON that has
+Words = tuple[str, str, int]  # path, message, and the message's size in bytes of JSON
 
-UNSET: Any = object()  # stands for a value that is not given, where None is a value
-PLACE = re.compile(  # which item of a list: an index, or a name that is not the key of its list
+UNSET: Any = object()  # marks a missing value, where None is a valid value
+PLACE = re.compile(  # a list item: its index, or a name that is not the key of its list
     r"(?<!labels)(?<!annotations)\[[0-9]+\]|(?:(?<=\bports)|(?<=\bvolumeMounts))\[name=[^]]+\]"
 )
 
 
 def shown(value: Any) -> str:
-    """Return `value` as messages show it: strings quoted and cut, containers by their type."""
+    """Return `value` for messages: strings quoted and shortened, containers by their type."""
     if isinstance(value, str):
-        value = value[: MAX_SHOWN + 1]  # a text may have megabytes
+        value = value[: MAX_SHOWN + 1]  # a string may have megabytes
         text = orjson.dumps(value).decode() if value.isprintable() else json.dumps(value)
         return text if len(text) <= MAX_SHOWN else f'{text[:MAX_SHOWN]}…"'
     if isinstance(value, dict | list):
@@ -40,13 +40,13 @@ def shown(value: Any) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return `text` cut to one line without control characters, as the API server needs it."""
+    """Return `text` as one line without control characters, as the API server requires."""
     text = text if len(text) <= MAX_TEXT else f"{text[: MAX_TEXT - 1]}…"
     return "".join(char if char.isprintable() else " " for char in text)
 
 
 class ChildField(NamedTuple):
-    """The field of a planned child that breaks a rule, and which child that is."""
+    """The field of a planned child that breaks a rule, and the child."""
 
     kind: str
     namespace: str
@@ -56,17 +56,17 @@ class ChildField(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Violation:
-    """One violation: the field, what was found there, the rule, and the fix.
+    """One violation: the field, the value found, the rule, and the fix.
 
-    `field` is a path below the record `holder`, or a whole path where there is none. `value` is the
-    raw value found; `found` is how the message says it, None for the value itself. `rule` names the
-    rule and nothing of the object. `excess` is how far the value goes beyond the rule, where that
-    has an order: a number, or a set of names. `of` names the object where that is not the one that
-    is judged but a planned child, as `Deployment/shop`; `child` is that child. `controller_fix` is
-    the fix where the controller chose the value. `expired` names the exception that covered it.
-    `mended` is a value of the field that mends it, None where the field must go; unset where no
-    value is sure to. `id` identifies the rule where its words vary; `check` names the policy whose
-    rule another applies.
+    `field` is a path below the record `holder`, or a whole path without one. `value` is the raw
+    value; `found` is its text in the message, None for the value itself. `rule` is the text of the
+    rule, without data of the object. `excess` is the amount by which the value exceeds the rule, if
+    there is an order: a number, or a set of names. `of` names a planned child that was judged
+    instead of the object, such as `Deployment/shop`; `child` is that child. `controller_fix` is the
+    fix if the controller chose the value. `expired` names the exception that covered it until it
+    expired. `mended` is a value that fixes the violation, None if the field must be removed, and
+    unset if no such value is known. `id` identifies the rule if its text varies; `check` names the
+    policy whose rule another policy applies.
     """
 
     field: str
@@ -92,14 +92,14 @@ class Violation:
 
     @property
     def words(self) -> Words:
-        """What it says, worded once: an answer repeats a message up to three times."""
+        """Path, message and size, computed once: an answer repeats a message up to three times."""
         if self._words is None:
             self._words = self._worded()
         return self._words
 
     @property
     def where(self) -> str:
-        """The path as one line, after the name of the object where that is a planned child."""
+        """The path as one line, with the name of a planned child before it."""
         return self.words[0]
 
     @property
@@ -109,7 +109,7 @@ class Violation:
 
     @property
     def found_text(self) -> str:
-        """What was found, as a message says it."""
+        """The value found, as text for the message."""
         return shown(self.value) if self.found is None else str(self.found)
 
     def _worded(self) -> Words:
@@ -125,7 +125,7 @@ class Violation:
         return where, message, len(orjson.dumps(message))
 
     def __eq__(self, other: object) -> bool:
-        """Two violations are equal that say the same."""
+        """Return whether two violations have the same text."""
         return isinstance(other, Violation) and self.message == other.message
 
     def __hash__(self) -> int:
@@ -133,15 +133,15 @@ class Violation:
 
     @property
     def key(self) -> tuple[str, str]:
-        """What it is about: the record and its field, and the rule."""
+        """The record with its field, and the rule."""
         return self.path, self.id or self.rule
 
     @property
     def identity(self) -> tuple[str, str, Any]:
-        """What makes it the same violation as before an update: field, rule, and value or excess.
+        """The identity that updates compare: field, rule, and value or excess.
 
-        An item of a list without names is the same wherever in the list it is, and so is a port
-        under another name.
+        The index of a list item without a name does not matter, and neither does the name of a
+        port.
         """
         path, rule = self.key
         value: Any = self.found if self.value is UNSET else self.value
@@ -153,10 +153,10 @@ class Violation:
 
 
 class Before:
-    """The violations before an update, to compare those after it with."""
+    """The violations before an update, compared with those after it."""
 
     def __init__(self, violations: Collection[Violation]) -> None:
-        """Count them by identity: an object has room for a hundred thousand."""
+        """Count them by identity: an object can have a hundred thousand."""
         self._same = Counter(each.identity for each in violations)
         self._excess: dict[tuple[str, str], dict[int, Excess]] = {}
         self._compared: dict[tuple[int, int], bool] = {}
@@ -165,10 +165,10 @@ class Before:
                 self._excess.setdefault(each.key, {})[id(each.excess)] = each.excess
 
     def holds(self, violation: Violation) -> bool:
-        """Return whether it was there before: same identity, or same field and no more excess.
+        """Return whether a violation existed: same identity, or same field and no more excess.
 
-        Asked once for each violation after the update: of one identity there may be no more than
-        before.
+        Called once for each violation after the update, since their number per identity may not
+        increase.
         """
         olds = self._excess.get(violation.key, {}).values() if violation.excess is not None else ()
         if any(self._is_no_more(violation.excess, old) for old in olds):
@@ -177,7 +177,7 @@ class Before:
         return self._same[violation.identity] >= 0
 
     def _is_no_more(self, new: Any, old: Any) -> bool:
-        """Compare two excesses once: many violations may share a set of ten thousand names."""
+        """Compare two excesses, cached: many violations may share a set of ten thousand names."""
         pair = id(new), id(old)
         if pair not in self._compared:
             self._compared[pair] = bool(new <= old)
@@ -186,11 +186,10 @@ class Before:
 
 @dataclass(slots=True)
 class Patch:
-    """One field to be set, its parents created where they are missing.
+    """Sets one field, and creates missing parents.
 
-    What is set is kept, unless `overwrite`.
-
-    `path` are steps below the record `holder`, or from the root of the object where there is none.
+    An existing value is kept unless `overwrite`. `path` are steps below the record `holder`, or
+    from the root of the object without one.
     """
 
     path: FieldPath

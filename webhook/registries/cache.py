@@ -1,4 +1,4 @@
-"""Keeps what registries said, and asks for each image only once at a time."""
+"""Caches the answers of registries, and reads each image only once at a time."""
 
 import asyncio
 import time
@@ -15,20 +15,20 @@ from webhook.registries.reader import RegistryReader
 
 MAX_ENTRIES = 4_000  # an image has two, its tag and its digest; each has a few kilobytes
 MAX_BYTES = 32 * 1024 * 1024  # of all signatures in memory
-AT_ONCE = 8  # images that one host, or one review, reads at the same time
-MAX_READS = 100  # of a host that are under way or wait
+AT_ONCE = 8  # images of one host, or for one review, that are read concurrently
+MAX_READS = 100  # running and waiting reads of one host
 TAG_SECONDS = 60.0  # a tag may move
 FOR_GOOD = float("inf")
 REFUSAL_SECONDS = 30.0  # failures, and answers on which a denial rests
 READ_SECONDS = 20.0  # for one image; a review waits for less
-MAX_HOSTS = 20  # with metrics of their own: with a wildcard, users name any number of hosts
-ROUNDS = 5  # a child's images are known only when its parent has been judged
+MAX_HOSTS = 20  # with metrics of their own; with a wildcard, users can name any number of hosts
+ROUNDS = 5  # a child's images are known only after its parent was judged
 
 Answer = str | Attached
 
 
 class RegistryMetrics:
-    """What registries are asked, and how long they take."""
+    """Metrics of registry look-ups."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         """Register the metrics."""
@@ -82,7 +82,7 @@ class ImageLookUps:
         return ReviewImages(self, names) if names else None
 
     def get(self, reference: str) -> Answer | None:
-        """Return what is known; None where it must be read."""
+        """Return the cached answer; None if it must be read."""
         answer, _, until = self._known.get(reference, (None, 0.0, 0.0))
         if answer is None or time.monotonic() >= until:
             return None
@@ -90,14 +90,14 @@ class ImageLookUps:
         return answer
 
     def is_old(self, reference: str) -> bool:
-        """Return whether an answer is too old for a denial to rest on it."""
+        """Return whether an answer is too old to justify a denial."""
         _, since, _ = self._known.get(reference, (None, 0.0, 0.0))
         return time.monotonic() - since > REFUSAL_SECONDS
 
     async def read(self, reference: str) -> None:
-        """Ask the registry, unless that is under way; what it says is known then.
+        """Read an image from its registry into the cache, or wait for the read in progress.
 
-        Of a host with MAX_READS under way, nothing more is asked.
+        A host with MAX_READS in progress is not contacted again.
         """
         task = self._reading.get(reference)
         if task is None:

@@ -38,7 +38,7 @@ _PARAMETER = re.compile(r'(\w+)="([^"]*)"')
 
 
 class RegistryError(Exception):
-    """A registry that does not answer as it should; the text says how, without any credential."""
+    """A registry does not answer correctly; the message has the reason, and no credentials."""
 
 
 class NotInRegistryError(RegistryError):
@@ -49,7 +49,7 @@ class NotInRegistryError(RegistryError):
 class RegistryClient:
     """Reads registries.
 
-    `logins` are Authorization headers; `insecure` are the hosts that are asked over plain HTTP.
+    `logins` are Authorization headers; `insecure` are the hosts that are contacted over plain HTTP.
     """
 
     session: aiohttp.ClientSession
@@ -61,9 +61,9 @@ class RegistryClient:
     async def read(
         self, image: ImageReference, kind: Literal["manifests", "referrers", "blobs"], name: str
     ) -> bytes:
-        """Return what a registry has of the repository of an image, by its tag or digest.
+        """Return a manifest, the referrers or a blob from an image's repository.
 
-        Referrers are those of a digest; all else has the digest that it is named by.
+        `name` is a tag or a digest. The content, except referrers, must match a digest.
         """
         try:
             body = await self._authorized(image, kind, name)
@@ -76,7 +76,7 @@ class RegistryClient:
         return body
 
     async def _authorized(self, image: ImageReference, kind: str, name: str) -> bytes:
-        """Ask, and once more with a token or login where the registry wants one."""
+        """Send a request, and if the registry requires it, repeat it with a token or login."""
         scheme = "http" if image.registry in self.insecure else "https"
         host = API_HOSTS.get(image.registry, image.registry)
         url = f"{scheme}://{host}/v2/{image.repository}/{kind}/{name}"
@@ -107,7 +107,7 @@ class RegistryClient:
         limit: int,
         redirects: int = MAX_REDIRECTS,
     ) -> bytes:
-        """Return the body, also of a redirect to a store of blobs, which gets no credentials."""
+        """Return the body, also after a redirect to a blob store, which gets no credentials."""
         if response.status not in REDIRECTS:
             return await _content(image, response, limit)
         location = urljoin(str(response.url), response.headers.get("Location", ""))
@@ -125,7 +125,7 @@ class RegistryClient:
         return parts.scheme == "https" or (parts.scheme == "http" and parts.netloc in self.insecure)
 
     async def _authorization(self, image: ImageReference, challenge: str) -> str:
-        """Return the Authorization header that a challenge asks for."""
+        """Return the Authorization header for a challenge."""
         login = self.logins.get(image.registry)
         kind, _, rest = challenge.partition(" ")
         if kind.lower() == "basic" and login is not None:
@@ -148,7 +148,7 @@ class RegistryClient:
 
 
 def digest_of(body: bytes) -> str:
-    """Return the digest by which a registry has a body."""
+    """Return the digest of a body."""
     return f"sha256:{hashlib.sha256(body).hexdigest()}"
 
 

@@ -11,11 +11,11 @@ EXPECTED = '{"auths": {"HOST": {"auth": "base64 of USER:PASSWORD"}}}'
 
 
 class RegistryConfigError(ValueError):
-    """A file that is no docker config file; the text names the file."""
+    """A file is not a docker config file; the message names the file."""
 
 
 def read_logins(path: Path) -> Mapping[str, str]:
-    """Return the Authorization headers for registries. RegistryConfigError if it is no such file.
+    """Return the Authorization headers by registry. Raises RegistryConfigError if invalid.
 
     Credential helpers are not run.
     """
@@ -36,7 +36,7 @@ def read_logins(path: Path) -> Mapping[str, str]:
 
 
 def _host(name: str) -> str:
-    """Return the registry of an entry: docker writes a URL for its own."""
+    """Return the registry of an entry, which for Docker Hub is a URL."""
     host = name.partition("://")[2] or name
     try:
         return registry_name(host.partition("/")[0])

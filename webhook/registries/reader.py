@@ -1,7 +1,7 @@
-"""Finds what is attached to an image: bundles by the referrers API or its tag, legacy signatures.
+"""Finds an image's signatures: bundles by the referrers API or a tag, and legacy signatures.
 
-Each candidate is judged by its own manifest: what the descriptor that points to it says of its
-type depends on the registry and on the client that wrote it.
+The type of a candidate is read from its own manifest: the type in the descriptor that points to it
+depends on the registry and on the client that wrote it.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -28,7 +28,7 @@ INVALID = (msgspec.DecodeError, RecursionError)
 
 
 class Descriptor(msgspec.Struct, rename="camel", gc=False):
-    """What a manifest points to."""
+    """A reference from a manifest to a blob or another manifest."""
 
     digest: Annotated[str, msgspec.Meta(pattern="^sha256:[0-9a-f]{64}$")]
     media_type: str = ""
@@ -53,18 +53,24 @@ class Manifest(msgspec.Struct, rename="camel"):
 
 
 class RegistryReader:
-    """Answers what policies ask of images."""
+    """Reads the digests and signatures of images for policies."""
 
     def __init__(self, client: RegistryClient) -> None:
-        """Take the client."""
+        """Take the registry client."""
         self._client = client
 
     async def digest(self, image: ImageReference) -> str:
-        """Return the digest that the tag of an image has now. RegistryError where none is known."""
+        """Return the current digest of an image's tag.
+
+        Raises RegistryError if it cannot be read.
+        """
         return digest_of(await self._client.read(image, "manifests", image.version or ""))
 
     async def attached(self, image: ImageReference) -> Attached:
-        """Return what is attached to the digest of an image. RegistryError if it is not known."""
+        """Return the signatures of an image's digest.
+
+        Raises RegistryError if they cannot be read.
+        """
         documents, size = list[SignatureDocument](), 0
         try:
             async for each in self._documents(image):
@@ -83,7 +89,7 @@ class RegistryReader:
             try:
                 manifest = await self._manifest(image, candidate.digest)
             except INVALID:
-                continue  # whatever it is, it is no bundle
+                continue  # not a bundle
             layers = manifest.layers or []
             if manifest.is_bundle_of(image) and layers[0].size <= BLOB_BYTES:
                 yield SignatureDocument(await self._client.read(image, "blobs", layers[0].digest))
@@ -95,7 +101,7 @@ class RegistryReader:
                 yield SignatureDocument(blob, signature)
 
     async def _candidates(self, image: ImageReference, tag: str) -> Sequence[Descriptor]:
-        """Return what refers to an image, by the referrers API or else by its tag."""
+        """Return the descriptors that refer to an image, by the referrers API or by its tag."""
         index = await self._manifest(image, image.digest or "", "referrers")
         return index.manifests or (await self._manifest(image, tag)).manifests or ()
 
@@ -105,7 +111,7 @@ class RegistryReader:
         name: str,
         kind: Literal["manifests", "referrers"] = "manifests",
     ) -> Manifest:
-        """Return a manifest; an empty one where there is none."""
+        """Return a manifest; an empty one if there is none."""
         try:
             body = await self._client.read(image, kind, name)
         except NotInRegistryError:

@@ -1,11 +1,11 @@
-"""Activity: who acts on a connection, and since when. It decides who makes room."""
+"""The state of a connection: whether client or server must act next, and since when."""
 
 from collections.abc import Callable, Mapping
 
-# In the order in which connections make room for new ones.
+# Connections are closed for new ones in this order.
 UNUSED, CLIENT, IDLE, ENDED, SERVER = range(5)
 
-# What happens on a connection: who acts before it, and who acts then.
+# An event on a connection: the next actor, by the present actor.
 ConnectionEvent = Mapping[int, int]
 REQUEST: ConnectionEvent = {UNUSED: CLIENT, IDLE: CLIENT}
 NO_ROOM: ConnectionEvent = {CLIENT: SERVER}
@@ -17,7 +17,7 @@ END: ConnectionEvent = {CLIENT: ENDED}
 
 
 class Activity:
-    """Who acts on one connection: `actor`, and `since` when.
+    """The state of one connection: `actor` must act next, `since` this time.
 
     | event   | what happened                                  | who acts then                  |
     | ------- | ---------------------------------------------- | ------------------------------ |
@@ -29,23 +29,23 @@ class Activity:
     | NEXT    | the answer is sent whole; a request may follow | CLIENT -> IDLE                 |
     | END     | the last answer is sent whole                  | CLIENT -> ENDED                |
 
-    An event that a row does not name for the present actor changes nothing, the clock included.
-    Only a CLIENT can be too slow. No connection is closed for another while the SERVER acts on it.
+    Any other event for the present actor changes nothing, not even the time. Only a CLIENT can be
+    too slow. While the SERVER must act, the connection is not closed for another one.
     """
 
     __slots__ = ("_clock", "actor", "since")
 
     def __init__(self, clock: Callable[[], float]) -> None:
-        """Begin with a connection that has carried nothing yet."""
+        """Start with an unused connection."""
         self._clock = clock
         self.actor, self.since = UNUSED, clock()
 
     def is_idle(self, since: float) -> bool:
-        """Return whether the connection makes room for another: never used, or not since then."""
+        """Return whether it can be closed for another one: unused, or idle since `since`."""
         return self.actor == UNUSED or (self.actor != SERVER and self.since <= since)
 
     def on(self, event: ConnectionEvent) -> bool:
-        """Let another side act if the event says so; return whether it does."""
+        """Change the actor if the event does; return whether it does."""
         actor = event.get(self.actor)
         if actor is None:
             return False

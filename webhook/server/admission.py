@@ -1,4 +1,4 @@
-"""AdmissionHandler: an HTTP request in, the answer to its review out."""
+"""The handler of HTTP requests: answers an AdmissionReview with the engine in force."""
 
 import logging
 import time
@@ -27,7 +27,7 @@ from webhook.server.turns import Turns
 MAX_BODIES = 32 * 1024 * 1024  # bytes of all large bodies in memory
 LOOK_UP_SECONDS = 0.5
 MAX_LIGHT_KNOWN = 64 * 1024  # bytes of looked-up objects; 2 ms of decoding
-REGISTRY_MARGIN = 0.2  # of a review's time: what is left when a registry has not answered
+REGISTRY_MARGIN = 0.2  # share of a review's time that remains when a registry has not answered
 POLICY_GROUP = API_VERSION.partition("/")[0]
 NO_ROUTE = Refusal(404, "not found; reviews are sent to /validate, /mutate or /convert")
 
@@ -35,7 +35,7 @@ log = logging.getLogger("gatewright.webhook")
 
 
 class HasEngine(Protocol):
-    """Knows the engine in force; None until the policies are loaded."""
+    """Provides the engine in force; None until the policies are loaded."""
 
     engine: Engine | None
 
@@ -52,10 +52,10 @@ class AdmissionHandler:
         callers: Callers | None = None,
         images: ImageLookUps | None = None,
     ) -> None:
-        """Take the policies in force, the metrics, and by name the look-ups that policies may need.
+        """Take the policies in force, the metrics, and the look-ups by name.
 
         `record_review` gets the body of each validating review that policies judged. Without
-        `callers`, anybody may send reviews. `images` reads registries, where policies look up
+        `callers`, every client may send reviews. `images` reads registries for policies about
         images.
         """
         self._policies = policies
@@ -76,7 +76,7 @@ class AdmissionHandler:
             if self._callers is not None:
                 self._callers.check(request, route.hook)
             body = await exchange.receive(self._bodies)
-            # before the body is decoded, which takes memory
+            # wait before decoding the body, which takes memory
             await self._turns.wait(exchange.address, exchange.deadline)
             answer = self._convert if route.hook == "convert" else self._review
             exchange.succeed(await answer(exchange, body))
@@ -89,7 +89,7 @@ class AdmissionHandler:
         return await self._turns.run(place, exchange.deadline, _converted, body, is_short=is_short)
 
     async def _review(self, exchange: Exchange, body: bytes) -> bytes:
-        """Answer a review, with a denial where its request is malformed."""
+        """Answer a review; deny a malformed request."""
         engine = self._policies.engine
         if engine is None:
             raise Refusal(503, "the policies are not loaded yet", RETRY)
@@ -120,9 +120,9 @@ class AdmissionHandler:
         about: Attributes,
         body: bytes,
     ) -> tuple[Verdict, bytes]:
-        """Look up what policies need and judge: a large review beside the event loop."""
+        """Run the look-ups and judge; a large review in the worker thread."""
         route = exchange.route
-        # compiling a policy takes long
+        # compiling a policy object is slow
         is_short = is_light(body) and not requirements.takes_long and about.group != POLICY_GROUP
         known, images = review.NOTHING, None
         if needs := requirements.needs:
@@ -147,7 +147,7 @@ class AdmissionHandler:
             left = exchange.deadline - time.perf_counter() - route.seconds * REGISTRY_MARGIN
             if not await images.has_more(is_denied=not verdict.allowed, seconds=left):
                 return verdict, answer
-            is_short = False  # signatures are verified
+            is_short = False  # verifying signatures is slow
 
 
 def _converted(body: bytes) -> bytes:
@@ -163,6 +163,6 @@ def _judged(
     request = review.request(about, known)
     verdict = judge(request)
     answer = review.answer(request, verdict)
-    # its records refer to it: it would stay in memory until the garbage collector finds it
+    # breaks the cycle of request and records, so that no garbage collection is needed
     request.forget()
     return verdict, answer

@@ -1,4 +1,4 @@
-"""HTTP answers as bytes, and refusals: requests that get no review."""
+"""HTTP answers as bytes, and refusals: error responses to requests that are not judged."""
 
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -9,7 +9,7 @@ TEXT = "text/plain; charset=utf-8"
 
 
 class Refusal(Exception):  # noqa: N818
-    """A request that gets no review: the HTTP status, and the reason in one line."""
+    """An error response to a request that is not judged: HTTP status and reason."""
 
     def __init__(self, status: int, text: str, headers: Mapping[str, str] = NO_HEADERS) -> None:
         super().__init__(text)
@@ -28,7 +28,7 @@ class Refusal(Exception):  # noqa: N818
 
 
 def head_of(status: int, content_type: str, headers: Mapping[str, str] = NO_HEADERS) -> bytes:
-    """Return the head of an answer up to the number of the body's bytes."""
+    """Return the head of an answer up to the value of Content-Length."""
     fields = {"Server": "gatewright", "Content-Type": content_type, **headers, "Content-Length": ""}
     lines = "\r\n".join(f"{name}: {value}" for name, value in fields.items())
     return f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\n{lines}".encode()

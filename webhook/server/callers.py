@@ -1,4 +1,4 @@
-"""Who may send reviews: those with a client certificate, and a name that is allowed."""
+"""Checks who may send reviews: clients with a certificate and an allowed common name."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -9,18 +9,18 @@ from webhook.server.answers import Refusal
 
 
 class Callers:
-    """Decides by the certificate that a client showed in its TLS handshake, which has verified it.
+    """Decides by the client certificate, which the TLS handshake has verified.
 
-    /convert is open to all: the API server has no certificate there, and nothing but what it sends
-    is in the answer.
+    /convert is open to every client: the API server presents no certificate there, and the answer
+    contains only data from the request.
     """
 
     def __init__(self, names: Iterable[str] = ()) -> None:
-        """Take the common names that are allowed; without any, all that the CA signed are."""
+        """Take the allowed common names; by default all that the CA signed."""
         self._names = frozenset(names)
 
     def check(self, request: web.BaseRequest, hook: str) -> None:
-        """Refuse a caller that may not send this."""
+        """Raise Refusal if the caller may not send this."""
         if hook == "convert":
             return
         certificate = request.get_extra_info("peercert")

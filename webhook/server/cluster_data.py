@@ -1,4 +1,4 @@
-"""What policies look up: from watches, or from the API server until these are synced."""
+"""Look-ups of policies: from watches, or from the API server until these are synced."""
 
 import asyncio
 import time
@@ -27,20 +27,20 @@ OURS = tuple(
 )
 # Objects with subresources: a Pod's labels select exec, attach and the like.
 PARENTS = (POD.resource, SERVICE, *WORKLOADS, *OURS)
-# What the webhook must be allowed to read.
+# Resources that the webhook must have permission to read.
 RESOURCES = (LIMIT_RANGE, BUDGET, INGRESS, *PARENTS)
 
 BY_NAMESPACE = "namespace"
-A_MOMENT = 10.0  # seconds; a CRD takes longer to be installed
+A_MOMENT = 10.0  # seconds that an answer about served APIs is cached; installing a CRD takes longer
 
 
 class LookUps:
-    """Looks things up for one API server; `run` keeps the watches that were begun."""
+    """Look-ups from one API server; `run` runs the watches that were started."""
 
     def __init__(
         self, client: Client, scaled: Iterable[Resource] = (), optional: Iterable[Resource] = ()
     ) -> None:
-        """Take which other kinds have a /scale, and which the API server may be without."""
+        """Take other kinds with a /scale, and kinds that the API server may lack."""
         self._client = client
         self._optional = tuple(optional)
         self._served: Served = frozenset[ResourceKey]()
@@ -58,7 +58,7 @@ class LookUps:
         }
 
     async def run(self) -> Never:
-        """Watch the namespaces and what was needed once, for ever."""
+        """Watch the namespaces, and every resource that was needed once, forever."""
         async with asyncio.TaskGroup() as group:
             while True:
                 store = await self._begun.get()
@@ -70,7 +70,7 @@ class LookUps:
     ) -> Mapping[str, str] | Coroutine[Any, Any, Mapping[str, str]]:
         """Return the labels of a request's namespace.
 
-        ApiError where the API server does not answer.
+        Raises ApiError if the API server does not answer.
         """
         if not about.namespace:
             return {}
@@ -81,7 +81,7 @@ class LookUps:
         return (await self._client.get(NAMESPACES, namespace))["metadata"].get("labels") or {}
 
     def namespace(self, about: Attributes) -> JsonObject | Coroutine[Any, Any, JsonObject] | None:
-        """Return the Namespace of a request; ApiError where the API server does not answer."""
+        """Return the Namespace of a request. Raises ApiError if the API server does not answer."""
         if not about.namespace:
             return None
         entry = self._namespaces.entry(about.namespace)
@@ -90,9 +90,7 @@ class LookUps:
     async def parent(self, about: Attributes) -> JsonObject:
         """Return the object that a subresource such as /scale or exec belongs to.
 
-        Nothing where it is about none.
-
-        ApiError where objects of its kind are not read.
+        Empty if it does not exist. Raises ApiError if the webhook does not read its kind.
         """
         if about.subresource not in OF_A_PARENT:
             return {}
@@ -102,10 +100,10 @@ class LookUps:
         try:
             return await self._client.get(resource, about.name, about.namespace)
         except NotFound:
-            return {}  # the API server will say so itself
+            return {}  # the API server itself rejects the request
 
     async def served(self, _: Attributes) -> Served:
-        """Return which of the optional resources the API server has, by a recent answer."""
+        """Return the optional resources that the API server serves, from a recent answer."""
         if time.monotonic() >= self._ask_again:
             answers = await asyncio.gather(*map(self._client.serves, self._optional))
             found = (
@@ -116,7 +114,7 @@ class LookUps:
         return self._served
 
     async def objects(self, name: str, about: Attributes) -> Iterable[JsonObject]:
-        """Return the objects of a look-up: from watches, or listed while one has not begun."""
+        """Return the objects of a look-up, from watches, or by a list until these are synced."""
         look_up = LOOK_UPS[name]
         namespace = None if look_up.everywhere else about.namespace
         stores = [self._store(each) for each in look_up.resources]
@@ -131,7 +129,7 @@ class LookUps:
         return StoredObjects(look_up, entries)
 
     def _store(self, resource: Resource) -> Store:
-        """Return the store of a resource, whose watch begins now if it has not begun."""
+        """Return the store of a resource, and start its watch if necessary."""
         if resource not in self._stores:
             store = self._stores[resource] = Store(resource)
             store.add_index(BY_NAMESPACE, lambda each: (each["metadata"].get("namespace", ""),))

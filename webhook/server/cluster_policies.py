@@ -1,7 +1,7 @@
-"""The policy objects of the cluster: the last good version of each, however many bad ones follow.
+"""The policy objects of the cluster: the last valid version of each stays in force.
 
-An object that conflicts with what is in force already is not good either, nor is a tenant's policy
-for which its namespace has no room; it is tried again when others change.
+An object that conflicts with the policies in force counts as invalid, as does a tenant's policy
+that exceeds the size limit of its namespace; both are tried again when others change.
 """
 
 import logging
@@ -38,7 +38,7 @@ log = logging.getLogger("gatewright.webhook.policies")
 
 
 class NoRoomError(ConflictingPoliciesError):
-    """A tenant's policies are too large together: judging by them would take too long."""
+    """The policies of a tenant exceed their total size, so judging by them would be too slow."""
 
 
 class PolicyObjects:
@@ -47,17 +47,17 @@ class PolicyObjects:
     def __init__(
         self, stores: Iterable[Store], catalogue: Catalogue, metrics: WebhookMetrics
     ) -> None:
-        """Take what the objects are read from, and the policies that they can name."""
+        """Take the stores of the objects, and the catalogue of built-in policies."""
         self._stores = tuple(stores)
         self._catalogue = catalogue
         self._metrics = metrics
-        # That were compiled, good or not: uid and generation.
+        # uid and generation of the compiled objects, valid or not
         self._versions: dict[ObjectId, tuple[str, int]] = {}
         self._good: dict[ObjectId, BoundPolicy | BoundException] = {}
         self._good_versions: dict[ObjectId, tuple[str, int]] = {}
-        self._sizes = Counter[str]()  # bytes of the tenants' policies that are good, by namespace
+        self._sizes = Counter[str]()  # bytes of the tenants' valid policies, by namespace
         self.problems: dict[ObjectId, Exception] = {}
-        """What is wrong with those whose newest version is not in force."""
+        """Errors of the objects whose newest version is not in force."""
 
     @property
     def are_known(self) -> bool:
@@ -70,10 +70,10 @@ class PolicyObjects:
             store.subscribers.append(lambda _: callback())
 
     def compile(self, check: Callable[[PolicySet], object]) -> bool:
-        """Compile what has changed, but for the status; return whether anything has.
+        """Compile the objects that changed, except in status; return whether any did.
 
         `check` raises ConflictingPoliciesError for a set with conflicts. It may take seconds, so
-        this is called beside the event loop, and by one caller at a time.
+        this runs in a thread, with one caller at a time.
         """
         stored = {
             (each.resource, key): entry
@@ -90,22 +90,22 @@ class PolicyObjects:
             self.problems.pop(id, None)
             if self._replace(id, None):
                 self._metrics.policy_generation.remove(id[0].kind, id[1])
-        changed += [id for id in self._conflicting() if id not in changed]  # which may fit now
+        changed += [id for id in self._conflicting() if id not in changed]  # these may be valid now
         for id in changed:
             self._put_in_force(id, stored[id], check)
         return True
 
     def in_force(self) -> PolicySet:
-        """Return all that are good, by kind and name."""
+        """Return all valid objects, by kind and name."""
         return _policy_set(self._good)
 
     def versions(self) -> list[str]:
-        """Return what identifies the version of each object that is in force."""
+        """Return the identity of each version in force."""
         found = self._good_versions.items()
         return sorted(f"{id[0].kind}/{id[1]}/{uid}/{number}" for id, (uid, number) in found)
 
     def conflict(self, resource: Resource, key: str) -> str | None:
-        """Say why an object that is good by itself is not in force beside the others, or None."""
+        """Return why a valid object is not in force because of others, or None."""
         id = resource, key
         return str(self.problems[id]) if id in self._conflicting() else None
 
@@ -119,7 +119,7 @@ class PolicyObjects:
     def _put_in_force(
         self, id: ObjectId, entry: Entry, check: Callable[[PolicySet], object]
     ) -> None:
-        """Put an object in force if it is good, or else remember what is wrong with it."""
+        """Put an object in force if it is valid, else store its error."""
         resource, key = id
         document = document_of(entry.object)
         try:
@@ -143,7 +143,7 @@ class PolicyObjects:
         self._metrics.policy_generation.labels(resource.kind, key).set(entry.generation)
 
     def _check_room(self, id: ObjectId, document: Mapping[str, Any]) -> None:
-        """Refuse a tenant's policy for which its namespace has no room, before compilation."""
+        """Reject a tenant's policy that exceeds the size limit of its namespace."""
         if id[0] != TENANTS:
             return
         namespace, old = document["metadata"]["namespace"], self._good.get(id)
@@ -159,7 +159,7 @@ class PolicyObjects:
             raise NoRoomError(f"{text}; at most {MAX_POLICY_BYTES:,} are in force")
 
     def _replace(self, id: ObjectId, bound: BoundPolicy | BoundException | None) -> bool:
-        """Put an object in force in place of its last good version, or nothing.
+        """Replace the last valid version of an object, or remove it.
 
         Return whether there was one.
         """

@@ -1,4 +1,4 @@
-"""Connections: all of a server, bounded in number for each address and together."""
+"""All connections of a server, limited in number per address and in total."""
 
 import asyncio
 import logging
@@ -16,18 +16,18 @@ from webhook.server.shares import Shares
 
 GOODBYE_SECONDS = 1.0
 ACCEPT_AGAIN_SECONDS = 1.0
-FULL_SECONDS = 60.0  # between two log lines about connections that cannot be accepted
+FULL_SECONDS = 60.0  # minimum time between two log lines about connections that cannot be accepted
 
 log = logging.getLogger("gatewright.webhook")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerConfig:
-    """Where and how to listen, and the limits of connections.
+    """The address and the limits of connections.
 
-    At its end the server goes on for `linger_seconds`, until no endpoint leads to it any more, and
-    then until all connections have ended, each with its next answer; after `grace_seconds` it
-    closes those that are idle.
+    At shutdown the server continues for `linger_seconds`, until its endpoint is removed, and then
+    until all connections have closed, each with its next answer; after `grace_seconds` it closes
+    the idle ones.
     """
 
     host: str | None = None
@@ -37,15 +37,16 @@ class ServerConfig:
     poll_seconds: float = 5.0
     """Between two looks at the files of the certificate."""
     request_seconds: float = 10.0
-    """For the TLS handshake, for a request from first to last byte, for reading an answer."""
+    """Time limit of a TLS handshake, of receiving a request, and of sending an answer."""
     most_connections: int = 1000
-    """About 45 kB each. An API server keeps 25, and opens one more for each call beyond."""
+    """About 45 kB each. An API server keeps 25 open, and opens more for further concurrent
+    calls."""
     idle_seconds: float = 5.0
-    """Beyond its address's share, an idle connection makes room for a new one."""
+    """Above its address's share, a connection idle for this long is closed for a new one."""
 
 
 class Connections(HttpServer):
-    """All connections, limited in number, by address, and in waiting time."""
+    """All connections, limited in total, per address, and in time."""
 
     def __init__(
         self,
@@ -65,14 +66,14 @@ class Connections(HttpServer):
         metrics.connections.set_function(self._shares.taken)
 
     async def accept(self) -> Never:
-        """Accept connections for ever, one at a time, so that others have their turn."""
+        """Accept connections forever, one at a time, so that other tasks can run."""
         loop = asyncio.get_running_loop()
         told = -FULL_SECONDS
         async with asyncio.TaskGroup() as handshakes:
             while True:
                 try:
                     client, address = await loop.sock_accept(self._listener)
-                except OSError as error:  # such as no more file descriptors
+                except OSError as error:  # such as too many open files
                     if loop.time() >= told + FULL_SECONDS:
                         log.warning("no connection can be accepted: %s", error.strerror)
                         told = loop.time()
@@ -86,10 +87,10 @@ class Connections(HttpServer):
                     client.close()
 
     def _has_room(self, address: str) -> bool:
-        """Return whether one more connection may begin.
+        """Return whether one more connection may be opened.
 
-        Beyond its share, an address loses an idle one for it: the oldest that was never used, else
-        one that has been idle for a while.
+        An address above its share loses a connection for it: the oldest unused one, else one that
+        is idle.
         """
         if self._shares.has_room(address, 1):
             return True
@@ -111,7 +112,7 @@ class Connections(HttpServer):
                 ssl_handshake_timeout=self.config.request_seconds,
                 ssl_shutdown_timeout=GOODBYE_SECONDS,
             )
-        except OSError:  # it sent no TLS that fits, or left
+        except OSError:  # the TLS handshake failed, or the client left
             self.forget(connection)
 
     def forget(self, connection: HttpConnection) -> None:
@@ -123,7 +124,7 @@ class Connections(HttpServer):
         return cast("Iterator[HttpConnection]", iter(self.connections))
 
     def sweep(self) -> None:
-        """Cut the connections of clients that are too slow."""
+        """Abort the connections of clients that are too slow."""
         began = asyncio.get_running_loop().time() - self.config.request_seconds
         for connection in self._open():
             if connection.activity.actor == CLIENT and connection.activity.since < began:
@@ -131,7 +132,7 @@ class Connections(HttpServer):
                 connection.abort()
 
     async def drain(self) -> None:
-        """End each connection with its next answer.
+        """Close each connection with its next answer.
 
         Return when none is left, or after the grace period.
         """
@@ -143,7 +144,7 @@ class Connections(HttpServer):
         log.info("drained", extra={"fields": {"idle": self._shares.taken()}})
 
     async def close(self) -> None:
-        """Close what is still open, politely."""
+        """Close the remaining connections with a TLS shutdown."""
         await self.shutdown(GOODBYE_SECONDS)
         with suppress(TimeoutError):
             async with asyncio.timeout(GOODBYE_SECONDS):

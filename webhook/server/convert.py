@@ -1,7 +1,7 @@
-"""ConversionReview: objects of one version in, the same objects of another out.
+"""Answers a ConversionReview: converts objects from one version to another.
 
-Pure, and without policies: it answers before they are loaded. One object that cannot be converted
-fails the review, as the API server asks for all or nothing, and the message names it.
+Pure, and independent of policies, so it works before they are loaded. One object that cannot be
+converted fails the review, since the API server expects all or none; the message names it.
 """
 
 from collections.abc import Iterator
@@ -25,9 +25,9 @@ CONVERSION = Review[_ConversionRequest]
 
 
 def answer(body: bytes) -> tuple[bytes, str]:
-    """Return the answer to a ConversionReview, and what went wrong.
+    """Return the answer to a ConversionReview, and the error or "".
 
-    NotAReviewError where it cannot be answered.
+    Raises NotAReviewError if it cannot be answered.
     """
     try:
         asked = decoded(body, CONVERSION, API_VERSION, KIND)

@@ -1,4 +1,4 @@
-"""Counts what was decided, and logs it unless it is a plain allow."""
+"""Records a verdict in metrics, and logs it unless it is a plain allow."""
 
 import logging
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ def record(
 
 
 def fields_of(attributes: Attributes) -> dict[str, Any]:
-    """Return the log fields of a request: of the object only its name."""
+    """Return the log fields of a request, with only the name of the object."""
     return {
         "uid": attributes.uid,
         "operation": attributes.operation,
@@ -53,7 +53,7 @@ def _decision(verdict: Verdict, findings: Mapping[str, str]) -> str:
 
 
 def _findings(verdict: Verdict) -> dict[str, str]:
-    """Return what each policy found."""
+    """Return the findings of each policy as text."""
     return {
         outcome.policy: finding for outcome in verdict.outcomes if (finding := _finding(outcome))
     }

@@ -16,16 +16,16 @@ from webhook.server.metrics import WebhookMetrics
 from webhook.server.policy_files import digest_of
 
 POLL_SECONDS = 5.0  # between two looks at the files
-START_SECONDS = 0.1  # between looks whether the policy objects of the cluster are known
+START_SECONDS = 0.1  # seconds between two checks whether the cluster's policy objects are known
 
 log = logging.getLogger("gatewright.webhook.policies")
 
 
 class Policies:
-    """Policies from files and a ConfigMap, and cluster objects, which replace those by name.
+    """Policies from files, a ConfigMap, and cluster objects, which replace the others by name.
 
-    `engine` is None until everything is known, and never None again. Each review is judged by one
-    engine, so by one set.
+    `engine` is None until everything has been read. Each review is judged by one engine, and so by
+    one consistent set.
     """
 
     def __init__(
@@ -39,12 +39,13 @@ class Policies:
     ) -> None:
         """Take the files at `paths`, and a ConfigMap, both of which `read` reads.
 
-        What is wrong with them `read` and `build` raise as ValueError or OSError: here, if nothing
-        has to be awaited.
+        `read` and `build` raise ValueError or OSError for errors; so does the constructor, if
+        nothing has to be awaited.
         """
         self.engine: Engine | None = None
         self.version = ""
-        """Identifies the set in force: with the same version, processes judge alike."""
+        """The version of the set in force: processes with the same version give the same
+        verdicts."""
         self.objects = objects
         self._config_map = config_map
         self._read = read
@@ -53,10 +54,10 @@ class Policies:
         self._paths = tuple(paths)
         self._written: PolicySet | None = None
         self._seen = b""  # the digest of what was there the last time
-        self._digest = b""  # of what was read last without an error
-        self._is_stale = True  # whether the engine is of other policies
+        self._digest = b""  # of the content that was read last last without an error
+        self._is_stale = True  # whether the engine was built from older policies
         self._problem: str | None = "not loaded yet"
-        self._unreadable: str | None = None  # what is wrong with the newest files or ConfigMap
+        self._unreadable: str | None = None  # error in the newest files or ConfigMap
         self._changed = asyncio.Event()
         objects.subscribe(self._changed.set)
         if config_map is None:
@@ -67,9 +68,9 @@ class Policies:
     def refresh(self) -> None:
         """Build an engine if the policies changed.
 
-        Log what is wrong with them and keep what is in force.
+        If they are invalid, log the error and keep the engine in force.
         """
-        self._changed.clear()  # what changes from now on is for the next time
+        self._changed.clear()  # later changes are for the next call
         if self.engine is None and (unknown := self._unknown()) is not None:
             self._problem = unknown
             return
@@ -89,7 +90,7 @@ class Policies:
     async def follow(
         self, on_change: Callable[[], None] = lambda: None, seconds: float = POLL_SECONDS
     ) -> Never:
-        """Refresh beside the event loop: at once for objects, now and then for files.
+        """Refresh in a thread: at once for objects, periodically for files.
 
         `on_change` is called after each new engine.
         """
@@ -105,17 +106,17 @@ class Policies:
                     await self._changed.wait()
 
     def ready(self) -> str | None:
-        """Say why nothing can be judged, or None."""
+        """Return why nothing can be judged, or None."""
         return self._problem if self.engine is None else None
 
     def in_force(self) -> str:
-        """Say which set is in force, and what is wrong with a newer one."""
+        """Return which set is in force, and the error of a newer one."""
         count = 0 if self.engine is None else len(self.engine.policies)
         refused = f"; a newer set cannot be used: {self._problem}" if self._problem else ""
         return f"{count} in force, version {self.version}{refused}"
 
     def _unknown(self) -> str | None:
-        """Name what has to be read before there is a set."""
+        """Return what must still be read before there is a set, or None."""
         if self._config_map is not None and not self._config_map.is_known:
             return f"{self._config_map}: {self._config_map.absence()}"
         return None if self.objects.are_known else "policy objects of the cluster: not read yet"
@@ -149,7 +150,7 @@ class Policies:
 
     def _report(self, problem: str) -> None:
         if self.engine is None and problem == self._problem:
-            return  # asked again soon: one line is enough
+            return  # it is retried soon, so the error is logged only once
         self._problem = problem
         kept = "" if self.engine is None else ", those before stay in force"
         log.error("the policies cannot be used%s: %s", kept, problem)

@@ -1,4 +1,4 @@
-"""Exchange: one request and its answer, with its deadline, and what is counted however it ends."""
+"""An exchange: one HTTP request and its answer, with deadline, metrics and clean-up."""
 
 import asyncio
 import time
@@ -19,19 +19,19 @@ LARGE_BODY = 32 * 1024  # bytes; the limit of connections bounds the memory of s
 
 
 class Exchange:
-    """A request until it is answered: counted, timed and cleaned up here, and nowhere else.
+    """One request until it is answered, with its deadline, metrics and clean-up.
 
-    Within its context, a refusal, a time-out and what is no review become the answer.
+    In its context, a refusal, a time-out or an invalid review becomes the answer.
     """
 
     def __init__(self, request: web.BaseRequest, route: Route, metrics: WebhookMetrics) -> None:
-        """Begin with the head of a request; the API server counts its time from here, too."""
+        """Start at the head of a request, as the API server's time-out does."""
         connection = request.protocol
         assert isinstance(connection, HttpConnection)
         self.route = route
         self.address = connection.address
         self.began = time.perf_counter()
-        """When the request was there, or its body once that is read."""
+        """When the request arrived; after `receive`, when its body was complete."""
         self.deadline = self.began + route.seconds
         self.answer: HttpAnswer | None = None
         self._request, self._connection = request, connection
@@ -39,15 +39,15 @@ class Exchange:
         self._room: tuple[Shares, int] | None = None
 
     def __enter__(self) -> "Exchange":
-        # it may have come while the one before was judged
+        # it may have arrived while the previous one was judged
         self._connection.activity.on(REQUEST)
         self._metrics.in_flight[self.route.hook] += 1
         return self
 
     async def receive(self, bodies: Shares) -> bytes:
-        """Return the body once all of it is here; a large one waits until there is room for it.
+        """Return the complete body; a large one waits until its address has room in `bodies`.
 
-        The room is free again when the exchange ends.
+        The room is released when the exchange ends.
         """
         size = size_of(self._request)
         if size > LARGE_BODY:
@@ -60,7 +60,7 @@ class Exchange:
         try:
             body = await self._request.content.read()
         except (ConnectionError, RequestPayloadError) as error:
-            error.__traceback__ = None  # its frames refer to the stream, which keeps the error
+            error.__traceback__ = None  # breaks the cycle of error, frames and stream
             raise Refusal(400, "the body did not arrive as announced") from None
         self._connection.activity.on(BODY)
         self.began = time.perf_counter()
@@ -69,8 +69,8 @@ class Exchange:
     def succeed(self, reviewed: bytes) -> None:
         """Answer with a review.
 
-        TimeoutError after the deadline: the API server may have given up, and must never take a
-        late answer for a timely one.
+        Raises TimeoutError after the deadline: the API server may have given up, and must never get
+        a late answer.
         """
         if time.perf_counter() > self.deadline:
             raise TimeoutError
@@ -95,7 +95,7 @@ class Exchange:
         return refusal is not None
 
     def _refusal(self, error: BaseException) -> Refusal | None:
-        """Return what an error means for the client; None for an internal one."""
+        """Return the refusal for an error; None for an internal error."""
         if isinstance(error, Refusal):
             return error
         if isinstance(error, NotAReviewError):

@@ -1,4 +1,4 @@
-"""What the webhook counts. Labels have few values: nothing that a client sends becomes one."""
+"""Metrics of the webhook. Labels have few values, none of them from a client."""
 
 from collections import Counter as Count
 from collections.abc import Set
@@ -11,10 +11,10 @@ HOOKS = ("validate", "mutate", "convert")  # values of the label "webhook"
 
 
 class WebhookMetrics:
-    """The collectors of the webhook; the names of the first ones are those of controller-runtime.
+    """The collectors of the webhook; the first ones have controller-runtime's names.
 
-    Those of a review are cached by the values of their labels: `labels()` costs several times what
-    counting does.
+    The metrics of a review are cached by their label values: `labels()` costs several times as much
+    as an increment.
     """
 
     def __init__(self, registry: CollectorRegistry) -> None:

@@ -1,4 +1,4 @@
-"""What policies need to know of the cluster, looked up in time for one request."""
+"""Runs the look-ups that policies need for one request, within its deadline."""
 
 import asyncio
 import logging
@@ -11,7 +11,7 @@ from webhook.engine import Attributes
 from webhook.server.decisions import fields_of
 
 LookUpFunction = Callable[[Attributes], Any]
-"""Returns what a policy needs, or a coroutine where the API server has to be asked."""
+"""Returns the look-up, or a coroutine if the API server must be asked."""
 
 log = logging.getLogger("gatewright.webhook")
 
@@ -19,9 +19,9 @@ log = logging.getLogger("gatewright.webhook")
 async def looked_up(
     look_ups: Mapping[str, LookUpFunction], about: Attributes, needs: frozenset[str], seconds: float
 ) -> Mapping[str, Any]:
-    """Look up what the policies need.
+    """Run the look-ups that the policies need.
 
-    What is missing in the end, the engine makes an error of.
+    The engine turns a missing one into an error outcome.
     """
     found: dict[str, Any] = {}
     deadline = None

@@ -1,4 +1,4 @@
-"""Where the serving pair comes from: two files, or a Secret that is watched."""
+"""Sources of the serving pair: two files, or a watched Secret."""
 
 import base64
 import binascii
@@ -12,7 +12,7 @@ CERTIFICATE, KEY = "tls.crt", "tls.key"
 
 
 class PairFiles(NamedTuple):
-    """A certificate and its key in files, which something else keeps."""
+    """A certificate and its key in files that another program maintains."""
 
     certificate: Path
     key: Path
@@ -21,15 +21,15 @@ class PairFiles(NamedTuple):
         return str(self.certificate)
 
     def read(self) -> tuple[bytes, bytes]:
-        """Return certificate and key; OSError where a file cannot be read."""
+        """Return certificate and key. Raises OSError if a file cannot be read."""
         return self.certificate.read_bytes(), self.key.read_bytes()
 
     def subscribe(self, callback: Callable[[], None]) -> None:
-        """Do nothing: no event says that a file changed."""
+        """Do nothing: files have no change events."""
 
 
 class PairSecret(NamedTuple):
-    """A certificate and its key in a Secret: no kubelet delays a change."""
+    """A certificate and its key in a watched Secret, without the kubelet's delay."""
 
     secret: WatchedObject
 
@@ -37,7 +37,7 @@ class PairSecret(NamedTuple):
         return str(self.secret)
 
     def read(self) -> tuple[bytes, bytes]:
-        """Return certificate and key; ValueError where the Secret has none."""
+        """Return certificate and key. Raises ValueError if the Secret has none."""
         data = self.secret.get().get("data") or {}
         if missing := [name for name in (CERTIFICATE, KEY) if not data.get(name)]:
             raise ValueError(f"{self}: has no {' and no '.join(missing)}")

@@ -1,4 +1,4 @@
-"""The policy set of files and of a watched ConfigMap: an empty file or key is an error."""
+"""Reads the policy set from files and a watched ConfigMap; an empty file or key is an error."""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,10 +23,10 @@ def policy_set_of(
 ) -> PolicySet:
     """Return the policies and exceptions of files, directories and a ConfigMap.
 
-    DocumentError where a file cannot be read, or holds nothing: it may be half-written. When a file
-    of a directory is deleted, so are its policies; a directory may be empty. The keys of a
-    ConfigMap are such files. PolicySetError where an object is invalid, AbsentError without the
-    ConfigMap.
+    Raises DocumentError if a file cannot be read, or is empty, since it may be half-written;
+    PolicySetError if an object is invalid; AbsentError if the ConfigMap does not exist. A directory
+    may be empty: deleting a file removes its policies. The keys of a ConfigMap are treated like
+    files.
     """
     documents = [*_documents(paths), *(_documents_in(config_map) if config_map else ())]
     return read(documents, catalogue)

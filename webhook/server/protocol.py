@@ -1,4 +1,4 @@
-"""What the webhook replaces of aiohttp's server: all of it is in this module, with the reason.
+"""Overrides of aiohttp's server: all of them are here, each with its reason.
 
 | replaced                         | because aiohttp                                        |
 | -------------------------------- | ------------------------------------------------------ |
@@ -26,15 +26,15 @@ from webhook.server.records import CountedRecords
 
 # The API server closes an idle connection after 90 s; the server must not be first.
 KEEP_ALIVE_SECONDS = 120.0
-# The rest of a refused body is read and dropped for so long, so that the refusal arrives.
+# Time for which the rest of a refused body is read and discarded, so that the refusal arrives.
 LINGER_SECONDS = 1.0
-# Bytes that are parsed before the head is judged; no head may be longer.
+# Bytes that are parsed before the head is checked; the maximum length of a head.
 FIRST_READ = 16 * 1024
-# Bytes of a request that came at once; less is a rest, or a client that sends tiny pieces.
+# Bytes of one read; a smaller one is the end of a request, or a client that sends tiny pieces.
 SMALL_READ = 4 * 1024
 FREE_SMALL_READS = 8  # of one request
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.01, 1.0  # seconds
-# Encrypted bytes of a paused connection; the lower one is more than a TLS record.
+# Encrypted bytes buffered for a paused connection; the lower limit is above a TLS record.
 MAX_WAITING, FEW_WAITING = 64 * 1024, 32 * 1024
 # Bytes in one write, as in a TLS record: the TLS buffer of a connection stays as large as the
 # largest write.
@@ -44,7 +44,7 @@ log = logging.getLogger("gatewright.webhook")
 
 
 class HttpServer(web.Server):
-    """aiohttp's server with lost connections; while it drains, each answer is the last."""
+    """aiohttp's server that tracks lost connections; while it drains, each answer is the last."""
 
     is_draining = False
 
@@ -60,7 +60,7 @@ class HttpServer(web.Server):
 
 
 class HttpConnection(web.RequestHandler):
-    """One client's connection: slow ones delay no other, and no request is lost at its end."""
+    """One client's connection: a slow client delays no other, and shutdown loses no request."""
 
     __slots__ = ("activity", "address", "is_pausing", "records", "server", "small_reads", "unread")
 
@@ -71,7 +71,7 @@ class HttpConnection(web.RequestHandler):
             loop=loop,
             keepalive_timeout=KEEP_ALIVE_SECONDS,
             lingering_time=LINGER_SECONDS,
-            access_log=None,  # type: ignore[arg-type]  # a log line costs as much as a review
+            access_log=None,  # type: ignore[arg-type]  # an access log line costs as much as a review
             auto_decompress=False,
         )
         self.server = server
@@ -79,24 +79,25 @@ class HttpConnection(web.RequestHandler):
         self.activity = Activity(loop.time)
         self.small_reads = 0
         self.is_pausing = False
-        self.unread: bytes | None = b""  # None once the head of a request was accepted
+        self.unread: bytes | None = b""  # body bytes before the head is accepted; None afterwards
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take the TLS connection when its handshake is complete."""
+        """Set up the connection after its TLS handshake."""
         super().connection_made(transport)
         self.records: CountedRecords = transport.get_extra_info("ssl_object")
         limits = {"high": MAX_WAITING, "low": FEW_WAITING}
-        transport.set_read_buffer_limits(**limits)  # type: ignore[attr-defined]  # of TLS only
+        transport.set_read_buffer_limits(**limits)  # type: ignore[attr-defined]  # exists for TLS only
 
     def data_received(self, data: bytes) -> None:
-        """Start a request's clock at its first byte; keep a body until its head is accepted.
+        """Start a request's time limit at its first byte.
 
-        A client that sends tiny pieces is read ever less often, and one that sends more tiny TLS
-        records than are read at once all the more.
+        Hold back a body until its head is accepted.
+
+        A client that sends tiny pieces or tiny TLS records is read less and less often.
         """
         if self.activity.actor == ENDED:
             return
-        if not data:  # aiohttp parses on what it has
+        if not data:  # aiohttp continues with its buffer
             super().data_received(data)
             return
         is_begun = not self.activity.on(REQUEST)
@@ -115,7 +116,7 @@ class HttpConnection(web.RequestHandler):
         super().data_received(data)
 
     def _pause(self, small_reads: int) -> None:
-        """Read on after a while, if these are more small reads than are free."""
+        """Pause reading, if there were more small reads than FREE_SMALL_READS."""
         self.small_reads = small_reads
         if self.small_reads > FREE_SMALL_READS and self.transport is not None:
             self.transport.pause_reading()
@@ -124,14 +125,14 @@ class HttpConnection(web.RequestHandler):
             self._loop.call_later(min(pause, LONGEST_PAUSE), self._end_pause)
 
     def accept(self) -> None:
-        """Read the rest of a request whose head is judged."""
+        """Read the rest of a request whose head was accepted."""
         unread, self.unread = self.unread, None
         if unread:
             super().data_received(unread)
             self.resume_reading()
 
     def resume_reading(self, resume_parser: bool = True) -> None:
-        """Read on, but not before the end of a pause."""
+        """Resume reading, but not before the end of a pause."""
         if not self.is_pausing and self.transport is not None:
             super().resume_reading(resume_parser)
 
@@ -146,11 +147,11 @@ class HttpConnection(web.RequestHandler):
         exc: BaseException | None = None,
         message: str | None = None,
     ) -> web.StreamResponse:
-        """Answer what is not HTTP, or an internal error, in one line, and close the connection."""
+        """Answer invalid HTTP or an internal error with one line, and close the connection."""
         if status == 500:
             log.error("error while answering a request", exc_info=exc)
         if exc is not None:
-            # its frames refer to the exception: the connection would wait for the collector
+            # breaks the cycle of exception and frames, so that no garbage collection is needed
             exc.__traceback__ = None
         text = "internal error" if status == 500 else "not an HTTP/1.1 request that can be answered"
         answer = HttpAnswer.refusing(Refusal(status, text))
@@ -166,7 +167,7 @@ class HttpConnection(web.RequestHandler):
 class HttpAnswer(web.StreamResponse):
     """An answer to one request, sent in one write unless it is large.
 
-    The connection ends with it where the client asks for that, or sent more than was read.
+    It closes the connection if the client requests that, or has sent more than was read.
     """
 
     def __init__(self, body: bytes, head: bytes) -> None:
@@ -177,7 +178,7 @@ class HttpAnswer(web.StreamResponse):
 
     @classmethod
     def refusing(cls, refusal: Refusal) -> "HttpAnswer":
-        """Return the answer that says a refusal."""
+        """Return the answer for a refusal."""
         return cls(refusal.body, refusal.head)
 
     @property
@@ -190,7 +191,7 @@ class HttpAnswer(web.StreamResponse):
         self._closes = True
 
     async def prepare(self, request: web.BaseRequest) -> None:
-        """Send the answer. ConnectionResetError where the client has gone."""
+        """Send the answer. Raises ConnectionResetError if the client has disconnected."""
         connection, transport = cast("HttpConnection", request.protocol), request.transport
         if transport is None:
             raise ConnectionResetError("the client has closed the connection")
@@ -203,9 +204,9 @@ class HttpAnswer(web.StreamResponse):
         for start in range(0, len(data), PIECE):
             transport.write(data[start : start + PIECE])
             await request.writer.drain()
-        self._answer = b""  # the connection keeps its last answer until the next one
+        self._answer = b""  # free the memory: the connection refers to its last answer
         connection.activity.on(END if self._closes else NEXT)
-        connection.unread = b""  # what is sent after the last answer is dropped
+        connection.unread = b""  # data after the last answer is discarded
 
     async def write_eof(self, data: bytes = b"") -> None:
-        """Do nothing: `prepare` has sent all of it."""
+        """Do nothing: `prepare` has sent everything."""

@@ -15,7 +15,7 @@ import orjson
 
 from config.documents import DocumentError
 
-MAX_BYTES = 100 * 1024 * 1024  # of the file; recording ends there
+MAX_BYTES = 100 * 1024 * 1024  # maximum size of the file; then recording ends
 PRIVATE = 0o600
 REDACTED = "redacted"
 HOLDERS_OF_VALUES = ("Secret", "ConfigMap", "AppConfig")
@@ -29,9 +29,9 @@ class Recorder:
     """Appends reviews to one file, which only its owner may read."""
 
     def __init__(self, path: Path, share: float, draw: Callable[[], float] = random.random) -> None:
-        """Take the file, and which share of the reviews is recorded (0 to 1).
+        """Take the file, and the share of reviews to record (0 to 1).
 
-        DocumentError where it cannot be.
+        Raises DocumentError if the file cannot be written.
         """
         self._path, self._share, self._draw = path, share, draw
         try:
@@ -44,7 +44,7 @@ class Recorder:
             ) from None
 
     def record(self, body: bytes) -> None:
-        """Record the body of a review that was judged, if its turn comes.
+        """Record the body of a judged review, if it is in the sample.
 
         A review that cannot be redacted is left out. A file that cannot be written ends recording.
         Both are logged, and neither changes an answer.
@@ -76,8 +76,8 @@ def _private(path: str, flags: int) -> int:
 def redacted(body: bytes) -> bytes:
     """Return a review as one line without values of Secrets, ConfigMaps and environment variables.
 
-    Keys and names stay, since policies judge them; managedFields, the last applied configuration
-    and what else is known of the user go.
+    Keys and names stay, since policies judge them; managedFields, the last applied configuration,
+    and the user's uid and extra fields are removed.
     """
     review = orjson.loads(body)
     request = review["request"]
@@ -119,7 +119,7 @@ def _redact_env(value: Any) -> None:
     for key, item in items:
         if key != "env":
             _redact_env(item)
-        elif isinstance(item, dict):  # by name, as some custom resources have it
+        elif isinstance(item, dict):  # a map by name, as in some custom resources
             value["env"] = dict.fromkeys(item, REDACTED)
         elif isinstance(item, list):
             for variable in item:

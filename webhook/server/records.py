@@ -1,25 +1,26 @@
-"""TLS records of a few bytes cost as much as large ones, so few are read at once."""
+"""Limits short TLS records, which cost as much as long ones."""
 
 import ssl
 from typing import Any
 
-SHORT_RECORD = 256  # bytes; a client that writes whole buffers sends none but the last of a request
-MAX_SHORT_RECORDS = 32  # that are read in one pass of the event loop: 0.1 ms
+SHORT_RECORD = 256  # bytes; a normal client sends at most the last record of a request this short
+MAX_SHORT_RECORDS = 32  # per pass of the event loop: 0.1 ms
 
 
 class CountedRecords(ssl.SSLObject):
-    """A TLS connection without more data after many short records, until `count_again`.
+    """A TLS connection that stops reading after many short records, until `count_again`.
 
-    As `sslobject_class` of a context. What has come stays encrypted until reading is resumed.
+    Used as `sslobject_class` of a context. Unread data stays encrypted until reading is resumed.
     """
 
     _short = 0
     _failure: ssl.SSLError | None = None
 
     def do_handshake(self) -> None:
-        """Complete the handshake, or let the alert about a client's certificate be sent first.
+        """Complete the handshake; if it fails, send the TLS alert first.
 
-        The event loop would close the connection without it, and the client not know why.
+        Otherwise the event loop would close the connection without the alert that tells the client
+        why.
         """
         if self._failure is not None:
             raise self._failure
@@ -39,6 +40,6 @@ class CountedRecords(ssl.SSLObject):
         return data
 
     def count_again(self) -> bool:
-        """Read on next time; return whether more records may wait than are read at once."""
+        """Allow further reads; return whether the limit had been reached."""
         is_over, self._short = self._short == MAX_SHORT_RECORDS, 0
         return is_over

@@ -1,4 +1,4 @@
-"""What an HTTP request asks: its hook, its deadline, and a body within limits."""
+"""Checks an HTTP request: its path, its deadline, and the size of its body."""
 
 import re
 from functools import lru_cache
@@ -10,15 +10,15 @@ from webhook.server.answers import JSON, Refusal
 from webhook.server.metrics import HOOKS
 
 HOOK_OF = {f"/{hook}": hook for hook in HOOKS}
-DEFAULT_SECONDS = 10.0  # timeoutSeconds of a webhook configuration that names none
+DEFAULT_SECONDS = 10.0  # the default of timeoutSeconds in a webhook configuration
 MAX_SECONDS = 30.0  # the highest timeoutSeconds
-DEADLINE_SHARE = 0.9  # the rest of the time is for the way back
+DEADLINE_SHARE = 0.9  # the rest of the time is for sending the answer
 TIMEOUT = re.compile(r"[?&]timeout=(\d{1,6}(?:\.\d{1,9})?)s(?:&|$)")
 
 # Bytes: object and oldObject at the API server's own limit of 3 MiB each, and some more.
 MAX_BODY = 8 * 1024 * 1024
-MAX_LIGHT_BODY = 256 * 1024  # bytes; one long text costs as much as many values
-# Each may be a container: with all policies in force, up to 25 ms of judging.
+MAX_LIGHT_BODY = 256 * 1024  # bytes; one long string costs as much as many values
+# Each object may be a container: with all policies in force, up to 25 ms of judging.
 MAX_LIGHT_OBJECTS = 250
 MAX_LIGHT_VALUES = 3000  # about 20 ms of judging
 SHORTEST_TEXT = len(b'"",')
@@ -28,11 +28,11 @@ RETRY = {"Retry-After": "1"}
 
 
 class Route(NamedTuple):
-    """What a path asks for."""
+    """The meaning of a path."""
 
     hook: str
     seconds: float
-    """How long answering may take."""
+    """Time limit for the answer."""
 
 
 @lru_cache(maxsize=256)
@@ -48,14 +48,14 @@ def route_of(raw_path: str) -> Route | None:
 
 
 def _seconds(raw_path: str) -> float:
-    """Return the seconds until the deadline of `?timeout=3s`, less a share for the way back."""
+    """Return the time limit of `?timeout=3s`, reduced by the time for sending the answer."""
     found = TIMEOUT.search(raw_path)
     seconds = float(found[1]) if found else 0.0
     return min(seconds or DEFAULT_SECONDS, MAX_SECONDS) * DEADLINE_SHARE
 
 
 def size_of(request: web.BaseRequest) -> int:
-    """Return how many bytes the body of a review has; a Refusal for what cannot be a review."""
+    """Return the size of a review's body. Raises Refusal if it cannot be a review."""
     headers = request.headers
     if request.method != "POST":
         raise Refusal(405, "reviews are sent by POST", {"Allow": "POST"})
@@ -75,15 +75,15 @@ def size_of(request: web.BaseRequest) -> int:
 
 
 def is_light(body: bytes) -> bool:
-    """Whether a review is judged on the event loop, since its cost is bounded.
+    """Return whether a review is cheap enough to be judged on the event loop.
 
-    Any other is judged beside the loop. A Refusal where it would take too much memory when it is
-    decoded.
+    Others are judged in the worker thread. Raises Refusal if decoding it would take too much
+    memory.
     """
     if len(body) <= MAX_LIGHT_BODY:
         objects = _count(body, b"{")
         if objects > MAX_LIGHT_OBJECTS:
-            # Such as those of managedFields, since containers are items of a list.
+            # Values of a key, as in managedFields, are not list items, which containers are.
             objects -= body.count(b":{")
         has_few_values = (
             len(body) <= SHORTEST_TEXT * MAX_LIGHT_VALUES or _count(body, b",") <= MAX_LIGHT_VALUES
@@ -95,5 +95,5 @@ def is_light(body: bytes) -> bool:
 
 
 def _count(body: bytes, byte: bytes) -> int:
-    """Return how often a rare byte occurs, four times as fast as `bytes.count`."""
+    """Count a rare byte, four times as fast as `bytes.count`."""
     return len(body) - len(body.replace(byte, b""))

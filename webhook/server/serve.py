@@ -14,7 +14,8 @@ from webhook.server.metrics import WebhookMetrics
 from webhook.server.tls import ServingCertificate
 
 BACKLOG = 1024
-# Bytes of the kernel's for each connection: 3 ms of reading TLS records of one byte.
+# Bytes of the kernel's receive buffer of a connection: reading them as one-byte TLS records takes 3
+# ms.
 RECEIVE_BUFFER = 32 * 1024
 
 log = logging.getLogger("gatewright.webhook")
@@ -27,7 +28,7 @@ async def listening(
     certificate: ServingCertificate,
     metrics: WebhookMetrics,
 ) -> AsyncIterator[Connections]:
-    """Listen until the context exits, with the pair that the certificate's files hold."""
+    """Listen until the context exits, with the given serving certificate."""
     certificate.refresh()
     with _listener(config.host, config.port) as listener:
         connections = Connections(handler.handle, config, certificate.context, metrics, listener)
@@ -58,7 +59,7 @@ async def poll(refresh: Callable[[], None], seconds: float) -> Never:
 def _listener(host: str | None, port: int) -> socket.socket:
     """Listen at an address, by default at all of the machine.
 
-    OSError where that is not possible.
+    Raises OSError if that is not possible.
     """
     is_dual = host is None and socket.has_dualstack_ipv6()
     family = socket.AF_INET6 if is_dual or ":" in (host or "") else socket.AF_INET

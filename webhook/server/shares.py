@@ -1,13 +1,13 @@
-"""Shares: an amount divided among addresses, so that each leaves room for the others."""
+"""Fair shares: divides an amount among client addresses."""
 
 import asyncio
 from collections import Counter
 
 
 class Shares:
-    """An amount, such as of connections or bytes.
+    """An amount of something, such as connections or bytes.
 
-    An address has at most half of what the others leave.
+    An address gets at most half of the part that others do not use.
     """
 
     def __init__(self, amount: int) -> None:
@@ -16,17 +16,17 @@ class Shares:
         self._given_back = asyncio.Event()
 
     def has_room(self, address: str, size: int) -> bool:
-        """Return whether this much more is within the share of an address."""
+        """Return whether `size` more is within the share of an address."""
         return self._of_address[address] + size <= self._amount - self.taken() - size
 
     async def take(self, address: str, size: int) -> None:
-        """Count this much more for an address once that is within its share."""
+        """Wait until `size` more is within the share of an address, and count it."""
         while not self.has_room(address, size):
             await self._given_back.wait()
         self.count(address, size)
 
     def count(self, address: str, size: int) -> None:
-        """Count this much more for an address, or less."""
+        """Add `size`, which may be negative, to the count of an address."""
         self._of_address[address] += size
         if size < 0:
             self._given_back.set()
@@ -40,5 +40,5 @@ class Shares:
             await self._given_back.wait()
 
     def taken(self) -> int:
-        """Return how much all addresses have."""
+        """Return the total of all addresses."""
         return self._of_address.total()

@@ -1,4 +1,4 @@
-"""Objects that policies look up in a watch: decoded where a policy reads them, and only then."""
+"""Looked-up objects from a watch's store, decoded only when a policy reads them."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -14,9 +14,9 @@ MAX_SUMMARIES = 64 * 1024
 
 
 class StoredObjects:
-    """Looked-up objects of stores, as they were then.
+    """A snapshot of looked-up objects from stores.
 
-    `size` is their JSON in bytes: where that is much, the review is judged beside the event loop.
+    `size` is their JSON in bytes: if it is large, the review is judged in the worker thread.
     """
 
     def __init__(self, look_up: LookUp, entries: Sequence[Entry]) -> None:
@@ -31,10 +31,10 @@ class StoredObjects:
 
 @lru_cache(MAX_SUMMARIES)
 def _summary(shape: Callable[[JsonObject, str], JsonObject], raw: bytes) -> JsonObject:
-    """Return what counts of an object, which is read again and again and never changed."""
+    """Return the used part of an object; cached, since it is immutable and read often."""
     return shape(orjson.loads(raw), "")
 
 
 def size_of(known: Mapping[str, Any]) -> int:
-    """Return the bytes of all stored objects among what was looked up."""
+    """Return the total size of stored objects among the look-ups."""
     return sum(each.size for each in known.values() if isinstance(each, StoredObjects))

@@ -1,4 +1,4 @@
-"""The serving certificate as TLS contexts: a new one replaces it once it is verified."""
+"""The serving certificate as a TLS context, replaced once a new one is verified."""
 
 import logging
 import ssl
@@ -12,18 +12,17 @@ from webhook.server.metrics import WebhookMetrics
 from webhook.server.pairs import PairFiles, PairSecret
 from webhook.server.records import CountedRecords
 
-# X509_V_FLAG_NO_CHECK_TIME of OpenSSL, which the ssl module has no name for.
+# OpenSSL's X509_V_FLAG_NO_CHECK_TIME, which the ssl module does not define.
 NO_CHECK_TIME = 0x200000
 
 log = logging.getLogger("gatewright.webhook.tls")
 
 
 class ServingCertificate:
-    """The pair of a source, read again when it changes.
+    """The serving pair of a source, reloaded when it changes.
 
-    `context` is for the listener: it asks for the pair in force at each handshake, so a swap drops
-    no connection. Without a pair, handshakes are refused; a broken new pair leaves the old one in
-    force.
+    `context` is for the listener: each handshake uses the pair in force, so a swap drops no
+    connection. Without a pair, handshakes fail; an invalid new pair leaves the old one in force.
     """
 
     def __init__(
@@ -49,9 +48,9 @@ class ServingCertificate:
         source.subscribe(self.refresh)
 
     def refresh(self) -> None:
-        """Take the pair that the source has now, if it is new and good.
+        """Load the current pair of the source, if it is new and valid.
 
-        Remember and log what is wrong with it.
+        Store and log the error of an invalid one.
         """
         try:
             certificate, key = self._source.read()
@@ -77,7 +76,7 @@ class ServingCertificate:
         self._metrics.certificate_reads.inc()
 
     def ready(self) -> str | None:
-        """Say why no client could connect, or None."""
+        """Return why no client can connect, or None."""
         if self._expires is None:
             return self._problem
         if self._expires < self._now():
@@ -97,10 +96,10 @@ class ServingCertificate:
             if not begins <= now <= ends:
                 raise ValueError(f"the certificate is valid from {begins} to {ends}")
         except (ssl.SSLError, ValueError):
-            # imported here: cryptography takes 10 MB, and a good pair does without
+            # imported here: cryptography takes 10 MB, and a valid pair does not need it
             from certs import KeyPair, check
 
-            # raises what is wrong in better words
+            # raises an error with a better message
             check(KeyPair(certificate, key), None, None, now)
             raise
         self._in_force = context
@@ -110,10 +109,10 @@ class ServingCertificate:
     def _new_context(self) -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = self._minimum_version
-        context.num_tickets = 0  # the API server resumes no session
+        context.num_tickets = 0  # the API server does not resume sessions
         context.set_alpn_protocols(["http/1.1"])
         context.sslobject_class = CountedRecords
-        if self._client_ca is not None:  # a certificate that it did not sign ends the handshake
+        if self._client_ca is not None:  # a certificate of another CA fails the handshake
             context.verify_mode = ssl.CERT_OPTIONAL
         return context
 
@@ -131,10 +130,10 @@ class ServingCertificate:
 
 
 def validity(context: ssl.SSLContext, certificate: bytes) -> tuple[datetime, datetime]:
-    """Return when a served certificate begins and ends, by a handshake in memory.
+    """Return the validity of a served certificate, by a handshake in memory.
 
-    SSLError or ValueError where the server has another one, or a client that trusts this one cannot
-    connect.
+    Raises SSLError or ValueError if the server presents another one, or if a client that trusts it
+    cannot connect.
     """
     trusting = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     trusting.check_hostname = False

@@ -1,4 +1,4 @@
-"""Turns: long work is done in turns by address and by namespace, so each leaves time for others."""
+"""Fair scheduling: slow reviews run in turns by client address and by namespace."""
 
 import asyncio
 import time
@@ -10,26 +10,27 @@ from weakref import WeakValueDictionary
 # Seconds of processor time: what a busy machine takes meanwhile does not count. An API server's
 # reviews take less, many of which are judged in one pass of the event loop.
 LONG = 0.0005
-PASSES = 3  # of the event loop, which a short review takes from its first byte to its answer
+PASSES = 3  # passes of the event loop that a short review takes from its first byte to its answer
 
 T = TypeVar("T")
 
 
 class Turns:
-    """Runs work on the event loop, or in one thread beside it.
+    """Runs work on the event loop, or in one worker thread.
 
-    TimeoutError where its turn does not come in time.
+    Raises TimeoutError if its turn does not come in time.
     """
 
     def __init__(self) -> None:
-        # by an address that has just had long work done
+        # set when other addresses have had their turn, by the address whose slow work has just
+        # ended
         self._others_turn: dict[str, asyncio.Event] = {}
         self._thread = ThreadPoolExecutor(1, "large reviews")
         self._next = asyncio.Lock()
         self._waiting: WeakValueDictionary[tuple[str, ...], asyncio.Lock] = WeakValueDictionary()
 
     async def wait(self, address: str, deadline: float) -> None:
-        """Wait for the others' turn, if the address has just had long work done."""
+        """Let other addresses go first, if slow work of this address has just ended."""
         while (turn := self._others_turn.get(address)) is not None:
             await turn.wait()
             if time.perf_counter() > deadline:
@@ -45,8 +46,8 @@ class Turns:
     ) -> T:
         """Run `work` for an address and a namespace: at once if it is short, else in the thread.
 
-        One of each address waits for the thread, and one of each namespace for its address: an API
-        server sends the reviews of all namespaces.
+        For the thread, one review of each address waits, and for each address one of each
+        namespace, since one API server sends the reviews of all namespaces.
         """
         address, _ = place
         if not is_short:
@@ -56,7 +57,7 @@ class Turns:
             async with asyncio.timeout(seconds), own, of_address, self._next:
                 loop = asyncio.get_running_loop()
                 result = await loop.run_in_executor(self._thread, work, *arguments)
-                # the others' turn: the thread may hold the interpreter for milliseconds
+                # let others run first: the thread may hold the interpreter lock for milliseconds
                 for _ in range(PASSES):
                     await asyncio.sleep(0)
                 return result

@@ -25,7 +25,7 @@ _WITHOUT_SUM = _UNORDERED | {"string", "bytes", "bool", "google.protobuf.Timesta
 
 
 def _order(meter: Meter, one: Any, two: Any) -> int:
-    """Return how two items compare; 0 for different types, which the API server lets pass."""
+    """Return how two items compare; 0 for different types, which the API server allows."""
     meter.charge(5 + comparing(one, two))
     if type(two) not in ORDERED:
         raise no_overload()
@@ -36,7 +36,7 @@ def _order(meter: Meter, one: Any, two: Any) -> int:
 
 
 def _check_first(name: str, items: list[Any], unknown: set[str]) -> None:
-    """Refuse what the first item decides: that there is no such function for this list."""
+    """Raise EvaluationError if the function does not exist for the type of the first item."""
     if items and type_name(items[0]) in unknown:
         raise no_overload(f"{name}(list)")
 
@@ -147,7 +147,10 @@ def _value(optional: Optional) -> Any:
 
 
 def _or(optional: Code, other: Code, *, is_value: bool = False) -> Code:
-    """Return an optional (or its value), or else another; as in cel-go, other values stay."""
+    """Return an optional (or its value), or else another.
+
+    As in cel-go, other values are returned.
+    """
 
     def chosen(frame: Frame) -> Any:
         found = optional(frame)

@@ -24,7 +24,7 @@ from webhook.cel.values import (
 )
 
 _DOUBLE = r"[+-]?(?:(?i:inf(?:inity)?|nan)|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"
-_WRITTEN = 12  # units of a number or a time that is read or written
+_WRITTEN = 12  # units for parsing or formatting a number or a time
 _TRUE = ("1", "t", "T", "true", "TRUE", "True")
 _FALSE = ("0", "f", "F", "false", "FALSE", "False")
 
@@ -71,7 +71,7 @@ def _uint_of_double(value: float) -> Uint:
 
 
 def _written_double(value: float) -> str:
-    """Return the shortest text that says `value`, with an exponent where Go's %g has one."""
+    """Return the shortest text for `value`, with an exponent where Go's %g has one."""
     if not math.isfinite(value):
         return "NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf"
     exact = Decimal(repr(value)).normalize()

@@ -15,7 +15,7 @@ from webhook.cel.values import NAMES, NONE, Optional
 
 @dataclass(frozen=True, slots=True)
 class FormatRule:
-    """A pattern, the maximum length in bytes, and the API server's words for valid text."""
+    """A pattern, the maximum length in bytes, and the API server's description of valid text."""
 
     pattern: str
     longest: int
@@ -28,7 +28,7 @@ class FormatRule:
         return f"{self.form} (e.g. {self.examples}, regex used for validation is '{self.pattern}')"
 
     def __call__(self, text: str) -> list[str]:
-        """Return what is wrong with a text."""
+        """Return the errors of a text."""
         is_long = len(text.encode()) > self.longest
         found = [f"must be no more than {self.longest} bytes"] if is_long else []
         return found if _is(self.pattern, text) else [*found, self.error]
@@ -99,7 +99,7 @@ def _parsed(parse: Callable[[str], Any], text: str, message: str = "") -> list[s
     return [] if error is None else [message or str(error).partition(": ")[2]]
 
 
-FORMATS: dict[str, Callable[[str], list[str]]] = {  # each returns what is wrong with a text
+FORMATS: dict[str, Callable[[str], list[str]]] = {  # each returns the errors of a text
     "dns1123Label": _label,
     "dns1123LabelPrefix": _ended(_label),
     "dns1123Subdomain": SUBDOMAIN,

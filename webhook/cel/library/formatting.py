@@ -14,10 +14,10 @@ from webhook.cel.types import Type
 from webhook.cel.values import NAMES, Duration, Timestamp, type_name
 
 MAX_PRECISION = 1000  # digits after the point
-_NUMBER = 6  # units of a clause, and of a number that is written
+_NUMBER = 6  # units of a clause, and of formatting a number
 _CLAUSE = re.compile(r"%(%|(?:\.(\d+))?(.?))", re.DOTALL)
 _RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
-_NUMBERS = ("NaN", "Infinity", "-Infinity")  # the texts that %f and %e take
+_NUMBERS = ("NaN", "Infinity", "-Infinity")  # the strings that %f and %e accept
 _INFINITE = {math.inf: "∞", -math.inf: "-∞"}
 # How %s writes the text of a value within a list or a map.
 _LITERALS: dict[type, Callable[[str], str]] = {
@@ -30,7 +30,7 @@ _LITERALS: dict[type, Callable[[str], str]] = {
 
 
 class Verb(NamedTuple):
-    """A verb: its name in errors, what it takes, and what it writes of a value with a precision."""
+    """A verb: its name and accepted types in errors, and its formatting function."""
 
     name: str
     takes: str
@@ -68,9 +68,10 @@ def _text(meter: Meter, value: Any, _: int = 0) -> str:
 
 
 def _number(name: str, write: Callable[[float, int], str]) -> Callable[[Meter, Any, int], str]:
-    """Return what writes a double, or one of three texts; `write` gets a finite one.
+    """Return the formatting function of a double, or of one of three strings.
 
-    In scientific notation the API server takes the precision for the width.
+    `write` gets a finite number. In scientific notation the API server uses the precision as the
+    width.
     """
 
     def written(meter: Meter, value: Any, precision: int) -> str:
@@ -93,7 +94,7 @@ def _fixed_point(number: float, digits: int) -> str:
 
 def _scientific(number: float, _: int) -> str:
     mantissa, exponent = f"{number:.6e}".split("e")
-    # Six digits, whatever precision is asked for: so does the API server.
+    # Six digits whatever the precision, as in the API server.
     return f"{mantissa}\u00d710{exponent.lstrip('+').translate(_RAISED)}"
 
 
@@ -120,7 +121,7 @@ _VERBS = {
 
 
 def _taking(letter: str, type_: str) -> Verb:
-    """Return the verb for values of this type. EvaluationError where there is none."""
+    """Return the verb for values of this type. Raises EvaluationError if there is none."""
     verb = _VERBS.get(letter)
     if verb is None:
         raise EvaluationError(
@@ -153,9 +154,9 @@ def _format(meter: Meter, text: str, args: list[Any]) -> str:
 
 
 def check_format(text: str, types: list[list[Type]] | None) -> None:
-    """Raise EvaluationError where `string.format` cannot take items of these types.
+    """Raise EvaluationError if `string.format` cannot format items of these types.
 
-    Of each item there are its own type, and the types of what is in it. None are not known.
+    Each item has its own type and those of its contents; None if unknown.
     """
     letters = [match[3] for match in _CLAUSE.finditer(text) if match[1] != "%"]
     for letter, within in zip(letters, types or (), strict=False):

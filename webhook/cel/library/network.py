@@ -15,7 +15,7 @@ from webhook.cel.values import NAMES
 IPAddress = IPv4Address | IPv6Address
 Prefix = IPv4Interface | IPv6Interface
 _BITS = re.compile(r"0|[1-9][0-9]{0,2}")
-_STEPS = 24  # units of what Python's ipaddress calculates
+_STEPS = 24  # units of a call of Python's ipaddress
 _BROADCAST = IPv4Address("255.255.255.255")
 _CONVERSION = "parse error during conversion from string"
 NAMES |= dict.fromkeys((IPv4Address, IPv6Address), "net.IP")
@@ -23,7 +23,7 @@ NAMES |= dict.fromkeys((IPv4Interface, IPv6Interface), "net.CIDR")
 
 
 def parse_ip(text: str) -> IPAddress:
-    """Return the address that `text` says."""
+    """Parse an IP address."""
     try:
         found = ipaddress.ip_address(text)
     except ValueError:
@@ -36,7 +36,7 @@ def parse_ip(text: str) -> IPAddress:
 
 
 def parse_cidr(text: str) -> Prefix:
-    """Return the prefix that `text` says."""
+    """Parse a CIDR prefix."""
     address, slash, bits = text.rpartition("/")
     failed, found = f"network address {_CONVERSION}", None
     with suppress(ValueError):
@@ -98,7 +98,7 @@ def _of_text(
         try:
             return contains(prefix, parse(text))
         except EvaluationError:
-            raise no_overload() from None  # the API server has no further message
+            raise no_overload() from None  # as in the API server, which has no other message
 
     return contains_text
 

@@ -23,7 +23,7 @@ NAMES[ExactQuantity] = _OF = "kubernetes.Quantity"
 
 @lru_cache(maxsize=4096)
 def _parsed(text: str) -> ExactQuantity:
-    """Return the amount that `text` is. EvaluationError where it is none."""
+    """Parse a quantity. Raises EvaluationError if it is invalid."""
     found = parse_exact(text)
     if found is None:
         raise EvaluationError(

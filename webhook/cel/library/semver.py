@@ -18,7 +18,7 @@ _LONGEST = 256
 
 @dataclass(frozen=True, slots=True, order=True)
 class Semver:
-    """A version, without build metadata; one with a `pre` is before the same without."""
+    """A version, without build metadata; one with a pre-release is lower than without."""
 
     core: tuple[int, ...]
     is_release: bool
@@ -29,7 +29,7 @@ NAMES[Semver] = _OF = "kubernetes.Semver"
 
 
 def parse_semver(text: str, normalize: bool = False) -> Semver:
-    """Return a version; `normalize` allows a leading v, missing parts and leading zeros."""
+    """Parse a version; `normalize` allows a leading v, missing parts and leading zeros."""
     text = _normalized(text) if normalize else text
     if not text:
         raise EvaluationError("Version string empty")

@@ -10,7 +10,7 @@ from webhook.cel.errors import EvaluationError, no_overload
 from webhook.cel.functions import declare
 
 MAX_PATTERN = 1024  # characters of a regular expression
-MAX_COMPILED = 256  # regular expressions that are kept
+MAX_COMPILED = 256  # cached regular expressions
 MAX_MEMORY = 1 << 18  # bytes of one
 # By pattern: the compiled one, and the number of its instructions.
 _COMPILED: dict[str, tuple[Any, int]] = {}
@@ -106,7 +106,7 @@ def _decode(text: str) -> bytes:
 def compiled(meter: Meter, pattern: str) -> tuple[Any, int]:
     """Return a compiled regular expression and its number of instructions.
 
-    EvaluationError where it is none, or too large. A new one costs what compiling takes.
+    Raises EvaluationError if it is invalid or too large. Charges for compiling a new one.
     """
     found = _COMPILED.get(pattern)
     if found is not None:
@@ -119,7 +119,7 @@ def compiled(meter: Meter, pattern: str) -> tuple[Any, int]:
     try:
         program = compile_regex(pattern, MAX_MEMORY)
     except ValueError as error:
-        meter.charge(20_000)  # since it may be one that is too large
+        meter.charge(20_000)  # it may have been too large
         raise EvaluationError(f"error parsing regexp: {error}") from None
     if len(_COMPILED) >= MAX_COMPILED:
         _COMPILED.clear()
@@ -157,11 +157,12 @@ def _find_all(meter: Meter, text: str, pattern: str, count: int = -1) -> list[st
     _, size = compiled(meter, pattern)
     for match in _program(meter, searched, pattern).finditer(searched) if count else ():
         start = match.start()
-        meter.charge(10 + ((len(searched) - start) * size >> 5))  # the next search begins there
+        # the next search starts at this offset
+        meter.charge(10 + ((len(searched) - start) * size >> 5))
         if start < len(searched) and searched[start] & 0xC0 == 0x80:
             continue  # an empty match within a character
         before, end = end, match.end()
-        if (start, end) != (before, before):  # an empty match beside another does not count
+        if (start, end) != (before, before):  # an empty match next to another is skipped
             found.append(match.group().decode())
         if len(found) == count:
             break
@@ -169,7 +170,7 @@ def _find_all(meter: Meter, text: str, pattern: str, count: int = -1) -> list[st
 
 
 def _searching_backwards(text: str, part: str, start: int | None = None) -> int:
-    """Cost of a search backwards, for which Python has no algorithm that is linear."""
+    """Cost of a search backwards, for which Python has no linear algorithm."""
     size = len(text) if start is None else max(min(len(text), start + len(part)), 0)
     return (size >> COPIED) + (size * len(part) >> 9)
 

@@ -18,12 +18,12 @@ _DURATION = re.compile(
 _PART = re.compile(r"(\d*)\.?(\d*)(ns|us|µs|μs|ms|s|m|h)")
 _TIMESTAMP = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:[.,](\d{1,30}))?(Z|[+-]\d\d:\d\d)")
 _OFFSET = re.compile(r"([+-]?)(\d{1,2}):(\d\d)")
-MAX_ZONE = 255  # characters of a name, which is that of a file
+MAX_ZONE = 255  # characters of a time zone's name, which is a file name
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def parse_timestamp(text: str) -> Timestamp:
-    """Return the moment that RFC 3339 text says."""
+    """Parse an RFC 3339 timestamp."""
     match = _TIMESTAMP.fullmatch(text)
     try:
         if match is None:
@@ -36,7 +36,7 @@ def parse_timestamp(text: str) -> Timestamp:
 
 
 def parse_duration(text: str) -> Duration:
-    """Return the duration that text such as `1h30m` says."""
+    """Parse a duration such as `1h30m`."""
     if len(text) > 256 or not _DURATION.fullmatch(text):
         raise unconvertible("string", NAMES[Duration])
     total = 0
@@ -79,11 +79,11 @@ def _local(meter: Meter, value: Timestamp, zone: str) -> datetime:
     if len(zone) > MAX_ZONE:
         raise EvaluationError(f"unknown time zone {brief(zone)}")
     is_named = zone not in {"", "UTC"} and not _OFFSET.fullmatch(zone)
-    meter.charge(400 if is_named else 12)  # what a name means is in a file
+    meter.charge(400 if is_named else 12)  # a named zone is read from a file
     try:
         return (_EPOCH + timedelta(microseconds=int(value) // 1000)).astimezone(_zone(zone))
     except (ValueError, OverflowError, OSError, ZoneInfoNotFoundError):
-        meter.charge(1200 if is_named else 0)  # which was searched everywhere
+        meter.charge(1200 if is_named else 0)  # all directories were searched for the file
         raise EvaluationError(f"unknown time zone {brief(zone)}") from None
 
 

@@ -33,7 +33,7 @@ NAMES[URL] = _OF = "kubernetes.URL"
 
 
 def parse_url(text: str) -> URL:
-    """Return the URL that `text` says. EvaluationError where Go's url.ParseRequestURI has one."""
+    """Parse a URL. Raises EvaluationError if Go's url.ParseRequestURI fails."""
     match = _PARTS.fullmatch(text)
     assert match is not None
     scheme, rest, query = match.groups(default="")
