@@ -7,19 +7,17 @@ from kube.errors import ApiError, Unreachable
 
 FIRST = 0.8
 LONGEST = 30.0
-# There is no load to spare, and a server that is back should be noticed soon.
+# An unreachable server has no load to reduce, and its return should be noticed soon.
 LONGEST_UNREACHABLE = 5.0
 LONGEST_ASKED = 60.0
 FORGET = 120.0
 
 
 class Backoff:
-    """0.8 s after the first failure, doubling with each, with jitter.
+    """0.8 s after the first failure, doubled with each further one, with jitter.
 
-    Two minutes without one forget them all.
-
-    Each type of error counts by itself: a server that was unreachable and now answers "not ready"
-    or 410 is back.
+    Two minutes without a failure reset it. Each type of error has its own count: a server that was
+    unreachable and now answers "not ready" or 410 is back.
     """
 
     def __init__(

@@ -22,7 +22,7 @@ JSONPatch = list[JsonObject]
 
 
 class Selection(TypedDict, total=False):
-    """What to list of a collection, how many objects a page (0: all), and how much of each."""
+    """Options of a list: selectors, objects per page (0: all), and metadata only."""
 
     labels: str | None
     fields: str | None
@@ -73,7 +73,7 @@ class Client(Discovery):
         token: str = "",
         **selection: Unpack[Selection],
     ) -> ListPage:
-        """Return one page of a collection: the first, or the one that a page's `token` asks for."""
+        """Return one page of a collection: the first, or the one after the page with `token`."""
         query = selected(selection) | {"limit": selection.get("limit", PAGE), "continue": token}
         accept = METADATA_LIST if selection.get("metadata_only") else JSON
         return ListPage(
@@ -178,9 +178,9 @@ class Client(Discovery):
         force: bool = False,
         dry_run: bool = False,
     ) -> Coroutine[Any, Any, JsonObject]:
-        """Return the request to await.
+        """Return the awaitable request.
 
-        The write gate is asked as its body is sent, unless it is a dry run.
+        The write gate is checked when its body is sent, unless it is a dry run.
         """
         query = {"fieldManager": manager, "force": force and "true", "dryRun": dry_run and "All"}
         url = target(path, query)

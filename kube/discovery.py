@@ -1,4 +1,4 @@
-"""Discovery: the versions and the resources that the API server has."""
+"""Discovery: the versions and the resources that the API server serves."""
 
 from typing import Any
 
@@ -12,13 +12,13 @@ DISCOVERY = "application/json;as=APIGroupDiscoveryList;g=apidiscovery.k8s.io;v=v
 
 
 class Discovery(Transport):
-    """Requests for what one API server has."""
+    """Discovery requests to one API server."""
 
     async def serves(self, resource: Resource) -> bool:
         """Return whether the server has this resource (its CRD is installed, its version served).
 
-        Only discovery decides: a 404 alone may be a load balancer's. Raises ApiError where
-        discovery gives no answer.
+        Only discovery decides: a 404 alone may come from a load balancer. Raises ApiError if
+        discovery fails.
         """
         try:
             found = await self._request("GET", resource.root)
@@ -41,7 +41,7 @@ class Discovery(Transport):
     async def resources(self) -> tuple[Resource, ...]:
         """Return all resources that can be listed.
 
-        Of a group with several versions, the preferred version first.
+        In a group with several versions, the preferred version comes first.
         """
         groups = [await self._request("GET", path, accept=DISCOVERY) for path in ("/api", "/apis")]
         return tuple(

@@ -21,9 +21,9 @@ Authorization = Callable[[], Awaitable[str | None]]
 
 
 class CredentialsError(ValueError):
-    """Credentials that cannot be used.
+    """Credentials cannot be used.
 
-    The text names the file and what is wrong with it, never what is secret.
+    The message names the file and the error, and contains no secrets.
     """
 
 
@@ -32,24 +32,24 @@ async def anonymous() -> None:
 
 
 class Endpoint(NamedTuple):
-    """What a connection to one API server needs."""
+    """The address, trust and credentials for connections to one API server."""
 
     url: str
     ssl: SSLContext | None = None
     authorization: Authorization = anonymous
-    """Returns the Authorization header, or None; asked before each request."""
+    """Returns the Authorization header, or None; called before each request."""
     namespace: str = "default"
     server_hostname: str | None = None
     proxy: str | None = None
 
     @property
     def host(self) -> str:
-        """The host and the port, as they stand in the address."""
+        """The host and the port of the address."""
         return urlsplit(self.url).netloc.rpartition("@")[2]
 
 
 class Renewed:
-    """An Authorization header from `ask`: refreshed each minute, kept while that fails."""
+    """An Authorization header from `ask`, refreshed each minute, and kept if that fails."""
 
     def __init__(self, ask: Authorization, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._ask = ask
@@ -59,7 +59,7 @@ class Renewed:
         self._lock = asyncio.Lock()
 
     async def __call__(self) -> str | None:
-        """Return the header; CredentialsError as long as there was none at all."""
+        """Return the header. Raises CredentialsError if there has never been one."""
         async with self._lock:
             if self._monotonic() - self._asked_at >= TOKEN_SECONDS:
                 try:
@@ -85,7 +85,7 @@ def static_token(token: str, source: str = "token") -> Authorization:
 
 
 def token_file(path: Path, monotonic: Callable[[], float] = time.monotonic) -> Authorization:
-    """Return the authorization by the token in a file, which others renew."""
+    """Return the authorization by the token in a file, which another program renews."""
 
     async def authorization() -> str:
         return bearer(read(path).decode("ascii", "replace").strip(), str(path))
@@ -96,7 +96,7 @@ def token_file(path: Path, monotonic: Callable[[], float] = time.monotonic) -> A
 def bearer(token: str, source: str) -> str:
     """Return the Authorization header with a token.
 
-    CredentialsError, naming its `source`, if that is none.
+    Raises CredentialsError, with the `source`, if it is not a token.
     """
     if not token or not token.isprintable() or not token.isascii():
         raise CredentialsError(f"{source}: not a valid token")
@@ -104,7 +104,7 @@ def bearer(token: str, source: str) -> str:
 
 
 def read(path: Path) -> bytes:
-    """Return what is in a file, or say why it cannot be read."""
+    """Return the content of a file. Raises CredentialsError if it cannot be read."""
     try:
         return path.read_bytes()
     except OSError as error:
@@ -112,7 +112,7 @@ def read(path: Path) -> bytes:
 
 
 def tls(source: str, *, authorities: bytes | None, verify: bool = True) -> ssl.SSLContext:
-    """Return how to trust a server: by these PEM authorities, or by the system's.
+    """Return a TLS context that trusts these PEM authorities, or by default the system's.
 
     `source` is named in errors.
     """
@@ -124,8 +124,8 @@ def tls(source: str, *, authorities: bytes | None, verify: bool = True) -> ssl.S
         raise CredentialsError(
             f"{source}: the certificate authority is not a PEM certificate"
         ) from None
-    # Many clusters' own authorities lack the key identifiers that Python 3.13 insists on and no
-    # other client does.
+    # Many clusters' authorities lack the key identifiers that Python 3.13 requires, unlike other
+    # clients.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     if not verify:
         context.check_hostname = False
@@ -144,19 +144,20 @@ def present(context: ssl.SSLContext, source: str, certificate: bytes, key: bytes
 
 
 def load_pair(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
-    """Load a certificate and its key (PEM) into `context`; SSLError where they are no pair."""
+    """Load a certificate and its key (PEM) into `context`. Raises SSLError if they do not match."""
     with _private_file() as file:
         file.write(certificate + b"\n" + key)
         file.flush()
         path = f"/proc/self/fd/{file.fileno()}" if sys.platform == "linux" else file.name
-        # without a password an encrypted key would be asked for on the terminal
+        # without this, an encrypted key would cause a password prompt on the terminal
         context.load_cert_chain(path, password=lambda: b"")
 
 
 def _private_file() -> IO[bytes]:
-    """Return a short-lived file for the ssl module, which reads files only.
+    """Return a temporary file for the ssl module, which reads only files.
 
-    On Linux it is in memory: a container's root may be read-only, and no key reaches a disk.
+    On Linux it is in memory, since a container's root may be read-only, and no key should reach a
+    disk.
     """
     if sys.platform == "linux":
         return os.fdopen(os.memfd_create("pair", os.MFD_CLOEXEC), "w+b")

@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 MESSAGE_LIMIT = 2000
-BY_WEBHOOK = 'admission webhook "'  # how the message of a denial by an admission webhook begins
+BY_WEBHOOK = 'admission webhook "'  # the beginning of a denial's message by an admission webhook
 
 
 class ApiError(Exception):
-    """A request that failed; `code` is the HTTP status, or 0 where there was no answer at all."""
+    """A failed request; `code` is the HTTP status, or 0 without an answer."""
 
     retryable: ClassVar[bool] = True
     """Whether the same request may succeed later without a change of its object."""
@@ -31,22 +31,20 @@ class ApiError(Exception):
 
 
 class BadRequest(ApiError):  # noqa: N818
-    """400, 405, 406, 413 or 415: the server does not take such a request."""
+    """400, 405, 406, 413 or 415: the server does not accept the request."""
 
     retryable = False
 
 
 class Unauthorized(ApiError):  # noqa: N818
-    """401: no credentials, or none that count."""
+    """401: no credentials, or invalid ones."""
 
 
 class Forbidden(ApiError):  # noqa: N818
     """403: not allowed by RBAC, admission or quota.
 
-    Retryable: rights and quotas change without the object.
-
-    Also a denial by a webhook with 400 (the default of the API server) or 422: policies change
-    without the object.
+    Retryable, since permissions and quotas can change without the object. Also a denial by a
+    webhook with 400 (the API server's default) or 422, since policies can change too.
     """
 
 
@@ -61,7 +59,7 @@ class AlreadyExists(ApiError):  # noqa: N818
 class Conflict(ApiError):  # noqa: N818
     """409: another writer changed the object, or owns the field.
 
-    Also (422) where the object has another uid.
+    Also 422 if the object has another uid.
     """
 
 
@@ -70,9 +68,9 @@ class Gone(ApiError):  # noqa: N818
 
     @property
     def token(self) -> str:
-        """What continues a list whose token is too old, with what there is now.
+        """A new continue token for the current state of the list.
 
-        Empty where it must begin again.
+        Empty if the list must be restarted.
         """
         return str(self.details.get("continue", ""))
 
@@ -92,7 +90,7 @@ class ServerError(ApiError):
 
 
 class Unreachable(ApiError):  # noqa: N818
-    """No answer: refused, cut, not trusted, or not in time. `code` is 0."""
+    """No answer: connection refused or closed, untrusted certificate, or time-out. `code` is 0."""
 
     def __init__(self, message: str) -> None:
         super().__init__(0, "Unreachable", message)
@@ -136,16 +134,16 @@ def error_for(code: int, status: object = None, retry_after: str | None = None) 
         ]
         details["causes"] = causes
         if any(cause.get("field") == "metadata.uid" for cause in causes):
-            kind = Conflict  # a patch for an object that was deleted and made again
+            kind = Conflict  # a patch for an object that was deleted and recreated
         if message.startswith(BY_WEBHOOK):
             kind = Forbidden
     if kind is Conflict and reason == "AlreadyExists":
         kind = AlreadyExists
-    # In seconds: the API server sends no dates.
+    # In seconds: the API server sends no HTTP dates.
     wait = str(retry_after or details.get("retryAfterSeconds") or "")
     return kind(code, reason, message, details, float(wait) if wait.isdecimal() else None)
 
 
 def unquoted(message: str) -> str:
-    """Return a message without the object that it quotes, which may contain secrets."""
+    """Return a message without a quoted object, which may contain secrets."""
     return re.sub(r"\{.*\}", "{…}", message, flags=re.DOTALL).partition('{"')[0]

@@ -16,10 +16,10 @@ class StoreIndex:
     def __init__(self, function: IndexFunction) -> None:
         self.found: dict[str, set[str]] = {}
         self._function = function
-        self._values: dict[str, frozenset[str]] = {}  # of the keys that are found at all
+        self._values: dict[str, frozenset[str]] = {}  # only of keys that have values
 
     def put(self, key: str, object: JsonObject) -> None:
-        """Let an object be found under the values that it has now."""
+        """Index an object under its current values."""
         self.remove(key)
         if values := values_of(self._function, object):
             self._values[key] = values
@@ -27,7 +27,7 @@ class StoreIndex:
             self.found.setdefault(value, set()).add(key)
 
     def remove(self, key: str) -> None:
-        """Let an object be found no more."""
+        """Remove an object from the index."""
         for value in self._values.pop(key, ()):
             self.found[value].discard(key)
             if not self.found[value]:
@@ -35,13 +35,13 @@ class StoreIndex:
 
 
 def values_of(function: IndexFunction, object: JsonObject) -> frozenset[str]:
-    """Return the values that an object is found under.
+    """Return the index values of an object.
 
-    None where the function raises: the reader of a malformed object reports it, the others go on.
+    Empty if the function raises: the reader of a malformed object reports it.
     """
     try:
         return frozenset(function(object))
-    except Exception as error:  # whatever an index function raises is about this object
+    except Exception as error:  # any error of an index function concerns only this object
         metadata = object["metadata"]
         fields = {"name": metadata["name"], "namespace": metadata.get("namespace")}
         LOG.warning(

@@ -1,4 +1,4 @@
-"""Reads kubeconfig files: merges them, and makes an endpoint of a context."""
+"""Reads and merges kubeconfig files, and returns the endpoint of a context."""
 
 import base64
 import binascii
@@ -46,7 +46,7 @@ class Section:
         return value or None
 
     def content(self, name: str) -> bytes | None:
-        """Return what `<name>-data` holds in base64, else the file named by `<name>`, or None."""
+        """Return the decoded `<name>-data`, else the content of the file `<name>`, or None."""
         if (data := self.text(f"{name}-data")) is not None:
             try:
                 return base64.b64decode(data, validate=True)
@@ -64,7 +64,7 @@ class Section:
 async def endpoint(files: Sequence[Path], context: str | None = None) -> Endpoint:
     """Return the endpoint of a context (None: the current one) of these files.
 
-    What comes first counts.
+    The first definition takes precedence.
     """
     documents = [(file, document(file)) for file in files]
     name = context or next(
@@ -99,7 +99,7 @@ async def endpoint(files: Sequence[Path], context: str | None = None) -> Endpoin
 
 
 def address(cluster: Section, name: str) -> str:
-    """Return the address that `name` gives: of the API server, or of the proxy before it."""
+    """Return the address in the field `name`: of the API server, or of its proxy."""
     text = cluster.text(name) or ""
     try:
         url = urlsplit(text)
@@ -131,7 +131,7 @@ def document(file: Path) -> Mapping[str, Any]:
     """Return the YAML mapping in a kubeconfig file."""
     try:
         loaded = yaml.safe_load(read(file))
-    except yaml.MarkedYAMLError as error:  # its own text would quote the file
+    except yaml.MarkedYAMLError as error:  # its full text would quote the file
         line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
         raise CredentialsError(f"{file}{line}: not YAML: {error.problem}") from None
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError):

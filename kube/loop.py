@@ -9,8 +9,8 @@ import uvloop
 class Loop(uvloop.Loop):
     """uvloop's event loop.
 
-    Its `sock_connect` asks `getaddrinfo` for IP addresses too, without a socket type, and then
-    waits for one of two threads: those that host names with a hung resolver occupy.
+    uvloop's `sock_connect` calls `getaddrinfo` even for IP addresses, without a socket type, and
+    then waits for one of two threads, which a hung resolver may occupy.
     """
 
     async def getaddrinfo(
@@ -23,7 +23,7 @@ class Loop(uvloop.Loop):
         proto: int = 0,
         flags: int = 0,
     ) -> Any:
-        """Return the addresses of a host; with a type, IP addresses are answered at once."""
+        """Return the addresses of a host; with a socket type, IP addresses need no thread."""
         return await super().getaddrinfo(
             host,
             port,

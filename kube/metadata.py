@@ -1,7 +1,7 @@
-"""Metadata of objects as they are read: fields with a wrong JSON type are left out.
+"""Removes metadata fields with a wrong JSON type from objects that are read.
 
-The API server leaves them out when it reads its storage; a server that looks like one may not.
-Readers of lists and watches rely on the types that remain.
+The API server does so when it reads its storage; a server that imitates it may not. Readers of
+lists and watches rely on the types.
 """
 
 import logging
@@ -12,7 +12,7 @@ from kube.resource import JsonObject, Resource
 
 LOG = logging.getLogger("gatewright.kube.metadata")
 
-MAX_DIGITS = 20  # of a resourceVersion, which has 64 bits
+MAX_DIGITS = 20  # digits of a resourceVersion, which has 64 bits
 OWNER = ("apiVersion", "kind", "name", "uid")
 
 
@@ -32,7 +32,7 @@ def has_version(metadata: JsonObject) -> bool:
 
 
 def is_identified(resource: Resource, metadata: JsonObject) -> bool:
-    """Return whether well-typed metadata has what readers know an object by; log what has not."""
+    """Return whether well-typed metadata identifies an object; log it if not."""
     needed = ("name", "uid", "namespace") if resource.namespaced else ("name", "uid")
     if has_version(metadata) and all(metadata.get(each) for each in needed):
         return True

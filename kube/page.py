@@ -26,10 +26,10 @@ LIST = msgspec.json.Decoder(_List)
 
 
 class ListPage:
-    """One List, as JSON: an object is decoded when it is read, since it needs more memory."""
+    """One List as JSON; each object is decoded when it is read, to save memory."""
 
     def __init__(self, resource: Resource, body: bytes) -> None:
-        """Take the response about a collection. ServerError where it is not a List."""
+        """Take the response of a list request. Raises ServerError if it is not a List."""
         try:
             found = LIST.decode(body)
         except (msgspec.DecodeError, RecursionError) as error:
@@ -42,7 +42,7 @@ class ListPage:
             )
         self.version = int(found.metadata.resource_version or 0)
         self.token = found.metadata.token
-        """What asks for the next page; empty on the last one."""
+        """The continue token of the next page; empty on the last one."""
         self.size = len(body)
         """Bytes of JSON."""
         self._resource, self._items = resource, found.items or []
@@ -53,7 +53,7 @@ class ListPage:
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """Decode each object.
 
-        Add its apiVersion and kind, which the List of a built-in kind leaves out.
+        Add its apiVersion and kind, which the List of a built-in kind omits.
         """
         defaults = {"apiVersion": self._resource.api_version, "kind": self._resource.kind}
         for item in self._items:

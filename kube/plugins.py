@@ -1,4 +1,4 @@
-"""Exec plugins and OIDC by kubernetes_asyncio, which is imported only where they are used."""
+"""Exec plugins and OIDC by kubernetes_asyncio, which is imported only if they are used."""
 
 import asyncio
 import ssl
@@ -14,11 +14,11 @@ PLUGIN_SECONDS = 60.0
 async def authorization(
     files: Sequence[Path], context: str, user: str, security: ssl.SSLContext
 ) -> Authorization:
-    """Return the authorization that a kubeconfig's plugin gives, asked once already.
+    """Return the authorization from a kubeconfig's plugin, which is called once now.
 
-    Certificates go to `security`.
+    Its client certificate is loaded into `security`.
     """
-    # 63 MB and 1,268 modules: only where a plugin is used.
+    # Imported here: 63 MB and 1,268 modules.
     from kubernetes_asyncio.client import Configuration
     from kubernetes_asyncio.config import ConfigException, load_kube_config
 
@@ -45,10 +45,10 @@ async def authorization(
             ) from None
         except OSError as error:
             reason = (error.strerror or type(error).__name__).lower()
-            of = f": {error.filename}" if error.filename else ""  # which not every event loop knows
+            of = f": {error.filename}" if error.filename else ""  # not every event loop sets it
             raise CredentialsError(f"{user}: its plugin cannot run: {reason}{of}") from None
         except (ConfigException, ValueError, KeyError, TypeError) as error:
-            # Their texts may quote the whole section, tokens included; only the plugins' own are
+            # Error texts may quote the whole section, tokens included; only those of plugins are
             # safe.
             reason = (
                 str(error)

@@ -43,7 +43,7 @@ class Resource(NamedTuple):
                 f"{self.kind} is not namespaced, but a namespace is given: {namespace}"
             )
         within = f"{self.root}/namespaces/{quote(namespace)}" if namespace else self.root
-        # Names of RBAC may have anything.
+        # RBAC names may have any characters.
         parts = (self.plural, name and quote(name, safe=":"), subresource)
         return "/".join([within, *filter(None, parts)])
 
@@ -53,6 +53,6 @@ class Resource(NamedTuple):
 
 
 def target(path: str, query: Mapping[str, object]) -> str:
-    """Return a path with those parameters of a query that have a value."""
+    """Return a path with the query parameters that have a value."""
     present = {name: value for name, value in query.items() if value}
     return f"{path}?{urlencode(present)}" if present else path

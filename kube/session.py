@@ -1,4 +1,4 @@
-"""The aiohttp session with an API server: connections, gated bodies, reasons of failures."""
+"""The aiohttp session for an API server: connections, gated bodies, reasons of failures."""
 
 import os
 import socket
@@ -11,7 +11,7 @@ from aiohttp.payload import BytesPayload
 
 CONNECT_SECONDS = 5.0
 IDLE_CONNECTION_SECONDS = 60.0  # less than the API server's 90, so that the client closes first
-# A peer that vanished is noticed within about a minute, on idle watches too.
+# A dead peer is detected within about a minute, also on idle watches.
 KEEP_ALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 60_000}
 INCOMPLETE = "the connection closed before the response was complete"
 REASONS: dict[type[Exception], str] = {
@@ -30,14 +30,14 @@ def new_session(
 ) -> aiohttp.ClientSession:
     """Return a session whose only time-out is that for connecting.
 
-    Proxies of the environment are ignored.
+    Proxy environment variables are ignored.
     """
     return aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(
-            limit=0,  # workers bound the requests; watches must never wait for them
+            limit=0,  # workers limit the requests; watches must never wait for a connection
             keepalive_timeout=IDLE_CONNECTION_SECONDS,
             enable_cleanup_closed=sys.version_info
-            < (3, 12, 7),  # abort TLS farewells that a hung server never ends
+            < (3, 12, 7),  # abort TLS shutdowns that a hung server never completes
             socket_factory=keep_alive_socket,
         ),
         headers=headers,
@@ -48,7 +48,7 @@ def new_session(
 
 
 def keep_alive_socket(address: aiohttp.AddrInfoType) -> socket.socket:
-    """Return a socket that notices a vanished peer, as far as the platform can."""
+    """Return a socket that detects a dead peer, if the platform supports it."""
     family, kind, protocol, _, _ = address
     created = socket.socket(family, kind, protocol)
     created.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -59,10 +59,10 @@ def keep_alive_socket(address: aiohttp.AddrInfoType) -> socket.socket:
 
 
 class GatedPayload(BytesPayload):
-    """A request body that asks the write gate when its first byte is about to be sent.
+    """A request body that checks the write gate before its first byte is sent.
 
-    Between deciding to write and writing, a process may be stopped for any time and wake up without
-    the lease.
+    Between the decision to write and the write, a process may be suspended for any time, and resume
+    without the Lease.
     """
 
     def __init__(self, body: bytes, gate: Gate) -> None:
@@ -78,7 +78,7 @@ class GatedPayload(BytesPayload):
 
 
 def reason_of(error: Exception, seconds: float) -> str:
-    """Return in a few words why a request with a time-out of `seconds` got no complete response."""
+    """Return a short reason why a request with a time-out of `seconds` got no complete response."""
     if (known := REASONS.get(type(error))) is not None:
         return known
     match error:

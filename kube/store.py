@@ -21,7 +21,7 @@ class OwnerReference(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """One object, and what predicates and handlers ask of it without decoding it."""
+    """One object as JSON, with the fields that predicates and handlers read without decoding it."""
 
     raw: bytes
     uid: str
@@ -40,14 +40,14 @@ class Entry(NamedTuple):
 
 
 class Change(NamedTuple):
-    """One difference between what a Store knew and what it knows now."""
+    """One change of a Store: the old and the new entry of an object."""
 
     kind: Literal["added", "modified", "deleted"]
     key: str
     old: Entry | None
     new: Entry | None
     initial: bool
-    """Whether it was found by listing; it may have happened long ago."""
+    """Whether a list found it; then it may have happened long ago."""
 
 
 class Store:
@@ -59,34 +59,34 @@ class Store:
     def __init__(self, resource: Resource) -> None:
         self.resource = resource
         self.synced = asyncio.Event()
-        """Set once everything that existed at the start is here."""
+        """Set once the initial list is complete."""
         self.known = asyncio.Event()
-        """Set once it is known what exists: all objects are here, or the resource is not served."""
+        """Set once the initial list is complete, or the resource is known not to be served."""
         self.absent = False
         """Whether discovery says that the API server does not serve the resource."""
         self.resource_version = 0
-        """Everything up to this version is here: that of the last event, bookmark or list."""
+        """The version of the last event, bookmark or list; everything up to it is stored."""
         self._entries: dict[str, Entry] = {}
         self._indexes: dict[str, StoreIndex] = {}
         self.subscribers: list[Callable[[Change], None]] = []
-        """Called with each change, once it is stored."""
+        """Called with each change, after it is stored."""
         self.on_served: list[Callable[[], None]] = []
-        """Called when the API server begins to serve the resource, or ceases to."""
-        self._unfound: set[str] | None = None  # while listing: the keys that were not found so far
+        """Called when the API server starts or stops serving the resource."""
+        self._unfound: set[str] | None = None  # during a list: the keys that were not found so far
 
     def __len__(self) -> int:
         return len(self._entries)
 
     def keys(self) -> list[str]:
-        """Return the keys of all objects, as they are now."""
+        """Return the current keys of all objects."""
         return list(self._entries)
 
     def entries(self) -> dict[str, Entry]:
-        """Return what is known of each object, by key, as it is now."""
+        """Return the current entry of each object, by key."""
         return dict(self._entries)
 
     def entry(self, key: str) -> Entry | None:
-        """Return what is known of one object, without decoding it."""
+        """Return the entry of one object, without decoding it."""
         return self._entries.get(key)
 
     def get(self, key: str) -> JsonObject | None:
@@ -95,13 +95,13 @@ class Store:
         return entry.object if entry else None
 
     def index(self, name: str, value: str) -> list[str]:
-        """Return the keys of the objects for which the index function gave `value`."""
+        """Return the keys of the objects with an index value."""
         return list(self._indexes[name].found.get(value, ()))
 
     def add_index(self, name: str, function: IndexFunction) -> None:
-        """Keep an index of a new name.
+        """Add an index.
 
-        `function` gets an object and returns the values it is found under.
+        `function` gets an object and returns its index values.
         """
         if name in self._indexes or self._entries:
             raise ValueError(
@@ -115,25 +115,25 @@ class Store:
         self._unfound = set(self._entries)
 
     def end_listing(self, version: int) -> None:
-        """Forget what was not found: everything that existed at `version` was."""
+        """Remove the objects that were not found; the store then has the state at `version`."""
         self.resource_version = version
         self._forget_unfound()
         self.synced.set()
         self._served(True)
 
     def vanished(self) -> None:
-        """Forget everything: the API server no longer serves the resource."""
+        """Remove everything: the API server no longer serves the resource."""
         self.begin_listing()
         self._forget_unfound()
         self._served(False)
 
     def put(self, object: JsonObject) -> None:
-        """Store an object as it is now, and notify; the object itself is not kept."""
+        """Store the current state of an object as JSON, and notify."""
         key, metadata = self.key_of(object), object["metadata"]
         if self._unfound:
             self._unfound.discard(key)
         if (old := self._entries.get(key)) is not None and old.uid != metadata["uid"]:
-            self.remove(key)  # deleted and created again, unseen
+            self.remove(key)  # it was deleted and recreated, unnoticed
             old = None
         if old is not None and old.resource_version == int(metadata["resourceVersion"]):
             return
@@ -143,7 +143,7 @@ class Store:
         self._notify("added" if old is None else "modified", key, old, new)
 
     def remove(self, key: str) -> None:
-        """Forget an object, and notify."""
+        """Remove an object, and notify."""
         if old := self._forget(key):
             self._notify("deleted", key, old, None)
 
@@ -184,12 +184,12 @@ class Store:
 
 
 def entry_of(object: JsonObject) -> Entry:
-    """Return the entry of an object without `managedFields`, which are long and never read."""
+    """Return the entry of an object without `managedFields`, which are large and never read."""
     metadata = object["metadata"]
     metadata.pop("managedFields", None)
     annotations = metadata.get("annotations")
     return Entry(
-        # A copy: the encoder's buffer is up to twice as long.
+        # Copied, since the encoder's buffer is up to twice as long.
         bytes(memoryview(orjson.dumps(object))),
         metadata["uid"],
         int(metadata["resourceVersion"]),

@@ -30,7 +30,7 @@ class Transport:
         on_response: Callable[[str, int], None] | None = None,
         timeout: float = 30.0,
     ) -> None:
-        """Take the endpoint, the gate asked before each write, and an observer of responses.
+        """Take the endpoint, the gate to call before each write, and an observer of responses.
 
         `on_response` gets the HTTP method and the status code (0: no response).
         `timeout` is that of one request in seconds.
@@ -49,7 +49,7 @@ class Transport:
     async def __aexit__(self, *exception: object) -> None:
         if self._session is not None:
             if self._session.connector is not None:
-                # A TLS farewell would wait for a server that hangs.
+                # A TLS shutdown would wait for a hung server.
                 await self._session.connector.close(abort_ssl=True)
             await self._session.close()
 
@@ -67,8 +67,8 @@ class Transport:
 
         Raise an error of `kube.errors` for anything but 2xx.
 
-        `target` is the path with its query. `gated`: the write gate is asked when the first byte is
-        about to be sent.
+        `target` is the path with its query. With `gated`, the write gate is called before the first
+        byte is sent.
         """
         gate = self._write_gate if gated else None
         headers = {"Accept": accept} | ({} if body is None else {"Content-Type": content_type})
@@ -80,12 +80,12 @@ class Transport:
                         return await response.read()
         except Unreachable:
             if gate is not None:
-                gate()  # aiohttp reports what a payload raises as a failed connection
+                gate()  # aiohttp would report an error of the payload as a failed connection
             raise
 
     @asynccontextmanager
     async def lines(self, target: str, accept: str = JSON) -> AsyncIterator[AsyncIterator[Lines]]:
-        """Open a watch and give its lines, those that arrive together as one list."""
+        """Open a watch and yield its lines; lines that arrive together are one list."""
         with self._errors():
             async with asyncio.timeout(self._timeout):
                 response = await self._open("GET", target, {"Accept": accept}, None)
@@ -94,7 +94,7 @@ class Transport:
                 yield lines
             finally:
                 if response.connection is not None and response.connection.transport is not None:
-                    # a TLS farewell would wait for a server that hangs
+                    # a TLS shutdown would wait for a hung server
                     response.connection.transport.abort()
 
     async def _open(

@@ -20,19 +20,18 @@ from kube.transport import JSON, Lines
 LOG = logging.getLogger("gatewright.kube.watch")
 
 WATCH_SECONDS = (290, 580)  # timeoutSeconds of a watch; random, so that not all end at once
-# Without bookmarks: the proper end of a watch is the only sign of life.
+# Without bookmarks, the regular end of a watch is the only proof that it is alive.
 UNMARKED_SECONDS = (65, 75)
-# The API server sends a bookmark each minute, but for a kind that had an event since its start only
-# (or when etcd reports progress): a connection that is silent for longer may be dead.
+# The API server sends a bookmark each minute, but only for a kind with an event since the server
+# started (or when etcd reports progress). A connection that is silent for longer may be dead.
 BOOKMARK_LIMIT = 80.0
 SHORT_WATCH = 1.0  # a watch that ends sooner without an event is a failure
-# A watch that ends after so long without even a bookmark proves nothing: the objects are
-# listed again.
+# After a watch of this length without a bookmark, the objects are listed again.
 SILENT_WATCH = 60.0
 # Seconds after the last list before the next one: not every resource has bookmarks.
 RELIST_INTERVAL = 300.0
-BATCH = 100  # objects handled before other tasks have their turn
-# No warnings, as in client-go: a version expires; a changed CRD gets new storage.
+BATCH = 100  # objects processed before other tasks run
+# Errors without a warning, as in client-go: a version expires; a changed CRD gets new storage.
 PASSING = (Gone, TooManyRequests)
 EVENTS = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK"})
 
@@ -56,21 +55,21 @@ class Watch:
         self.resource = resource
         self.store = store
         self.optional = optional
-        """Whether the API server may be without the resource."""
+        """Whether the API server may lack the resource."""
         self.last_heard: float | None = None
         """When (monotonic seconds) the server last sent something, bookmarks included."""
         self.problem: str | None = None
-        """Why the watch fails at present; None while it works."""
+        """The current error of the watch; None while it works."""
         self._client = client
         self._namespace = namespace
         self._selection = selection
         self._monotonic = monotonic
         self._uniform = uniform
         self._sleep = sleep
-        self._must_list = True  # or else watch from the store's version on
+        self._must_list = True  # otherwise watch from the store's version
         self._listed_at = 0.0
-        self._bookmarks = True  # not after a silence, until one comes
-        self._silent = False  # whether the last watch was, and no list has said what it missed
+        self._bookmarks = True  # False after a silence, until a bookmark comes
+        self._silent = False  # whether the last watch was silent, and no list followed it yet
 
     async def run(self) -> Never:
         """List everything, and follow the server until cancelled; retry failures with back-off."""
@@ -99,7 +98,7 @@ class Watch:
             await self._watch()
 
     async def _list_after_silence(self) -> None:
-        """List everything: it shows whether the watch was dead, or there was nothing to say."""
+        """List everything, which shows whether the watch was dead or there were no changes."""
         before = self._versions()
         await self._list()
         self._silent = False
@@ -136,7 +135,7 @@ class Watch:
                         await asyncio.sleep(0)
                 version = page.version
         except Gone:
-            self._selection["limit"] = 0  # the next attempt reads everything at once
+            self._selection["limit"] = 0  # the next attempt reads everything in one page
             raise
         self._selection.pop("limit", None)
         self.store.end_listing(version)
@@ -172,7 +171,7 @@ class Watch:
     async def _next(self, stream: AsyncIterator[Lines]) -> Lines | None:
         """Return the next lines of a stream; None at its end, or if it is silent for too long.
 
-        After a silence the state comes from a list, which is answered or known not to be, however
+        After a silence a list is requested, which is answered or fails by its time-out, however
         many connections are dead. Without bookmarks that happens once.
         """
         try:
@@ -225,7 +224,7 @@ class Watch:
 def event_in(line: bytes) -> tuple[str, JsonObject]:
     """Return the type and the object of a watch event.
 
-    Raise what an ERROR event, or something else, means.
+    Raises the error of an ERROR event, or ServerError for an invalid line.
     """
     try:
         event = orjson.loads(line)

@@ -1,4 +1,4 @@
-"""One object that is watched by its name: a right on this object alone is enough."""
+"""One object that is watched by name, which needs permission on this object only."""
 
 from collections.abc import Callable
 from typing import Never, Self
@@ -10,7 +10,7 @@ from kube.watch import Watch
 
 
 class AbsentError(ValueError):
-    """The object does not exist, or is not known yet; the text names it and the reason."""
+    """The object does not exist, or is not known yet; the message has its name and the reason."""
 
 
 class WatchedObject:
@@ -34,18 +34,18 @@ class WatchedObject:
 
     @property
     def is_known(self) -> bool:
-        """Whether it is known if the object exists."""
+        """Whether it is known that the object exists or does not exist."""
         return self._watch.store.known.is_set()
 
     def get(self) -> JsonObject:
-        """Return a private copy of the object. AbsentError without one."""
+        """Return a private copy of the object. Raises AbsentError if there is none."""
         found = self._watch.store.get(self._key)
         if found is None:
             raise AbsentError(f"{self}: {self.absence()}")
         return found
 
     def absence(self) -> str:
-        """Say why there is no object."""
+        """Return the reason why there is no object."""
         return "does not exist" if self.is_known else self._watch.problem or "not read yet"
 
     def subscribe(self, callback: Callable[[], None]) -> None:

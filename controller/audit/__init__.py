@@ -1,7 +1,7 @@
-"""The audit: judges what exists in the cluster by the policies in force, and reports violations.
+"""The audit: judges existing objects by the policies in force, and reports violations.
 
-`audit` is the loop. `listing` reads collections page by page, `inventory` what planners and
-policies look up, `kubernetes_policies` Kubernetes' own policies. `judge` judges an object, `images`
-verifies its images; `results` is what that yields, `reports` which reports to write, `metrics` what
-Prometheus sees.
+`audit` is the loop. `listing` lists collections page by page, `inventory` lists the objects to
+judge and the look-ups, and `kubernetes_policies` reads Kubernetes' own policies. `judge` judges an
+object, and `images` verifies its images. `results` are the violations, `reports` decides which
+reports to write, and `metrics` has the gauges.
 """

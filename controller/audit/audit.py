@@ -1,4 +1,4 @@
-"""The audit: one pass lists, judges and reports what stands in the cluster.
+"""The audit: one pass lists, judges and reports the objects in the cluster.
 
 The leader repeats it.
 """
@@ -45,9 +45,9 @@ from webhook.registries.cache import ImageLookUps
 
 FIELD_MANAGER = "gatewright-audit"
 REQUEST = ReconcileRequest(None, "cluster")
-# The figures of an audit in the status of a policy object.
+# The fields of a policy object's status that an audit sets.
 FIGURES = ("violations", "wouldDeny", "auditedObjects")
-SOON = timedelta(seconds=15)  # at least, between the starts of two passes
+SOON = timedelta(seconds=15)  # minimum time between the starts of two passes
 TIMEOUT = 3600.0  # seconds: 5,000 reports take minutes at the default rate
 YIELD_EVERY = 20  # objects judged before other tasks of the process run
 
@@ -55,7 +55,7 @@ log = logging.getLogger("gatewright.audit")
 
 
 class Audit:
-    """Audits the cluster every `interval`, and soon after other policies are in force."""
+    """Audits the cluster every `interval`, and soon after the policies change."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class Audit:
     ) -> None:
         """Take the engine in force (None until it is known), and the audit's settings.
 
-        `kubernetes`: judge by the ValidatingAdmissionPolicies in the cluster too. `images` reads
+        With `kubernetes`, the cluster's ValidatingAdmissionPolicies judge too. `images` reads
         registries. `on_judged` is called when a pass has new totals.
         """
         self._client, self._engine, self._now = client, engine, now
@@ -88,12 +88,12 @@ class Audit:
         self.totals: dict[str, dict[str, int]] | None = None
         """FIGURES of the last finished pass by policy object: its name, or `namespace/name`."""
         self.covers = Counter[str]()
-        """How many violations each exception covered in that pass, by title."""
+        """The number of violations that each exception covered in that pass, by title."""
 
     def controller(self, metrics: ControllerMetrics, caches: Caches) -> Controller:
         """Return the controller that runs it.
 
-        Adding REQUEST asks for a pass soon, as Kubernetes' policies do.
+        Enqueueing REQUEST starts a pass soon, as a change of Kubernetes' policies does.
         """
         controller = Controller(
             "audit", reconcile=self.reconcile, metrics=metrics, workers=1, timeout=TIMEOUT
@@ -104,9 +104,9 @@ class Audit:
         return controller
 
     async def reconcile(self, _: ReconcileRequest) -> Result:
-        """Run one pass, unless the last one has only just begun.
+        """Run one pass, unless the last one started less than SOON ago.
 
-        ApiError where nothing can be read or written.
+        Raises ApiError if nothing can be read or written.
         """
         engine, now = self._engine(), self._now()
         if engine is None:
@@ -133,12 +133,11 @@ class Audit:
         return Result(self._interval)
 
     async def _judge(self, engine: Engine, lister: Lister, now: datetime) -> ObjectJudge:
-        """Return the judge by this engine, with Kubernetes' own policies if they count.
+        """Return the judge with this engine and, if enabled, Kubernetes' own policies.
 
-        ApiError where something that policies look up cannot be listed: they could decide about no
-        object.
+        Raises ApiError if a look-up of policies cannot be listed, since they could not decide then.
         """
-        # First, since Kubernetes' own policies look nothing up and may be unread.
+        # Before Kubernetes' own policies, which have no look-ups and may be unreadable.
         known = await look_up(lister, engine)
         if lister.unread:
             raise next(iter(lister.unread.values()))
@@ -173,7 +172,7 @@ class Audit:
     ) -> ReportChanges | None:
         """Bring the reports in the cluster up to date.
 
-        Return what was written, None where there can be no reports.
+        Return the changes; None if the CRDs of the reports are not installed.
         """
         kinds = KINDS[self._format]
         stored = list[Stored]()
@@ -191,7 +190,7 @@ class Audit:
         planned = changes(found, stored, {(each.group, each.kind) for each in lister.unread})
         there = {each.name for each in stored}
         for judged in planned.apply:
-            with suppress(NotFound):  # it is gone with its object, or its namespace
+            with suppress(NotFound):  # it was deleted with its object or namespace
                 await self._apply(judged, now, is_there=judged.uid in there)
         for each in planned.delete:
             delete = partial(

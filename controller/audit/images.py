@@ -1,4 +1,4 @@
-"""Judges existing objects with what registries know of their images."""
+"""Judges existing objects with the signatures of their images, read from registries."""
 
 import time
 
@@ -8,13 +8,13 @@ from webhook.engine import Verdict
 from webhook.policies._attached import IMAGE_LOOK_UPS
 from webhook.registries.cache import ImageLookUps
 
-REGISTRY_SECONDS = 300.0  # that one pass waits for registries in all
+REGISTRY_SECONDS = 300.0  # total time that one pass waits for registries
 
 
 class ImageVerifier:
-    """Reads from registries what an object's images lack, then judges it again.
+    """Judges an object, reads missing data of its images from registries, and judges it again.
 
-    After REGISTRY_SECONDS, policies cannot decide about images that are not known yet.
+    After REGISTRY_SECONDS, policies cannot decide about images that were not read yet.
     """
 
     def __init__(self, judge: ObjectJudge, look_ups: ImageLookUps) -> None:

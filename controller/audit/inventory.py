@@ -1,4 +1,4 @@
-"""Lists what stands in a cluster: the objects that policies judge, and what policies look up."""
+"""Lists the objects of a cluster that policies judge, and those that policies look up."""
 
 from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from typing import NamedTuple
@@ -15,7 +15,7 @@ NAMESPACE = KINDS["", "Namespace"].resource
 
 
 class Existing(NamedTuple):
-    """An object of a cluster; `is_owned` where its owner answers for it."""
+    """An object of a cluster; `is_owned` if its owner is judged instead."""
 
     kind: Kind
     object: JsonObject
@@ -25,10 +25,10 @@ class Existing(NamedTuple):
 async def existing(
     lister: Lister, judges: Sequence[ObjectJudge], excluded: Collection[str] = ()
 ) -> AsyncIterator[Existing]:
-    """Yield each object of a cluster that the judges have to judge.
+    """Yield each object of a cluster that must be judged.
 
-    Skipped are objects that are being deleted, those in `excluded` namespaces, and those whose
-    owner answers for them by all judges, unless some policy has rules about these alone.
+    Objects that are being deleted, and those in `excluded` namespaces, are skipped. So are objects
+    whose owner is judged instead by all judges, unless a policy judges owned objects too.
     """
     kinds = frozenset[Kind]().union(*(judge.kinds for judge in judges))
     when_owned = frozenset[Kind]().union(*(judge.kinds_judged_when_owned for judge in judges))
@@ -45,7 +45,7 @@ async def existing(
 
 
 async def look_up(lister: Lister, *engines: Engine) -> Known:
-    """Return the namespaces, and what policies and planners look up, except what is `unread`."""
+    """Return the namespaces, and the look-ups of policies and planners, except `unread` ones."""
     known = Known()
     async for each in lister.objects(NAMESPACE):
         known.set_labels(each["metadata"]["name"], each["metadata"].get("labels"), each)
@@ -76,7 +76,7 @@ async def look_up(lister: Lister, *engines: Engine) -> Known:
 def kinds_of(resources: Iterable[Resource]) -> list[Kind]:
     """Return the kinds of a cluster that the table of kinds lacks, with all served versions.
 
-    The first of these in `resources` is the preferred one, and the last of the kind.
+    The first version in `resources` is the preferred one; it becomes the last of the kind.
     """
     found: dict[tuple[str, str], Kind] = {}
     for each in resources:

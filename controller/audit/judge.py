@@ -1,4 +1,4 @@
-"""Judges objects that stand in a cluster, as the webhook would judge their creation. Pure."""
+"""Judges existing objects as the webhook would judge their creation. Pure."""
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
@@ -17,9 +17,9 @@ POD = "", "Pod"
 
 
 class ObjectJudge:
-    """Judges objects by one engine, with what is known of their cluster.
+    """Judges objects with one engine and the known state of their cluster.
 
-    An owner answers for what it controls.
+    An owner is judged instead of the objects that it controls.
     """
 
     def __init__(self, engine: Engine, known: Known, now: datetime) -> None:
@@ -37,7 +37,7 @@ class ObjectJudge:
         self._by_name = {(kind.group, kind.kind): kind for kind in self._judged_by}
         self._planned = frozenset(planner.kind for planner in engine.planners)
         self.kinds_judged_when_owned = engine.for_owned.judged_kinds
-        """The kinds that some policy has rules about which the owner of an object cannot answer."""
+        """The kinds with a policy that judges owned objects too."""
 
     @property
     def kinds(self) -> Collection[Kind]:
@@ -53,7 +53,7 @@ class ObjectJudge:
     ) -> Verdict:
         """Return the verdict on an object, with the look-ups of its images.
 
-        Where its owner answers for it (`is_owned`), only by policies for owned.
+        If its owner is judged instead (`is_owned`), only policies about owned objects judge it.
         """
         metadata = object["metadata"]
         namespace, name = metadata.get("namespace", ""), metadata["name"]
@@ -62,7 +62,7 @@ class ObjectJudge:
             operation="CREATE",
             group=kind.group,
             version=object["apiVersion"].rpartition("/")[2],
-            kind=object["kind"],  # a policy that names only resources has a guess
+            kind=object["kind"],  # a policy that names only resources has a guessed kind
             resource_group=kind.group,
             resource=kind.plural,
             name=name,
@@ -74,7 +74,7 @@ class ObjectJudge:
         return engine.validate(Request(attributes, object, None, known))
 
     def owner_answers(self, kind: Kind, object: JsonObject) -> bool:
-        """Whether the owner of an object is judged by the same policies, or plans it."""
+        """Return whether the owner of an object is judged by the same policies, or plans it."""
         if kind not in self._judged_by:
             return True
         return any(

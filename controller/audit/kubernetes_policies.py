@@ -65,7 +65,7 @@ def _title(object: JsonObject) -> str:
 def _param_kind(document: Document) -> tuple[str, str]:
     """Return group and kind of a policy's parameters.
 
-    Nothing has the kind of those of a policy without any.
+    For a policy without parameters, a kind that does not exist.
     """
     wanted = (document.value.get("spec") or {}).get("paramKind") or {"apiVersion": "", "kind": ""}
     return wanted["apiVersion"].rpartition("/")[0], wanted["kind"]

@@ -11,17 +11,17 @@ from kube.errors import ApiError, Gone, NotFound, TooManyRequests, Unreachable
 from kube.metadata import is_identified
 from kube.resource import JsonObject, Resource
 
-MAX_PAGE = 2_000  # objects of a page after the first one, where they are small
+MAX_PAGE = 2_000  # objects of a page after the first one, if they are small
 # Limit of a later page as JSON, if its objects are as large as the earlier ones.
 PAGE_BYTES = 6 * 1024 * 1024
-ATTEMPTS = 3  # at a request that an overloaded server refuses
-RETRY_AFTER = 1.0  # seconds, where the server names none
+ATTEMPTS = 3  # attempts at a request that an overloaded server rejects
+RETRY_AFTER = 1.0  # seconds, if the server sends no Retry-After
 
 T = TypeVar("T")
 
 
 class RateLimit:
-    """At most `qps` requests a second, evenly spread: each request gets its turn."""
+    """At most `qps` requests per second, evenly spread."""
 
     def __init__(self, qps: float) -> None:
         """Take the rate."""
@@ -29,9 +29,9 @@ class RateLimit:
         self._next = 0.0
 
     async def send(self, request: Callable[[], Awaitable[T]]) -> T:
-        """Send a request in its turn, and again when the server asks for that.
+        """Send a request in its turn, and retry it if the server is overloaded.
 
-        TooManyRequests after ATTEMPTS.
+        Raises TooManyRequests after ATTEMPTS.
         """
         for _ in range(ATTEMPTS - 1):
             await self._turn()
@@ -54,7 +54,7 @@ class Lister:
     """Reads collections at one rate limit, and remembers which could not be read."""
 
     def __init__(self, client: Client, limit: RateLimit, namespaces: Sequence[str] = ()) -> None:
-        """Take the client, the rate, and the namespaces that are read; none are all of them."""
+        """Take the client, the rate limit, and the namespaces to read; default: all."""
         self.client = client
         self.unread: dict[Resource, ApiError] = {}
         """The resources that could not be listed completely."""
@@ -62,7 +62,7 @@ class Lister:
         self._versions: frozenset[str] | None = None
 
     async def has(self, resource: Resource) -> bool:
-        """Return whether the API server has a resource's group and version. The first call asks."""
+        """Return whether the API server has a resource's group and version; asks once."""
         if self._versions is None:
             self._versions = await self.client.versions()
         return resource.api_version in self._versions
@@ -72,10 +72,8 @@ class Lister:
     ) -> AsyncIterator[JsonObject]:
         """Yield every object of a resource.
 
-        Of one that the API server does not have there are none.
-
-        A resource that cannot be listed is `unread`. ApiError where the API server does not say
-        what it has, or cannot be reached.
+        None if the API server does not serve the resource. A resource that cannot be listed is
+        `unread`. Raises ApiError if discovery fails, or the API server cannot be reached.
         """
         if not await self.has(resource):
             return
@@ -101,8 +99,8 @@ class Lister:
 
         `first` is the size of the first page.
 
-        A list that takes so long that its token expires continues with what there is now. ApiError
-        where the API server refuses.
+        If the continue token expires, the list continues with the current state. Raises ApiError if
+        the API server rejects the request.
         """
         for namespace in self._namespaces if resource.namespaced and self._namespaces else (None,):
             list_page = partial(
@@ -124,4 +122,4 @@ class Lister:
                 if not (token := page.token):
                     break
                 limit = max(1, min(PAGE_BYTES * len(page) // page.size, 2 * len(page), MAX_PAGE))
-                del page  # its memory is free while the next one is read
+                del page  # free its memory while the next one is read

@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry, Gauge
 from controller.audit.results import ObjectResults
 
 MAX_SERIES = 1_000
-OTHER = "other"  # the labels of what exceeds MAX_SERIES
+OTHER = "other"  # the label value for series beyond MAX_SERIES
 
 
 class AuditMetrics:
@@ -44,7 +44,7 @@ class AuditMetrics:
         )
 
     def judged(self, found: Iterable[ObjectResults], objects: int) -> None:
-        """Show the violations that an audit found in `objects` objects."""
+        """Set the violations that an audit found in `objects` objects."""
         violations = Counter(
             (each.policy, judged.namespace, each.severity)
             for judged in found
@@ -61,7 +61,7 @@ class AuditMetrics:
     def finished(self, seconds: float, succeeded: datetime | None) -> None:
         """Record the end of an audit that took `seconds`.
 
-        `succeeded` is when, if nothing failed.
+        `succeeded` is its time, or None if something failed.
         """
         self._duration.set(seconds)
         if succeeded is not None:

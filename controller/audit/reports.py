@@ -1,8 +1,8 @@
 """Reports of an audit, and which of them to write: openreports.io or wgpolicyk8s.io. Pure.
 
-One report for each object with violations, named after its UID and owned by it, so that it goes
-with the object. Only failures, warnings and errors are reported, and at most MAX_REPORTS objects,
-in a stable order.
+One report for each object with violations, named after its UID and owned by it, so that it is
+deleted with the object. Only failures, warnings and errors are reported, and at most MAX_REPORTS
+objects, in a stable order.
 """
 
 import hashlib
@@ -37,7 +37,10 @@ class ReportResources(NamedTuple):
     cluster: Resource
 
     def of(self, namespace: str) -> Resource:
-        """Return that of the reports about objects in `namespace`, or in none."""
+        """Return the resource of reports about objects in `namespace`.
+
+        "" for cluster-scoped objects.
+        """
         return self.namespaced if namespace else self.cluster
 
 
@@ -60,7 +63,7 @@ KINDS: dict[ReportFormat, ReportResources] = {
 
 
 class Stored(NamedTuple):
-    """What is known of a report in the cluster without reading it."""
+    """The metadata of a stored report."""
 
     namespace: str
     name: str
@@ -69,7 +72,7 @@ class Stored(NamedTuple):
 
     @classmethod
     def of(cls, metadata: Mapping[str, Any]) -> "Stored":
-        """Return what the metadata of a report says."""
+        """Return the stored report with this metadata."""
         owner = (metadata.get("ownerReferences") or [{}])[0]
         about = owner.get("apiVersion", "").rpartition("/")[0], owner.get("kind", "")
         digest = (metadata.get("annotations") or {}).get(HASH, "")
@@ -86,9 +89,9 @@ class ReportChanges(NamedTuple):
 def changes(
     judged: Iterable[ObjectResults], existing: Iterable[Stored], unread: Collection[GroupKind]
 ) -> ReportChanges:
-    """Return whose reports to apply, and which to delete.
+    """Return the objects whose reports to apply, and the reports to delete.
 
-    Those of kinds that could not be listed (`unread`) stay.
+    Reports about kinds that could not be listed (`unread`) stay.
     """
     there = {(each.namespace, each.name): each for each in existing}
     ordered = sorted(judged, key=lambda each: (each.namespace, each.kind, each.name, each.uid))
@@ -108,7 +111,7 @@ def changes(
 
 
 def truncated(left_out: int, total: int) -> ObjectResults:
-    """Return the report about no object: how many objects with violations have none."""
+    """Return the summary report with the number of objects whose reports are left out."""
     message = (
         f"{left_out:,} of {total:,} objects with violations are not reported: at most "
         f"{MAX_REPORTS:,} reports "
@@ -119,7 +122,7 @@ def truncated(left_out: int, total: int) -> ObjectResults:
 
 
 def digest(judged: ObjectResults) -> str:
-    """Return a digest of what is reported of an object: equal digests need no write."""
+    """Return a digest of an object's results; a report with an equal digest needs no write."""
     return hashlib.sha256(orjson.dumps([*map(tuple, judged.results)])).hexdigest()[:32]
 
 
@@ -158,7 +161,7 @@ def report(judged: ObjectResults, format: ReportFormat, now: datetime) -> JsonOb
 
 
 def with_first_seen(new: JsonObject, old: Mapping[str, Any]) -> JsonObject:
-    """Return a report whose results keep the time at which the stored one first had them."""
+    """Return a report whose results keep the time of their first occurrence in the stored one."""
     seen = {
         _same(each): each["timestamp"] for each in old.get("results") or () if "timestamp" in each
     }

@@ -1,7 +1,4 @@
-"""What an audit finds about an object, in the words of a Report: one result for each violation.
-
-Pure.
-"""
+"""The results of an audit for one object, one for each violation, as in a Report. Pure."""
 
 from collections.abc import Iterator, Mapping
 from typing import Literal, NamedTuple
@@ -42,7 +39,7 @@ def results_of(
 ) -> ObjectResults | None:
     """Return the results for an object of a cluster by policies (by title).
 
-    None where there are none.
+    None if there are none.
     """
     if verdict.is_plain:
         return None

@@ -1,8 +1,8 @@
 """The annotation of what was last applied to a child: a digest, and a mark of each list item.
 
-An item of the plan that is gone, beside one that was never applied, was replaced by another
-writer: server-side apply alone would only add the plan's item again. The marks tell this apart from
-an item that another writer added, also after the plan has changed.
+If an applied item is missing, and the list has one that was never applied, another writer replaced
+the item. Server-side apply alone would add the plan's item beside the other one. The marks
+distinguish this from an item that another writer added, even after the plan has changed.
 """
 
 import re
@@ -14,14 +14,14 @@ from kube.client import Client
 from kube.resource import JsonObject, Resource
 
 APPLIED = "gatewright.io/applied"
-REPLACED = "replaced"  # its value while lists are rewritten
+REPLACED = "replaced"  # the annotation's value while lists are rewritten
 NESTED = (dict, list)
 MARK = 8  # hexadecimal digits: two of the list, six of the item
 ANNOTATION = re.compile(rf"[0-9a-f]{{16}} ((?:[0-9a-f]{{{MARK}}})*)")
 
 
 def annotation_of(desired: JsonObject) -> str:
-    """Return the annotation's value for what is applied."""
+    """Return the annotation's value for a desired child."""
     return f"{digest(desired)} {''.join(sorted(_marks_of(desired)))}"
 
 
@@ -34,7 +34,7 @@ def applied_to(current: JsonObject) -> str:
 def is_replaced(current: JsonObject, desired: JsonObject) -> bool:
     """Return whether another writer replaced items of a list of a child.
 
-    Where somebody changed the annotation, the plan counts as what was applied.
+    If the annotation was changed, the plan counts as the last applied state.
     """
     stored, wanted = _marks_of(current), _marks_of(desired)
     marks = ANNOTATION.fullmatch(applied_to(current))
@@ -46,10 +46,10 @@ def is_replaced(current: JsonObject, desired: JsonObject) -> bool:
 async def replace_lists(
     client: Client, resource: Resource, current: JsonObject, desired: JsonObject, *, manager: str
 ) -> JsonObject:
-    """Restore list items that another writer replaced, and give up the ownership it brings.
+    """Restore list items that another writer replaced, and give up the patch's field ownership.
 
-    Only what an apply owns goes again when it leaves the plan. The annotation says that this is
-    under way, so that a crash, or another write in between, does not leave it half done.
+    An item is removed with the plan only if an apply owns it. The annotation marks the repair as in
+    progress, so that it is completed after a crash or a concurrent write.
     """
     name, namespace = desired["metadata"]["name"], desired["metadata"].get("namespace")
     outside = ("apiVersion", "kind", "metadata")
@@ -68,7 +68,7 @@ async def replace_lists(
 
 
 def _version_of(object: JsonObject) -> JsonObject:
-    """Return the metadata by which a patch is for this version of an object only."""
+    """Return the metadata that limits a patch to this version of an object."""
     return {key: object["metadata"][key] for key in ("uid", "resourceVersion")}
 
 
@@ -82,7 +82,7 @@ def _marks_of(object: JsonObject) -> set[str]:
 
 
 def _mark(value: Any, path: int, marks: set[str]) -> None:
-    """Add the marks of what is at a path, which is given by its checksum."""
+    """Add the marks of a value; `path` is the checksum of its path."""
     if isinstance(value, dict):
         for key, each in value.items():
             if isinstance(each, NESTED):

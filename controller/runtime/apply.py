@@ -1,4 +1,4 @@
-"""Carries out the writes of a plan: server-side apply, creation, patches and deletions."""
+"""Executes the writes of a plan: server-side apply, creation, patches and deletions."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -27,14 +27,14 @@ from kube.errors import AlreadyExists, Conflict, Forbidden, Invalid, NotFound
 from kube.resource import JsonObject, Resource
 
 FIELD_MANAGER = "gatewright-controller"
-# the resourceVersion of no object (etcd begins with 2): an apply with it creates, or is a Conflict
+# No object has this resourceVersion (etcd starts at 2): an apply with it creates, or conflicts.
 NO_VERSION = "1"
-MAX_RACES = 3  # attempts at once while others write a child; then with back-off
+MAX_RACES = 3  # immediate attempts while others write a child; further ones have back-off
 
 
 @dataclass(frozen=True, slots=True)
 class Applier:
-    """Makes the writes of one owner's plan, and skips those that would change nothing."""
+    """Executes the writes of one owner's plan, and skips those that would change nothing."""
 
     kind: PlannedKind[Any]
     client: Client
@@ -47,7 +47,7 @@ class Applier:
     """The objects that were written; in one reconcile, each is written once."""
 
     async def apply(self, step: Step, *, may_create: bool) -> None:
-        """Make the writes of one step that are needed and allowed.
+        """Execute the writes of one step that are needed and allowed.
 
         An object that is being deleted gets no children.
         """
@@ -61,20 +61,20 @@ class Applier:
                         await self._delete(reference)
                     case _ if not self.owner.is_deleting:
                         await self._child(write, may_create=may_create)
-            except ContestedError as error:  # the other objects of the step are not concerned
+            except ContestedError as error:  # continue with the other objects of the step
                 contested = error
         if contested is not None:
             raise contested
 
     async def _child(self, write: Apply | CreateOnly, *, may_create: bool) -> None:
-        """Create a child that does not exist; keep an applied one as it is desired."""
+        """Create a child that does not exist; update an applied one that differs."""
         request, resource = self.owner.request, self.kind.owned(write.object)
         key = resource.key(request.namespace, write.object["metadata"]["name"])
         if (place := (request, resource, key)) in self.sent:
             return
         current = self.observed.get(resource, key)
         if current is not None and not is_controlled_by(current, self.owner.object):
-            current = self.caches[resource].get(key)  # it may be gone by now
+            current = self.caches[resource].get(key)  # it may have been deleted meanwhile
         desired = child_of(self.owner, write, resource)
         if current is None:
             if not may_create:
@@ -82,7 +82,7 @@ class Applier:
             try:
                 answer = await self._create(write, resource, desired)
             except (AlreadyExists, Conflict, Forbidden, Invalid):
-                # admission may refuse what another owner has there
+                # admission may deny an apply to another owner's object, so check first
                 if (current := await live(self.client, resource, key)) is None:
                     raise
                 self.observed.record(resource, key, current)
@@ -98,7 +98,7 @@ class Applier:
     ) -> JsonObject:
         """Create an object.
 
-        Where one of its name exists, the API server refuses and changes nothing.
+        If one of this name exists, the API server rejects the request and changes nothing.
         """
         if isinstance(write, CreateOnly):
             filled = generated(desired, write.generate)
@@ -107,9 +107,9 @@ class Applier:
         return await self.client.apply(resource, only_new, field_manager=FIELD_MANAGER)
 
     async def _keep(self, place: WrittenObject, current: JsonObject, desired: JsonObject) -> None:
-        """Keep a child as desired: stored with all desired fields, by the digest last applied.
+        """Apply a child that lacks a desired field, or whose last applied digest differs.
 
-        A write is for the state that was compared: an item that replaces one meanwhile would stay.
+        The write requires the compared version, since a list item replaced meanwhile would stay.
         """
         _, resource, key = place
         for _ in range(MAX_RACES):
@@ -127,7 +127,7 @@ class Applier:
         self, place: WrittenObject, current: JsonObject, desired: JsonObject
     ) -> None:
         applied = applied_to(current)
-        # of a new plan, which is no repair
+        # a new plan, so the write is not a repair
         is_new = applied != desired["metadata"]["annotations"][APPLIED]
         changed = "" if is_new else difference(current, desired)
         if applied == REPLACED or (changed is not None and is_replaced(current, desired)):
@@ -138,9 +138,9 @@ class Applier:
         await self._update(place, current, desired, changed, FIELD_MANAGER, only_this=True)
 
     async def _patch(self, patch: ApplyFields) -> None:
-        """Set fields of an object with another owner where they differ.
+        """Set fields of an object with another owner, if they differ.
 
-        The field manager is one of this owner.
+        Each owner has its own field manager.
         """
         reference, resource = patch.reference, patch.reference.resource
         place = self.owner.request, resource, resource.key(reference.namespace, reference.name)
@@ -163,9 +163,9 @@ class Applier:
         *,
         only_this: bool = False,
     ) -> None:
-        """Apply to an existing object by its uid, unless it did not change or is contested.
+        """Apply to an existing object by its uid, unless nothing changed or it is contested.
 
-        With `only_this`, to no other version of it either.
+        With `only_this`, only to this version of it.
         """
         (_, resource, _), sent = place, digest(desired)
         needed = changed is not None and not self.conflicts.is_overridden(
@@ -201,7 +201,7 @@ class Applier:
             or "deletionTimestamp" in current["metadata"]
         ):
             return
-        with suppress(NotFound, Conflict):  # it is gone, or is another one now
+        with suppress(NotFound, Conflict):  # it was deleted or replaced
             await self.client.delete(
                 resource, reference.name, reference.namespace, uid=reference.uid
             )
@@ -219,9 +219,9 @@ class Applier:
             raise
 
     def _answered(self, place: WrittenObject, desired: JsonObject, answer: JsonObject) -> None:
-        """Take the answer to a write.
+        """Record the answer to a write.
 
-        Remember where it differs, since a mutating webhook has the last word.
+        Remember whether it differs from the request, since a mutating webhook may have changed it.
         """
         request, resource, key = place
         self.sent.add(place)
@@ -234,7 +234,7 @@ class Applier:
 
 
 async def live(client: Client, resource: Resource, key: str) -> JsonObject | None:
-    """Return an object as the API server has it; None if it has none."""
+    """Return an object from the API server, or None."""
     namespace, name = ReconcileRequest.of(key)
     try:
         return await client.get(resource, name, namespace)

@@ -40,7 +40,7 @@ class Cache:
             yield from store.keys()
 
     def entry(self, key: str) -> Entry | None:
-        """Return what is known of one object, without decoding it."""
+        """Return the entry of one object, without decoding it."""
         return self._store(key).entry(key)
 
     def get(self, key: str) -> JsonObject | None:
@@ -53,7 +53,7 @@ class Cache:
             yield from store.index(name, value)
 
     def add_index(self, name: str, function: IndexFunction) -> None:
-        """Keep an index from now on."""
+        """Add an index."""
         for store in self.stores.values():
             store.add_index(name, function)
 
@@ -65,27 +65,27 @@ class Cache:
         )
 
     def subscribe(self, callback: Callable[[Change], None]) -> None:
-        """Call `callback` with each change, once the cache has it."""
+        """Call `callback` with each change, after it is in the cache."""
         for store in self.stores.values():
             store.subscribers.append(callback)
 
     def subscribe_served(self, callback: Callable[[], None]) -> None:
-        """Call `callback` when the API server begins to serve the resource, or ends."""
+        """Call `callback` when the API server starts or stops serving the resource."""
         for store in self.stores.values():
             store.on_served.append(callback)
 
     @property
     def is_synced(self) -> bool:
-        """Whether everything that existed at the last start is here, if the resource is served."""
+        """Whether the initial list is complete, if the resource is served."""
         return all(each.is_set() for each in self._synced())
 
     @property
     def is_served(self) -> bool:
-        """Whether the API server has the resource, as far as is known."""
+        """Whether the API server serves the resource, as far as is known."""
         return not any(store.absent for store in self.stores.values())
 
     async def synced(self) -> None:
-        """Wait until everything that existed at the last start is here."""
+        """Wait until the initial list is complete."""
         for each in self._synced():
             await each.wait()
 
@@ -102,7 +102,7 @@ class Caches:
     """All caches of a process."""
 
     def __init__(self, client: Client, namespaces: Sequence[str] = ()) -> None:
-        """Take the namespaces that are watched; none means all."""
+        """Take the watched namespaces; default: all."""
         self._client = client
         self._namespaces = tuple(namespaces)
         self._caches: dict[object, Cache] = {}
@@ -112,10 +112,10 @@ class Caches:
         return iter(self._caches.values())
 
     def of(self, resource: Resource, *, optional: bool = False, labels: str | None = None) -> Cache:
-        """Return the cache of a resource, in all watched namespaces; of Secrets the metadata only.
+        """Return the cache of a resource in all watched namespaces; of Secrets, only the metadata.
 
-        With a selector by `labels` it is a cache of its own, of those objects only. It is
-        `optional` if all its users ask for an optional one. RuntimeError where it is new and would
+        With a label selector `labels`, a separate cache of those objects. The cache is `optional`
+        if all its users request an optional one. Raises RuntimeError for a new cache that would
         never be filled.
         """
         selected = {"labels": labels, "metadata_only": is_secret(resource), "optional": optional}
@@ -125,9 +125,9 @@ class Caches:
         return cache
 
     def one(self, resource: Resource, name: str, namespace: str | None = None) -> Cache:
-        """Return a cache of a single object, whatever namespaces are watched.
+        """Return a cache of a single object, in any namespace.
 
-        Of a Secret with its contents.
+        A Secret is cached with its contents.
         """
         namespaces = (namespace,) if namespace else ()
         return self._get(
@@ -138,9 +138,9 @@ class Caches:
         )
 
     async def run(self) -> None:
-        """List everything, and follow the API server until cancelled.
+        """List and watch everything until cancelled.
 
-        Return at once where there are no caches.
+        Return at once if there are no caches.
         """
         self._running = True
         async with asyncio.TaskGroup() as group:
@@ -154,7 +154,7 @@ class Caches:
             await cache.synced()
 
     def unsync(self) -> None:
-        """Count all caches as not synced until everything is listed again."""
+        """Mark all caches as not synced until everything is listed again."""
         for store in (store for cache in self for store in cache.stores.values()):
             store.synced.clear()
             store.known.clear()

@@ -1,4 +1,4 @@
-"""A child as it is sent: with its owner, the digest of its fields, and random values."""
+"""The request body of a child: with its owner, the digest of its fields, and random values."""
 
 import base64
 import secrets
@@ -11,7 +11,7 @@ from kube.resource import JsonObject, Resource
 
 
 def child_of(owner: Owner, write: Apply | CreateOnly, resource: Resource) -> JsonObject:
-    """Return a child as it is sent: with namespace, owner, and the digest of its fields."""
+    """Return the request body of a child: with namespace, owner and the digest of its fields."""
     metadata = dict(write.object["metadata"])
     desired = {**write.object, "metadata": metadata}
     if resource.namespaced:

@@ -13,12 +13,12 @@ REPAIRS_WINDOW = 60.0  # … within this many seconds are a contest
 REPAIR_INTERVAL = 60.0  # seconds between two repairs during a contest
 CONTEST_END = 120.0  # seconds without a repair that end a contest
 
-# An object, by its key, and the request that it is written for.
+# The request that an object is written for, and the object's resource and key.
 WrittenObject = tuple[ReconcileRequest, Resource, str]
 
 
 class ContestedError(RetryableError):
-    """Fields that are applied here are changed again and again by another writer."""
+    """Another writer keeps changing applied fields."""
 
 
 @dataclass(slots=True)
@@ -29,7 +29,7 @@ class _Repairs:
 
 
 class Conflicts:
-    """How often each object was repaired lately, and which answers differ from what was sent.
+    """Recent repairs of each object, and answers that differ from the request.
 
     `sent` and `stored` are digests.
     """
@@ -52,7 +52,7 @@ class Conflicts:
             raise ContestedError(repairs.message, retry_after=max(until, 1.0))
 
     def repaired(self, place: WrittenObject, sent: str, message: str) -> None:
-        """Count a repair; `message` says what was wrong, in case that becomes a contest."""
+        """Record a repair; `message` is the text in case of a contest."""
         repairs = self._repairs.setdefault(place, _Repairs(sent))
         repairs.times.append(self._clock())
         is_often = (
@@ -64,9 +64,9 @@ class Conflicts:
         self.check(place, sent, repair=False)
 
     def answered(self, place: WrittenObject, sent: str, stored: str) -> None:
-        """Remember what the server stored for what was sent, where that is something else.
+        """Remember the stored state for a request, if it differs.
 
-        Empty where it is not.
+        `stored` is empty if it does not.
         """
         if stored:
             self._overridden[place] = (sent, stored)
@@ -74,14 +74,14 @@ class Conflicts:
             self._overridden.pop(place, None)
 
     def is_overridden(self, place: WrittenObject, sent: str, stored: str) -> bool:
-        """Return whether the server stored exactly this for what was sent.
+        """Return whether the server stored exactly this state for the same request.
 
         Then another apply would change nothing.
         """
         return self._overridden.get(place) == (sent, stored)
 
     def forget(self, request: ReconcileRequest) -> None:
-        """Forget the objects of a request that is gone."""
+        """Remove the objects of a deleted owner."""
         for known in (self._repairs, self._overridden):
             for place in [place for place in known if place[0] == request]:
                 del known[place]

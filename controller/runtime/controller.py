@@ -61,7 +61,7 @@ class Controller:
         self._backoff = KeyBackoff()
         self.queue: WorkQueue[ReconcileRequest] = WorkQueue(on_add=metrics.adds.labels(name).inc)
         metrics.follow(name, self.queue, workers)
-        self.caches: list[Cache] = []  # those that must be synced before the first reconcile
+        self.caches: list[Cache] = []  # caches that must be synced before the first reconcile
         self._primary: Cache | None = None
 
     def watch(
@@ -74,7 +74,7 @@ class Controller:
     ) -> None:
         """Enqueue what `mapper` returns for each change of a cache that passes the predicate.
 
-        `primary`: the cache has the objects that are reconciled.
+        With `primary`, the cache has the reconciled objects.
         """
 
         def on_change(change: Change) -> None:
@@ -105,7 +105,7 @@ class Controller:
             await cache.synced()
 
     async def run(self) -> None:
-        """Reconcile until `stop`; then finish what is being reconciled and return."""
+        """Reconcile until `stop`; then finish the running reconciles and return."""
         async with asyncio.TaskGroup() as group:
             periodic = group.create_task(self._resync_periodically(), name=f"{self.name}: resync")
             workers = [
@@ -116,13 +116,13 @@ class Controller:
             periodic.cancel()
 
     def stop(self) -> None:
-        """Begin no more reconciles."""
+        """Start no more reconciles."""
         self.queue.close()
 
     def _wake_waiting(self, cache: Cache, change: Change) -> None:
-        """Enqueue the requests that wait for just this object.
+        """Enqueue the requests that wait for this object.
 
-        They wait again if that was not the change.
+        They wait again if this was not the expected change.
         """
         for request in self._expectations.woken(cache, change.key):
             self.add(request)
@@ -134,7 +134,7 @@ class Controller:
                 await self._process(request, waited)
             finally:
                 self.queue.done(request)
-            # A reconcile with nothing to do never waits: let other tasks run.
+            # A reconcile without requests never awaits, so let other tasks run.
             await asyncio.sleep(0)
 
     async def _process(self, request: ReconcileRequest, waited: float) -> None:
@@ -174,7 +174,7 @@ class Controller:
             self._backoff.forget(request)
             LOG.error("Permanent error occurred", extra={"fields": {**fields, "error": str(error)}})
             return "terminal_error", None
-        except Exception as error:  # whatever one reconcile raises, the others go on
+        except Exception as error:  # an error of one reconcile must not stop the others
             wait = self._backoff.failed(request, error)
             expected = isinstance(error, ApiError | TimeoutError | RetryableError)
             text = (

@@ -1,8 +1,8 @@
-"""Compares what is desired with what is stored, without asking the API server.
+"""Compares the desired with the stored state, without a request to the API server.
 
-The API server adds to what it stores (defaults, other writers' fields and list items) and rewrites
-quantities, so an object is as desired when it *contains* what is desired. What was applied before
-and is desired no longer shows in the digest of what was applied.
+The API server adds to the stored object (defaults, other writers' fields and list items) and
+rewrites quantities, so an object is up to date if it *contains* the desired fields. Fields that
+were applied before and are no longer desired change the digest of the applied state.
 """
 
 import hashlib
@@ -37,7 +37,7 @@ def digest(value: Any) -> str:
 
 
 def cut(stored: Any, desired: Any) -> Any:
-    """Return of a stored value the fields that are desired, as they are stored."""
+    """Return the stored values of the desired fields."""
     if isinstance(stored, dict) and isinstance(desired, dict):
         return {key: cut(stored.get(key), value) for key, value in desired.items()}
     return stored
@@ -59,7 +59,7 @@ def _in_map(stored: JsonObject, desired: JsonObject, field: str, path: str) -> s
         return path
     for key, value in desired.items():
         its = stored.get(key)
-        # of a list's items, as a variable's value, the API server stores no empty text
+        # in list items, such as env variables, the API server does not store empty strings
         if its == value or (value == "" and its is None and not field):
             continue
         if field in QUANTITIES and _amount(its) == _amount(value):
@@ -85,7 +85,7 @@ def _in_list(stored: list[Any], desired: list[Any], path: str) -> str | None:
 
 
 def list_key(item: Any) -> tuple[Any, ...] | None:
-    """Return what identifies an item of a list; None where nothing does."""
+    """Return the key of a list item; None if it has none."""
     for names in LIST_KEYS if isinstance(item, dict) else ():
         if names[0] in item:
             return (names[0], *(item.get(name, DEFAULTS.get(name)) for name in names))

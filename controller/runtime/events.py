@@ -26,7 +26,7 @@ SERIES_WINDOW = 360.0  # seconds: a repetition within six minutes belongs to the
 REFRESH_INTERVAL = 1800.0  # seconds between two writes of a long series
 MAX_NOTE = 1024
 
-Identity = tuple[str, ...]  # what the occurrences of one event have in common
+Identity = tuple[str, ...]  # the same for all occurrences of an event
 
 
 @dataclass(slots=True)
@@ -51,7 +51,7 @@ class EventRecorder:
         self._queue: asyncio.Queue[tuple[Identity, _Series]] = asyncio.Queue(MAX_QUEUED)
 
     def record(self, regarding: JsonObject, event: Event) -> None:
-        """Record an event about an object; it is dropped where too many wait to be written."""
+        """Record an event about an object; it is dropped if too many are waiting."""
         if self._queue.full():
             LOG.warning("an event was dropped: too many wait to be written")
             return

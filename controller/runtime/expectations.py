@@ -14,7 +14,7 @@ PATIENCE = 5.0  # seconds; afterwards the reconcile reads the objects from the A
 
 
 class Expectation(NamedTuple):
-    """One write of an object at a time (monotonic), and whether the cache has seen it."""
+    """One write of an object, its time (monotonic), and whether the cache has it."""
 
     cache: Cache
     key: str
@@ -50,7 +50,7 @@ class Expectations:
         self._expected[request][cache, key] = Expectation(cache, key, self._clock(), is_met)
 
     def blocked(self, request: ReconcileRequest, cache: Cache, key: str) -> None:
-        """Let the next change of an object wake `request`: it has a name that `request` needs."""
+        """Enqueue `request` at the next change of an object that has a name it needs."""
         self._waiting[cache, key].add(request)
 
     def unmet(self, request: ReconcileRequest) -> list[Expectation]:
@@ -76,11 +76,11 @@ class Expectations:
         return max(0.0, wait)
 
     def woken(self, cache: Cache, key: str) -> set[ReconcileRequest]:
-        """Return the requests that have waited for a change of an object; they wait no more."""
+        """Return the requests that wait for a change of an object, and remove them."""
         return self._waiting.pop((cache, key), set())
 
     def forget(self, request: ReconcileRequest) -> None:
-        """Forget all that `request` wrote and waits for."""
+        """Remove all expectations of `request`."""
         self._expected.pop(request, None)
         for place in [place for place, requests in self._waiting.items() if request in requests]:
             self._waiting[place].discard(request)

@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterator
 from controller.runtime.cache import Caches
 from controller.runtime.leader import Election
 
-MAX_SILENCE = 150.0  # seconds without a word from the API server
+MAX_SILENCE = 150.0  # seconds without data from the API server
 
 
 def unready(
     caches: Caches, election: Election | None = None, *, clock: Callable[[], float] = time.monotonic
 ) -> str | None:
-    """Name the caches that are not synced, and the watches and the lease that are silent.
+    """Return the caches that are not synced, and the silent watches and Lease, as text.
 
-    None if all is well.
+    None if there are no problems.
     """
     return "; ".join(_faults(caches, election, clock())) or None
 

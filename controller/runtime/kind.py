@@ -1,4 +1,4 @@
-"""A planned kind: its type, its planner, and everything that the planner may read and write."""
+"""A planned kind: its type, its planner, and the resources that the planner may read and write."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,12 +25,12 @@ T = TypeVar("T", bound=CustomObject)
 
 @dataclass(frozen=True, slots=True)
 class Reads:
-    """What a planner reads beside the children, and the indexes by which it finds them.
+    """A resource that a planner reads besides the children, and the indexes to find its objects.
 
-    A change enqueues those objects of the kind, in its namespace, that share a value with it in an
-    index that both have; all of them where there is no common index. A cluster-scoped object
-    concerns every namespace. With a selector by `labels`, equalities and label names only, the
-    cache holds no other object of the resource; children of that resource must have these labels.
+    A change enqueues the objects of the kind in the same namespace that share a value with it in an
+    index of the same name, or all of them without a common index; a change of a cluster-scoped
+    object, in every namespace. With a label selector `labels` (equality and existence only), the
+    cache has only the selected objects; children of that resource must have these labels.
     """
 
     resource: Resource
@@ -39,7 +39,7 @@ class Reads:
 
 
 class Counts(NamedTuple):
-    """A counter `name`: how often the status field `field` got another value.
+    """A counter `name` of changes of the status field `field`.
 
     `about` is its help text.
     """
@@ -67,11 +67,11 @@ class PlannedKind(Generic[T]):
         finalizer: str | None = None,
         counts: Counts | None = None,
     ) -> None:
-        """Take the kind's type, its planner, and all that the planner may read and write.
+        """Take the kind's type, its planner, and the resources that it may read and write.
 
-        It applies to what it `owns`, and creates what it `creates_only`. Of these and of what it
-        `reads` it may patch and delete the resources named there. The API server may be without the
-        `optional` ones.
+        It may apply the resources that it `owns`, and create those that it `creates_only`. Of these
+        and of those that it `reads`, it may patch and delete the ones in `patches` and `deletes`.
+        The API server may lack the `optional` ones.
         """
         definition = type.definition
         self.type = type
@@ -94,10 +94,10 @@ class PlannedKind(Generic[T]):
         self.finalizer = finalizer
         self.counts = counts
         self.shows_phase = any(column.path == ".status.phase" for column in definition.columns)
-        """Whether a column shows a phase: an object that cannot be planned gets one too."""
+        """Whether a column shows a phase; then an object that cannot be planned gets one too."""
 
     def parse(self, object: JsonObject) -> T:
-        """Return the typed object of a stored one; without its status where that is malformed."""
+        """Return the typed object of a stored one, without its status if that is malformed."""
         try:
             return self.type.model_validate(object)
         except ValueError:

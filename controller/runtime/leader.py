@@ -22,7 +22,7 @@ LEASE = Resource("coordination.k8s.io", "v1", "leases", "Lease")
 
 @dataclass(frozen=True, slots=True)
 class LeaseSettings:
-    """Which Lease it is, and its times in seconds."""
+    """The name of the Lease, and its times in seconds."""
 
     namespace: str
     name: str
@@ -31,7 +31,7 @@ class LeaseSettings:
     retry_period: float = 2.0
 
     def __post_init__(self) -> None:
-        """Refuse times at which two processes could lead."""
+        """Reject times with which two processes could lead."""
         if not self.duration > self.renew_deadline > self.retry_period > 0:
             raise ValueError(
                 f"leader election: leaseDuration ({self.duration:g} s) must exceed renewDeadline "
@@ -40,7 +40,7 @@ class LeaseSettings:
 
 
 class NotLeadingError(RetryableError):
-    """A write was about to be sent by a process that is not, or no longer, the leader."""
+    """A process that is not the leader, or no longer, was about to send a write."""
 
 
 class LeadershipLostError(Exception):
@@ -50,9 +50,8 @@ class LeadershipLostError(Exception):
 class Election:
     """One process's part in the election.
 
-    Times come from the monotonic clock and are taken before each request, so that this process
-    stops writing before another one may begin. Clocks of other processes are never compared with
-    this one's.
+    Times are read from the monotonic clock before each request, so that this process stops writing
+    before another one may start. Clocks of other processes are never compared with it.
     """
 
     def __init__(
@@ -64,7 +63,7 @@ class Election:
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        """Take a client of its own: every other client asks `check` before each write."""
+        """Take a client for the Lease only; every other client calls `check` before each write."""
         self.client = client
         self._settings = settings
         self._identity = identity
@@ -80,7 +79,7 @@ class Election:
         """When (monotonic) the API server last answered about the lease."""
         self.leading = asyncio.Event()
         self.waited = False
-        """Whether another process led, or might have, since this one began to campaign."""
+        """Whether another process led, or may have led, since `campaign` was called."""
 
     @property
     def holder(self) -> str:
@@ -88,7 +87,10 @@ class Election:
         return holder_of(self._lease)
 
     def check(self) -> None:
-        """Raise `NotLeadingError` unless this process surely leads: called before every write."""
+        """Raise `NotLeadingError` unless this process leads for certain.
+
+        Called before every write.
+        """
         if not self.leading.is_set():
             raise NotLeadingError("this process does not lead")
         if self._clock() >= self._renewed_at + self._settings.renew_deadline:
@@ -129,7 +131,7 @@ class Election:
             self.leading.clear()
 
     async def release(self) -> None:
-        """Let another process lead at once; called when this one writes no more."""
+        """Release the Lease, so that another process leads at once. Called after the last write."""
         if self.holder != self._identity:
             return
         self.leading.clear()
@@ -160,7 +162,7 @@ class Election:
 
     async def _take_or_renew(self) -> bool:
         if self.leading.is_set() and self.holder == self._identity:
-            with suppress(Conflict, NotFound):  # it changed, and is read again
+            with suppress(Conflict, NotFound):  # it has changed and is read again
                 await self._claim()
                 return True
         try:
@@ -212,7 +214,7 @@ def holder_of(lease: JsonObject) -> str:
 
 
 def deleted(lease: JsonObject) -> JsonObject:
-    """Return a Lease that somebody deleted as if it existed: its holder may still be writing."""
+    """Return a deleted Lease as if it existed, since its holder may still be writing."""
     metadata, spec = lease["metadata"], lease.get("spec") or {}
     held = {key: spec[key] for key in ("holderIdentity", "leaseDurationSeconds") if key in spec}
     return {
@@ -222,7 +224,7 @@ def deleted(lease: JsonObject) -> JsonObject:
 
 
 def claimed(lease: JsonObject, identity: str, duration: float, now: datetime) -> JsonObject:
-    """Return a Lease as its holder writes it: taken now, or renewed if it held it already."""
+    """Return a Lease held by `identity`: acquired now, or renewed if it held it already."""
     old = lease.get("spec") or {}
     is_renewal = holder_of(lease) == identity
     is_transition = bool(old) and not is_renewal

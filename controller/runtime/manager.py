@@ -1,4 +1,4 @@
-"""The manager: all controllers of a process, what they share, their start and their stop."""
+"""The manager: runs all controllers of a process, with shared client, caches and election."""
 
 import asyncio
 import logging
@@ -34,8 +34,8 @@ from kube.endpoint import Endpoint
 
 LOG = logging.getLogger("gatewright.controller")
 
-SHUTDOWN_TIMEOUT = 30.0  # seconds for the reconciles that have begun
-FLUSH_TIMEOUT = 5.0  # seconds for the events that were recorded
+SHUTDOWN_TIMEOUT = 30.0  # seconds for running reconciles
+FLUSH_TIMEOUT = 5.0  # seconds for writing recorded events
 
 
 class Manager:
@@ -55,8 +55,7 @@ class Manager:
     ) -> None:
         """Take the API server; without a lease this process leads from the start.
 
-        `workers`: reconciles at the same time, for each controller that is added without a number
-        of its own.
+        `workers` is the default number of concurrent reconciles of a controller.
         """
         self.metrics = ControllerMetrics(registry, per_object=per_object_metrics)
         on_response = partial(self.metrics.responded, endpoint.host)
@@ -71,7 +70,7 @@ class Manager:
         self.client = Client(
             endpoint, user_agent=user_agent, write_gate=gate, on_response=on_response
         )
-        """The controllers read and write with it; it refuses to write unless this process leads."""
+        """The client of the controllers, which writes only while this process leads."""
         self.caches = Caches(self.client, namespaces)
         self.recorder = EventRecorder(self.client, identity)
         self.controllers: list[Controller] = []
@@ -82,7 +81,7 @@ class Manager:
         return unready(self.caches, self.election)
 
     def add(self, controller: Controller) -> None:
-        """Run a controller too; its caches are of `caches`."""
+        """Add a controller; its caches must come from `caches`."""
         self.controllers.append(controller)
 
     def control(
@@ -92,9 +91,9 @@ class Manager:
         *sources: For | Owns | Watches,
         workers: int | None = None,
     ) -> Controller:
-        """Add a controller that calls `reconcile` for what its event sources enqueue.
+        """Add a controller that calls `reconcile` for the requests of its event sources.
 
-        ValueError for an Owns without exactly one For.
+        Raises ValueError for an Owns without exactly one For.
         """
         controller = Controller(
             name, reconcile=reconcile, metrics=self.metrics, workers=workers or self._workers
@@ -159,10 +158,10 @@ class Manager:
     async def run(self, stop: asyncio.Event) -> None:
         """Run until `stop` is set.
 
-        A process that waits for the lease keeps its caches up to date, so that it can take over at
-        once. A controller begins when its own caches are synced; one that cannot be filled holds up
-        no other controller. Raises a group with a `LeadershipLostError` when the lease is lost: the
-        process must end then.
+        While it waits for the Lease, a process keeps its caches up to date, so that it can take
+        over at once. A controller starts when its own caches are synced; a cache that cannot be
+        filled delays no other controller. Raises a group with a `LeadershipLostError` when the
+        Lease is lost; then the process must exit.
         """
         async with AsyncExitStack() as open_clients:
             for client in (
@@ -179,7 +178,7 @@ class Manager:
             await _work(self.controllers, stop)
         elif await _before(stop, self.election.campaign()):
             tasks.append(group.create_task(self.election.hold(), name="lease"))
-            # A connection may have been dead unnoticed while another process led.
+            # A connection may have died unnoticed while another process led.
             if self.election.waited:
                 caches.cancel()
                 await asyncio.wait([caches])
@@ -201,7 +200,7 @@ class Manager:
 async def _work(controllers: Sequence[Controller], stop: asyncio.Event) -> None:
     """Run the controllers until `stop`.
 
-    Then give the reconciles that have begun some time to end.
+    Then give running reconciles some time to finish.
     """
     async with asyncio.TaskGroup() as group:
         running = [
@@ -222,7 +221,7 @@ async def _when_synced(controller: Controller, stop: asyncio.Event) -> None:
 
 
 async def _before(stop: asyncio.Event, waiting: Coroutine[Any, Any, None]) -> bool:
-    """Wait for something, but no longer than for `stop`; return whether it came."""
+    """Wait for a coroutine, but only until `stop`; return whether it finished."""
     async with asyncio.TaskGroup() as group:
         awaited = group.create_task(waiting)
         stopped = group.create_task(stop.wait())

@@ -31,9 +31,9 @@ class ControllerMetrics:
     """The metrics of all controllers of a process."""
 
     def __init__(self, registry: CollectorRegistry, *, per_object: bool = True) -> None:
-        """`per_object`: a kind's metrics have the labels `namespace` and `name`.
+        """With `per_object`, metrics of kinds have the labels `namespace` and `name`.
 
-        Large clusters turn that off.
+        Large clusters turn this off.
         """
         self.registry = registry
         self.per_object = per_object
@@ -86,7 +86,7 @@ class ControllerMetrics:
         self._counters: dict[str, Counter] = {}
 
     def follow(self, name: str, queue: WorkQueue[ReconcileRequest], workers: int) -> None:
-        """Have all metrics of a controller from the start; its gauges are read from its queue."""
+        """Create all series of a controller; its gauges are read from its queue."""
 
         def unfinished() -> list[float]:
             now = time.monotonic()
@@ -167,7 +167,7 @@ class KindMetrics:
             self._errors.labels("permanent" if outcome == "terminal_error" else "retryable").inc()
 
     def status(self, owner: Owner, status: JsonObject, now: datetime) -> None:
-        """Take the new status of an object, written or not."""
+        """Record the new status of an object, whether it was written or not."""
         before, ready = owner.status, is_ready(status)
         self._phase(owner.request, status.get("phase") or ("Ready" if ready else "NotReady"))
         counted = self._counts and self._counts.field
@@ -189,7 +189,7 @@ class KindMetrics:
         return (request.namespace or "", request.name) if self._per_object else ()
 
     def _phase(self, request: ReconcileRequest, phase: str | None) -> None:
-        """Set the phase of an object; None when it is gone."""
+        """Set the phase of an object; None after its deletion."""
         before = self._phases.pop(request, None)
         if phase is not None:
             self._phases[request] = phase

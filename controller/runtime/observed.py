@@ -14,7 +14,7 @@ from kube.store import controller_of
 
 
 class Owner:
-    """The object that is reconciled, as it was read at the start of its reconcile."""
+    """The reconciled object, as read at the start of the reconcile."""
 
     def __init__(self, request: ReconcileRequest, resource: Resource, object: JsonObject) -> None:
         metadata = object["metadata"]
@@ -30,7 +30,7 @@ class Owner:
 
 
 class Snapshot(Observed):
-    """What one reconcile observes; decodes each object once."""
+    """The snapshot of one reconcile; decodes each object once."""
 
     def __init__(
         self,
@@ -45,11 +45,13 @@ class Snapshot(Observed):
         self._kind = kind
         self._caches = caches
         self._objects: dict[tuple[Resource, str], JsonObject | None] = {}
-        self._answered: dict[Resource, set[str]] = {}  # objects that are newer than the caches
+        self._answered: dict[
+            Resource, set[str]
+        ] = {}  # keys of objects that are newer than the caches
 
     @property
     def owner(self) -> Owner | None:
-        """The object that is reconciled; None if it is gone."""
+        """The reconciled object; None if it was deleted."""
         stored = self.get(self._kind.resource, self._key)
         return None if stored is None else Owner(self._request, self._kind.resource, stored)
 
@@ -84,14 +86,14 @@ class Snapshot(Observed):
         return resource in self._caches and self._caches[resource].is_served
 
     def get(self, resource: Resource, key: str) -> JsonObject | None:
-        """Return the newest state that is known of an object."""
+        """Return the newest known state of an object."""
         place = (resource, key)
         if place not in self._objects:
             self._objects[place] = self._caches[resource].get(key)
         return self._objects[place]
 
     def record(self, resource: Resource, key: str, object: JsonObject | None) -> None:
-        """Take what the API server has just answered about an object; None if there is none."""
+        """Record the API server's latest answer for an object; None if it does not exist."""
         if object is not None:
             object["metadata"].pop("managedFields", None)
         if object is not None and is_secret(resource):

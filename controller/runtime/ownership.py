@@ -7,15 +7,15 @@ from kube.store import controller_of
 
 
 class NameTakenError(TerminalError):
-    """An object with the needed name exists and has another owner, or none: it is never written."""
+    """An object with the needed name exists and has another owner or none, so it is not written."""
 
 
 class StillThereError(RetryableError):
-    """A child is still terminating, or the garbage collector has yet to remove an earlier one."""
+    """A child is still terminating, or an earlier owner's child is not garbage-collected yet."""
 
 
 def check_ownership(owner: Owner, resource: Resource, current: JsonObject, *, adopts: bool) -> None:
-    """Raise unless `current` is a child of `owner`, or one that it adopts, and stays."""
+    """Raise unless `current` is a child of `owner` or adopted, and is not being deleted."""
     metadata = current["metadata"]
     what, other = f"{resource.kind} {metadata['name']}", controller_of(metadata)
     if adopts or is_controlled_by(current, owner.object):

@@ -1,4 +1,4 @@
-"""What a kind's planner is given and what it returns: values only, no client and no clock."""
+"""The arguments and results of a kind's planner: values only, no client and no clock."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,13 +9,13 @@ from kube.resource import JsonObject, Resource
 
 
 class Random(NamedTuple):
-    """A secret value of `length` characters that the runtime generates: a plan never holds it."""
+    """A secret of `length` characters that the runtime generates; a plan never contains it."""
 
     length: int = 32
 
 
 class Reference(NamedTuple):
-    """One object and no other: a new object with the same name has another uid."""
+    """A reference to one object; a new object with the same name has another uid."""
 
     resource: Resource
     name: str
@@ -28,7 +28,7 @@ class Apply:
     """A child that is kept exactly as it is written here, by server-side apply.
 
     `origin` maps each field to the parent's field that it comes from, so that a denial can name the
-    parent's.
+    parent's field.
     """
 
     object: JsonObject
@@ -41,8 +41,8 @@ class CreateOnly:
 
     `generate` fills paths at random.
 
-    One with `adopt_labels` outlives its parent: it has no owner, and the next parent that plans it
-    uses an existing object with these labels as it is. `origin` is that of an `Apply`.
+    With `adopt_labels` it outlives its parent: it has no owner, and the next parent that plans it
+    uses an existing object with these labels unchanged. `origin` is as for `Apply`.
     """
 
     object: JsonObject
@@ -51,7 +51,7 @@ class CreateOnly:
     origin: Mapping[str, str] = field(default_factory=dict)
 
     def adopts(self, object: JsonObject) -> bool:
-        """Return whether an existing object is used as it is."""
+        """Return whether an existing object is used unchanged."""
         labels = object["metadata"].get("labels") or {}
         return bool(self.adopt_labels) and self.adopt_labels.items() <= labels.items()
 
@@ -64,7 +64,7 @@ class ApplyFields(NamedTuple):
 
 
 class Delete(NamedTuple):
-    """The only way to remove an object: leaving it out of a plan removes nothing."""
+    """Deletes an object. Leaving an object out of a plan does not delete it."""
 
     reference: Reference
 
@@ -73,9 +73,9 @@ Write = Apply | CreateOnly | ApplyFields | Delete
 
 
 class Problem(NamedTuple):
-    """Something that is wrong.
+    """A problem.
 
-    As `Plan.problem` it is permanent: only a change to the object can fix it.
+    As `Plan.problem` it is permanent: only a change of the object can fix it.
     """
 
     message: str
@@ -89,11 +89,11 @@ def incomplete(*fields: str) -> Problem:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One part of what should exist; always in the plan, whatever exists already.
+    """A group of children; always in the plan, whatever exists already.
 
-    The objects of a step are created once all steps it `depends_on` are `ready`; those that exist
-    are kept right regardless. A step may have a `condition` of its own in the status, whose message
-    is its `note`: what it waits for, or what is wrong with its objects. Without one, the condition
+    The objects of a step are created once all steps that it `depends_on` are `ready`; existing
+    objects are always repaired. A step may have a `condition` of its own in the status, whose
+    message is its `note`: the progress or the problem of its objects. Without one, the condition
     Ready has the note.
     """
 
@@ -112,7 +112,7 @@ class Step:
 
     @property
     def problem(self) -> Problem | None:
-        """What is wrong with the step's objects, as a condition says it."""
+        """The problem of the step's objects, for a condition."""
         if isinstance(self.note, str):
             return None
         return Problem(f"{self.failed_to}: {self.note.message}", self.note.reason)
@@ -131,12 +131,12 @@ class KindStatus(Protocol):
     """A kind's status; the runtime adds `observedGeneration` and the condition `Ready`."""
 
     def to_api(self) -> JsonObject:
-        """Return the status as the API server takes it."""
+        """Return the status as JSON for the API server."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """All that should exist for one object, and its status.
+    """All desired children of one object, and its status.
 
     `failing` is its phase while a step fails.
     """
@@ -150,7 +150,7 @@ class Plan:
     failing: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse a step that depends on one that does not precede it."""
+        """Reject a step that depends on one that does not precede it."""
         before: set[str] = set()
         for step in self.steps:
             if step.depends_on and (unknown := set(step.depends_on) - before):
@@ -163,12 +163,10 @@ class Plan:
 
 @dataclass(slots=True)
 class Observed:
-    """What exists around an object: its children and what its kind reads.
+    """The observed state of an object: its children, and the objects that its kind reads.
 
-    Empty, nothing exists yet.
-
-    The runtime reads it from its caches; a test, or a plan without a cluster, gives plain values:
-    `children`, and `found` by (resource, index, value).
+    By default, nothing exists yet. The runtime reads it from its caches; a test, or a plan without
+    a cluster, uses plain values: `children`, and `found` by (resource, index, value).
     """
 
     children: Sequence[JsonObject] = ()

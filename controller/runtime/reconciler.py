@@ -28,7 +28,7 @@ from kube.resource import JsonObject, Resource
 
 LOG = logging.getLogger("gatewright.controller")
 
-# Seconds until the next try; the end of the other object is noticed at once.
+# Seconds until the next retry; the deletion of the other object is noticed at once.
 NAME_TAKEN_INTERVAL = 60.0
 
 
@@ -88,7 +88,7 @@ class Reconciler:
                 observed,
             )
             while await self._apply(plan, applier, failures):
-                plan = self.kind.plan(parsed, observed, now())  # with the answers of the API server
+                plan = self.kind.plan(parsed, observed, now())  # now with the API server's answers
         if plan.finalized:
             unreleased = await self._set_finalizer(owner, present=False)
             if owner.is_deleting and not unreleased:
@@ -96,7 +96,7 @@ class Reconciler:
             failures |= unreleased
         failed = list(failures.values())
         is_hidden = all(each.is_transient for each in failed) and statuses.is_ready(owner.status)
-        # It says something about the API server only, and is retried first.
+        # A transient failure of a ready object is retried before the status changes.
         if not failed or not is_hidden:
             status = statuses.status_of(
                 plan, failed, owner.status, generation=owner.generation, now=now()
@@ -108,7 +108,7 @@ class Reconciler:
     async def _observe(self, request: ReconcileRequest) -> Snapshot:
         """Take a snapshot.
 
-        Writes for the object that the caches do not have in time are read from the API server.
+        Own writes that the caches do not have in time are read from the API server.
         """
         observed = Snapshot(request, self.kind, self.caches, self.settings)
         for each in self.expectations.unmet(request):
@@ -117,7 +117,7 @@ class Reconciler:
         return observed
 
     async def _apply(self, plan: Plan, applier: Applier, failures: dict[str, Failure]) -> bool:
-        """Make the writes of all steps that are needed and have not failed.
+        """Execute the necessary writes of all steps that have not failed.
 
         Return whether anything was sent.
         """
@@ -134,9 +134,9 @@ class Reconciler:
         return len(applier.sent) > before
 
     async def _set_finalizer(self, owner: Owner, *, present: bool) -> dict[str, Failure]:
-        """Add the finalizer before anything is done that must be undone, or remove it.
+        """Add the finalizer before anything that needs clean-up is created, or remove it.
 
-        Return what failed.
+        Return the failure.
         """
         finalizer, metadata = self.kind.finalizer, owner.object["metadata"]
         if not finalizer or (finalizer in owner.finalizers) == present:
@@ -151,7 +151,7 @@ class Reconciler:
             answer = await self.client.patch(
                 owner.resource, name, patch, namespace, field_manager=FIELD_MANAGER
             )
-        except Conflict:  # somebody changed the object
+        except Conflict:  # the object has changed
             raise
         except ApiError as error:
             doing = "failed to add the finalizer" if present else "failed to remove the finalizer"
@@ -160,7 +160,7 @@ class Reconciler:
         return {}
 
     async def _write_status(self, owner: Owner, status: JsonObject) -> None:
-        """Write the status if it changed, and count what that means."""
+        """Write the status if it changed, and update the metrics."""
         before, sent = owner.status, digest(status)
         place = (owner.request, owner.resource, owner.request.key)
         if not statuses.is_same(before, status) and not self.conflicts.is_overridden(
@@ -180,7 +180,7 @@ class Reconciler:
                     subresource="status",
                 )
             except NotFound:
-                return  # the object is gone: its deletion is the next event
+                return  # the object was deleted, which is the next event
             stored = answer.get("status", {})
             self.conflicts.answered(
                 place, sent, "" if statuses.is_same(stored, status) else digest(stored)
@@ -189,7 +189,7 @@ class Reconciler:
         self.metrics.status(owner, status, now())
 
     def _record_events(self, plan: Plan, failures: list[Failure], owner: Owner) -> None:
-        """Record the plan's events, and failures that last until somebody acts."""
+        """Record the plan's events, and permanent failures."""
         for event in plan.events:
             self.recorder.record(owner.object, event)
         for failure in failures:
@@ -212,7 +212,7 @@ class Reconciler:
         return Result(requeue_after=plan.requeue_after)
 
     async def _report_unplannable(self, owner: Owner, error: Exception) -> None:
-        """Write the status of an unexpected exception in the planner, or in carrying out a plan."""
+        """Write the status for an unexpected exception in the planner or in the writes."""
         problem = statuses.unplannable(self.kind.resource.kind, error)
         if owner.is_deleting:
             self._warn(owner, "CleanUpFailed", problem)
@@ -222,7 +222,7 @@ class Reconciler:
             LOG.warning("The status could not be written", exc_info=unwritten)
 
     async def _write_unplanned(self, owner: Owner, problem: Problem) -> None:
-        """Write a status with the reason why there is no plan; what was observed before stays."""
+        """Write a status with the reason why there is no plan, and keep the observed fields."""
         generation, shows_phase = owner.generation, self.kind.shows_phase
         status = statuses.status_of_unplanned(
             problem, owner.status, shows_phase=shows_phase, generation=generation, now=now()
@@ -230,7 +230,7 @@ class Reconciler:
         await self._write_status(owner, status)
 
     def _permanent(self, owner: Owner, problem: Problem) -> TerminalError:
-        """Record an error that only a change can mend, and return it."""
+        """Record an error that only a change of the object can fix, and return it."""
         is_taken = problem.reason == "NameTaken"
         self._warn(owner, problem.reason if is_taken else "ReconcileFailed", problem)
         return TerminalError(problem.message)

@@ -34,9 +34,9 @@ def spec_changed(change: Change) -> bool:
 
 
 class For(NamedTuple):
-    """The objects that are reconciled: a change enqueues its own object.
+    """The reconciled objects: a change enqueues the object itself.
 
-    By default status changes do not count.
+    By default status changes are ignored.
 
     Every object is also reconciled every ten hours.
     """
@@ -102,9 +102,9 @@ def mapped(map: Callable[[JsonObject], Iterable[ReconcileRequest]]) -> Mapper:
 def readers_of(
     kind: PlannedKind[T], primaries: Cache, indexes: Mapping[str, IndexFunction]
 ) -> Mapper:
-    """Return a mapper of what a planner reads to the objects that share an indexed value.
+    """Return a mapper of an object that a planner reads to the objects that share an index value.
 
-    Where no index is common, these are all objects in its namespace.
+    Without a common index, these are all objects in its namespace.
     """
     common = {name: function for name, function in indexes.items() if name in kind.indexes}
 

@@ -1,4 +1,4 @@
-"""What a status says after a plan was carried out: conditions and phase, as pure functions."""
+"""The status after a plan was executed: conditions and phase, as pure functions."""
 
 import re
 from collections.abc import Sequence
@@ -14,12 +14,13 @@ from kube.resource import JsonObject
 
 READY = "Ready"
 FAILED = "Failed"
-# the reason of an exception in the planner: an error of the code, not of the object
+# the reason for an exception in the planner, an error of the code, not of the object
 PLAN_FAILED = "PlanFailed"
 MAX_MESSAGE = 1024
 MAX_QUOTED = 200  # characters of an exception's text
-ADDRESS = re.compile(r" at 0x[0-9a-f]+")  # of a Python object: another one at each try
-REASON = re.compile(r"[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?")  # what a condition takes
+# The address of a Python object, which differs in each attempt.
+ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+REASON = re.compile(r"[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?")  # valid reasons of a condition
 REASONS_AFTER_READY = frozenset({"Updating", "Degraded"})
 
 
@@ -31,21 +32,21 @@ class Failure(NamedTuple):
 
     @property
     def is_permanent(self) -> bool:
-        """Whether only a change can mend it."""
+        """Whether only a change of the object can fix it."""
         return isinstance(self.error, TerminalError) or (
             isinstance(self.error, ApiError) and not self.error.retryable
         )
 
     @property
     def is_transient(self) -> bool:
-        """Whether it says something about the API server, and nothing about the object."""
+        """Whether it is a failure of the API server, not of the object."""
         return isinstance(
             self.error, TooManyRequests | ServerError | Unreachable | Conflict | AlreadyExists
         )
 
     @property
     def problem(self) -> Problem:
-        """The failure as a condition says it, in one line: first what was being done."""
+        """The failure as a problem for a condition; its text begins with the attempted action."""
         reason, text = type(self.error).__name__.removesuffix("Error"), str(self.error)
         if isinstance(self.error, ApiError):
             text, given = self.error.message, self.error.reason or "ReconcileFailed"
@@ -56,7 +57,7 @@ class Failure(NamedTuple):
 def status_of(
     plan: Plan, failures: Sequence[Failure], stored: JsonObject, *, generation: int, now: datetime
 ) -> JsonObject:
-    """Return the status of an object whose plan was carried out, as far as that went."""
+    """Return the status of an object whose plan was executed, completely or in part."""
     old = stored.get("conditions") or []
     status = plan.status.to_api()
     failed = {each.step.name: each.problem for each in failures}
@@ -86,7 +87,7 @@ def status_of_unplanned(
 ) -> JsonObject:
     """Return the status of an object that cannot be planned: phase Failed, the rest unchanged.
 
-    It has a phase where it had one, or where its kind `shows_phase`.
+    It has a phase if it had one, or if its kind `shows_phase`.
     """
     old = stored.get("conditions") or []
     others = [each for each in old if each["type"] != READY]
@@ -100,7 +101,7 @@ def status_of_unplanned(
 
 
 def readable(status: Any) -> JsonObject:
-    """Return a stored status without fields that no status has: it is written again."""
+    """Return a stored status without malformed fields; then it is written again."""
     if not isinstance(status, dict):
         return {}
     conditions = status.get("conditions")
@@ -115,9 +116,8 @@ def readable(status: Any) -> JsonObject:
 def is_same(stored: JsonObject, status: JsonObject) -> bool:
     """Return whether a stored status is as desired.
 
-    Conditions of other types, which other writers set, do not count.
-
-    All our conditions have one generation: a condition with another one, or none, is not ours.
+    Conditions of other writers are ignored. All of the controller's conditions have one generation;
+    a condition with another generation, or none, belongs to another writer.
     """
     conditions = stored.get("conditions") or ()
     types, generation = (
@@ -133,7 +133,7 @@ def is_same(stored: JsonObject, status: JsonObject) -> bool:
 
 
 def unreadable(error: ValidationError) -> Problem:
-    """Return the problem of a stored object that its type refuses, naming each field."""
+    """Return the problem of a stored object that its type rejects, with each invalid field."""
     faults = [(".".join(map(str, each["loc"])), each) for each in error.errors(include_input=False)]
     if missing := [path for path, each in faults if each["type"] == "missing"]:
         return incomplete(*missing)
@@ -141,11 +141,10 @@ def unreadable(error: ValidationError) -> Problem:
 
 
 def unplannable(kind: str, error: Exception) -> Problem:
-    """Return the problem of an object whose planner raised.
+    """Return the problem of an object whose planner raised an exception.
 
-    Of the exception's text the first line, shortened.
-
-    What follows the first line often quotes whole objects.
+    It has the first line of the exception's text, shortened: further lines often quote whole
+    objects.
     """
     text, name = ADDRESS.sub("", str(error).strip().partition("\n")[0]), type(error).__name__
     what = f"{name}: {text[:MAX_QUOTED]}{'…' if len(text) > MAX_QUOTED else ''}" if text else name
@@ -156,7 +155,7 @@ def unplannable(kind: str, error: Exception) -> Problem:
 
 
 def was_ready(ready: JsonObject | None) -> bool:
-    """Return whether an object with this condition Ready is ready, or was before."""
+    """Return whether an object with this condition Ready is or was ready."""
     return ready is not None and (
         ready["status"] == "True" or ready["reason"] in REASONS_AFTER_READY
     )

@@ -1,4 +1,4 @@
-"""What a reconcile is asked for, what it returns, and the errors it may raise."""
+"""The request and the result of a reconcile, and the errors that it may raise."""
 
 from datetime import timedelta
 from typing import Literal, NamedTuple
@@ -36,7 +36,7 @@ class Result(NamedTuple):
 
 
 class TerminalError(Exception):
-    """An error that a retry cannot mend: the controller waits for the next change of the object."""
+    """An error that a retry cannot fix: the controller waits for the next change of the object."""
 
 
 class RetryableError(Exception):

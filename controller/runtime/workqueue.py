@@ -12,8 +12,8 @@ from typing import Generic, TypeVar
 from controller.runtime.types import RetryableError
 from kube.errors import AlreadyExists, ApiError, Conflict
 
-NORMAL = 0.0  # a priority is a head start in seconds, so nothing starves
-LOW = -60.0  # initial lists and periodic passes: what users change now goes first
+NORMAL = 0.0  # a priority is an offset in seconds, so that no key starves
+LOW = -60.0  # initial lists and resyncs: changes by users are processed first
 
 FIRST_DELAY = 1.0
 MAX_DELAY = 300.0
@@ -34,10 +34,9 @@ class _Entry:
 class WorkQueue(Generic[Key]):
     """Keys with a priority and a time.
 
-    One entry a key, with the highest priority and the earliest time asked for.
-
-    A key that is added while it is being processed comes again after `done`. Keys of one priority
-    come in the order in which they became ready.
+    There is one entry per key, with the highest priority and the earliest time requested. A key
+    that is added while it is processed is returned again after `done`. Keys of equal priority are
+    returned in the order in which they became ready.
     """
 
     def __init__(
@@ -52,7 +51,7 @@ class WorkQueue(Generic[Key]):
         self._entries: dict[Key, _Entry] = {}
         self.processing: dict[Key, float] = {}
         """The keys being processed, with the time each was taken."""
-        # A heap, also of entries that were replaced.
+        # A heap, which also has replaced entries.
         self._ready: list[tuple[float, int, Key, _Entry]] = []
         self._numbers = itertools.count()
         self._available = asyncio.Semaphore(0)  # at least one permit for each entry of the heap
@@ -64,7 +63,7 @@ class WorkQueue(Generic[Key]):
         return sum(entry.ready_at <= now for entry in list(self._entries.values()))
 
     def add(self, key: Key, *, priority: float = NORMAL, after: float = 0.0) -> None:
-        """Ask for `key` in `after` seconds."""
+        """Add `key`, ready in `after` seconds."""
         ready_at = self._clock() + after
         old = self._entries.get(key)
         if old is None:
@@ -97,7 +96,7 @@ class WorkQueue(Generic[Key]):
         while True:
             await self._available.acquire()
             if self._closed:
-                self._available.release()  # for the next worker
+                self._available.release()  # wake the next worker
                 return None
             if taken := self.take():
                 return taken
@@ -109,7 +108,7 @@ class WorkQueue(Generic[Key]):
             self._schedule(key, entry)
 
     def close(self) -> None:
-        """Return no more keys; those being processed may end."""
+        """Return no more keys; those being processed may finish."""
         self._closed = True
         self._available.release()
 
@@ -129,9 +128,9 @@ class WorkQueue(Generic[Key]):
 
 
 class KeyBackoff:
-    """Per key 1, 2, 4 … seconds up to five minutes, plus up to a second of jitter.
+    """The back-off per key: 1, 2, 4 … seconds up to five minutes, plus up to 1 s of jitter.
 
-    The counts live in memory.
+    The counts are in memory.
     """
 
     def __init__(self, *, uniform: Callable[[float, float], float] = random.uniform) -> None:
@@ -141,8 +140,8 @@ class KeyBackoff:
     def failed(self, key: Hashable, error: Exception) -> float:
         """Count a failure and return the seconds to wait: the back-off, or a longer Retry-After.
 
-        The first five conflicts wait milliseconds. What the server asks for is limited to five
-        minutes; what a `RetryableError` asks for is taken as it is.
+        The first five conflicts wait milliseconds. A Retry-After of the server is limited to five
+        minutes; that of a `RetryableError` is not.
         """
         if isinstance(error, RetryableError) and error.retry_after is not None:
             return error.retry_after
@@ -159,5 +158,5 @@ class KeyBackoff:
         return max(delay, min(asked, MAX_DELAY))
 
     def forget(self, key: Hashable) -> None:
-        """Begin with the first delay again: the key succeeded, or its object is gone."""
+        """Reset the back-off: the key succeeded, or its object was deleted."""
         self._failures.pop(key, None)
