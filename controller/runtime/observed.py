@@ -45,9 +45,8 @@ class Snapshot(Observed):
         self._kind = kind
         self._caches = caches
         self._objects: dict[tuple[Resource, str], JsonObject | None] = {}
-        self._answered: dict[
-            Resource, set[str]
-        ] = {}  # keys of objects that are newer than the caches
+        # Keys of objects that are newer than the caches:
+        self._answered: dict[Resource, set[str]] = {}
 
     @property
     def owner(self) -> Owner | None:
