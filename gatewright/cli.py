@@ -23,7 +23,7 @@ COMMANDS = {
     "test": "test policies with files of cases",
     "impact": "compare what two policy sets decide",
     "plan": "print what the controller would create",
-    "doctor": "find what will hurt in a cluster's admission",
+    "doctor": "find problems in a cluster's admission",
     "migrate": "convert policies of Kyverno, Gatekeeper and Pod Security",
     "export": "write policies as Kubernetes' own admission policies",
     "exceptions": "list exceptions that are unused, too wide or about to end",
@@ -72,8 +72,8 @@ class Commands(click.Group):
 def gatewright() -> None:
     """Control what enters a Kubernetes cluster, and run the custom resources it admits.
 
-    Exit codes: 0 all well, 1 something was denied or a case failed, 2 wrong command line, 3 a file
-    that cannot be read, parsed or judged.
+    Exit codes: 0 success, 1 something was denied or a case failed, 2 wrong command line, 3 a file
+    cannot be read, parsed or judged.
     """
 
 
@@ -95,15 +95,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except _unusable() as error:
         _end(partial(complain, str(error)), 3)
     except OSError as error:
-        sys.stdout = None  # or Python tries once more to flush standard output
+        sys.stdout = None  # otherwise Python tries again to flush standard output
         _end(partial(complain, f"{error.filename or 'standard output'}: {error.strerror}"), 3)
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def _end(tell: Callable[[], None], code: int) -> NoReturn:
-    """Exit with `code` after calling `tell`, even if standard error is closed."""
+def _end(report: Callable[[], None], code: int) -> NoReturn:
+    """Exit with `code` after calling `report`, even if standard error is closed."""
     with suppress(OSError):
-        tell()
+        report()
     sys.exit(code)
 
 

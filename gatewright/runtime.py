@@ -61,10 +61,10 @@ def run(
 ) -> NoReturn:
     """Run the controllers that `setup` adds until SIGTERM, with logs, metrics and probes.
 
-    The cluster is that of your kubeconfig, or the one that the pod is in. Where there is a
-    `leader_election_id`, one process works and the others stand by, by a Lease of that name.
-    `settings` are those of `gatewright controller`, as in `metrics_listen=":9090"`; what is not
-    given comes from the environment (GATEWRIGHT_METRICS_LISTEN).
+    The cluster is that of your kubeconfig, or the one that the pod runs in. With a
+    `leader_election_id`, the processes elect a leader by a Lease of that name: one works and the
+    others stand by. `settings` are those of `gatewright controller`, such as
+    `metrics_listen=":9090"`; the others come from the environment (GATEWRIGHT_METRICS_LISTEN).
     """
     logs.install()
     named = {} if leader_election_id is None else {"lease_name": leader_election_id}
@@ -96,9 +96,9 @@ async def _run(setup: Callable[[Manager], object], settings: Settings, *, elects
 def manager_for(
     settings: Settings, endpoint: Endpoint, observed: ProcessHealth, *, elects: bool
 ) -> Manager:
-    """Return a manager without controllers, observed.
+    """Return a manager without controllers; `observed` has its health checks.
 
-    FaultsError where a setting cannot be used.
+    Raises FaultsError if a setting cannot be used.
     """
     lease = None
     if elects:

@@ -1,10 +1,16 @@
 """The public API for tests of kinds and controllers: single reconciles on an in-memory API server.
 
-async with ApiServer(WIDGET) as server:
-    server.create(WIDGET.resource, {"metadata": {"name": "gears", "namespace": "default"}, "spec":
-    {}}) await reconcile(WIDGET, server, "gears")
-    assert server.writes == ["apply deployments default/gears", "apply widgets/status
-    default/gears"] assert server.events == []
+A test of the kind WIDGET, whose controller applies a Deployment and the status:
+
+    async with ApiServer(WIDGET) as server:
+        metadata = {"name": "gears", "namespace": "default"}
+        server.create(WIDGET.resource, {"metadata": metadata, "spec": {}})
+        await reconcile(WIDGET, server, "gears")
+        assert server.writes == [
+            "apply deployments default/gears",
+            "apply widgets/status default/gears",
+        ]
+        assert server.events == []
 """
 
 import asyncio
@@ -32,9 +38,9 @@ ANYTHING = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 class ApiServer(FakeApiServer):
     """An API server in the test's own process, with versions, conflicts and field ownership.
 
-    It serves the usual built-in kinds, the given kinds by their schemas, and what planned kinds own
-    and read. It has no defaults and no validation of built-in kinds, and no controllers. `create`,
-    `change`, `get`, `list` and `delete` are what other clients do.
+    It serves the usual built-in kinds, the given kinds by their schemas, and the resources that
+    planned kinds own and read. It has no controllers, and neither defaults nor validation for
+    built-in kinds. `create`, `change`, `get`, `list` and `delete` act as other clients.
     """
 
     def __init__(self, *kinds: PlannedKind[Any] | type[CustomResource]) -> None:
@@ -53,7 +59,7 @@ class ApiServer(FakeApiServer):
 
     @property
     def writes(self) -> list[str]:
-        """The requested writes without events: such as `apply deployments default/test-webapp`."""
+        """The requested writes except events, such as `apply deployments default/test-webapp`."""
         requests = ((each, each.path.split("/")) for each in self.requests.writes)
         return [
             (
@@ -66,7 +72,7 @@ class ApiServer(FakeApiServer):
 
     @property
     def events(self) -> list[str]:
-        """The events: such as `Warning NameTaken WebApp default/shop: Service shop exists …`."""
+        """The events, such as `Warning NameTaken WebApp default/shop: Service shop exists …`."""
         return [_event_text(each) for each in self.list(EVENT)]
 
     def serve(self, resource: Resource) -> None:
@@ -86,10 +92,10 @@ async def reconcile(
     namespace: str | None = "default",
     **settings: Any,
 ) -> Result:
-    """Reconcile one object once, as a controller does that has just started and synced its caches.
+    """Reconcile one object once, like a controller that has just started and synced its caches.
 
     `target` is a planned kind, whose planner gets the `settings`, or a function that adds one
-    controller to a manager. Raises what the reconcile raises; its events are written when it
+    controller to a manager. Exceptions of the reconcile are raised. Its events are written when it
     returns.
     """
     manager = Manager(server.endpoint, CollectorRegistry(), identity="test")
@@ -118,7 +124,7 @@ def _schema_of(type: Any) -> dict[str, Any]:
 
 
 def _shown(path: list[str], body: Any) -> str:
-    """Return resource, namespace and name of a path of the API."""
+    """Return the resource, namespace and name in an API path."""
     below = path[3 if path[1] == "api" else 4 :]
     namespace = below[1] if below[0] == "namespaces" and len(below) > 2 else ""
     plural, *rest = below[2:] if namespace else below
@@ -127,7 +133,7 @@ def _shown(path: list[str], body: Any) -> str:
 
 
 def _definition(resource: Resource) -> dict[str, Any]:
-    """Return a CRD by which a resource takes any object."""
+    """Return a CRD that allows any field in objects of a resource."""
     version = {
         "name": resource.version,
         "served": True,

@@ -1,1 +1,1 @@
-"""What `gatewright test` does beside judging: its report, the cases that failed last, reruns."""
+"""The report of `gatewright test`, its record of failed cases, and its reruns on changes."""

@@ -1,4 +1,4 @@
-"""The report of `gatewright test`: cases as results, coverage and mutants as lines."""
+"""The report of `gatewright test`: results of cases, and lines on coverage and mutants."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -34,7 +34,7 @@ def _title(tried: Tried) -> str:
 
 
 def coverage_lines(found: Sequence[Covered]) -> Iterator[str]:
-    """Yield a line for each policy, and the total."""
+    """Yield a line for each policy, and one for the total."""
     width = max((len(each.policy.title) for each in found), default=0)
     for each in found:
         situations = list(each.situations())
@@ -46,7 +46,7 @@ def coverage_lines(found: Sequence[Covered]) -> Iterator[str]:
 
 
 def mutant_lines(mutants: Iterable[tuple[Mutant, bool]]) -> Iterator[str]:
-    """Yield a line for each mutant that survives, and the counts."""
+    """Yield a line for each surviving mutant, and one with the counts."""
     number = survived = 0
     for mutant, survives in mutants:
         number += 1

@@ -1,10 +1,11 @@
-"""Judge manifests, or the objects of a cluster, by policy sets: what `check` and `impact` do.
+"""Judge manifests, or the objects of a cluster, by policy sets, for `check` and `impact`.
 
-`sources` reads the files that a command line names, `rendering` charts and kustomizations, whose
-lines are those of `template_places`, `chart_values` and `origins`; `git` names changed files, and
-`recorded_reviews` reads requests. `subjects` yields what is judged, from files or from a
-`live_cluster`. `policy_files` reads the policies. `pipeline` leads from documents to verdicts, for
-the editor, the playground and `plan` too. `checker` judges, `check_report` builds the report,
-`fixes` corrects files, and `impact` compares two verdicts. `written_exceptions` excepts what is
-denied, `exception_report` reports which exceptions are unused or too wide.
+`sources` reads the files that a command line names; `rendering` renders charts and kustomizations,
+and `template_places`, `chart_values` and `origins` find the lines that rendered fields come from.
+`git` lists changed files, and `recorded_reviews` reads requests. `subjects` yields the objects to
+judge, from files or from a `live_cluster`. `policy_files` reads the policies. `pipeline` turns
+documents into verdicts, also for the editor, the playground and `plan`. `checker` judges,
+`check_report` builds the report, `fixes` corrects files, and `impact` compares two verdicts.
+`written_exceptions` writes exceptions for denied objects, and `exception_report` reports exceptions
+that are unused or too wide.
 """

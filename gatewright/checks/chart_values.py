@@ -1,4 +1,4 @@
-"""Finds the line of a chart's values that a template writes as they are."""
+"""Find the line of a chart's value that a template copies unchanged."""
 
 import re
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from config.lines import Position
 from gatewright.checks.origins import value_below
 from gatewright.console.chart_options import ChartOptions
 
-# An action that is all of a value: what it writes is the value itself, or all that is below it.
+# An action that is a whole value: it writes a chart value, or a whole part of the values.
 ACTION = re.compile(
     r"[\"']?\{\{-? *(?:toYaml +)?(?P<values>\$?\.Values\.[\w.]+|\.)"
     r"(?: *\| *(?:quote|squote|int|toString|toYaml|n?indent +\d+))* *-?\}\}[\"']?"
@@ -19,9 +19,9 @@ WITH = re.compile(r"\s*\{\{-? *with +(\$?\.Values\.[\w.]+) *-?\}\}\s*")
 
 
 def values_path(action: str, above: str) -> str:
-    """Return the path in the values that an action writes; "" if it writes anything else.
+    """Return the path of the chart value that an action copies; "" for any other action.
 
-    `above` is the line before the key: a `with` there is what a dot means.
+    `above` is the line before the key; if it is a `with`, a dot in the action means its value.
     """
     found = ACTION.fullmatch(action)
     name = found["values"] if found else ""
@@ -32,10 +32,10 @@ def values_path(action: str, above: str) -> str:
 
 
 class ChartValues:
-    """The values files that a chart is rendered with; of two with the same field, the last one."""
+    """The values files that a chart is rendered with; the last file with a field wins."""
 
     def __init__(self, chart: Path, options: ChartOptions) -> None:
-        """Read the files; one that cannot be read has no fields."""
+        """Read the files; an unreadable one counts as empty."""
         self._documents: list[Document] = []
         for file in (chart / "values.yaml", *map(Path, options.values)):
             with suppress(DocumentError):
@@ -43,9 +43,9 @@ class ChartValues:
         self._set = [key for each in options.set for key in re.findall(r"(?:^|,)([\w.]+)", each)]
 
     def find(self, path: str, rest: Sequence[str]) -> tuple[str, Position] | None:
-        """Return file and position of a value, or of the nearest field to the rest below it.
+        """Return file and position of the value at `path`, or of its field nearest to `rest`.
 
-        None if no file has it, or --set replaces a part of it.
+        Return None if no file has the value, or if --set replaces a part of it.
         """
         for each in self._set:
             if f"{each}.".startswith(f"{path}.") or f"{path}.".startswith(f"{each}."):

@@ -30,7 +30,7 @@ EXPIRY_NOTICE = timedelta(days=30)
 
 
 def place(document: Document, path: str = "") -> SourceLocation:
-    """Return the place of a field of a document."""
+    """Return the file and line of a field of a document."""
     return (
         SourceLocation(document.file(path), *document.place(path))
         if document.source
@@ -39,7 +39,7 @@ def place(document: Document, path: str = "") -> SourceLocation:
 
 
 def problem(error: DocumentError) -> InputProblem:
-    """Return a document error as a problem, with its file and line apart from the message."""
+    """Return a document error as a problem, with file and line separate from the message."""
     text = str(error)
     file, colon, rest = text.partition(": ")
     name, _, line = file.rpartition(":")
@@ -51,7 +51,7 @@ def problem(error: DocumentError) -> InputProblem:
 
 
 def result(judged: JudgedManifest, policies: Mapping[str, PolicyInfo]) -> SubjectResult:
-    """Return the verdict on a manifest with the place of each violation."""
+    """Return the verdict on a manifest, with file and line of each violation."""
     return SubjectResult(
         kind=judged.document.value["kind"],
         namespace=judged.namespace,
@@ -64,10 +64,10 @@ def result(judged: JudgedManifest, policies: Mapping[str, PolicyInfo]) -> Subjec
 
 
 def once_per_place(results: Iterable[SubjectResult]) -> tuple[list[SubjectResult], list[str]]:
-    """Return the results but those with the violations of another one in the same place.
+    """Drop results that repeat another result's violations in the same place.
 
-    Such are the objects of overlays of one file, and those of a template's loop. There is a line
-    for each place that has some.
+    Overlays of one file and loops of a template give such results. Return the other results, and a
+    line for each place with dropped ones.
     """
     first, repeats = dict[object, SubjectResult](), Counter[object]()
     for each in results:
@@ -111,7 +111,7 @@ def _reported(
 
 
 def policy_infos(policies: Iterable[BoundPolicy]) -> dict[str, PolicyInfo]:
-    """Return what output formats print about each policy in force."""
+    """Return the fields of each policy in force that output formats print."""
     return {
         each.title: _info(each.title, each.policy, each.severity, each.category)
         for each in policies
@@ -119,7 +119,7 @@ def policy_infos(policies: Iterable[BoundPolicy]) -> dict[str, PolicyInfo]:
 
 
 def check_infos(results: Iterable[SubjectResult]) -> dict[str, PolicyInfo]:
-    """Return what output formats print about the checks that violations are of."""
+    """Return the fields that output formats print of the checks in the results."""
     found = {
         each.rule_name: each.check for result in results for each in result.violations if each.check
     }

@@ -62,8 +62,8 @@ class Checker:
     ) -> None:
         """Use these settings for policies and for planned objects.
 
-        With `registry_access`, what policies need of images is read from their registries. With
-        `counts_exceptions`, what they cover is counted.
+        With `registry_access`, image look-ups of policies are read from the registries. With
+        `counts_exceptions`, the violations that each exception covers are counted.
         """
         self._more_exceptions: Sequence[Document] = ()
         self._registry_access, self._counts = registry_access, counts_exceptions
@@ -74,11 +74,11 @@ class Checker:
         self.reported: list[ReportedDocument] = []
         """The manifests with their results."""
         self.images = NO_IMAGES
-        """What registries know about images."""
+        """The results of image look-ups in registries."""
         self.covers = Counter[str]()
-        """How many violations each exception covers, by title, where these are counted."""
+        """How many violations each exception covers, by title, if they are counted."""
         self.now = datetime.now(UTC)
-        # Without any policy until those of files or the cluster have been read.
+        # Empty until the policies of files or of the cluster have been read.
         self.sets = [PoliciesInForce((), Engine(()), {}, self.now)]
 
     @property
@@ -92,14 +92,14 @@ class Checker:
         return exceptions_of(self.sets[-1].documents)
 
     def beside(self, exceptions: Sequence[Document]) -> "Checker":
-        """Return a checker of the same subjects, with more exceptions beside the policies."""
+        """Return a checker of the same subjects and policies with more exceptions."""
         other = copy.copy(self)
         other.problems, other.notes, other.covers = [], [], Counter()
         other._more_exceptions = exceptions
         return other
 
     def report(self) -> Report:
-        """Return everything found so far."""
+        """Return the results so far."""
         now = self.sets[-1].now
         lost = without_effect(self.exceptions, self.policies, self.home, now)
         return Report(
@@ -114,7 +114,7 @@ class Checker:
     async def run(self) -> None:
         """Judge the subjects, with a cluster's policies and look-ups if the settings name one.
 
-        Raises DocumentError or PolicySetError without any policy.
+        Raises DocumentError or PolicySetError if there are no policies.
         """
         async with self._cluster() as live:
             self.sets = await self.in_force(live)
@@ -133,7 +133,7 @@ class Checker:
         return await self.of_files(live, [(self.settings.policies, self.now)])
 
     def result(self, results: Sequence[SubjectResult]) -> SubjectResult:
-        """Return the result for a subject from those by each policy set."""
+        """Combine the results of a subject, one by each policy set, into one."""
         return results[-1]
 
     async def of_files(
@@ -142,7 +142,7 @@ class Checker:
         sets: Sequence[tuple[Sequence[Path], datetime]],
         more: Sequence[BoundPolicy] = (),
     ) -> list[PoliciesInForce]:
-        """Return the policies in files, each set as it judges at a time, beside `more` policies."""
+        """Return the policy sets in files, each at its time, together with `more` policies."""
         kinds = await self.subjects.kinds(live)
         planners = self._planners()
         return [
@@ -190,10 +190,10 @@ class Checker:
         found = PolicySet(tuple(policies.values()), tuple(exceptions))
         return PoliciesInForce.of(documents, found, self.home, self._planners(), self.now, more)
 
-    # A cluster, registries and planners are imported where a run needs them: few do.
+    # The modules for a cluster, registries and planners are imported only by runs that need them.
 
     def _cluster(self) -> "AbstractAsyncContextManager[Live | None]":
-        """Return the cluster that the settings name, to be entered; None if they name none."""
+        """Return a context manager of the cluster that the settings name, or of None."""
         if self.settings.kubeconfig is None:
             return nullcontext()
         from gatewright.checks.live_cluster import live_cluster
@@ -209,7 +209,7 @@ class Checker:
         return planners_of(self.settings, self.home)
 
     async def _judge(self, live: "Live | None") -> None:
-        """Judge every subject, and again while images were missing, where registries are read."""
+        """Judge every subject; with registries, again until no image look-up is missing."""
         before = tuple(self.problems)
         policies = (policy for each in self.sets for policy in each.engine.policies)
         needs = frozenset[str]().union(*(policy.needs for policy in policies)) & IMAGE_LOOK_UPS
@@ -229,7 +229,7 @@ class Checker:
             self.images = images.looked_up
 
     async def _pass(self, live: "Live | None", images: Mapping[str, Any]) -> None:
-        """Judge every subject once; `images` are the look-ups of images."""
+        """Judge every subject once; `images` are the results of image look-ups."""
         self.results, self.reported = [], []
         self.covers.clear()
         async for verdicts in self.subjects.judged(self.sets, live, images):

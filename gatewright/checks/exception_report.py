@@ -1,4 +1,4 @@
-"""What is wrong with exceptions: without effect, unused, too wide, or about to end. Pure."""
+"""Find exceptions without effect, unused, too wide, or about to end. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
@@ -16,7 +16,7 @@ IN_USE = "in use"
 UNUSED = "it covers no violation of what was judged; delete it"
 TOO_WIDE = "it exempts every object from the policy; name objects, namespaces, images or paths"
 
-Fault = tuple[str, str, str]  # verdict, path, and what is wrong there
+Fault = tuple[str, str, str]  # verdict, path, message
 
 
 def exception_results(
@@ -53,7 +53,7 @@ def _faults(
     covers: int,
     now: datetime,
 ) -> Iterator[Fault]:
-    """Yield what is wrong, the worst first."""
+    """Yield the faults, the worst first."""
     spec, end = exception.spec, f"{exception.spec.expires:%Y-%m-%d}"
     if now >= spec.expires:
         yield "expired", "spec.expires", f"it expired on {end}; delete it"

@@ -1,4 +1,4 @@
-"""`check --fix`: correct violations in the text of files, where a value mends them."""
+"""`check --fix`: correct violations in the text of files."""
 
 import difflib
 import re
@@ -23,7 +23,7 @@ PatchOperation = Mapping[str, Any]  # of a JSON Patch (RFC 6902)
 ReportedDocument = tuple[Document, SubjectResult]
 DocumentFix = tuple[Document, PatchOperation]
 FieldChange = tuple[FieldPath, Any]  # a new value; None removes the field
-COMMAND = re.compile(r"^ (\s*)::")  # GitHub takes an indented line for a command, too
+COMMAND = re.compile(r"^ (\s*)::")  # GitHub also runs indented commands
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +37,14 @@ class FixedFile:
     left_out: int
 
     def diff(self) -> Iterator[str]:
-        """Yield the lines of a unified diff, printable and no commands of a CI."""
+        """Yield the lines of a unified diff, printable and without workflow commands of a CI."""
         before, after = (text.splitlines() for text in (self.before, self.after))
         name = str(self.path)
         for line in difflib.unified_diff(before, after, name, name, lineterm=""):
             yield COMMAND.sub(r" \1\\x3a:", printable(line))
 
     def write(self) -> str:
-        """Write the file; return a line for people."""
+        """Write the file; return a line for the user."""
         self.path.write_bytes(self.after.encode())
         return f"{self.path}: fixed {_counted(self.count, 'field')}"
 
@@ -54,8 +54,8 @@ def patch_of(
 ) -> tuple[tuple[PatchOperation, ...], bool]:
     """Return the JSON Patch (RFC 6902) that fixes a violation, and whether it is safe.
 
-    Without operations if no value fixes it, or if it is about another object. It is unsafe unless
-    its policy says otherwise.
+    The patch is empty if no value fixes the violation, or if the violation is in another object. A
+    fix is unsafe unless its policy declares it safe.
     """
     violation = finding.violation
     if violation is None or violation.mended is UNSET or violation.of or violation.holder is None:
@@ -72,7 +72,7 @@ def patch_of(
 def _fixes_of(result: SubjectResult, *, defaults: bool) -> Iterator[tuple[PatchOperation, bool]]:
     """Yield each operation that fixes a violation, and whether it is safe.
 
-    With `defaults`, also what policies would set.
+    With `defaults`, also yield the operations of mutating policies.
     """
     for each in result.violations:
         yield from ((operation, each.patch_is_safe) for operation in each.patch)
@@ -84,8 +84,8 @@ def _fixes_of(result: SubjectResult, *, defaults: bool) -> Iterator[tuple[PatchO
 def fixed_files(
     reported: Iterable[ReportedDocument], *, defaults: bool, unsafe: bool
 ) -> tuple[list[FixedFile], list[str]]:
-    """Return the files that the fixes correct, and lines about fixes that are left out."""
-    wanted: dict[str, list[DocumentFix]] = {}
+    """Return the corrected files, and lines about the fixes that are left out."""
+    fixes: dict[str, list[DocumentFix]] = {}
     elsewhere, unwritable, hidden = Counter[str](), 0, 0
     for document, result in reported:
         source, found = document.source, list[tuple[PatchOperation, bool]]()
@@ -96,10 +96,10 @@ def fixed_files(
         if not document.is_written:
             elsewhere[source] += len(chosen)
         elif Path(source).is_file():
-            wanted.setdefault(source, []).extend((document, each) for each in chosen)
+            fixes.setdefault(source, []).extend((document, each) for each in chosen)
         else:
             unwritable += len(chosen)
-    files = [_fixed(Path(source), changes) for source, changes in wanted.items()]
+    files = [_fixed(Path(source), changes) for source, changes in fixes.items()]
     elsewhere.update({str(each.path): each.left_out for each in files})
     notes = [
         f"{source}: {_counted(count, 'fix', 'es')} left out: a template, generator or patch sets "
@@ -128,7 +128,7 @@ def _counted(count: int, noun: str, plural: str = "s") -> str:
 
 
 def _steps(pointer: str, value: Any) -> FieldPath:
-    """Return the path that a JSON pointer names in a value: only a list has numbers."""
+    """Return the path that a JSON pointer names in a value; numbers are indexes only in lists."""
     path = list[PathElement]()
     for part in pointer.split("/")[1:]:
         is_index = isinstance(value, list) and part.isdigit()
@@ -141,25 +141,25 @@ def _steps(pointer: str, value: Any) -> FieldPath:
 class FixedText:
     """A text whose documents are changed one field at a time.
 
-    Each change is verified before it is kept; `count` says how many were.
+    Each change is verified before it is kept; `count` is the number of kept changes.
     """
 
     def __init__(self, text: str, source: str) -> None:
-        """Take the text of a file, and its name. DocumentError where it is no YAML."""
+        """Parse the text of a file. Raises DocumentError if it is not YAML."""
         self.text = text
         self.count = 0
         self._source = source
         self._documents = self._parsed(text)
 
-    def change(self, wanted: Iterable[DocumentFix]) -> int:
+    def change(self, fixes: Iterable[DocumentFix]) -> int:
         """Apply as many changes as possible, one after the other within a document.
 
-        Return how many were left out, since the text has other values than the rendered object.
+        Return how many were left out because the text has other values than the rendered object.
         """
         queues: dict[int, list[FieldChange]] = {}
         places = {each.place(): index for index, each in enumerate(self._documents)}
         left_out = 0
-        for document, operation in wanted:
+        for document, operation in fixes:
             index = places[document.place()]
             path = _steps(operation["path"], document.value)
             written = written_path(path, document.value, self._documents[index].value)

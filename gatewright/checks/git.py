@@ -9,9 +9,9 @@ class GitError(ValueError):
 
 
 def changed_files(revision: str) -> frozenset[Path]:
-    """Return the resolved paths of files changed since `revision`, also uncommitted ones.
+    """Return the resolved paths of files changed since `revision`, with uncommitted ones.
 
-    Deleted files are left out. Raises GitError where Git fails.
+    Deleted files are left out. Raises GitError if Git fails.
     """
     top = Path(_git("rev-parse", "--show-toplevel").rstrip("\n"))
     base = _git("merge-base", "--", revision, "HEAD").strip()

@@ -11,11 +11,11 @@ NEWLY_WARNED, PATCHED = "newly warned", "patched otherwise"
 
 
 def compare(old: SubjectResult, new: SubjectResult) -> SubjectResult:
-    """Return what changes for an object, as a result whose violations are the differences.
+    """Return a result whose violations are the differences for an object.
 
     Its verdict is "newly denied", "no longer denied", "still denied" (for other violations), "newly
-    warned", "patched otherwise" or "unchanged"; "error" where the policies of one side cannot
-    decide. Only what becomes denied has violations of level error.
+    warned", "patched otherwise" or "unchanged"; "error" if the policies of one side cannot decide.
+    Only newly denied objects have violations of level error.
     """
     for side in (new, old):
         if side.verdict == "error":
@@ -45,7 +45,7 @@ def compare(old: SubjectResult, new: SubjectResult) -> SubjectResult:
 def _only_in(one: SubjectResult, other: SubjectResult) -> list[ReportedViolation]:
     """Return the violations of `one` that `other` lacks.
 
-    Another limit of a policy for the same field is no change.
+    A violation of the same policy in the same field with another limit counts as the same.
     """
     keys, others = set(map(_key, one.violations)), set(map(_key, other.violations))
     reworded = Counter(_field(each) for each in other.violations if _key(each) not in keys)

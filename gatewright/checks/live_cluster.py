@@ -1,4 +1,4 @@
-"""Reads a cluster for `check` and `impact`: policies, look-ups, and verdicts. No writes."""
+"""Read policies, look-ups and objects of a cluster for `check` and `impact`. No writes."""
 
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
@@ -26,7 +26,7 @@ from webhook.server import cluster_policies
 CONFIG_MAP = Resource("", "v1", "configmaps", "ConfigMap")
 # Label and name of the ConfigMap with the chart's policies.
 OF_THE_CHART, NAMED = ("app.kubernetes.io/component=webhook", "-policies")
-QPS = 50.0  # requests a second at most, as kubectl
+QPS = 50.0  # requests per second at most, like kubectl
 
 
 class Live:
@@ -41,7 +41,7 @@ class Live:
 
     @property
     def problems(self) -> list[InputProblem]:
-        """What could not be read so far, and policies of Kubernetes that cannot be evaluated."""
+        """Failed reads so far, and policies of Kubernetes that cannot be evaluated."""
         unread = self._at_home.unread | self.lister.unread
         lines = dict.fromkeys(
             f"{resource.plural} cannot be listed: {error}" for resource, error in unread.items()
@@ -49,7 +49,7 @@ class Live:
         return [*self._faults, *map(InputProblem, lines)]
 
     async def policies(self) -> list[Document]:
-        """Return policies and exceptions: those of the chart, then the policy objects."""
+        """Return policies and exceptions: first those of the chart, then the policy objects."""
         found = list[Document]()
         async for each in self._at_home.objects(CONFIG_MAP, OF_THE_CHART):
             if each["metadata"]["name"].endswith(NAMED):
@@ -66,7 +66,7 @@ class Live:
     async def kubernetes_policies(self) -> list[BoundPolicy]:
         """Return Kubernetes' own policies in force.
 
-        Those that cannot be evaluated are among the problems.
+        Policies that cannot be evaluated become problems.
         """
         found = await kubernetes_policies(self.lister, mutating=True)
         for each in found:
@@ -83,7 +83,7 @@ class Live:
         }
 
     async def look_up(self, engines: Iterable[Engine]) -> Known:
-        """Return what the policies of these engines look up in the cluster."""
+        """Return the objects that the policies of these engines look up in the cluster."""
         return await look_up(self.lister, *engines)
 
     async def judged(
@@ -103,7 +103,7 @@ async def live_cluster(
 ) -> AsyncIterator[Live]:
     """Enter the cluster that the settings name.
 
-    At the end, add what could not be read to the problems.
+    At the end, add failed reads to the problems.
     """
     try:
         async with Client(await load(settings.kubeconfig, settings.context)) as client:

@@ -1,4 +1,4 @@
-"""Finds the plain file and field that those of a kustomization's objects come from."""
+"""Find the plain file and field that a field of a kustomization's object comes from."""
 
 import os
 from collections.abc import Iterator
@@ -26,8 +26,8 @@ class OriginFiles:
     def placed(self, document: Document, directory: Path, base: Path) -> Document:
         """Return an object of the kustomization in `directory` with the lines of its plain file.
 
-        Without such a file, or with several objects that it may be, it has the kustomization's
-        first line. The annotation is removed.
+        If there is no such file, or if several of its objects match, the lines are the first line
+        of the kustomization. The origin annotation is removed.
         """
         source, lines = directory / "kustomization.yaml", None
         if origin := _origin(document.value):
@@ -49,7 +49,7 @@ class OriginFiles:
 
 
 def _objects(file: Path) -> Iterator[tuple[str, str, FieldPlaces]]:
-    """Yield kind, name and places of each object of a file."""
+    """Yield kind, name and field positions of each object of a file."""
     with suppress(DocumentError):
         for each in read_documents(file):
             match each.value:
@@ -58,7 +58,7 @@ def _objects(file: Path) -> Iterator[tuple[str, str, FieldPlaces]]:
 
 
 def _origin(object: Any) -> str | None:
-    """Take the annotation from an object, and return the path of the file that it names."""
+    """Remove the origin annotation of an object, and return the path in it."""
     match object:
         case {"metadata": {"annotations": {"config.kubernetes.io/origin": str(noted)} as found}}:
             del found[ANNOTATION]
@@ -70,9 +70,9 @@ def _origin(object: Any) -> str | None:
 
 
 def written_path(path: FieldPath, judged: Any, written: Any) -> FieldPath | None:
-    """Return the path in a text of a field of the object rendered from it.
+    """Return the path, in the written object, of a field of the object rendered from it.
 
-    None if the text has another value there. Items of lists are found by name.
+    Return None if the written object has another value there. List items are matched by name.
     """
     if not path or judged == written:
         return path if judged == written else None
@@ -88,7 +88,7 @@ def written_path(path: FieldPath, judged: Any, written: Any) -> FieldPath | None
 
 
 def value_below(value: Any, step: PathElement) -> Any:
-    """Return what a value has at a step; None where it has nothing."""
+    """Return the value at a key or index; None if there is none."""
     try:
         return value[step]
     except (LookupError, TypeError):

@@ -1,4 +1,4 @@
-"""Policies in force, what they look up, and their judge: documents become results. Pure."""
+"""Policies in force, their look-ups and their judge: from documents to results. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from webhook.policy_sets.policy_set import PolicySet, in_force, read
 
 @dataclass(frozen=True, slots=True)
 class PoliciesInForce:
-    """A policy set as it judges at the time `now`, and the documents that it was read from."""
+    """A policy set in force at the time `now`, and the documents that it was read from."""
 
     documents: Sequence[Document]
     engine: Engine
@@ -36,10 +36,10 @@ class PoliciesInForce:
         now: datetime,
         more: Iterable[BoundPolicy] = (),
     ) -> "PoliciesInForce":
-        """Return a policy set in force, with the rules that always are.
+        """Return a policy set in force, with the rules that are always in force.
 
-        Exceptions from cluster policies that name a namespace count in `home`. Planned children are
-        judged too. `more` are a cluster's policies of Kubernetes' kinds.
+        Exceptions from cluster policies that name a namespace take effect only in `home`. Planned
+        children are judged too. `more` are the admission policies of Kubernetes in a cluster.
         """
         engine = joined(Engine(in_force(found, catalogue(), home), planners), more)
         return cls(documents, engine, policy_infos(engine.policies), now)
@@ -56,11 +56,11 @@ class PoliciesInForce:
         more: Iterable[BoundPolicy] = (),
         sources: Sequence[object] = (),
     ) -> "PoliciesInForce":
-        """Return the policies that documents put in force.
+        """Return the policies of these documents, in force.
 
-        `kinds` are those of what is judged that the table of kinds does not have. They replace
-        policies among `more` of the same name. Raises PolicySetError where an object is invalid,
-        DocumentError where `sources` have no policy.
+        `kinds` are kinds of judged objects that the table of kinds does not have. The policies
+        replace those of the same name in `more`. Raises PolicySetError if an object is invalid,
+        DocumentError if `sources` have no policy.
         """
         found = read(documents, catalogue(), kinds)
         if sources and not found.policies:
@@ -70,18 +70,18 @@ class PoliciesInForce:
         return cls.of(documents, found, home, planners, now, others)
 
     def judge(self, known: Known, namespace: str) -> ManifestJudge:
-        """Return the judge of manifests; `namespace` is that of objects without one."""
+        """Return the judge of manifests; `namespace` is the default namespace of objects."""
         return ManifestJudge(self.engine, known, namespace, self.now)
 
     def judged(self, documents: Sequence[Document], namespace: str) -> Iterator[JudgedManifest]:
-        """Yield the verdict on each document; together they also are what policies look up.
+        """Yield the verdict on each document; the policies look up objects in the documents, too.
 
         Raises DocumentError if one is not an API object.
         """
         yield from map(self.judge(known_of(documents, namespace, {}), namespace), documents)
 
     def result(self, judged: JudgedManifest) -> SubjectResult:
-        """Return a verdict as it is reported, with the place of each violation."""
+        """Return a verdict as a result for reports, with file and line of each violation."""
         return result(judged, self.infos)
 
 
@@ -91,7 +91,7 @@ def known_of(
     labels: Mapping[str, Labels],
     known: Known | None = None,
 ) -> Known:
-    """Return what policies look up: the documents and the labels of namespaces, over `known`."""
+    """Return `known` with the documents and the labels of namespaces added, for look-ups."""
     known = known or Known()
     for name, each in labels.items():
         known.set_labels(name, each)

@@ -21,6 +21,6 @@ def policy_documents(paths: Sequence[Path]) -> list[Document]:
 def policy_set(paths: Sequence[Path]) -> PolicySet:
     """Return the policies and exceptions of the files at `paths`, or in those directories.
 
-    Raises DocumentError where a file cannot be read, PolicySetError where an object is invalid.
+    Raises DocumentError if a file cannot be read, PolicySetError if an object is invalid.
     """
     return read(policy_documents(paths), catalogue())

@@ -16,8 +16,8 @@ OPERATIONS = {"create": "CREATE", "update": "UPDATE", "patch": "UPDATE"}
 def read_reviews(path: Path) -> Iterator[Document | DocumentError]:
     """Yield each line of a file as an AdmissionReview (admission.k8s.io/v1), or an error about it.
 
-    In an audit log (audit.k8s.io/v1 Event), only finished writes with their object are reviews;
-    other events are skipped. Raises DocumentError where the file cannot be read.
+    In an audit log (audit.k8s.io/v1 Event), only finished writes with their object become reviews;
+    other events are skipped. Raises DocumentError if the file cannot be read.
     """
     try:
         lines = path.read_bytes().splitlines()
@@ -56,7 +56,7 @@ def _document(path: Path, number: int, review: JsonObject) -> Document:
 def _review(event: JsonObject) -> JsonObject | None:
     """Return the review of the write in an audit event.
 
-    None for a read or an event without its object.
+    Return None for a read, and for an event without the written object.
     """
     operation = OPERATIONS.get(str(event.get("verb")))
     about, status = event.get("objectRef") or {}, event.get("responseStatus") or {}

@@ -23,7 +23,7 @@ from gatewright.console.chart_options import ChartOptions
 SOURCE = "# Source: "  # the comment that Helm writes above each object: chart/templates/file.yaml
 TIME_LIMIT = 60  # seconds
 NOWHERE = "127.0.0.1:9"
-# Neither plugins nor the network: manifests may come from a stranger's pull request.
+# No plugins and no network: manifests may come from a stranger's pull request.
 CLOSED = {
     **dict.fromkeys(
         ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), f"http://{NOWHERE}"
@@ -49,7 +49,7 @@ class RenderedText(NamedTuple):
 
 
 class Renderer:
-    """Renders directories side by side, as many as there are cores."""
+    """Renders directories in parallel, one per core."""
 
     def __init__(self, charts: ChartOptions) -> None:
         """Use these options for charts."""
@@ -65,7 +65,7 @@ class Renderer:
         self._pool.shutdown(cancel_futures=True)
 
     def start(self, directory: Path) -> None:
-        """Begin to render the chart or kustomization in a directory."""
+        """Start rendering the chart or kustomization in a directory."""
         self._started[directory] = self._pool.submit(_rendered, directory, self._charts)
 
     def documents(self, directory: Path) -> Iterator[Document]:
@@ -115,7 +115,8 @@ def _kustomized(directory: Path) -> RenderedText:
         try:
             return RenderedText(_output([*kustomize(), temporary], directory), overlay)
         except DocumentError:
-            # Its own error does not name the overlay; and an old kustomize reports no origins.
+            # The error of the first run does not name the overlay, and an old kustomize has no
+            # origins.
             return RenderedText(_output([*kustomize(), str(directory)], directory), directory)
 
 
@@ -132,7 +133,7 @@ def _of_templates(directory: Path, text: bytes, values: ChartValues) -> Iterator
         places: FieldPlaces = OneLine()
         if file.is_file():
             written = file.read_text(errors="replace")
-            # A subchart has values of its own.
+            # A subchart has its own values.
             own = None if template.startswith("charts/") else values
             places = template_places(written, kind, counts[template, kind], own)
         counts[template, kind] += 1
@@ -151,7 +152,7 @@ def _output(command: Sequence[str], directory: Path) -> bytes:
         try:
             out, errors = process.communicate(timeout=TIME_LIMIT)
         except subprocess.TimeoutExpired:
-            process.kill()  # what it started may live on: its output is not waited for
+            process.kill()  # its child processes may still run: do not wait for their output
             raise DocumentError(
                 f"{where}: {program} did not finish within {TIME_LIMIT} s"
             ) from None

@@ -1,4 +1,4 @@
-"""Reads the manifests that a command line names: files, globs, charts, kustomizations."""
+"""Read the manifests that a command line names: files, globs, charts, kustomizations."""
 
 import glob
 import os
@@ -25,7 +25,7 @@ NO_OBJECTS = "no Kubernetes objects"
 
 @dataclass(slots=True)
 class Sources:
-    """All documents that are objects, those of them to judge, read errors, and notes."""
+    """The documents with objects, the ones to judge, read errors, and notes."""
 
     documents: list[Document] = field(default_factory=list)
     judged: list[Document] = field(default_factory=list)
@@ -40,7 +40,7 @@ def read_sources(
 
     An unreadable or invalid file is a problem; the others are still read.
 
-    Charts and kustomizations are rendered side by side. With `changed` (resolved paths), only
+    Charts and kustomizations are rendered in parallel. With `changed` (resolved paths), only
     documents of those files are judged.
     """
     found, files = Sources(), dict[Path | None, Path | None]()
@@ -58,7 +58,7 @@ def read_sources(
 
 
 def _expanded(manifest: str, found: Sources) -> Iterator[Path | None]:
-    """Yield the paths that an argument stands for; None is standard input."""
+    """Yield the paths that an argument names; None is standard input."""
     if manifest == "-":
         yield None
     elif glob.has_magic(manifest) and not Path(manifest).exists():
@@ -73,9 +73,7 @@ def _expanded(manifest: str, found: Sources) -> Iterator[Path | None]:
 
 
 def _files(path: Path, found: Sources, unrendered: Path | None = None) -> Iterator[Path]:
-    """Yield a path itself, or a directory's manifests.
-
-    For a chart or a kustomization its directory.
+    """Yield a file, the manifests of a directory, or the directory of a chart or kustomization.
 
     The files of the kustomization in the directory `unrendered` are yielded as they are.
     """
@@ -147,7 +145,7 @@ def _read(
     except DocumentError as error:
         found.problems.append(str(error))
         if file is not None and file.is_dir() and not (file / CHART).exists():
-            # One bad kustomization hides no object from the policies.
+            # If the kustomization is broken, its objects are still judged.
             for each in _files(file, found, unrendered=file):
                 _read(each, found, renderer, changed)
         return

@@ -1,4 +1,4 @@
-"""What `check` and `impact` judge: manifests and recorded reviews, or the objects of a cluster."""
+"""The subjects of `check` and `impact`: manifests, recorded reviews, or objects of a cluster."""
 
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ Verdicts = list[JudgedManifest] | DocumentError
 class Subjects:
     """Manifests with their default namespace, labels of namespaces, and recorded reviews.
 
-    Without `sources`, the objects of a cluster are meant.
+    Without `sources`, the subjects are the objects of a cluster.
     """
 
     sources: Sources | None
@@ -53,10 +53,10 @@ class Subjects:
         live: "Live | None",
         images: Mapping[str, Any] = NO_IMAGES,
     ) -> AsyncIterator[Verdicts]:
-        """Yield the verdict by each policy set on each subject, or why it cannot be judged.
+        """Yield the verdicts of the policy sets on each subject, or the error.
 
-        What policies look up are the manifests, over the cluster's objects if there is a cluster
-        (`live`), and `images` of registries.
+        Policies look up the manifests, then the objects of the cluster (`live`) if there is one,
+        and the `images` read from registries.
         """
         documents = [] if self.sources is None else self.sources.documents
         known = Known() if live is None else await live.look_up(each.engine for each in sets)

@@ -1,6 +1,6 @@
-"""Finds the fields of a rendered object in its Helm template, by keys and indentation.
+"""Find the fields of a rendered object in its Helm template, by keys and indentation.
 
-Where the template writes a value as it is, the place is that of the values.
+If the template copies a chart value unchanged, the position is that in the values file.
 """
 
 import re
@@ -23,16 +23,16 @@ class TemplateToken(NamedTuple):
     column: int
     name: str
     value: str = ""
-    values: str = ""  # the path of the values that it writes as they are
+    values: str = ""  # the path of the chart value that it copies unchanged
 
 
 def template_places(
     text: str, kind: str, number: int, values: ChartValues | None = None
 ) -> FieldPlaces:
-    """Return the places of an object in the template that writes it.
+    """Return the field positions of an object in its template.
 
-    It is the object with this number, from 0, of its kind. A loop writes several objects by one
-    part of a template: the last part is theirs.
+    `number` counts, from 0, the rendered objects of this kind. A loop renders several objects from
+    one part of the template; objects beyond the number of parts belong to the last part.
     """
     lines = text.splitlines()
     kinds = [row for row, line in enumerate(lines) if line.split("#")[0].split() == ["kind:", kind]]
@@ -49,7 +49,7 @@ TemplateTokens = tuple[TemplateToken, ...]
 
 @dataclass(frozen=True, slots=True)
 class TemplatePlaces(FieldPlaces):
-    """The part of a template that writes an object; `row` is that of its kind."""
+    """The part of a template that renders an object; `row` is the row of its kind."""
 
     row: int
     tokens: TemplateTokens
@@ -58,12 +58,12 @@ class TemplatePlaces(FieldPlaces):
     def place(self, path: str) -> Position:
         """Return the position of the value at `path`, or of its key in the template.
 
-        It is the nearest key above where the template includes the rest from elsewhere.
+        If the template includes the field from elsewhere, return the nearest key above it.
         """
         return self._location(path)[1]
 
     def file(self, path: str) -> str:
-        """Return the file of values with that place; "" for the template."""
+        """Return the values file with that position; "" if it is in the template."""
         return self._location(path)[0]
 
     def _location(self, path: str) -> tuple[str, Position]:
@@ -93,7 +93,7 @@ def _tokens(lines: Sequence[str], begin: int, end: int) -> Iterator[TemplateToke
 
 
 def _children(block: TemplateTokens) -> list[tuple[TemplateToken, TemplateTokens]]:
-    """Return the keys or items of a block, each with what is below it."""
+    """Return the keys or items of a block, each with its nested tokens."""
     level = [
         index
         for index, each in enumerate(block)
@@ -107,15 +107,15 @@ def _key(block: TemplateTokens, name: str) -> tuple[TemplateToken, TemplateToken
     return next((each for each in _children(block) if each[0].name == name), None)
 
 
-def _item(block: TemplateTokens, wanted: str) -> tuple[TemplateToken, TemplateTokens] | None:
+def _item(block: TemplateTokens, key: str) -> tuple[TemplateToken, TemplateTokens] | None:
     """Return a list item by its index, or by a field such as `name=app`.
 
     An item whose field is an action counts if it is the only one.
     """
     items = _children(block)
-    if wanted.isdigit():
-        return next(iter(items[int(wanted) :]), None)
-    name, _, value = wanted.rpartition("=")
+    if key.isdigit():
+        return next(iter(items[int(key) :]), None)
+    name, _, value = key.rpartition("=")
     fields = [(each, _key(each[1], name or "name")) for each in items]
     written = [(each, found[0].value.strip("\"' ")) for each, found in fields if found]
     exact = [each for each, text in written if text == value]

@@ -1,4 +1,4 @@
-"""Exceptions for what `check` found: each from one policy, for these fields of one object. Pure."""
+"""Write exceptions for violations: each from one policy, for fields of one object. Pure."""
 
 import hashlib
 import re
@@ -13,7 +13,7 @@ from webhook.engine import BoundPolicy
 from webhook.engine.kinds import POD_KINDS
 
 POD_SPECS = {kind.kind: f"{kind.pod_spec}." for kind in POD_KINDS if kind.pod_spec}
-# what the controller of a kind makes of its template, by default pods
+# The kinds created from a kind's pod template; by default only pods.
 CREATES: Mapping[str, Sequence[str]] = {
     "Deployment": ("ReplicaSet", "Pod"),
     "CronJob": ("Job", "Pod"),
@@ -31,14 +31,14 @@ class ExceptedObject(NamedTuple):
 
 
 class ExceptionWriter:
-    """Collects what is denied, and writes an exception for each object and place."""
+    """Collects denied objects, and writes an exception for each object and policy."""
 
     def __init__(
         self, policies: Iterable[BoundPolicy], documents: Iterable[Document], home: str
     ) -> None:
-        """Take the policies, and where exceptions from those of the cluster stand.
+        """Take the policies; `home` is the namespace of exceptions from cluster policies.
 
-        An exception can name those that have a document.
+        An exception can name only policies that have a document.
         """
         metadata = [each.value["metadata"] for each in documents]
         named = {"/".join(filter(None, (e.get("namespace"), e["name"]))) for e in metadata}
@@ -50,11 +50,11 @@ class ExceptionWriter:
             for each in policies
             if each.title in named
         }
-        # by result and policy: fields of each object
+        # Fields of each object, by result and policy:
         self._found: dict[tuple[ExceptedObject, str], dict[ExceptedObject, dict[str, None]]] = {}
 
     def add(self, results: Iterable[SubjectResult]) -> bool:
-        """Add what policies deny; return whether any of it is new."""
+        """Add the denied fields; return whether any is new."""
         is_new = False
         for result in results:
             subject = ExceptedObject(result.kind, result.namespace, result.name)
@@ -73,8 +73,8 @@ class ExceptionWriter:
     def documents(self, reason: str, expires: datetime) -> list[Document]:
         """Return the exceptions.
 
-        Those from cluster policies stand in the namespace of Gatewright, those from a tenant's
-        policy in its own.
+        Exceptions from cluster policies are in Gatewright's namespace, those from a tenant's policy
+        in the policy's namespace.
         """
         documents = dict[tuple[str, ExceptedObject], dict[str, Any]]()
         for (subject, title), objects in self._found.items():
@@ -94,7 +94,7 @@ class ExceptionWriter:
 def _entries(
     object: ExceptedObject, paths: list[str], judged: Collection[str]
 ) -> Iterator[dict[str, Any]]:
-    """Yield an entry for the object, and one for each kind that is made of its pod template."""
+    """Yield an entry for the object, and one per kind created from its pod template."""
     where = {"namespaces": [object.namespace]} if object.namespace else {}
     yield {"kinds": [object.kind], "names": [object.name], **where, "paths": paths}
     template = POD_SPECS.get(object.kind)

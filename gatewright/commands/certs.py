@@ -79,14 +79,14 @@ def _check(dns_names: Iterable[str], ip_addresses: Iterable[str]) -> None:
 
 
 def write_pairs(directory: Path, ca: KeyPair, serving: KeyPair) -> None:
-    """Write both pairs. Raises CertificateError where the directory cannot be written."""
+    """Write both pairs. Raises CertificateError if the directory cannot be written."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
         for name, content in zip(
             FILES, (ca.certificate, ca.key, serving.certificate, serving.key), strict=True
         ):
             file = directory / name
-            # An overwritten file keeps its mode, and other users must not read a key.
+            # Overwriting would keep the file's mode, which may let other users read the key.
             file.unlink(missing_ok=True)
             file.touch(mode=0o600 if name.endswith(".key") else 0o644, exist_ok=False)
             file.write_bytes(content)

@@ -37,7 +37,7 @@ from webhook.engine.exceptions import HOME
 from webhook.engine.match import Labels
 from webhook.harness.looked_up import written_images
 
-WELL = frozenset({"allowed", "mutated", "unmatched"})  # verdicts that need no attention
+PASSING = frozenset({"allowed", "mutated", "unmatched"})  # verdicts that need no attention
 
 
 @click.command
@@ -61,12 +61,12 @@ WELL = frozenset({"allowed", "mutated", "unmatched"})  # verdicts that need no a
 @click.option(
     "--fix",
     is_flag=True,
-    help="correct violations in the files where that stops no application; report the others",
+    help="correct violations in the files if the fix cannot stop an application; report the others",
 )
 @click.option(
     "--unsafe-fixes",
     is_flag=True,
-    help="with --fix or --diff, also corrections that may stop an application",
+    help="with --fix or --diff, also make corrections that may stop an application",
 )
 @click.option("--diff", is_flag=True, help="print what --fix would change, and change nothing")
 @click.option(
@@ -79,9 +79,11 @@ WELL = frozenset({"allowed", "mutated", "unmatched"})  # verdicts that need no a
     "--record-images",
     type=FILE,
     metavar="FILE",
-    help="with --registry-access, write what registries said, as `looked_up` of a test case",
+    help="with --registry-access, write the look-ups of images, as `looked_up` of a test case",
 )
-@click.option("--all", "lists_all", is_flag=True, help="list well objects in the table, too")
+@click.option(
+    "--all", "lists_all", is_flag=True, help="list objects without findings in the table, too"
+)
 @click.option(
     "--write-exceptions",
     type=FILE,
@@ -177,7 +179,7 @@ def command(
         results=tuple(results),
         notes=(*repeats, *report.notes),
         ending=ending_soon(checker.exceptions, checker.now),
-        unlisted=frozenset() if lists_all else WELL,
+        unlisted=frozenset() if lists_all else PASSING,
     )
     for file in files if diff else ():
         show_diff(file.diff())
@@ -196,7 +198,7 @@ def _except(
         ExceptionWriter(checker.policies, checker.sets[-1].documents, checker.home),
     )
     exceptions = list[Document]()
-    # One violation can hide another: of a malformed field, one policy reports.
+    # One violation can hide another: only one policy reports a malformed field.
     while writer.add(last.results):
         exceptions = writer.documents(reason, expires.replace(tzinfo=UTC))
         last = checker.beside(exceptions)

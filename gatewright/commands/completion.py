@@ -9,7 +9,7 @@ VARIABLE = "_GATEWRIGHT_COMPLETE"  # the variable that the script sets when it a
 @click.command
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def command(shell: str) -> None:
-    """Print the script that lets SHELL complete commands and options.
+    """Print the script by which SHELL completes commands and options.
 
     \b
     bash: eval "$(gatewright completion bash)"      in ~/.bashrc

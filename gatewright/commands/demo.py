@@ -171,7 +171,7 @@ def _print(url: str, replies: list[Reply], seconds: float) -> None:
 
 
 def _diff(reply: Reply) -> Iterator[str]:
-    """Yield the lines that a mutation changed, with some context."""
+    """Yield a diff of the mutation, with some context."""
     if reply.verdict == "mutated":
         before, after = (
             yaml.safe_dump(each, sort_keys=False).splitlines()

@@ -1,4 +1,4 @@
-"""`gatewright doctor`: find what will hurt in a cluster's admission, Gatewright's or not."""
+"""`gatewright doctor`: find problems in a cluster's admission, Gatewright's or not."""
 
 import asyncio
 from datetime import UTC, datetime
@@ -41,12 +41,12 @@ def command(
     *,
     probe: bool,
 ) -> int:
-    """Find what will hurt in a cluster's admission: deadlocks, dead webhooks, expired certificates.
+    """Find problems in a cluster's admission: deadlocks, dead webhooks, expired certificates.
 
-    Reads webhook configurations, admission policies, conversion webhooks and aggregated APIs of
-    all programs, with the objects that they depend on: of a cluster, or of FILEs. From FILEs alone,
-    nothing that is absent counts as missing. Nothing is written. Each finding names the request
-    that will fail and the smallest fix. Critical findings make the exit code 1.
+    Reads the webhook configurations, admission policies, conversion webhooks and aggregated APIs of
+    all programs, with the objects that they depend on, from a cluster or from FILEs. With FILEs
+    alone, an absent object does not count as missing. Nothing is written. Each finding names the
+    request that will fail and the smallest fix. Critical findings make the exit code 1.
     """
     problems, notes, places = list[InputProblem](), list[str](), dict[str, SourceLocation]()
     if files:

@@ -83,5 +83,5 @@ def _describe(title: str, policy: Policy) -> None:
 
 
 def _flowed(documentation: str) -> str:
-    """Return a docstring with each paragraph on one line, to be wrapped by the terminal."""
+    """Return a docstring with each paragraph on one line; the terminal wraps them."""
     return "\n\n".join(CONTINUED.sub(" ", paragraph) for paragraph in documentation.split("\n\n"))

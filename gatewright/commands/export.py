@@ -23,9 +23,9 @@ from gatewright.export import export, static_files, text_of
 def command(format: str, sets: tuple[Path, ...], *, directory: Path | None) -> int:
     """Print policy sets as Kubernetes' own admission policies, with bindings.
 
-    SET is a preset, a file or a directory. Rules in CEL are exported, and those built-in
-    policies that CEL expresses exactly. What is lost is printed on standard error and written as
-    comments. Exit code 1: some policies are not exported.
+    SET is a preset, a file or a directory. Rules in CEL are exported, and those built-in policies
+    that CEL expresses exactly. Losses are printed on standard error and written as comments. Exit
+    code 1: some policies are not exported.
     """
     policy_set(sets)
     exported = list(export(policy_documents(sets), static=directory is not None))

@@ -41,10 +41,10 @@ def command(
 ) -> int:
     """Convert policies of Kyverno, Gatekeeper and Pod Security to a policy set.
 
-    Reads FILEs, or the cluster of --kubeconfig. Writes a policy set and the list of each rule that
-    is not converted, with the reason and what comes nearest: a rule is converted only if it is
-    known to decide the same. Exit code 1: some rules are not converted; 3: something could not be
-    read, and the rest is converted.
+    Reads FILEs, or the cluster of --kubeconfig. Writes a policy set, and a list of the rules that
+    are not converted, with the reason and the nearest equivalent: a rule is converted only if the
+    result is known to decide the same. Exit code 1: some rules are not converted; 3: something
+    could not be read, and the rest is converted.
     """
     if directory.exists() and not directory.is_dir():
         raise click.UsageError(f"{directory} is no directory; name a new one")

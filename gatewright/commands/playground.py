@@ -36,8 +36,8 @@ class _Address(click.ParamType[Any]):
 def command(settings: Settings, listen: tuple[str | None, int]) -> None:
     """Serve one page that judges an object while it is typed, as the webhook would.
 
-    The page begins with the policy set of --policies. Nothing leaves this machine, and nothing is
-    stored: a link to share has everything behind its #.
+    At first, the page has the policy set of --policies. Nothing leaves this machine, and nothing is
+    stored: a link to share has the whole draft after its #.
     """
     policy_documents(settings.policies)  # an error here is better than one on the page
     files = [file for path in settings.policies for file in yaml_files(path)]

@@ -1,6 +1,6 @@
 """`gatewright rbac`: print RBAC rules for the kinds of packages.
 
-The chart has those of Gatewright's own kinds.
+The chart has the rules for Gatewright's own kinds.
 """
 
 import click

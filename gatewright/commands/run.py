@@ -74,7 +74,7 @@ async def _run(settings: Settings) -> None:
     url = settings.webhook_url or f"https://{host or '127.0.0.1'}:{port}"
     settings = settings.model_copy(update={"webhook_url": url})
     observed = ProcessHealth()
-    # report errors in the files before any request
+    # Report errors in the files before any request.
     policy_set_of(settings.policies, catalogue())
     endpoint = await load(settings.kubeconfig, settings.context)
     async with AsyncExitStack() as stack:
@@ -89,7 +89,7 @@ async def _run(settings: Settings) -> None:
         name = settings.webhook_configuration or CONFIGURATION
         excluded = excluded_namespaces(settings, endpoint)
         home = settings.namespace or endpoint.namespace
-        # the audit's own, since its requests are limited
+        # Separate look-ups for the audit, since its requests are limited.
         images = await stack.enter_async_context(image_look_ups(settings, qps=settings.audit_qps))
         tasks = PolicyTasks(settings, manager, webhook.policies, home, excluded, images)
         register(

@@ -91,7 +91,7 @@ def _scaffold_policy(name: str | None) -> None:
         Path(),
         {f"policies/{module}.py": texts["policy"], f"cases/{module}.yaml": texts["policy_cases"]},
     )
-    # Hidden, so that it is not read as a case file.
+    # A hidden file is not read as a case file.
     schema = Path("cases") / f".{editor_schemas.CASES}"
     schema.write_text(editor_schemas.render(())[editor_schemas.CASES])
     click.echo(f"wrote {schema}")

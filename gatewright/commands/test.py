@@ -131,7 +131,7 @@ def _load(paths: tuple[Path, ...], home: str) -> tuple[list[Trial], list[InputPr
 
 
 def _has_only_objects(file: Path) -> bool:
-    """Whether a file of a directory is a policy set or manifests, beside case files."""
+    """Whether a file among case files has a policy set or manifests."""
     try:
         documents = list(read_documents(file))
     except DocumentError:
@@ -142,7 +142,7 @@ def _has_only_objects(file: Path) -> bool:
 def _tried(trials: list[Trial], problems: list[InputProblem]) -> Iterator[Tried]:
     """Yield each trial with its answer.
 
-    One whose object no API server would send becomes a problem.
+    A trial whose object no API server would send becomes a problem.
     """
     for trial in progress(trials, "cases tried"):
         try:
@@ -182,7 +182,7 @@ def _update(done: list[Tried], problems: list[InputProblem]) -> list[str]:
 def _mutated(done: list[Tried]) -> Iterator[tuple[Mutant, bool]]:
     """Yield each mutant and whether it survives its file's cases.
 
-    Only passing cases can detect one.
+    Only passing cases can detect a mutant.
     """
     by_file: dict[str, list[Trial]] = {}
     for each in done:

@@ -49,14 +49,14 @@ def command(settings: Settings) -> int:
     pair = _pair_files(settings)
     if settings.client_names and settings.client_ca is None:
         raise click.UsageError(
-            "--client-names needs --client-ca, which certificates are checked by"
+            "--client-names needs --client-ca, by which client certificates are checked"
         )
     logs.install(settings.log_level)
     return process.execute(_run(settings, pair))
 
 
 def _pair_files(settings: Settings) -> PairFiles | None:
-    """Return the files of the pair, or None where it comes from the Secret that is named."""
+    """Return the files of the pair; None if it comes from the Secret of --tls-secret."""
     files = settings.tls_cert, settings.tls_key
     if "tls_secret" in settings.model_fields_set and settings.cluster:
         if files != (None, None):

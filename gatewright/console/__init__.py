@@ -1,1 +1,1 @@
-"""What commands share: `options` of settings, `chart_options`, and output on a `terminal`."""
+"""Shared by commands: `options` of settings, `chart_options`, and output on a `terminal`."""

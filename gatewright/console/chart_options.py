@@ -1,4 +1,4 @@
-"""The options by which `check` and `impact` render Helm charts."""
+"""The options of `check` and `impact` for rendering Helm charts."""
 
 from collections.abc import Callable, Iterator
 from functools import update_wrapper
@@ -15,7 +15,7 @@ CHARTS = {  # options of `helm template`: metavar and help
 
 
 class ChartOptions(NamedTuple):
-    """How charts are rendered: the options of `helm template`."""
+    """The options of `helm template` that charts are rendered with."""
 
     namespace: str = "default"
     values: tuple[str, ...] = ()
@@ -25,7 +25,7 @@ class ChartOptions(NamedTuple):
 
     @property
     def arguments(self) -> Iterator[str]:
-        """The arguments after the chart."""
+        """The arguments of `helm template` after the chart."""
         yield from ("--namespace", self.namespace)
         for each in self.values:
             yield from ("--values", each)
@@ -36,7 +36,7 @@ class ChartOptions(NamedTuple):
 
 
 def chart_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options by which charts are rendered to a command, which takes ChartOptions."""
+    """Add the options for rendering charts to a command, which takes ChartOptions."""
 
     def with_charts(*args: Any, **options: Any) -> Any:
         given = {name: options.pop(name) for name in CHARTS}

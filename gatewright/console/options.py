@@ -18,7 +18,7 @@ Command = Callable[..., Any]
 
 
 class NamedPath(click.Path):
-    """A path that is not empty: "" often comes from an unset variable in a script."""
+    """A path that must not be empty: "" often comes from an unset variable in a script."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the path; an empty one is a usage error."""
@@ -33,7 +33,7 @@ class PolicyPath(click.ParamType[Path]):
     name = "policies"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the path; a word that names nothing is a usage error."""
+        """Return the path; a name that is neither a preset nor a path is a usage error."""
         try:
             return policy_path(NamedPath().convert(value, param, ctx))
         except ValueError as error:
@@ -68,7 +68,7 @@ INSTALLED_IN = click.option(  # for commands whose --namespace means something e
 REGISTRY_ACCESS = click.option(
     "--registry-access",
     is_flag=True,
-    help="ask registries for what policies need of images; without it they cannot decide",
+    help="read images from their registries for policies, which cannot decide without",
 )
 
 
@@ -129,10 +129,10 @@ def settings_options(*names: str) -> Callable[[Command], Command]:
 
 
 def take_in(settings: Settings) -> None:
-    """Register a team's own policies and kinds, before any policy is put in force."""
+    """Register a team's own policies and kinds, before policy sets are read."""
     if not (settings.pod_kinds or settings.policies_dir or added_kinds()):
         return
-    # Imported here: most teams have none, and a controller may not judge.
+    # Imported here: most teams have no own kinds, and a controller may not judge.
     from webhook.engine.kinds import add_kind, add_pod_kind
     from webhook.policy_sets.catalogue import add_directory
 
@@ -177,7 +177,7 @@ def _metavar(name: str, field: FieldInfo) -> str:
 
 
 def shown_default(default: Any) -> str:
-    """Return a default as it is written on the command line; nothing for None and for switches."""
+    """Return a default as it is written on the command line; "" for None and for switches."""
     if isinstance(default, timedelta):
         return f"{default.total_seconds():g}s"
     if isinstance(default, tuple):

@@ -1,6 +1,6 @@
 """Output for people: aligned, wrapped between words and coloured on a terminal.
 
-Never wrapped or padded elsewhere.
+Without a terminal, output is never wrapped or padded.
 """
 
 import os
@@ -34,7 +34,7 @@ STYLES = {
 }
 DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan", "#": "yellow"}
 GAP, INDENT = "  ", "    "
-NARROW = 32  # columns; a narrower last cell is printed on lines of its own
+NARROW = 32  # columns; a narrower last cell is printed on separate lines
 
 
 def columns() -> int | None:
@@ -64,7 +64,7 @@ def echo(line: str, style: str = "") -> None:
 
 
 def show_diff(lines: Iterable[str]) -> None:
-    """Print the lines of a unified diff, what goes and what comes in colours."""
+    """Print the lines of a unified diff; removed and added lines are coloured."""
     for line in lines:
         echo(line, "bold" if line.startswith(("---", "+++")) else DIFF_STYLES.get(line[:1], ""))
 
@@ -79,7 +79,7 @@ def complain(text: str) -> None:
 
 
 def table(rows: Iterable[Sequence[str]], head: Sequence[str]) -> None:
-    """Print rows as aligned columns; a verdict in the first column has its colour."""
+    """Print rows as aligned columns; a verdict in the first column is coloured."""
     lines = list(rows)
     widths = [max(map(len, cells)) for cells in zip(head, *lines, strict=True)][:-1]
     start = sum(widths) + len(GAP) * len(widths)
@@ -114,7 +114,7 @@ def wrapped(text: str, width: int | None, indent: str = "") -> list[str]:
 
 
 def colour(text: str, style: str) -> str:
-    """Return a text with the escape codes of a style of STYLES; unchanged if the style is empty."""
+    """Return a text with the escape codes of a style of STYLES; unchanged for an empty style."""
     if not style:
         return text
     words = style.split()

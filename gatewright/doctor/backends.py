@@ -1,4 +1,4 @@
-"""What answers: Services, endpoints and pods of webhooks, conversions and aggregated APIs."""
+"""Check the Services, endpoints and pods of webhooks, conversions and aggregated APIs."""
 
 import shlex
 from collections.abc import Iterator, Mapping
@@ -24,7 +24,7 @@ SERVICE_LABEL = "kubernetes.io/service-name"
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Something that the API server calls: `fails` says which requests fail without an answer.
+    """A server that the API server calls; `fails` names the requests that fail without it.
 
     `bundle_path` is the JSON pointer of its CA bundle.
     """
@@ -39,7 +39,7 @@ class Caller:
 
 
 def callers(state: ClusterState) -> Iterator[Caller]:
-    """Yield all that the API server calls."""
+    """Yield each server that the API server calls."""
     for each in state.registered():
         name, pointer = each.webhook.name, f"/webhooks/{each.index}/clientConfig/caBundle"
         if each.fails_closed:
@@ -79,7 +79,7 @@ def callers(state: ClusterState) -> Iterator[Caller]:
 
 
 def check(state: ClusterState, now: datetime) -> Iterator[Hazard]:
-    """Yield a finding where nothing answers, or where one lost pod or node leaves nothing."""
+    """Yield a finding if no server answers, or if the loss of one pod or node leaves none."""
     for caller in callers(state):
         if (service := caller.config.service) is None:
             continue
@@ -93,7 +93,7 @@ def check(state: ClusterState, now: datetime) -> Iterator[Hazard]:
                 level=level,
                 path=caller.path,
                 message=f"{fault}, so {caller.fails}",
-                fix="start what serves it, or correct the Service"
+                fix="start its server, or correct the Service"
                 + (" and meanwhile let requests pass unchecked" if open_patch else ""),
                 patch=open_patch,
             )
@@ -102,7 +102,7 @@ def check(state: ClusterState, now: datetime) -> Iterator[Hazard]:
 
 
 def _fails_open(caller: Caller) -> tuple[Mapping[str, object], ...]:
-    """Return the patch by which requests pass while a webhook does not answer."""
+    """Return the patch that lets requests pass while a webhook does not answer."""
     if not (caller.is_fatal and isinstance(caller.subject, WebhookConfiguration)):
         return ()
     path = caller.bundle_path.replace("clientConfig/caBundle", "failurePolicy")
@@ -110,7 +110,7 @@ def _fails_open(caller: Caller) -> tuple[Mapping[str, object], ...]:
 
 
 def _fault(service: ServiceReference, state: ClusterState) -> str:
-    """Return why nothing answers; "" if something does, or if that is not known."""
+    """Return why no server answers; "" if one does, or if that is unknown."""
     if state.find("", "Namespace", "", service.namespace) is None and state.knows("", "Namespace"):
         return f"the namespace {service.namespace} of the Service {service} does not exist"
     found = state.service(service)

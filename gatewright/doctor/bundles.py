@@ -1,4 +1,4 @@
-"""CA bundles: whether the API server can verify what answers."""
+"""Check that CA bundles verify the servers that the API server calls."""
 
 import base64
 import binascii
@@ -21,7 +21,7 @@ INJECTED = (
     "service.beta.openshift.io/inject-cabundle",
 )
 
-# PEM by server name, as servers that were asked present it.
+# The PEM certificates that servers present, by server name.
 ServedCertificates = Mapping[str, bytes]
 
 
@@ -30,7 +30,7 @@ def check(
 ) -> Iterator[Hazard]:
     """Yield a finding for each bundle that does not verify its server, or soon will not.
 
-    `served` are the certificates of servers that were asked. Of others, the certificates of the
+    `served` are the certificates of probed servers. For other servers, the certificates in the
     Secrets that their pods mount are checked.
     """
     for caller in callers(state):
@@ -39,7 +39,7 @@ def check(
                 caller,
                 "unverified",
                 WARNING,
-                "the API server does not verify what answers (insecureSkipTLSVerify): any "
+                "the API server does not verify the server (insecureSkipTLSVerify): any "
                 "pod that answers for the Service reads and changes these requests",
                 "set caBundle and remove insecureSkipTLSVerify",
             )
@@ -155,7 +155,7 @@ def _finding(caller: Caller, name: str, level: str, message: str, fix: str) -> H
 
 
 def endpoints(state: ClusterState) -> list[tuple[str, int, str]]:
-    """Return where a probe asks for certificates, each once: address, port and server name."""
+    """Return the servers to probe for certificates, each once: address, port and server name."""
     found = list[tuple[str, int, str]]()
     for caller in callers(state):
         if service := caller.config.service:

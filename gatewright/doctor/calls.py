@@ -19,9 +19,9 @@ from webhook.engine.match import Labels, compile_selector
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExampleRequest:
-    """A request that somebody sends: `meaning` is what it does, for messages.
+    """A possible request; `meaning` is its effect, for messages.
 
-    `labels` are those of the object; None where they are not known and any selector may match.
+    `labels` are those of the object; None if they are unknown, so that any selector may match.
     """
 
     operation: str
@@ -46,7 +46,8 @@ class ExampleRequest:
 def is_called(webhook: AdmissionWebhook, request: ExampleRequest, state: ClusterState) -> bool:
     """Return whether the API server would call `webhook` for `request`.
 
-    A condition that cannot be evaluated counts as true: the finding then says too much, not less.
+    A condition that cannot be evaluated counts as true: a false finding is better than a missing
+    one.
     """
     return (
         _selects_namespace(webhook.namespace_selector, request, state)
@@ -57,7 +58,7 @@ def is_called(webhook: AdmissionWebhook, request: ExampleRequest, state: Cluster
 
 
 def is_named(webhook: AdmissionWebhook, request: ExampleRequest) -> bool:
-    """Return whether the rules of a webhook name what a request is about."""
+    """Return whether the rules of a webhook match the resource and operation of a request."""
     return any(_names(rule, request) for rule in webhook.rules)
 
 

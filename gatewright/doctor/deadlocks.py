@@ -1,4 +1,4 @@
-"""Webhooks that stand in the way of their own return, or of the cluster's."""
+"""Find webhooks that block their own recovery, or the cluster's."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -10,7 +10,7 @@ from gatewright.doctor.needs import cluster_needs, data_needs, events, own_needs
 from gatewright.doctor.state import ClusterState, Registered
 
 MAX_LISTED = 4  # requests that one message lists
-# Without these, nodes and pods do not come back; without the others, something cannot be changed.
+# If these fail, nodes and pods do not recover; if others fail, an object cannot be changed.
 VITAL = frozenset(
     {
         "apiservices",
@@ -32,7 +32,7 @@ VITAL = frozenset(
 
 
 def check(state: ClusterState, now: datetime) -> Iterator[Hazard]:
-    """Yield a finding for each webhook without which something does not come back."""
+    """Yield a finding for each webhook that blocks a recovery while it does not answer."""
     closed = [each for each in state.registered() if each.fails_closed]
     needs = list(cluster_needs())
     for each in closed:
@@ -43,7 +43,7 @@ def check(state: ClusterState, now: datetime) -> Iterator[Hazard]:
 def _of_webhook(
     each: Registered, needs: Sequence[ExampleRequest], state: ClusterState
 ) -> Iterator[Hazard]:
-    """Yield what one webhook stands in the way of; each patch mends all that it can mend."""
+    """Yield the findings about one webhook; each patch fixes as much as a patch can."""
 
     def judged(requests: Iterable[ExampleRequest]) -> list[ExampleRequest]:
         return [request for request in requests if is_called(each.webhook, request, state)]
@@ -62,7 +62,7 @@ def _of_webhook(
         sparing(each.configuration, each.index, resources),
     )
     for check, level, requests, what, (fix, patch) in (
-        ("own-pods", CRITICAL, own, f"what the pods of {service} need, which serve it,", excluded),
+        ("own-pods", CRITICAL, own, f"requests for its own pods (behind {service})", excluded),
         ("own-data", WARNING, data, "Secrets or ConfigMaps of its own namespace", excluded),
         (
             "system-namespaces",
@@ -105,7 +105,7 @@ def _level(needed: Sequence[ExampleRequest]) -> str:
 
 
 def _cycles(closed: Sequence[Registered], state: ClusterState) -> Iterator[Hazard]:
-    """Yield a finding for two services that need each other's webhook to come back."""
+    """Yield a finding for each cycle of Services whose pods need each other's webhooks."""
     served: dict[str, tuple[ServiceReference, list[Registered]]] = {}
     for each in closed:
         if each.service is not None:
@@ -136,7 +136,7 @@ def _cycles(closed: Sequence[Registered], state: ClusterState) -> Iterator[Hazar
 
 
 def _conversions(state: ClusterState) -> list[ServiceReference]:
-    """Return the Services that convert custom resources between versions."""
+    """Return the Services of conversion webhooks."""
     return [
         service
         for each in state.all(ResourceDefinition)
@@ -148,9 +148,9 @@ def _conversions(state: ClusterState) -> list[ServiceReference]:
 def _blocked_by(
     served: Mapping[str, tuple[ServiceReference, list[Registered]]], state: ClusterState
 ) -> dict[str, set[str]]:
-    """Return for each Service the others whose webhooks its pods need to come back."""
+    """Return, for each Service, the other Services whose webhooks judge its pods."""
     needs = {name: list(own_needs(service, state)) for name, (service, _) in served.items()}
-    # by selector: of thousands of webhooks, most select few namespaces and by the same words
+    # Grouped by selector: thousands of webhooks have only a few different selectors.
     groups: dict[str, list[tuple[str, Registered]]] = {}
     for name, (_, webhooks) in served.items():
         for each in webhooks:
@@ -174,7 +174,7 @@ def _blocked_by(
 
 
 def _rings(edges: Mapping[str, set[str]]) -> list[list[str]]:
-    """Return the shortest cycle through each name, every set of names once."""
+    """Return the shortest cycle through each name; each set of names once."""
     found: dict[frozenset[str], list[str]] = {}
     for start in sorted(edges):
         paths = [[start]]
@@ -191,7 +191,7 @@ def _rings(edges: Mapping[str, set[str]]) -> list[list[str]]:
 
 
 def _listed(needs: Sequence[ExampleRequest]) -> str:
-    """Return the first requests with what they mean, and how many more there are."""
+    """Return the first requests with their meanings, and how many more there are."""
     distinct = list(dict.fromkeys(f"{need} ({need.meaning})" for need in needs))
     listed = ", ".join(distinct[:MAX_LISTED])
     more = len(distinct) - MAX_LISTED

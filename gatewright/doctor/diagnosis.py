@@ -1,4 +1,4 @@
-"""Runs every check of doctor on a cluster's state."""
+"""Run every check of doctor on the state of a cluster."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -11,9 +11,9 @@ from gatewright.doctor.state import ClusterState
 def diagnose(
     state: ClusterState, now: datetime, served: Mapping[str, bytes] | None = None
 ) -> list[Hazard]:
-    """Return all findings, the worst first, those of one object together.
+    """Return all findings, grouped by object, the worst first.
 
-    `served` are the certificates that servers presented when asked (PEM by DNS name).
+    `served` are the certificates that probed servers presented (PEM by DNS name).
     """
     found = [
         *deadlocks.check(state, now),

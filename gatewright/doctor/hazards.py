@@ -1,4 +1,4 @@
-"""What doctor finds: the request that fails, how bad that is, and the smallest fix."""
+"""The findings of doctor: the request that fails, the severity, and the smallest fix."""
 
 import json
 import shlex
@@ -23,8 +23,8 @@ class Hazard:
     """One fault of an object.
 
     `check` names the sort of fault, `path` the field, `message` the request that fails and why.
-    `patch` is a JSON Patch (RFC 6902) of the object that mends it, if a patch can; `run` is a
-    command that does, where another object is to be changed; `fix` says in words what to do.
+    `patch` is a JSON Patch (RFC 6902) that fixes the object, if a patch can; `run` is a command, if
+    another object must be changed; `fix` describes the fix.
     """
 
     check: str
@@ -38,7 +38,7 @@ class Hazard:
 
     @property
     def command(self) -> str:
-        """The kubectl command that mends it; "" where none does."""
+        """The kubectl command that fixes the fault; "" if none does."""
         if not self.patch:
             return self.run
         resource = RESOURCES.get(self.subject.kind, self.subject.kind.lower())
@@ -55,7 +55,7 @@ class Hazard:
 def excluding(
     configuration: WebhookConfiguration, index: int, namespaces: Sequence[str]
 ) -> tuple[Mapping[str, Any], ...]:
-    """Return the patch with which a webhook no longer sees some namespaces."""
+    """Return the patch that excludes namespaces from a webhook's namespaceSelector."""
     selector = configuration.webhooks[index].namespace_selector
     requirement = {
         "key": "kubernetes.io/metadata.name",
@@ -74,7 +74,7 @@ def excluding(
 def sparing(
     configuration: WebhookConfiguration, index: int, resources: Sequence[str]
 ) -> tuple[Mapping[str, Any], ...]:
-    """Return the patch with which a webhook is no longer called for some resources."""
+    """Return the patch that takes resources out of a webhook's rules."""
     condition = {
         "name": "spares-what-the-cluster-needs",
         "expression": f"!(request.resource.resource in {json.dumps(list(resources))})",

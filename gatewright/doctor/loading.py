@@ -1,4 +1,4 @@
-"""Reads what doctor looks at from a cluster, and asks servers for their certificates. No writes."""
+"""Read the objects for doctor from a cluster, and probe servers for certificates. No writes."""
 
 import asyncio
 import ssl
@@ -15,23 +15,23 @@ from kube.resource import JsonObject, Resource
 
 SECRET = Resource("", "v1", "secrets", "Secret")
 PROBE_SECONDS = 5.0
-BY_NAME = "Secret"  # never listed: only those that serving pods mount are read
+BY_NAME = "Secret"  # never listed: only Secrets that serving pods mount are read
 
 ServerAddress = tuple[str, int, str]  # address, port, and the server name
 
 
 class ClusterReader:
-    """Reads one cluster; what could not be read is a problem or a note."""
+    """Reads one cluster; failed reads become problems or notes."""
 
     def __init__(self, lister: Lister) -> None:
-        """Take what lists its objects."""
+        """Read by this lister."""
         self.problems: list[InputProblem] = []
         self.notes: list[str] = []
         self._lister = lister
         self._resources: tuple[Resource, ...] = ()
 
     async def read(self) -> ClusterState:
-        """Return everything that may be read."""
+        """Return all objects that the credentials may read."""
         self._resources = await self._lister.client.resources()
         read = {(each.group, each.kind): each for each in self._resources if _is_read(each)}
         documents = [
@@ -56,7 +56,7 @@ class ClusterReader:
             yield each | {"apiVersion": resource.api_version, "kind": resource.kind}
 
     async def _add_params(self, state: ClusterState) -> None:
-        """Add the parameter objects of policies, of which only the names count."""
+        """Add the parameter objects of policies; only their names are used."""
         kinds = {
             (kind.api_version, kind.kind)
             for each in state.all(ClusterPolicy)
@@ -112,7 +112,7 @@ def _mounts(workloads: Iterable[ServingWorkload]) -> list[tuple[str, str]]:
 
 
 async def ask(endpoints: Iterable[ServerAddress]) -> tuple[dict[str, bytes], list[str]]:
-    """Return the certificates that servers present, by server name, and why others did not."""
+    """Return the certificates that servers present, by server name, and the failures."""
     targets = list(endpoints)
     answers = await asyncio.gather(*map(_certificate, targets), return_exceptions=True)
     served, failed = dict[str, bytes](), list[str]()
@@ -128,7 +128,7 @@ async def ask(endpoints: Iterable[ServerAddress]) -> tuple[dict[str, bytes], lis
 
 
 async def _certificate(endpoint: ServerAddress) -> bytes:
-    """Return the leaf that a server presents: what verifies it is checked later, not here."""
+    """Return the leaf certificate that a server presents, without verifying it."""
     address, port, name = endpoint
     context = ssl.create_default_context()
     context.check_hostname = False

@@ -1,4 +1,4 @@
-"""The objects that doctor reads, limited to the fields that it looks at."""
+"""The objects that doctor reads, with only the fields that it uses."""
 
 from pydantic import Field
 
@@ -23,7 +23,7 @@ class ClusterObject(ApiModel):
 
 
 class ServiceReference(ApiModel):
-    """The Service that answers (admissionregistration/v1, apiextensions/v1, apiregistration/v1)."""
+    """A Service to call (admissionregistration/v1, apiextensions/v1, apiregistration/v1)."""
 
     namespace: str
     name: str

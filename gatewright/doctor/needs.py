@@ -1,6 +1,6 @@
-"""The requests that a cluster needs to come back: nodes, its system pods, a webhook's own pods.
+"""The requests that nodes, system pods and a webhook's own pods need to recover.
 
-The tables have what Gardener's list of webhook matchers has (gardener/gardener
+Sources of the tables: Gardener's list of webhook matchers (gardener/gardener
 pkg/gardenlet/operation/botanist/matchers), GKE's K8S_ADMISSION_WEBHOOK_UNSAFE and clusterlint.
 """
 
@@ -29,7 +29,7 @@ SENDERS = {
     "pods/binding": SCHEDULER,
 }
 
-# Operations, resource, and what fails without the first of them.
+# Operations, resource, and the effect if the first operation fails.
 CLUSTER_WIDE = """
 CREATE nodes: a node cannot register
 UPDATE nodes: a node cannot be changed or recover from a taint
@@ -83,7 +83,7 @@ UPDATE,CREATE endpointslices.discovery.k8s.io: the API server's own endpoints ar
 NODE_LEASES = """
 UPDATE,CREATE leases.coordination.k8s.io: nodes become NotReady, and their pods are evicted
 """
-# What the pods behind a Service need to come back.
+# The requests that the pods of a Service need to recover:
 OWN_PODS = """
 CREATE pods: its pods cannot be created
 CREATE pods/binding: its pods cannot be scheduled
@@ -99,11 +99,12 @@ UPDATE configmaps: its configuration cannot be changed
 EVENTS = """
 CREATE events: the events that would explain the failure are lost
 """
-LABELLED = ("pods", "replicasets", "endpointslices")  # as the template of the workload
+# These have the labels of the workload's pod template.
+LABELLED = ("pods", "replicasets", "endpointslices")
 
 
 def cluster_needs() -> Iterator[ExampleRequest]:
-    """Yield the requests without which nodes and system pods do not come back."""
+    """Yield the requests without which nodes and system pods do not recover."""
     for each in _requests(CLUSTER_WIDE):
         if each.resource == "namespaces":
             labels = {"kubernetes.io/metadata.name": SYSTEM}
@@ -116,7 +117,7 @@ def cluster_needs() -> Iterator[ExampleRequest]:
 
 
 def own_needs(service: ServiceReference, state: ClusterState) -> Iterator[ExampleRequest]:
-    """Yield the requests without which the pods behind a Service do not come back."""
+    """Yield the requests without which the pods of a Service do not recover."""
     known = [each.spec.template.metadata.labels for each in state.serving(service)]
     templates: list[Labels | None] = [*known] or [None]
     for each in _requests(OWN_PODS, service.namespace):
@@ -132,7 +133,7 @@ def data_needs(namespace: str) -> Iterator[ExampleRequest]:
 
 
 def events() -> Iterator[ExampleRequest]:
-    """Yield the request with which a component writes an event."""
+    """Yield the request by which a component writes an event."""
     yield from _requests(EVENTS, "default")
 
 

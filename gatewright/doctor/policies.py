@@ -1,4 +1,4 @@
-"""Policies that act on nothing, or only report."""
+"""Find policies that judge nothing, or only report."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -7,12 +7,12 @@ from gatewright.doctor.hazards import CRITICAL, NOTE, WARNING, Hazard
 from gatewright.doctor.models import ClusterBinding, ClusterObject, ClusterPolicy, ForeignPolicy
 from gatewright.doctor.state import ADMISSION, ClusterState
 
-LONG = timedelta(days=30)  # after which a policy that only reports is no trial any more
+LONG = timedelta(days=30)  # a policy that only reports for longer is not a trial
 KYVERNO_EXCEPTION = "PolicyException"
 
 
 def check(state: ClusterState, now: datetime) -> Iterator[Hazard]:
-    """Yield a finding for each policy, binding and exception without its apparent effect."""
+    """Yield a finding for each policy, binding and exception without its intended effect."""
     for sort in ("ValidatingAdmissionPolicy", "MutatingAdmissionPolicy"):
         yield from _bound(sort, state, now)
     yield from _foreign(state, now)
@@ -114,7 +114,7 @@ def _foreign(state: ClusterState, now: datetime) -> Iterator[Hazard]:
 
 
 def _mode(each: ForeignPolicy) -> str:
-    """Return the setting with which a policy only reports; "" where it enforces."""
+    """Return the setting that makes a policy only report; "" if it enforces."""
     if each.api_version.startswith("constraints.gatekeeper.sh/"):
         action = each.spec.get("enforcementAction", "deny")
         return f"enforcementAction {action}" if action in ("dryrun", "warn") else ""

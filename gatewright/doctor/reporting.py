@@ -1,4 +1,4 @@
-"""The report of doctor: findings as results of the output formats."""
+"""The report of doctor: findings as results for the output formats."""
 
 from collections.abc import Mapping, Sequence
 
@@ -24,17 +24,17 @@ LEVELS = {CRITICAL: "error", WARNING: "warning", NOTE: "note"}
 SEVERITIES = {CRITICAL: "critical", WARNING: "medium", NOTE: "low"}
 CATEGORY = "admission"
 CHECKS = {
-    "own-pods": "A webhook that fails closed does not judge what its own pods need.",
+    "own-pods": "A webhook that fails closed does not judge requests for its own pods.",
     "own-data": "A webhook that fails closed does not judge its own Secrets and ConfigMaps.",
-    "system-namespaces": "A webhook that fails closed does not judge what system pods need.",
-    "cluster-resources": "A webhook that fails closed does not judge what nodes need.",
+    "system-namespaces": "A webhook that fails closed does not judge requests for system pods.",
+    "cluster-resources": "A webhook that fails closed does not judge requests for nodes.",
     "events": "A webhook that fails closed does not judge events.",
-    "cycle": "Webhooks do not need each other to come back.",
-    "no-endpoint": "Something answers where the API server calls.",
-    "one-replica": "What the API server needs has two pods.",
-    "no-disruption-budget": "What the API server needs has a PodDisruptionBudget.",
-    "one-node": "What the API server needs runs on two nodes.",
-    "unverified": "The API server verifies what it calls.",
+    "cycle": "Webhooks do not need each other to recover.",
+    "no-endpoint": "Each Service that the API server calls has a ready endpoint.",
+    "one-replica": "A server that the API server calls has two pods.",
+    "no-disruption-budget": "A server that the API server calls has a PodDisruptionBudget.",
+    "one-node": "A server that the API server calls runs on two nodes.",
+    "unverified": "The API server verifies the servers that it calls.",
     "ca-bundle-empty": "A CA bundle is set.",
     "ca-bundle-invalid": "A CA bundle is readable.",
     "ca-bundle-expired": "A CA bundle is valid.",
@@ -46,8 +46,8 @@ CHECKS = {
     "side-effects": "Dry runs work.",
     "all-resources": "A webhook that fails closed names its resources.",
     "match-policy": "A webhook judges every version of a resource.",
-    "subresources": "A webhook judges the subresources that change the same thing.",
-    "order": "Mutating webhooks see what later ones set.",
+    "subresources": "A webhook judges the subresources that change the same fields.",
+    "order": "Mutating webhooks see the fields that later ones set.",
     "binding-without-policy": "A binding names a policy that exists.",
     "policy-without-binding": "A policy is bound.",
     "params": "The parameters of a policy exist.",
@@ -63,7 +63,7 @@ def report(
     problems: Sequence[InputProblem],
     notes: Sequence[str],
 ) -> Report:
-    """Return the report: one result for each object with findings, and for each that is well.
+    """Return the report: one result for each object, with or without findings.
 
     `places` are the positions of objects in files, by their title.
     """

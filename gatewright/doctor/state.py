@@ -1,4 +1,4 @@
-"""The objects of a cluster as doctor reads them, found by kind, namespace and name."""
+"""The objects that doctor has read, found by kind, namespace and name."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -53,7 +53,7 @@ class Registered:
 
     @property
     def webhook(self) -> AdmissionWebhook:
-        """Its fields."""
+        """The fields of the webhook."""
         return self.configuration.webhooks[self.index]
 
     @property
@@ -68,20 +68,20 @@ class Registered:
 
     @property
     def service(self) -> ServiceReference | None:
-        """The Service that answers; None where it has a URL."""
+        """The Service to call; None if the webhook has a URL."""
         return self.webhook.client_config.service
 
     @property
     def path(self) -> str:
-        """Its place in the configuration."""
+        """The path of the webhook in the configuration."""
         return f"webhooks[name={self.webhook.name}]"
 
 
 @dataclass(slots=True)
 class ClusterState:
-    """Objects by kind. `complete` are the kinds of which every object is here.
+    """The objects by kind; `complete` are the kinds of which all objects were read.
 
-    Of other kinds an object that is not here may exist.
+    Of other kinds, there may be objects that were not read.
     """
 
     complete: frozenset[tuple[str, str]] = frozenset()
@@ -130,7 +130,7 @@ class ClusterState:
         return bool(self.complete)
 
     def knows(self, group: str, kind: str) -> bool:
-        """Return whether every object of a kind is here."""
+        """Return whether all objects of a kind were read."""
         return (group, kind) in self.complete
 
     def foreign(self) -> Iterator[models.ForeignPolicy]:
@@ -175,7 +175,7 @@ class ClusterState:
         key = (id(selector), namespace)
         if key not in self._selected:
             labels = self.namespace_labels(namespace)
-            # kept with the selector, whose id belongs to it alone while it lives
+            # Store the selector too: its id is unique only while it exists.
             self._selected[key] = selector, compile_selector(selector)(labels)
         return self._selected[key][1]
 
@@ -183,13 +183,13 @@ class ClusterState:
 def read_state(
     documents: Iterable[Document], complete: Collection[tuple[str, str]] = ()
 ) -> tuple[ClusterState, list[tuple[Document, str]]]:
-    """Return the objects that doctor looks at, and those that are not what their kind says."""
+    """Return the objects that doctor uses, and those that do not fit the schema of their kind."""
     state = ClusterState(frozenset(complete))
     return state, add_documents(state, documents)
 
 
 def add_documents(state: ClusterState, documents: Iterable[Document]) -> list[tuple[Document, str]]:
-    """Add the objects that doctor looks at; return those that are not what their kind says."""
+    """Add the objects that doctor uses; return those that do not fit the schema of their kind."""
     unread = list[tuple[Document, str]]()
     for document in documents:
         group = document.value["apiVersion"].rpartition("/")[0]

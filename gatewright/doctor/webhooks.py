@@ -1,4 +1,4 @@
-"""What a webhook's own settings make slow, let slip by, or break."""
+"""Find settings of webhooks that delay, miss or break requests."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -17,7 +17,7 @@ NEWER_VERSIONS = {
     "autoscaling": ("v1", "v2"),
     "flowcontrol.apiserver.k8s.io": ("v1beta3", "v1"),
 }
-# Other ways to change what a rule about the resource is meant to hold.
+# Subresources that change fields which a rule about the resource is meant to control.
 WAYS_AROUND = {
     "pods": (
         ("UPDATE", "pods/ephemeralcontainers", "`kubectl debug` adds containers"),
@@ -31,7 +31,7 @@ EVICTION = ("CREATE", "pods/eviction", "an eviction deletes the pod")
 
 
 def check(state: ClusterState, now: datetime) -> Iterator[Hazard]:
-    """Yield findings about each webhook alone, then about those that are called one by one."""
+    """Yield findings about each webhook, then about mutating webhooks called in sequence."""
     webhooks = state.registered()
     versions = {
         (each.spec.group, each.spec.names.plural): each.spec.versions
@@ -68,7 +68,7 @@ def _timeout(each: Registered, state: ClusterState) -> Iterator[Hazard]:
             "long-timeout",
             WARNING,
             f"{each.webhook.name} may take {seconds} s. While it hangs, each request that it "
-            "judges waits so long, and controllers that send them stand still",
+            "judges waits so long, and so do the controllers that send them",
             f"set timeoutSeconds to {MAX_TIMEOUT} or less",
             _set(each, "timeoutSeconds", MAX_TIMEOUT),
         )
@@ -138,7 +138,7 @@ def _served(
 
 def _ways_around(each: Registered) -> Iterator[Hazard]:
     if any("/" in resource for rule in each.webhook.rules for resource in rule.resources):
-        return  # who names some subresources has chosen them
+        return  # the author has chosen subresources
     missed = list[str]()
     for rule in each.webhook.rules:
         for resource in rule.resources:
@@ -152,12 +152,12 @@ def _ways_around(each: Registered) -> Iterator[Hazard]:
             "subresources",
             NOTE,
             f"{each.webhook.name} is not called for {', '.join(dict.fromkeys(missed))}",
-            "add these subresources to `rules`, if its policies are meant to hold there",
+            "add these subresources to `rules`, if its policies are meant for them",
         )
 
 
 def _in_turn(mutating: Sequence[Registered]) -> Iterator[Hazard]:
-    """Yield what adds up: mutating webhooks are called one after another, ordered by name."""
+    """Yield findings about mutating webhooks, which are called in sequence, ordered by name."""
     by_resource: dict[str, list[Registered]] = {}
     for each in mutating:
         names = {

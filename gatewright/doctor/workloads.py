@@ -1,4 +1,4 @@
-"""Workloads and disruption budgets, limited to the fields that doctor reads."""
+"""Workloads and disruption budgets, with only the fields that doctor uses."""
 
 from pydantic import Field
 

@@ -1,4 +1,4 @@
-"""Find the place of an error in an expression: its own line and column, in the text around it."""
+"""Find the position in a text of an error that has a position in an expression."""
 
 import re
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ ESCAPED = {"'": re.compile(r"''|."), '"': re.compile(r"\\.|.")}
 def cel_place(lines: Sequence[str], key: Position, message: str) -> Position:
     """Return the line and column (from 1) that a message names in the field at `key`.
 
-    `key` itself where it names none.
+    Return `key` itself if the message names no position.
     """
     found = PLACE.search(message)
     if found is None:
@@ -38,7 +38,7 @@ def cel_place(lines: Sequence[str], key: Position, message: str) -> Position:
 def _in_block(
     lines: Sequence[str], first: int, line: int, column: int, *, is_folded: bool
 ) -> Position:
-    """Return the place in a block; one that is folded (`>`) has one line, of all its lines."""
+    """Return the position in a block; a folded block (`>`) counts as one line."""
     indent = len(lines[first]) - len(lines[first].lstrip()) if first < len(lines) else 0
     at = first + line
     while is_folded and at < len(lines) and column > (size := len(lines[at - 1].strip()) + 1):

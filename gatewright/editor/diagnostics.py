@@ -1,4 +1,4 @@
-"""Judge a text that is being typed: violations with their places, pages and fixes."""
+"""Judge a text that is being typed: violations with their positions, pages and fixes."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -30,9 +30,9 @@ DocumentJudge = Callable[[Document], SubjectResult]
 
 @dataclass(frozen=True, slots=True)
 class EditorDiagnostic:
-    """A violation in a document, or why something is not judged: then it has no policy.
+    """A violation in a document, or an error without a policy.
 
-    Line and columns count from 0.
+    Lines and columns count from 0.
     """
 
     line: int
@@ -49,7 +49,7 @@ class EditorPolicies:
     def __init__(
         self, settings: Settings, home: str, namespace: str, labels: Mapping[str, Labels]
     ) -> None:
-        """Use these settings, and this namespace for objects without one."""
+        """Use these settings; `namespace` is the default namespace of objects."""
         self._settings = settings
         self._home = home
         self._namespace = namespace
@@ -60,8 +60,8 @@ class EditorPolicies:
     def refresh(self) -> None:
         """Read changed files.
 
-        Raises DocumentError, PolicySetError or ConflictingPoliciesError where they cannot be used;
-        the policies of before stay in force.
+        Raises DocumentError, PolicySetError or ConflictingPoliciesError if they cannot be used; the
+        previous policies stay in force.
         """
         files = {
             file: file.stat().st_mtime_ns if file.exists() else 0
@@ -77,9 +77,9 @@ class EditorPolicies:
             self.in_force = PoliciesInForce.read(documents, self._home, planners, now)
 
     def judge(self, documents: Iterable[Document]) -> tuple[object, DocumentJudge]:
-        """Return the judge of the documents of one text, and what its results depend on.
+        """Return the judge of the documents of one text, and a token of the policies it uses.
 
-        The documents also are what policies look up.
+        Policies look up objects among the documents.
         """
         in_force, known = self.in_force, known_of(documents, self._namespace, self._labels)
         judge = in_force.judge(known, self._namespace)
@@ -88,7 +88,7 @@ class EditorPolicies:
         return depends, lambda document: in_force.result(judge(document))
 
     def page(self, violation: ReportedViolation) -> str:
-        """Return the page of a violation's policy, or of the one it checks by, in Markdown."""
+        """Return the page of a violation's policy, or of its built-in policy, in Markdown."""
         if violation.check:
             text = catalogue()[violation.check].documentation
         else:
@@ -99,17 +99,17 @@ class EditorPolicies:
 
 @dataclass(slots=True)
 class OpenText:
-    """A text in an editor. What is half typed is judged as it was when it could be parsed."""
+    """A text in an editor; an incomplete document is judged as when it was last valid."""
 
     source: str
     policies: EditorPolicies
     _last: list[tuple[Document, ...]] = field(default_factory=list)
     _depends: object = None
-    # By identity; a document that has not changed is the same one.
+    # By identity: an unchanged document is the same object.
     _results: dict[int, tuple[Document, SubjectResult]] = field(default_factory=dict)
 
     def diagnostics(self, text: str) -> list[EditorDiagnostic]:
-        """Return everything to show of the text."""
+        """Return all diagnostics of the text."""
         parts = list(parts_of(text))
         parsed = [documents_in(each.text, self.source) for each in parts]
         last = self._last if len(self._last) == len(parts) else [()] * len(parts)
@@ -161,7 +161,7 @@ def _diagnosed(
 
 
 def fixes_of(text: str, found: Sequence[EditorDiagnostic]) -> Iterator[TextEdit]:
-    """Yield the edits of a text that fix violations: one of each document, where a value does."""
+    """Yield the edits that fix violations in a text: at most one per document."""
     for part in parts_of(text):
         changes = [
             (each.document, operation)
@@ -171,7 +171,7 @@ def fixes_of(text: str, found: Sequence[EditorDiagnostic]) -> Iterator[TextEdit]
         ]
         source = changes[0][0].source if changes else ""
         if not changes or isinstance(documents_in(part.text, source), DocumentError):
-            continue  # it is half typed: the violation is one of the text before
+            continue  # the document is incomplete: the violation is one of the previous text
         fixed = FixedText(part.text, source)
         fixed.change(changes)
         old, new = part.text, fixed.text
@@ -183,7 +183,7 @@ def fixes_of(text: str, found: Sequence[EditorDiagnostic]) -> Iterator[TextEdit]
 
 
 def _same(one: str, other: str) -> int:
-    """Return how many characters two texts have in common at the beginning."""
+    """Return the length of the common prefix of two texts."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
 
@@ -204,7 +204,7 @@ def _at(
     violation: ReportedViolation,
     document: Document | None = None,
 ) -> EditorDiagnostic:
-    """Return a diagnostic from a place of a part to the end of its line."""
+    """Return a diagnostic from a position in a part to the end of its line."""
     line = min(place[0], len(lines)) - 1
     text = lines[line].rstrip()
     column = min(place[1] - 1, len(text))

@@ -33,20 +33,20 @@ Shown = list[tuple[lsp.Diagnostic, EditorDiagnostic]]
 
 @dataclass
 class EditorSession:
-    """What an editor has open. Texts are judged one after the other, beside the event loop."""
+    """The open texts of an editor; they are judged in sequence, in a thread."""
 
     server: LanguageServer
     make_policies: MakePolicies
     policies: EditorPolicies | None = None
-    failure: str = ""  # why changed policies cannot be used, as it was shown
+    failure: str = ""  # the shown error about changed policies
     texts: dict[str, OpenText] = field(default_factory=dict)
-    took: float = 0.0  # seconds to judge the last text
+    duration: float = 0.0  # seconds to judge the last text
     shown: dict[str, Shown] = field(default_factory=dict)
     tasks: dict[str, asyncio.Task[None]] = field(default_factory=dict)
     thread: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1))
 
     def begin(self, params: lsp.InitializeParams) -> None:
-        """Take the policies that the editor names, or those of the command line."""
+        """Read the policies that the editor names, or those of the command line."""
         options = params.initialization_options
         root = Path(self.server.workspace.root_path or ".")
         try:
@@ -58,7 +58,7 @@ class EditorSession:
             self.tasks[""] = asyncio.ensure_future(_end_with(params.process_id))
 
     def say(self, text: str) -> None:
-        """Show a message for people."""
+        """Show a message to the user."""
         message = lsp.ShowMessageParams(type=lsp.MessageType.Error, message=f"Gatewright: {text}")
         self.server.window_show_message(message)
 
@@ -68,7 +68,7 @@ class EditorSession:
 
     def changed(self, params: lsp.DidChangeTextDocumentParams) -> None:
         """Judge a text when it has not changed for as long as judging takes, or for 50 ms."""
-        self._soon(params.text_document.uri, min(self.took, MAX_PAUSE))
+        self._soon(params.text_document.uri, min(self.duration, MAX_PAUSE))
 
     def saved(self, _: lsp.DidSaveTextDocumentParams) -> None:
         """Judge every text again: the file may be one of the policies."""
@@ -100,10 +100,10 @@ class EditorSession:
             await loop.run_in_executor(self.thread, self.policies.refresh)
         except (OSError, ValueError) as error:
             if str(error) != self.failure:
-                self.say(f"the policies of before stay in force: {error}")
+                self.say(f"the previous policies stay in force: {error}")
             self.failure = str(error)
         found = await loop.run_in_executor(self.thread, opened.diagnostics, text)
-        self.took = time.perf_counter() - begin
+        self.duration = time.perf_counter() - begin
         lines = document.lines
         self.shown[uri] = [
             (_diagnostic(document.position_codec, lines, each), each) for each in found
@@ -117,7 +117,7 @@ class EditorSession:
         )
 
     def at(self, uri: str, position: lsp.Position) -> tuple[TextPart, int, int]:
-        """Return the document at a position, and line and column within it."""
+        """Return the document at a position, and the line and column in it."""
         document = self.server.workspace.get_text_document(uri)
         place = document.position_from_client_units(position)
         parts = parts_of(document.source)
@@ -125,7 +125,7 @@ class EditorSession:
         return part, place.line - part.line, place.character
 
     def hover(self, params: lsp.HoverParams) -> lsp.Hover | None:
-        """Return why something is a violation, or else what a field means."""
+        """Return the violation at a position, or else the meaning of the field."""
         uri, line = params.text_document.uri, params.position.line
         assert self.policies is not None
         here = [each.violation for _, each in self.shown.get(uri, ()) if each.line == line]
@@ -152,7 +152,7 @@ class EditorSession:
         ]
 
     def actions(self, params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
-        """Return the fixes of violations in a range, safe ones first, and one of all safe ones."""
+        """Return the fixes in a range, safe ones first, and one that makes all safe fixes."""
         return list(self._actions(params))
 
     def _actions(self, params: lsp.CodeActionParams) -> Iterator[lsp.CodeAction]:
@@ -176,7 +176,7 @@ class EditorSession:
                         is_preferred=is_safe,
                         edit=edit,
                     )
-        # Editors request actions wherever the cursor is; making all fixes takes a while.
+        # Editors request actions at each move of the cursor; computing all fixes takes a while.
         is_wanted = any(FIX_ALL.startswith(each) for each in wanted or ())
         if is_wanted or (wanted is None and here):
             safe = [each for _, each in shown if each.violation.patch_is_safe]
@@ -216,7 +216,7 @@ def language_server(make_policies: MakePolicies) -> LanguageServer:
         (lsp.TEXT_DOCUMENT_COMPLETION, triggers, session.complete),
         (lsp.TEXT_DOCUMENT_CODE_ACTION, kinds, session.actions),
     ):
-        # pygls marks functions, and a method cannot be marked.
+        # pygls sets attributes on functions, which bound methods do not allow.
         server.feature(feature, options)(partial(work))
     return server
 
@@ -236,7 +236,7 @@ def _diagnostic(
 
 
 async def _end_with(editor: int) -> None:
-    """End the process when the editor is gone; another of its children may hold the input open."""
+    """End the process when the editor ends: another child may keep the input open."""
     while True:
         await asyncio.sleep(PARENT_SECONDS)
         try:
@@ -244,4 +244,4 @@ async def _end_with(editor: int) -> None:
         except ProcessLookupError:
             os._exit(0)
         except PermissionError:
-            pass  # it lives, as somebody else
+            pass  # the process exists and belongs to another user

@@ -1,4 +1,4 @@
-"""What may be written at a place of a policy set or a case file, by their JSON Schemas."""
+"""Complete and explain the fields of policy sets and case files, by their JSON Schemas."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,7 +15,7 @@ JsonSchema = Mapping[str, Any]
 Path = tuple[str, ...]
 ITEM = "[]"
 LINE = re.compile(r"(?P<indent> *)(?P<dashes>(?:- +|-$)*)(?:(?P<key>[\w./-]+) *:(?P<value> .*|$))?")
-CHOOSES = re.compile(r"^ *(kind|policy): *([\w-]+) *$", re.MULTILINE)  # the schema of a document
+CHOOSES = re.compile(r"^ *(kind|policy): *([\w-]+) *$", re.MULTILINE)  # these choose the schema
 OF_CASES = re.compile(r"^(?:cases|policy|policies):", re.MULTILINE)
 OF_POLICY_SET = re.compile(
     r"^apiVersion: *gatewright\.io/|^kind: *\w*(?:Admission|Exc)", re.MULTILINE
@@ -25,7 +25,7 @@ WORD = re.compile(r"[\w./-]*$")
 
 @dataclass(frozen=True, slots=True)
 class SchemaEntry:
-    """A field or a value that may be written, and what it means."""
+    """A possible field or value, with its meaning."""
 
     text: str
     meaning: str = ""
@@ -33,7 +33,7 @@ class SchemaEntry:
 
 
 def completions(part: TextPart, line: int, column: int) -> list[SchemaEntry]:
-    """Return what may be written at a place of a document (line and column from 0)."""
+    """Return the possible fields or values at a position (line and column from 0)."""
     before = part.text.split("\n")[: line + 1]
     before[-1] = before[-1][:column]
     found = LINE.match(before[-1])
@@ -57,7 +57,7 @@ def completions(part: TextPart, line: int, column: int) -> list[SchemaEntry]:
 
 
 def meaning(part: TextPart, line: int) -> str:
-    """Return what the field on a line of a document means, in Markdown; "" where none is known."""
+    """Return the meaning of the field on a line, in Markdown; "" for an unknown field."""
     before = part.text.split("\n")[: line + 1]
     found = LINE.match(before[-1])
     if found is None or not found["key"] or not (schema := _schema(part.text)):
@@ -75,7 +75,7 @@ def meaning(part: TextPart, line: int) -> str:
 
 
 def path_at(lines: Sequence[str]) -> Path:
-    """Return the path of the object or list that the last line is in, by the indentation."""
+    """Return the path of the object or list with the last line, by the indentation."""
     path: list[str] = []
     indent: int | None = None
     for text in reversed(lines):
@@ -115,7 +115,7 @@ def _schema(text: str) -> JsonSchema | None:
 
 
 def _below(root: JsonSchema, path: Path, chosen: Mapping[str, str]) -> Iterator[JsonSchema]:
-    """Yield the schemas of a path, with every alternative; `chosen` decides conditions."""
+    """Yield the schemas at a path, with every alternative; `chosen` decides conditions."""
     schemas = [root]
     for step in path:
         whole = [each for schema in schemas for each in _whole(schema, root, chosen)]
@@ -134,7 +134,7 @@ def _step(schema: JsonSchema, step: str) -> Iterator[JsonSchema]:
 
 
 def _whole(schema: JsonSchema, root: JsonSchema, chosen: Mapping[str, str]) -> Iterator[JsonSchema]:
-    """Yield a schema and those that it consists of or refers to."""
+    """Yield a schema, and the schemas that it combines or refers to."""
     yield schema
     parts = [*schema.get("allOf", ()), *schema.get("anyOf", ())]
     if "$ref" in schema:

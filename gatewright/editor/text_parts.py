@@ -1,4 +1,4 @@
-"""Split a text into its YAML documents, so that a half-typed one hides no other."""
+"""Split a text into its YAML documents, so that an incomplete one does not hide others."""
 
 import re
 from collections.abc import Iterator
@@ -7,13 +7,13 @@ from functools import lru_cache
 
 from config.documents import Document, DocumentError, parse_documents
 
-# Nothing in a document has three dashes at the beginning of a line.
+# Inside a document, no line begins with three dashes.
 BOUNDARY = re.compile(r"^(?=---(?:\s|$))", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class TextPart:
-    """A document of a text, and where it begins: its offset, and its line from 0."""
+    """A document of a text, with its offset and its first line (from 0)."""
 
     text: str
     start: int
@@ -31,7 +31,7 @@ def parts_of(text: str) -> Iterator[TextPart]:
 
 @lru_cache(maxsize=1024)
 def documents_in(part: str, source: str) -> tuple[Document, ...] | DocumentError:
-    """Return the objects of a document, or why it cannot be parsed. Few differ from before."""
+    """Return the objects of a document, or the error; cached, since few documents change."""
     try:
         return tuple(parse_documents(part.encode(errors="replace"), source))
     except DocumentError as error:

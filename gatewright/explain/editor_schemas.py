@@ -1,4 +1,4 @@
-"""JSON Schemas for editors: of policy sets and case files."""
+"""JSON Schemas of policy sets and case files, for editors."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -81,7 +81,7 @@ def _spec(model: Any, definitions: JsonObject) -> JsonObject:
 
 
 def _parameters(policy: Policy, definitions: JsonObject) -> JsonObject:
-    """Return the condition that gives an object that names this policy the policy's parameters."""
+    """Return the condition that applies a policy's parameters to objects that name the policy."""
     params = _spec(policy.params, definitions)
     return {
         "if": {"properties": {"policy": {"const": policy.name}}, "required": ["policy"]},
@@ -90,7 +90,7 @@ def _parameters(policy: Policy, definitions: JsonObject) -> JsonObject:
 
 
 def _closed(schema: Any) -> Any:
-    """Return a schema whose objects allow no other fields than those it names."""
+    """Return a schema that forbids unknown fields."""
     if isinstance(schema, list):
         return [_closed(each) for each in schema]
     if not isinstance(schema, dict):

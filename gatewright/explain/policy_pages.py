@@ -36,7 +36,7 @@ def does(policy: Policy) -> str:
 
 
 def fixes(policy: Policy) -> str:
-    """Return what `check --fix` does about its violations; "" if nothing."""
+    """Return the sentence about `check --fix` for a policy; "" if it fixes nothing."""
     if policy.fix is None:
         return ""
     if policy.fix.is_safe:
@@ -45,7 +45,7 @@ def fixes(policy: Policy) -> str:
 
 
 def reads_registries(needs: object) -> bool:
-    """Return whether what a policy looks up is what registries know of images."""
+    """Return whether the look-ups of a policy read image registries."""
     return isinstance(needs, Iterable) and not IMAGE_LOOK_UPS.isdisjoint(needs)
 
 

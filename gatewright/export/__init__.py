@@ -1,7 +1,7 @@
-"""Writes policy sets as Kubernetes' own admission policies, with what is lost. Pure.
+"""Write policy sets as Kubernetes' own admission policies, with a list of the losses. Pure.
 
-`native` writes policies and bindings, `scopes` their match, `files` the text, and `counterparts`
-has the built-in policies that CEL can express.
+`native` writes policies and bindings, `scopes` their match constraints and conditions, `files` the
+text, and `counterparts` has the built-in policies that CEL can express.
 """
 
 from gatewright.export.files import static_files, text_of

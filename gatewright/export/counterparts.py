@@ -1,4 +1,4 @@
-"""Built-in policies that CEL expresses exactly: their expressions, by their parameters."""
+"""The CEL expressions of built-in policies that CEL expresses exactly, by their parameters."""
 
 from collections.abc import Callable
 from typing import Any
@@ -36,7 +36,7 @@ def _service_types(params: Any) -> list[Rule]:
     return [(test, "Services of this type are not allowed")]
 
 
-# No rules: the parameters say what CEL does not.
+# A function returns no rules for parameters that CEL cannot express.
 COUNTERPARTS: dict[str, Callable[[Any], list[Rule]]] = {
     "privileged-containers": _privileged,
     "host-namespaces": _host_namespaces,

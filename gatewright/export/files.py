@@ -12,7 +12,7 @@ PLUGINS = ("ValidatingAdmissionPolicy", "MutatingAdmissionPolicy")
 
 
 def text_of(name: str, lost: Iterable[str], objects: Iterable[JsonObject]) -> str:
-    """Return objects as YAML documents, with what is lost as comments above the first."""
+    """Return objects as YAML documents, with the losses as comments above the first."""
     comments = "".join(f"# {name}: {text}\n" for text in lost)
     return f"---\n{comments}" + "---\n".join(map(written, objects))
 

@@ -21,14 +21,15 @@ API_VERSION = "admissionregistration.k8s.io/v1"
 STATIC = ".static.k8s.io"
 TEXT = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')""")
 PARAMS = re.compile(r"(?<![\w.])params\b")
-BEYOND = re.compile(r"\bmath\.|\bbase64\.|`")  # what the API server's CEL does not have
-NATIVE = ("", "apps", "batch")  # groups of what built-in policies with a counterpart judge
+# Functions and syntax that the API server's CEL lacks.
+BEYOND = re.compile(r"\bmath\.|\bbase64\.|`")
+NATIVE = ("", "apps", "batch")  # API groups that built-in policies with a counterpart judge
 TOLERATED = "updates that do not worsen a violation are denied too"
 
 
 @dataclass(slots=True)
 class ExportedPolicy:
-    """Objects for one policy object, and what they lose."""
+    """The objects for one policy object, and the losses."""
 
     name: str
     objects: list[JsonObject] = field(default_factory=list)
@@ -36,7 +37,7 @@ class ExportedPolicy:
 
 
 def export(documents: Iterable[Document], *, static: bool = False) -> Iterator[ExportedPolicy]:
-    """Yield what each policy object and exception of a valid policy set becomes."""
+    """Yield the export of each policy object and exception of a valid policy set."""
     for document in documents:
         value = document.value
         name, kind = value["metadata"]["name"], value["kind"]
@@ -97,7 +98,7 @@ def _is_beyond(expression: str) -> bool:
 
 
 def _rules(found: ExportedPolicy, spec: AdmissionPolicySpec) -> JsonObject | None:
-    """Return variables and rules; None, with the reason, where CEL cannot express them."""
+    """Return variables and rules; None, with the reason in `lost`, if CEL cannot express them."""
     if spec.policy is None:
         inlined = [{"name": "params", "expression": _constant(spec.params)}] if spec.params else []
         variables = [each.model_dump(by_alias=True) for each in spec.variables]
@@ -127,7 +128,7 @@ def _rules(found: ExportedPolicy, spec: AdmissionPolicySpec) -> JsonObject | Non
 
 
 def _constant(value: Any) -> str:
-    """Return parameters as CEL; the API server takes no map with values of several types."""
+    """Return parameters as CEL; the API server rejects a map with values of several types."""
     if isinstance(value, dict):
         entries = (f"{literal(key)}: dyn({_constant(each)})" for key, each in value.items())
         return f"{{{', '.join(entries)}}}"

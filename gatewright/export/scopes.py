@@ -10,7 +10,7 @@ from kube.resource import JsonObject
 from webhook.engine.exceptions import HOME
 from webhook.engine.kinds import Target
 
-# The webhook is never sent these.
+# The webhook never gets requests in these namespaces.
 NEVER_SENT = ("kube-system", "kube-node-lease", HOME)
 ACCOUNT = "system:serviceaccount:"
 
@@ -26,7 +26,7 @@ def constraints(clause: MatchClause, targets: Iterable[Target]) -> JsonObject:
 
 
 def conditions(clause: MatchClause, exclude: Exclude, namespace: str) -> list[JsonObject]:
-    """Return the match conditions for what match constraints cannot say."""
+    """Return match conditions for the parts that match constraints cannot express."""
     tests = {"namespaces-that-are-sent": f"!({matching('request.namespace', NEVER_SENT)})"}
     namespaces = [namespace] if namespace else clause.namespaces
     if namespaces:

@@ -36,9 +36,9 @@ def test_a_webhook_that_judges_its_own_pods_cannot_come_back():
     finding = findings(configuration(judge), *backend())[0]
     assert (finding.level, finding.check) == ("critical", "own-pods")
     assert finding.message == (
-        "pods.guard.example.com judges what the pods of guard/guard need, which serve it, and "
-        "fails closed. If its last pod goes, the API server refuses CREATE pods in guard (its pods "
-        "cannot be created): the pods cannot come back"
+        "pods.guard.example.com judges requests for its own pods (behind guard/guard) and fails closed. If "
+        "its last pod goes, the API server refuses CREATE pods in guard (its pods cannot be created): the pods "
+        "cannot come back"
     )
     requirement = {
         "key": "kubernetes.io/metadata.name",

@@ -204,7 +204,7 @@ async def test_changed_policies_are_in_force_once_they_are_saved(tmp_path):
         policies.write_text(FEW.replace("maximum", "maximun"))
         desk.client.text_document_did_save(saved)
         assert await desk.messages.get() == (
-            f"Gatewright: the policies of before stay in force: {policies}:4: ClusterAdmissionPolicy few: "
+            f"Gatewright: the previous policies stay in force: {policies}:4: ClusterAdmissionPolicy few: "
             'spec.params.maximun: unknown parameter; did you mean "maximum"?'
         )
         assert await desk.of_version(1) == []
@@ -232,7 +232,7 @@ async def test_unusable_policies_are_a_message_once(tmp_path):
     async with editor(tmp_path, policies=["./nothing.yaml"]) as desk:
         assert await desk.open("shop.yaml", SHOP) == []
         assert await desk.messages.get() == (
-            f"Gatewright: the policies of before stay in force: {tmp_path}/nothing.yaml: No such file or directory"
+            f"Gatewright: the previous policies stay in force: {tmp_path}/nothing.yaml: No such file or directory"
         )
         assert await desk.change("shop.yaml", 2, SHOP.replace("11", "12")) == []
         assert desk.messages.empty()
