@@ -1,4 +1,4 @@
-"""Built-in policies that are known to decide as rules of Kyverno do: the table of builtin.yaml."""
+"""Built-in policies that decide the same as rules of Kyverno: the table of builtin.yaml."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -16,13 +16,13 @@ WORD = re.compile(r"[A-Za-z]*[._/][\w./-]+|[A-Za-z]\w*")
 GLOB = re.compile(r"[A-Za-z?*][\w.?*-]*")
 KEY = re.compile(r"[\w./-]+")
 RANGE = re.compile(r"(\d+)-(\d+)")
-# What keys of volumes have beside their types, and what stands for a pod without volumes.
-BESIDE_TYPES = ["", "name"]
+# Keys of volumes that are not types; "" stands for a pod without volumes.
+NOT_TYPES = ["", "name"]
 
 
 @cache
 def table() -> list[dict[str, Any]]:
-    """Return the rows: a policy, its parameters, and what a rule tests."""
+    """Return the rows: a policy, its parameters, and the tests of a rule."""
     rows: list[dict[str, Any]] = yaml.safe_load(FILE.read_text())
     return rows
 
@@ -30,7 +30,7 @@ def table() -> list[dict[str, Any]]:
 def builtin_policy(
     validate: Mapping[str, Any], kinds: Iterable[str], of_pods: bool
 ) -> dict[str, Any] | None:
-    """Return `policy` and `params` of what decides the same; None where none is known to.
+    """Return `policy` and `params` that decide the same; None if no policy is known to.
 
     `of_pods`: whether the rule is about pods and, through generated rules, their templates.
     """
@@ -56,7 +56,7 @@ def _filled(value: Any, bound: Mapping[str, Any]) -> Any:
 
 
 def _is_like(template: Any, given: Any, bound: dict[str, Any]) -> bool:
-    """Return whether a rule tests what a template does; adds what `$…` stands for."""
+    """Return whether a rule has the tests of a template; add the values of `$…` to `bound`."""
     if isinstance(template, str) and template.startswith("$"):
         found = _READERS[template](given)
         return bool(found) and bound.setdefault(template, found) == found
@@ -70,7 +70,7 @@ def _is_like(template: Any, given: Any, bound: dict[str, Any]) -> bool:
 
 
 def _plain(value: Any) -> str:
-    """Return a scalar as text, without blanks, the names in [a, b] in order."""
+    """Return a scalar as text without blanks, with the names in [a, b] sorted."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     text = re.sub(r"\s+", "", str(value))
@@ -80,15 +80,15 @@ def _plain(value: Any) -> str:
 def _words(given: Any) -> list[str] | None:
     words = given if isinstance(given, list) else str(given).replace(" ", "").split("|")
     words = [each for each in words if each != ""]
-    # Built-in policies read ALL as every capability.
+    # In built-in policies, ALL means every capability.
     is_plain = all(isinstance(e, str) and WORD.fullmatch(e) and e != "ALL" for e in words)
     return words if is_plain else None
 
 
 def _types(given: Any) -> list[str] | None:
-    if not isinstance(given, list) or not set(BESIDE_TYPES) <= {*map(str, given)}:
+    if not isinstance(given, list) or not set(NOT_TYPES) <= {*map(str, given)}:
         return None
-    return _words([each for each in given if each not in BESIDE_TYPES])
+    return _words([each for each in given if each not in NOT_TYPES])
 
 
 def _range(given: Any) -> list[dict[str, int]] | None:

@@ -1,4 +1,4 @@
-"""Kyverno's ValidatingPolicy and MutatingPolicy: rules in CEL already, with match constraints."""
+"""Convert Kyverno's ValidatingPolicy and MutatingPolicy: CEL rules with match constraints."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -54,7 +54,7 @@ def _check_mutations(
     clauses: list[dict[str, Any]],
     names: KindNames,
 ) -> None:
-    """Refuse what changes more, and patches of fields that a kind lacks: these would be dropped."""
+    """Refuse mutations of other objects, and patches of fields that a kind lacks."""
     existing = ((spec.get("evaluation") or {}).get("mutateExisting") or {}).get("enabled")
     if existing or spec.get("targetMatchConstraints"):
         refuse("it changes objects that are there already")
@@ -67,7 +67,7 @@ def _check_mutations(
 
 
 def _controllers(spec: Mapping[str, Any]) -> list[str]:
-    """Return the kinds for which Kyverno generates rules: by default all, for rules about pods."""
+    """Return the controller kinds that Kyverno generates rules for; by default all, for pods."""
     constraints = spec["matchConstraints"]
     rules = constraints.get("resourceRules") or []
     about = {key: rules[0].get(key) for key in RULE} if len(rules) == 1 else {}
@@ -82,7 +82,7 @@ def _controllers(spec: Mapping[str, Any]) -> list[str]:
 
 
 def clauses_of(constraints: Mapping[str, Any], names: KindNames) -> list[dict[str, Any]]:
-    """Return the clauses of `match` that match constraints stand for."""
+    """Return match constraints as clauses of `match`."""
     if constraints.get("excludeResourceRules"):
         refuse(
             "it excludes resources", "a ValidatingAdmissionPolicy, which `check` judges as it is"

@@ -1,4 +1,4 @@
-"""Rules in CEL of other tools; those about pods become rules about pod templates, too."""
+"""Adapt CEL rules of other tools; rules about pods are made to judge pod templates, too."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -13,12 +13,12 @@ POD_OF = (
 )
 OF_POD = re.compile(r"(?<![\w.])(object|oldObject)\.(spec|metadata)\b(?!\.namespace\b)")
 
-# Converts an expression.
+# A function that converts an expression.
 ConvertExpression = Callable[[str], str]
 
 
 def of_pod(expression: str) -> str:
-    """Return an expression about pods, for all kinds with a pod template."""
+    """Convert an expression about pods to one for all kinds with a pod template."""
     return OF_POD.sub(_pod_path, expression)
 
 
@@ -29,14 +29,14 @@ def _pod_path(found: re.Match[str]) -> str:
 
 
 def with_pod_variable(written: dict[str, Any]) -> None:
-    """Add the variable `pod` to rules that read it."""
+    """Add the variable `pod` to rules that use it."""
     if "variables.pod." in str(written):
         pod = {"name": "pod", "expression": POD_OF}
         written["variables"] = [pod, *written.get("variables", ())]
 
 
 def message_of(text: str) -> str:
-    """Return a message in one line; a variable in it becomes `…`."""
+    """Return a message on one line, with variables replaced by `…`."""
     return " ".join(VARIABLE.sub("…", text).split())
 
 

@@ -1,4 +1,4 @@
-"""Writes CEL: literals, fields, conditions. Text is combined, never parsed."""
+"""Write CEL: literals, fields, conditions. Text is combined, never parsed."""
 
 import json
 import re
@@ -12,7 +12,7 @@ LOOSE = re.compile(r" \|\| | \? ")
 
 
 def literal(value: Any) -> str:
-    """Return a constant."""
+    """Return a constant as CEL."""
     if isinstance(value, str):
         return "'" + json.dumps(value, ensure_ascii=False)[1:-1].replace("'", r"\'") + "'"
     if isinstance(value, dict):
@@ -28,17 +28,17 @@ def is_name(key: str) -> bool:
 
 
 def select(value: str, key: str) -> str:
-    """Return the field of a value."""
+    """Return the expression for a field of a value."""
     return f"{value}.{key}" if is_name(key) else f"{value}[{literal(key)}]"
 
 
 def optional(value: str, key: str) -> str:
-    """Return the field of a value, as an optional."""
+    """Return the expression for a field of a value, as an optional."""
     return f"{value}.?{key}" if is_name(key) else f"{value}[?{literal(key)}]"
 
 
 def present(value: str, key: str) -> str:
-    """Return whether a value has a field."""
+    """Return the test that a value has a field."""
     return f"has({value}.{key})" if is_name(key) else f"{literal(key)} in {value}"
 
 
@@ -48,19 +48,19 @@ def grouped(text: str) -> str:
 
 
 def every(parts: Iterable[str]) -> str:
-    """Return that all parts hold."""
+    """Return the conjunction of expressions."""
     kept = [each for each in dict.fromkeys(parts) if each != "true"]
     return "false" if "false" in kept else " && ".join(map(grouped, kept)) or "true"
 
 
 def some(parts: Iterable[str]) -> str:
-    """Return that one of the parts holds."""
+    """Return the disjunction of expressions."""
     kept = [each for each in dict.fromkeys(parts) if each != "false"]
     return "true" if "true" in kept else " || ".join(kept) or "false"
 
 
 def negated(text: str) -> str:
-    """Return that an expression does not hold."""
+    """Return the negation of an expression."""
     if text in ("true", "false"):
         return "false" if text == "true" else "true"
     simple = re.fullmatch(r"!?[\w.]+(\([^()]*\))?", text)
@@ -70,7 +70,7 @@ def negated(text: str) -> str:
 
 
 def glob(value: str, pattern: str) -> str:
-    """Return that a string matches a pattern with * and ?."""
+    """Return the test that a string matches a pattern with * and ?."""
     stripped = pattern.strip("*")
     if "*" not in stripped and "?" not in stripped:
         if not stripped:

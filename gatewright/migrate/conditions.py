@@ -1,4 +1,4 @@
-"""Kyverno's conditions (preconditions, deny) as CEL."""
+"""Convert Kyverno's conditions (preconditions, deny) to CEL."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -23,12 +23,12 @@ class Conditions:
     """Converts the conditions of one rule."""
 
     def __init__(self, operations: Sequence[str], paths: QueryPaths) -> None:
-        """Take the operations of the rule, and what its variables stand for."""
+        """Take the operations of the rule, and its variables as CEL."""
         self._operations = operations
         self._paths = paths
 
     def hold(self, block: Any) -> str:
-        """Return that conditions hold: any, all, or a list of these."""
+        """Return the test that conditions hold: any, all, or a list of these."""
         if isinstance(block, list):
             if block and "key" in block[0]:
                 return every(map(self._one, block))
@@ -52,7 +52,7 @@ class Conditions:
         return _test(self._paths.query(found[1]), str(operator), value)
 
     def _operation(self, operator: str, value: Any) -> str:
-        """Fold what is known: the operations that the rule matches."""
+        """Evaluate a condition on the operation, if the rule's operations decide it."""
         values = [str(each) for each in (value if isinstance(value, list) else [value])]
         if operator not in ("Equals", "NotEquals", "In", "AnyIn", "AllIn", "NotIn", "AnyNotIn",
                             "AllNotIn"):  # fmt: skip
@@ -95,7 +95,7 @@ def _member(key: Queried, operator: str, value: Any) -> str:
 
 
 def _of_items(key: Queried, operator: str, values: Sequence[Any], test: str) -> str:
-    """Return that one item or all pass a test; a missing list can count as empty text."""
+    """Return the test that one or all items pass; a missing list can count as empty text."""
     found = f"{key.text}.{'exists' if operator.startswith('Any') else 'all'}(item, {test})"
     if key.default == []:
         return found

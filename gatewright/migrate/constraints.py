@@ -1,6 +1,6 @@
-"""Gatekeeper's library: the built-in policies that its constraints become.
+"""Convert constraints of Gatekeeper's library to built-in policies.
 
-Each function takes the parameters of a constraint, removes those that it understands, and returns
+Each function takes the parameters of a constraint, removes those that it converts, and returns
 policies with their parameters.
 """
 
@@ -34,7 +34,7 @@ def _registries(key: str, field: str) -> Callable[[Parameters], NamedPolicies]:
 
 
 def _quantities(sort: str, *names: str) -> Callable[[Parameters], NamedPolicies]:
-    """Convert maxima; the policy of Gatekeeper also denies what is unset."""
+    """Convert maxima; Gatekeeper's policy also denies unset values."""
 
     def convert(given: Parameters) -> NamedPolicies:
         bounds = {name: {"max": given.pop(name)} for name in names if name in given}
@@ -94,7 +94,7 @@ def _https(given: Parameters) -> NamedPolicies:
     return [("ingress-tls", {"https": True, "tls": not given.pop("tlsOptional", False)})]
 
 
-# By the kind of the constraint; what is not here has no equal (docs/policies-from-elsewhere.md).
+# By kind of constraint; other kinds have no equivalent (docs/policies-from-elsewhere.md).
 CONSTRAINTS: dict[str, Callable[[Parameters], NamedPolicies]] = {
     "K8sAllowedRepos": _registries("repos", "registries"),
     "K8sBlockLoadBalancer": _plain("service-types", forbidden=["LoadBalancer"]),

@@ -1,4 +1,4 @@
-"""Converts documents to policy objects; each is compiled before it counts as converted."""
+"""Convert documents to policy objects; each is compiled before it counts as converted."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -42,13 +42,13 @@ VERSIONS = {
     "constraints.gatekeeper.sh": ("v1alpha1", "v1beta1", "v1"),
     "mutations.gatekeeper.sh": ("v1alpha1", "v1beta1", "v1"),
 }
-# What other documents are converted with.
+# Kinds that the conversion of other documents needs.
 CONTEXT = ("CustomResourceDefinition", "Namespace", "ConstraintTemplate", "Config")
 
 
 @dataclass(slots=True)
 class Migration:
-    """What was converted, what was not, and the documents that could not be read."""
+    """The converted objects, the unconverted rules, and the documents that could not be read."""
 
     converted: list[ConvertedPolicy] = field(default_factory=list)
     unconverted: list[Unconverted] = field(default_factory=list)
@@ -90,7 +90,7 @@ def migrate(documents: Iterable[Document], expires: str = "") -> Migration:
 
 
 class _Run:
-    """Collects results under names that no other object has."""
+    """Collects results, with unique names."""
 
     def __init__(self, names: KindNames) -> None:
         self.found = Migration()
@@ -102,7 +102,7 @@ class _Run:
 
     @contextmanager
     def reading(self, document: Document) -> Iterator[None]:
-        """Skip a document whose fields are missing or have wrong types."""
+        """Skip a document with missing fields or fields of wrong types."""
         try:
             yield
         except (KeyError, TypeError, AttributeError, ValueError) as error:
@@ -113,7 +113,7 @@ class _Run:
     ) -> tuple[dict[str, Mapping[str, Any]], list[str], list[str]]:
         """Return Gatekeeper's templates by kind, and the namespaces that its Config excludes.
 
-        These are of constraints, and of mutators.
+        The namespaces are given separately for constraints and for mutators.
         """
         templates, excluded, unchanged = dict[str, Mapping[str, Any]](), list[str](), list[str]()
         for document in documents:
@@ -152,14 +152,14 @@ class _Run:
 
 
 def _fault(error: Exception) -> str:
-    """Return what is wrong with a document, for who wrote it."""
+    """Return the fault of a document, as a message for its author."""
     if isinstance(error, KeyError):
         return f"the field {error.args[0]} is missing"
     return "a field has a value of a wrong type"
 
 
 def _compiled(each: ConvertedPolicy | Unconverted) -> ConvertedPolicy | Unconverted:
-    """Return what the webhook takes; a fault of it is the reason why it is not converted."""
+    """Compile a converted object; an invalid one becomes Unconverted, with the fault as reason."""
     if isinstance(each, Unconverted):
         name, kind = each.origin.metadata.get("name"), each.origin.document.value.get("kind")
         near = each.nearest or nearest(str(name)) or nearest(str(kind))

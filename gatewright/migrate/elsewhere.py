@@ -17,7 +17,7 @@ def table() -> dict[str, Any]:
 
 
 def nearest(name: str) -> str:
-    """Return what comes nearest to a policy of Kyverno's or a kind of Gatekeeper's library."""
+    """Return the nearest equivalent of a Kyverno policy or a kind of Gatekeeper's library."""
     for folder in table()["folders"]:
         for row in folder["rows"]:
             if name in (row.get("kind"), row["there"].rpartition("/")[2]):

@@ -1,4 +1,4 @@
-"""Kyverno's PolicyExceptions, of both of its API groups."""
+"""Convert Kyverno's PolicyExceptions, of both of its API groups."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,7 +10,7 @@ from gatewright.migrate.results import Converted, ConvertedPolicy, Origin, refus
 from gatewright.migrate.selection import filters
 
 NEAREST = "a PolicyException with `kinds`, `names` and `namespaces`"
-# Conditions of exceptions that say which objects they are about.
+# Conditions by which exceptions select objects.
 TEXT = r"(?:'[\w.-]+'|\"[\w.-]+\")"
 TEST = re.compile(
     r"(?:object\.metadata|request)\.(?P<field>name|namespace)\s*"
@@ -21,9 +21,10 @@ TEST = re.compile(
 def convert_exception(
     origin: Origin, names: KindNames, policies: Sequence[ConvertedPolicy], expires: str
 ) -> Converted:
-    """Yield the exceptions from the policies that came of what Kyverno's names.
+    """Yield exceptions from the policies that the rules named by a Kyverno exception became.
 
-    Those from cluster policies are one, those from a tenant's policies stand in its namespace.
+    One exception covers all cluster policies; one for a tenant's policies is in the tenant's
+    namespace.
     """
     refuse_large(origin.document.value)
     spec = origin.document.value["spec"]
@@ -49,7 +50,7 @@ def convert_exception(
 def _excepted(
     entries: Iterable[Mapping[str, Any]], policies: Sequence[ConvertedPolicy]
 ) -> Iterator[ConvertedPolicy]:
-    """Yield what became of the rules that an exception of kyverno.io names."""
+    """Yield the policies converted from the rules that an exception of kyverno.io names."""
     for entry in entries:
         rules = [each.removeprefix("autogen-").removeprefix("cronjob-")
                  for each in entry.get("ruleNames") or ["*"]]  # fmt: skip
@@ -64,7 +65,7 @@ def _excepted(
 def _referenced(
     references: Iterable[Mapping[str, Any]], policies: Sequence[ConvertedPolicy]
 ) -> Iterator[ConvertedPolicy]:
-    """Yield what became of the policies that an exception of policies.kyverno.io names."""
+    """Yield the policies converted from those that an exception of policies.kyverno.io names."""
     wanted = {(each["kind"], each["name"]) for each in references}
     for each in policies:
         if (each.origin.document.value["kind"], each.origin.metadata["name"]) in wanted:
@@ -72,7 +73,7 @@ def _referenced(
 
 
 def _by_match(spec: Mapping[str, Any], names: KindNames) -> list[dict[str, Any]]:
-    """Return what an exception of kyverno.io selects."""
+    """Return the entries for the objects that an exception of kyverno.io selects."""
     if spec.get("conditions") or spec.get("podSecurity"):
         refuse("it has conditions, or pod security controls", NEAREST)
     sort, found = filters(spec.get("match"))
@@ -82,7 +83,7 @@ def _by_match(spec: Mapping[str, Any], names: KindNames) -> list[dict[str, Any]]
 
 
 def _by_conditions(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return what an exception of policies.kyverno.io selects: names and namespaces."""
+    """Return the entries for the objects that an exception of policies.kyverno.io selects."""
     if spec.get("images") or spec.get("allowedValues"):
         refuse("the expressions of its policies read its images or values", NEAREST)
     clause: dict[str, Any] = {}

@@ -1,6 +1,6 @@
-"""Gatekeeper's constraints: rules in CEL of their template, or built-in policies.
+"""Convert Gatekeeper's constraints to their template's CEL rules, or to built-in policies.
 
-A template that has CEL is converted with it; of one that has Rego, only the library's are known.
+CEL in a template is converted; of templates in Rego, only those of Gatekeeper's library are known.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,8 +30,8 @@ def convert_constraint(
 ) -> Converted:
     """Yield the policy objects of a constraint.
 
-    `templates` are the ConstraintTemplates by the kind that they define; `excluded` the namespaces
-    that Gatekeeper's Config excludes.
+    `templates` are the ConstraintTemplates by the kind that they define; `excluded` are the
+    namespaces that Gatekeeper's Config excludes.
     """
     value = origin.document.value
     refuse_large(value)
@@ -61,7 +61,7 @@ def convert_constraint(
 
 
 def excluded_namespaces(config: Mapping[str, Any], process: str) -> list[str]:
-    """Return the namespaces that Gatekeeper's Config excludes from a process of it."""
+    """Return the namespaces that Gatekeeper's Config excludes from one of its processes."""
     return [
         namespace
         for each in (config.get("spec") or {}).get("match") or ()
@@ -71,7 +71,7 @@ def excluded_namespaces(config: Mapping[str, Any], process: str) -> list[str]:
 
 
 def _cel_of(template: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-    """Return the source of a template in CEL; None where it has none."""
+    """Return the CEL source of a template; None if it has none."""
     for target in ((template or {}).get("spec") or {}).get("targets") or ():
         for code in target.get("code") or ():
             if code.get("engine") == CEL_ENGINE:
@@ -94,7 +94,7 @@ def _rules(
 def match_of(
     match: Mapping[str, Any], names: KindNames, excluded: Sequence[str]
 ) -> tuple[dict[str, Any], list[Any]]:
-    """Return `match` and match conditions of a constraint or a mutator."""
+    """Convert the match of a constraint or a mutator to `match` and match conditions."""
     if unknown := match.keys() - UNDERSTOOD:
         refuse(f"match by {', '.join(sorted(unknown))}")
     if match.get("source", "All") not in ("All", "Original"):
@@ -133,14 +133,14 @@ def _tests(match: Mapping[str, Any], excluded: Sequence[str]) -> list[str]:
 
 
 def _with_kinds(written: dict[str, Any], policy: str) -> dict[str, Any]:
-    """Leave out the kinds that a built-in policy never judges: Gatekeeper's judge nothing there."""
+    """Leave out kinds that a built-in policy never judges, nor does Gatekeeper's."""
     judged = {target.kind.kind for target in catalogue()[policy].targets}
     clause = dict((written.get("match") or {"any": [{}]})["any"][0])
     kinds = [each for each in clause.get("kinds") or () if each in judged]
     if not kinds and clause.get("kinds"):
         refuse(f"`{policy}` does not judge {', '.join(clause['kinds'])}")
     if "Pod" in judged and (not kinds or "Pod" in kinds):
-        kinds = ["Pod"]  # a template of Gatekeeper's library knows no pod templates
+        kinds = ["Pod"]  # Gatekeeper's library does not judge pod templates
     if kinds:
         clause["kinds"] = kinds
     return written | ({"match": {"any": [clause]}} if clause else {})

@@ -1,4 +1,4 @@
-"""The kinds that other tools' policies name, in Gatewright's spelling."""
+"""Translate the names of kinds in other tools' policies to those of `match.kinds`."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -14,7 +14,7 @@ VERSION = re.compile(r"v\d+((alpha|beta)\d+)?|\*")
 
 
 class KindNames:
-    """Kubernetes' own kinds, and those of CustomResourceDefinitions among the documents."""
+    """The built-in kinds, and those of CustomResourceDefinitions among the documents."""
 
     def __init__(self, documents: Iterable[Document] = ()) -> None:
         """Read the CustomResourceDefinitions."""
@@ -25,7 +25,7 @@ class KindNames:
                     self._kinds.append(_defined(each.value["spec"]))
 
     def by_selector(self, text: str) -> tuple[str, str]:
-        """Return a kind and a subresource as Kyverno writes them: group/version/Kind/sub."""
+        """Return the kind and subresource of Kyverno's notation group/version/Kind/sub."""
         *before, last = text.split("/")
         kind, _, subresource = last.partition(".")
         if before and not VERSION.fullmatch(before[-1]):
@@ -38,7 +38,7 @@ class KindNames:
         return self.spelled(group, version, kind), subresource
 
     def spelled(self, group: str, version: str, kind: str) -> str:
-        """Return what `match.kinds` calls a kind; * stands for any group or version."""
+        """Return the name of a kind in `match.kinds`; * stands for any group or version."""
         if "*" in kind or "?" in kind:
             refuse(
                 f"every kind ({kind}) is meant: a policy of Gatewright names its kinds",
@@ -52,7 +52,7 @@ class KindNames:
         return f"{group}/{version}/{kind}".removeprefix("/")
 
     def of_resource(self, group: str, version: str, resource: str) -> str:
-        """Return the kind of a plural."""
+        """Return the kind of a resource."""
         found = [e for e in self._kinds if e.plural == resource and group in ("*", e.group)]
         if not found:
             name = f"{resource}.{group}"
@@ -60,7 +60,7 @@ class KindNames:
         return self._word(found[0], version)
 
     def code(self, words: Iterable[str]) -> str:
-        """Return the type that objects of all these kinds have; blank where they differ."""
+        """Return the type that objects of all these kinds have; "" if they differ."""
         from config.schemas import root_type
 
         types = set()

@@ -1,4 +1,4 @@
-"""Kyverno's ClusterPolicy and Policy: each rule becomes a policy object."""
+"""Convert Kyverno's ClusterPolicy and Policy: each rule becomes a policy object."""
 
 import re
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ from gatewright.migrate.results import (
 from gatewright.migrate.rule_tests import RuleTests
 from gatewright.migrate.selection import RuleScope, pod_controllers
 
-# By the field of a rule: the reason, and what comes nearest.
+# The reason and the nearest equivalent, by field of a rule.
 UNCONVERTED = {
     "generate": ("it creates objects; an admission policy allows, denies or mutates", ""),
     "verifyImages": ("it verifies images", "`image-signatures`"),
@@ -36,7 +36,7 @@ MAX_NAME = 253
 
 
 def convert_policy(origin: Origin, names: KindNames) -> Converted:
-    """Yield a policy object for each rule, or the reason why there is none."""
+    """Yield a policy object for each rule, or the reason why it is not converted."""
     policy = origin.document.value
     rules = policy["spec"].get("rules") or []
     generated = pod_controllers(policy)

@@ -1,4 +1,4 @@
-"""Changes at paths of an object, written as a JSONPatch in CEL that creates parents."""
+"""Write changes at paths of an object as a JSONPatch in CEL, which creates missing parents."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ TEMPLATE = (
 UNKNOWN = ("it changes more than fields at fixed paths",
            "a mutation in CEL, `security-defaults` or `resource-defaults`")  # fmt: skip
 
-# Takes the field, and whether it is there; returns the value to set.
+# Takes CEL for the field and for whether it exists; returns CEL for the value to set.
 CelValue = Callable[[str, str], str]
 
 
@@ -32,9 +32,9 @@ PathSteps = tuple[str | ListItems, ...]
 
 
 class PathChange(NamedTuple):
-    """A value to set at a path, or None to remove what is there.
+    """A value to set at a path, or None to remove the field.
 
-    `tests` says of some beginnings of the path, by their length, whether they must be there.
+    `tests` maps the length of a prefix of the path to whether that prefix must exist.
     """
 
     path: PathSteps
@@ -43,12 +43,12 @@ class PathChange(NamedTuple):
 
 
 def constant(value: Any) -> CelValue:
-    """Return a value that does not depend on what is there."""
+    """Return a value that does not depend on the present one."""
     return lambda _field, _there: literal(value)
 
 
 def mutation_to_cel(changes: Iterable[PathChange], of_pods: bool) -> dict[str, Any]:
-    """Return a rule with the mutation; `of_pods`: paths begin at the pod or the pod template."""
+    """Return a rule with the mutation; with `of_pods`, paths begin at the pod or pod template."""
     root, before = ("variables.pod", "variables.template + ") if of_pods else ("object", "")
     ensured = set[PathSteps]()
     terms = [_patches(each, root, before, ensured) for each in changes]
@@ -62,7 +62,7 @@ def mutation_to_cel(changes: Iterable[PathChange], of_pods: bool) -> dict[str, A
 def _patches(change: PathChange, root: str, before: str, ensured: set[PathSteps]) -> str:
     """Return the patches of a change; `ensured` are parents that an earlier change creates.
 
-    That holds, too, where the earlier change has a test: a field that is there has its parents.
+    They exist even if the test of the earlier change fails: an existing field has its parents.
     """
     at = next((at for at, step in enumerate(change.path) if isinstance(step, ListItems)), None)
     if at is not None:
@@ -110,7 +110,7 @@ def _of_items(change: PathChange, at: int, root: str, before: str) -> str:
 
 
 def _there(root: str, path: Sequence[str]) -> str:
-    """Return whether a field and all above it are there."""
+    """Return the test that a field and all its parents exist."""
     return every(present(_at(root, path[:at]), path[at]) for at in range(len(path)))
 
 

@@ -1,4 +1,4 @@
-"""Gatekeeper's mutators as mutations in CEL: Assign, AssignMetadata, AssignImage and ModifySet.
+"""Convert Gatekeeper's mutators to CEL: Assign, AssignMetadata, AssignImage and ModifySet.
 
 Source: pkg/mutation of gatekeeper 3.23 (mutation_function.go, tester.go, imageparser.go).
 """
@@ -69,7 +69,7 @@ def _steps(location: str) -> PathSteps:
 
 
 def _tests(given: Any, path: PathSteps) -> dict[int, bool]:
-    """Return which beginnings of a path must be there, or must not, by their length."""
+    """Return which prefixes of a path must exist or be absent, by their length."""
     tests = dict[int, bool]()
     for each in given:
         beginning = _steps(each["subPath"])
@@ -87,7 +87,7 @@ def _tests(given: Any, path: PathSteps) -> dict[int, bool]:
 
 
 def _value(kind: str, parameters: Mapping[str, Any]) -> CelValue:
-    """Return what is set where the path leads."""
+    """Return the value to set at the path."""
     if kind == "AssignImage":
         return _image(*(parameters.get(f"assign{part}", "") for part in ("Domain", "Path", "Tag")))
     if kind == "ModifySet":
@@ -113,7 +113,7 @@ def _pruned(values: list[str]) -> CelValue:
 
 
 def _image(domain: str, path: str, tag: str) -> CelValue:
-    """Return an image with parts replaced, split where Gatekeeper splits it."""
+    """Return an image with parts replaced, split like Gatekeeper splits it."""
     old_domain = f"image.find({literal(DOMAIN)})"
     rest = f"image.substring({old_domain}.size())"
     parts = [
@@ -125,7 +125,7 @@ def _image(domain: str, path: str, tag: str) -> CelValue:
 
 
 def _kinds(spec: Mapping[str, Any], common: Mapping[str, Any], names: KindNames) -> list[str]:
-    """Return the kinds of `match` that `applyTo` names, too, where it is there."""
+    """Return the kinds of `match`, limited to those of `applyTo` if it is set."""
     matched = common["match"]["any"][0].get("kinds", []) if common else []
     applied = [
         names.spelled(group, "*", kind)

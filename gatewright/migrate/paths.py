@@ -1,4 +1,4 @@
-"""Plain JMESPath of Kyverno's variables as CEL: paths, projections, `|| literal`."""
+"""Convert plain JMESPath of Kyverno's variables to CEL: paths, projections, `|| literal`."""
 
 import json
 import re
@@ -20,7 +20,7 @@ MISSING = object()
 
 
 class Queried(NamedTuple):
-    """A value in CEL, its type, and what stands for it where it is missing or an empty list."""
+    """A value in CEL, its type, and the default for a missing value or an empty list."""
 
     text: str
     code: str = ""
@@ -36,15 +36,15 @@ class QueryPaths:
     """Converts the paths of one rule."""
 
     def __init__(self, roots: Mapping[str, str], codes: Mapping[str, str]) -> None:
-        """Take what names such as `element` stand for, and the types of these."""
+        """Take the CEL and the types of names such as `element`."""
         self._roots, self._codes = {"request": "request"} | dict(roots), codes
 
     def below(self, name: str, code: str) -> "QueryPaths":
-        """Return paths with one more name."""
+        """Return a converter with one more name."""
         return QueryPaths({**self._roots, name: name}, {**self._codes, name: code})
 
     def query(self, text: str) -> Queried:
-        """Return a JMESPath expression as CEL."""
+        """Convert a JMESPath expression to CEL."""
         found = PATH.fullmatch(text.strip())
         if found is None:
             refuse(f"the expression {text} is not a plain path")
@@ -78,7 +78,7 @@ class QueryPaths:
         return Queried(f"{text}.orValue({literal(default)})", code)
 
     def _lists(self, text: str, steps: list[str]) -> str:
-        """Return the items of a path, of one with `[a, b][]` those of several."""
+        """Return the items of a path; `[a, b][]` joins the items of several lists."""
         at = next((at for at, e in enumerate(steps) if e.startswith("[") and e != "[]"), None)
         if at is None:
             return self._items(text, steps) if steps else text
@@ -98,7 +98,7 @@ class QueryPaths:
         return code
 
     def _items(self, text: str, steps: list[str]) -> str:
-        """Return the items below projections; what is missing is left out."""
+        """Return the items below projections, without missing ones."""
         at = steps.index("[]")
         for each in steps[:at]:
             text = optional(text, each)

@@ -1,8 +1,8 @@
-"""Kyverno's patterns, with their anchors, as CEL.
+"""Convert Kyverno's patterns, with their anchors, to CEL.
 
-A pattern passes, fails, or skips its rule (a condition of an anchor does not hold). What passes or
-skips is allowed, so each pattern has two expressions. Source: validate.go, anchor/handlers.go and
-pattern.go of kyverno 1.16.
+A pattern passes, fails, or skips its rule (if the condition of an anchor does not hold). A pass or
+a skip allows the object, so each pattern has two expressions. Source: validate.go,
+anchor/handlers.go and pattern.go of kyverno 1.16.
 """
 
 import re
@@ -19,27 +19,27 @@ ANCHOR = re.compile(r"(?P<sort>[+<=X^]?)\((?P<key>.+)\)")
 
 
 class PatternOutcome(NamedTuple):
-    """Expressions: the pattern passes; the pattern passes or skips its rule."""
+    """Two expressions: the pattern passes; the pattern passes or skips its rule."""
 
     passes: str
     allowed: str
 
     @property
     def can_skip(self) -> bool:
-        """Whether these differ."""
+        """Whether the two expressions differ."""
         return self.passes != self.allowed
 
 
 def pattern_to_cel(pattern: Any, root: str, code: str = ANY) -> str:
-    """Return the expression of what a pattern allows of `root`, an object of the type `code`.
+    """Return the test that a pattern allows `root`, an object of the type `code`.
 
-    NotEqualError where that is not known.
+    Raises NotEqualError if the pattern has no known equivalent.
     """
     return _Patterns().node(pattern, root, code).allowed
 
 
 def field_type(code: str, key: str) -> str:
-    """Return the type of a field; blank where it is not known."""
+    """Return the type of a field; "" if it is unknown."""
     shape, inner, *_ = parse_type(code)
     if shape == "map":
         return inner
@@ -55,7 +55,7 @@ class _Patterns:
         self._depth = 0
 
     def node(self, pattern: Any, value: str, code: str) -> PatternOutcome:
-        """Return the outcome for a value that is there."""
+        """Return the outcome for an existing value."""
         if isinstance(pattern, Mapping):
             return self._map(pattern, value, code)
         if isinstance(pattern, list):
@@ -91,7 +91,7 @@ class _Patterns:
         return _of_map(conditions, anchors, [each for _, each in fields])
 
     def _anchor(self, sort: str, pattern: Any, value: str, key: str, code: str) -> PatternOutcome:
-        """Return the outcome of an anchor that tests what may be missing."""
+        """Return the outcome of an anchor on a field that may be missing."""
         there_not = negated(present(value, key))
         if sort == "X":
             return PatternOutcome(there_not, there_not)
@@ -138,7 +138,7 @@ class _Patterns:
         return PatternOutcome(text, text)
 
     def _items(self, pattern: Any, value: str, code: str) -> str:
-        """Return that a scalar, or each item of a list, matches."""
+        """Return the test that a scalar, or each item of a list, matches."""
         shape = parse_type(code).shape if code else "any"
         if shape in ("map", "struct"):
             refuse(f"{value} is an object, and the pattern {pattern!r} is none")
@@ -178,7 +178,7 @@ def _of_map(
 
 
 def _in_order(outcomes: list[PatternOutcome]) -> PatternOutcome:
-    """Return the outcome of patterns of which the first that fails or skips decides."""
+    """Return the outcome of patterns in order: the first that fails or skips decides."""
     passes = allowed = "true"
     for each in reversed(outcomes):
         if each.can_skip and allowed != "true":

@@ -1,4 +1,4 @@
-"""Labels of Pod Security as policies that judge each namespace by its labels."""
+"""Convert Pod Security labels to policies that judge each namespace by its labels."""
 
 from collections.abc import Mapping, Sequence
 
@@ -15,7 +15,7 @@ def _labels(document: Document) -> Mapping[str, str]:
 
 
 def convert_labels(documents: Sequence[Document]) -> Converted:
-    """Yield policies that judge as the Pod Security labels of namespaces say."""
+    """Yield policies that enforce the Pod Security labels of namespaces."""
     for mode, action in MODES.items():
         labelled = [
             document

@@ -1,4 +1,4 @@
-"""What a conversion yields: policy objects, and what could not be shown to be equal."""
+"""The results of a conversion: policy objects, and rules without a known equivalent."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -14,7 +14,7 @@ class NotEqualError(ValueError):
     """No policy of Gatewright is known to decide the same."""
 
     def __init__(self, reason: str, nearest: str = "") -> None:
-        """Say why, and what comes nearest."""
+        """Take the reason and the nearest equivalent."""
         super().__init__(reason)
         self.nearest = nearest
 
@@ -25,7 +25,7 @@ def refuse(reason: str, nearest: str = "") -> NoReturn:
 
 
 def refuse_large(value: Mapping[str, Any]) -> None:
-    """Refuse what no policy object can hold, before it is converted."""
+    """Refuse a rule that is too large for a policy object, before it is converted."""
     size = len(json.dumps(value, default=str))
     if size > MAX_POLICY_BYTES:
         refuse(f"it has {size:,} bytes; a policy object has at most {MAX_POLICY_BYTES:,}")
@@ -40,7 +40,7 @@ class Origin:
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """The metadata; empty where it is no map."""
+        """The metadata; empty if it is not a map."""
         metadata = self.document.value.get("metadata")
         return metadata if isinstance(metadata, dict) else {}
 
@@ -55,7 +55,7 @@ class Origin:
 
 @dataclass(slots=True)
 class ConvertedPolicy:
-    """A policy object, where it comes from, and what differs."""
+    """A policy object, its origin, and notes on differences."""
 
     origin: Origin
     spec: dict[str, Any]
@@ -80,7 +80,7 @@ class ConvertedPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Unconverted:
-    """A document or a rule that has no equal, the reason, and what comes nearest."""
+    """A document or rule without an equivalent, the reason, and the nearest policy."""
 
     origin: Origin
     reason: str

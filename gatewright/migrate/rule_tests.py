@@ -1,4 +1,4 @@
-"""What a rule of Kyverno tests, as one CEL expression: pattern, deny or foreach."""
+"""Convert the tests of a Kyverno rule to one CEL expression: pattern, deny or foreach."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,10 +16,10 @@ OF_ALL = {"spec": "", "metadata": METADATA, "apiVersion": ":string", "kind": ":s
 
 
 class RuleTests:
-    """What a rule tests: its preconditions, and its expression."""
+    """The tests of a rule: its preconditions, and its expression."""
 
     def __init__(self, rule: Mapping[str, Any], selection: RuleScope) -> None:
-        """Take a rule and where it applies."""
+        """Take a rule and its scope."""
         operations = [each for clause in selection.match["any"]
                       for each in clause.get("operations") or ("CREATE", "UPDATE")]  # fmt: skip
         self._operations = list(dict.fromkeys(operations))
@@ -39,7 +39,7 @@ class RuleTests:
         self.preconditions = [self._conditions.hold(block)] if block else []
 
     def expression(self, validate: Mapping[str, Any]) -> str:
-        """Return what must hold."""
+        """Return the condition that must hold."""
         if "pattern" in validate:
             return pattern_to_cel(validate["pattern"], self._pod, self._code)
         if "anyPattern" in validate:

@@ -1,4 +1,4 @@
-"""Scalars of Kyverno's patterns as CEL: text with wildcards, amounts, ranges, alternatives."""
+"""Convert scalars of Kyverno's patterns: text with wildcards, amounts, ranges, alternatives."""
 
 import re
 from typing import Any, NamedTuple
@@ -14,14 +14,14 @@ ANY = ""  # the code of an unknown type
 
 
 class AmountComparison(NamedTuple):
-    """An operator with what it compares with."""
+    """An operator and its right operand."""
 
     operator: str
     operand: str
 
 
 def _comparisons(pattern: str) -> tuple[bool, list[AmountComparison]]:
-    """Return the comparisons of a pattern without & and |, and whether one of them suffices."""
+    """Return the comparisons of a pattern without & and |, and whether any one suffices."""
     if len(pattern) > 1:
         for each, operator in OPERATORS.items():
             if pattern.startswith(each):
@@ -34,7 +34,7 @@ def _comparisons(pattern: str) -> tuple[bool, list[AmountComparison]]:
 
 
 def scalar(value: str, pattern: Any, code: str = ANY) -> str:
-    """Return that a value that is there matches a scalar of a pattern."""
+    """Return the test that an existing value matches a scalar of a pattern."""
     if pattern is None:
         return f"{value} in [null, 0, '', false]"
     if isinstance(pattern, bool) or not isinstance(pattern, str):
@@ -97,7 +97,7 @@ def _amount(text: str) -> Any:
 
 
 def takes_null(pattern: Any) -> bool:
-    """Return whether a pattern matches what is missing, which is compared as 0."""
+    """Return whether a pattern matches a missing value, which is compared as 0."""
     if not isinstance(pattern, str):
         return pattern is None
     return any(

@@ -1,4 +1,4 @@
-"""Kyverno's match and exclude as `match` and match conditions."""
+"""Convert Kyverno's match and exclude to `match` and match conditions."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -24,13 +24,13 @@ def filters(block: Mapping[str, Any] | None) -> tuple[str, list[Mapping[str, Any
 
 
 def kinds_of(block: Mapping[str, Any] | None) -> list[str]:
-    """Return the kinds that are named."""
+    """Return the kinds that a match or exclude names."""
     _, found = filters(block)
     return [kind for each in found for kind in (each.get("resources") or {}).get("kinds") or ()]
 
 
 def pod_controllers(policy: Mapping[str, Any]) -> list[str]:
-    """Return the kinds for which Kyverno generates rules from those about pods."""
+    """Return the kinds that Kyverno generates rules for from rules about pods."""
     needed = False
     for rule in policy["spec"].get("rules") or ():
         changes = rule.get("mutate") or {}
@@ -54,10 +54,13 @@ def pod_controllers(policy: Mapping[str, Any]) -> list[str]:
 
 
 class RuleScope:
-    """Where a rule applies: `match`, and conditions in CEL."""
+    """The scope of a rule: `match`, and conditions in CEL."""
 
     def __init__(self, rule: Mapping[str, Any], names: KindNames, generated: list[str]) -> None:
-        """Convert the match and the exclude of a rule. NotEqualError where that is not known."""
+        """Convert the match and the exclude of a rule.
+
+        Raises NotEqualError if that is impossible.
+        """
         self._names, self._generated = names, generated
         excluded = kinds_of(rule.get("exclude"))
         has_pods = "Pod" in _plain(kinds_of(rule.get("match")))
@@ -84,7 +87,7 @@ class RuleScope:
             self.conditions.append(negated(joined))
 
     def without_deletions(self) -> None:
-        """Leave out deletions, which Kyverno never judges by a pattern."""
+        """Leave out DELETE requests, which Kyverno never judges by a pattern."""
         for clause in self.match["any"]:
             kept = [e for e in clause.get("operations") or ("CREATE",) if e != "DELETE"]
             if not kept:
@@ -94,12 +97,12 @@ class RuleScope:
 
     @property
     def kinds(self) -> list[str]:
-        """All kinds that it matches."""
+        """All matched kinds."""
         return [kind for clause in self.match["any"] for kind in clause["kinds"]]
 
     @property
     def code(self) -> str:
-        """The type of what its rule judges; blank where that is not one."""
+        """The type of the judged objects; "" if there are several."""
         return self._names.code(["Pod"] if self.is_generated else self.kinds)
 
     def _kinds(self, about: Mapping[str, Any]) -> tuple[list[str], list[str]]:
@@ -134,7 +137,7 @@ class RuleScope:
         return clause, conditions
 
     def _tests(self, one: Mapping[str, Any]) -> Iterator[str]:
-        """Yield what must hold for a filter of `exclude`."""
+        """Yield the conditions of a filter of `exclude`."""
         about = one.get("resources") or {}
         if about.get("kinds"):
             kinds, _ = self._kinds(about)
@@ -179,7 +182,7 @@ def _plain(kinds: list[str]) -> list[str]:
 
 
 def _merged(found: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Return the filters that must all match as one."""
+    """Merge filters that must all match into one."""
     whole: dict[str, Any] = {"resources": {}}
     for each in found:
         about = each.get("resources") or {}
@@ -196,7 +199,7 @@ def _has_wildcards(selector: Mapping[str, Any]) -> bool:
 
 
 def _labels(metadata: str, selector: Mapping[str, Any]) -> str:
-    """Return that labels are selected."""
+    """Return the test that a label selector matches."""
     labels, tests = f"{metadata}.?labels.orValue({{}})", list[str]()
     for key, value in (selector.get("matchLabels") or {}).items():
         if "*" in key or "?" in key:
@@ -219,5 +222,5 @@ def _annotations(metadata: str, wanted: Mapping[str, Any]) -> list[str]:
 
 
 def _entry(entries: str, key: str, value: str) -> str:
-    """Return that a map has an entry that matches two patterns."""
+    """Return the test that a map has an entry whose key and value match two patterns."""
     return f"{entries}.exists(key, {every([glob('key', key), glob(f'{entries}[key]', value)])})"

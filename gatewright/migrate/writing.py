@@ -1,4 +1,4 @@
-"""Writes a migration: a file for each source, and the list of what was not converted."""
+"""Write a migration: a file for each source, and the list of unconverted rules."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -24,7 +24,7 @@ def files_of(found: Migration) -> dict[str, str]:
 
 
 def write_files(files: dict[str, str], directory: Path) -> None:
-    """Write the files to a directory that is created where it does not exist."""
+    """Write the files to a directory, which is created if it does not exist."""
     directory.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
         (directory / name).write_text(text, encoding="utf-8")

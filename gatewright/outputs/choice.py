@@ -16,7 +16,7 @@ from gatewright.outputs.printing import printable_report
 from gatewright.outputs.results import FAIL_AT, Report
 
 FORMATS = ("table", "json", "sarif", "junit", "github", "markdown", "html")
-EXACT = ("json", "sarif")  # which escape by themselves
+EXACT = ("json", "sarif")  # formats with their own escapes
 MAX_NOTES = 50  # limit for tables; JSON lists all
 # Environment variable: the Markdown file of a GitHub Actions step.
 JOB_SUMMARY = "GITHUB_STEP_SUMMARY"
@@ -51,7 +51,7 @@ def _one_on_stdout(
 ) -> tuple[Output, ...]:
     """Return the outputs, with a table on standard output unless a format goes there.
 
-    Where a table is written to a file, none is printed.
+    If a table is written to a file, none is printed.
     """
     printed = [each.format for each in outputs if each.file is None]
     if len(printed) > 1:

@@ -8,14 +8,14 @@ from gatewright.outputs.results import PROBLEM, Report, worst_first
 from gatewright.outputs.table import summary
 
 MAX_EACH = 10
-MAX_FIRST = 3  # files that cannot be judged, before violations
+MAX_FIRST = 3  # unjudged files before violations
 COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
 
 
 def render(report: Report) -> str:
     """Return the annotations, the worst first and at most ten of each level, and the counts.
 
-    Files that cannot be judged leave room for violations.
+    Unjudged files do not take the place of all violations.
     """
     problems = [
         ("error", each.place.file, each.place.line, PROBLEM, each.message)

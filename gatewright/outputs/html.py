@@ -1,4 +1,4 @@
-"""A report as one HTML file: works without a network, without a mouse, on a phone and on paper."""
+"""A report as one HTML file, usable offline, by keyboard, on a phone and on paper."""
 
 from importlib.resources import files
 from itertools import groupby

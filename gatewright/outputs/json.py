@@ -20,10 +20,10 @@ class PlaceRecord(TypedDict):
 class ViolationRecord(PlaceRecord):
     """One violation: the policy object, its action (Error if undecided), field and message.
 
-    `check` names the rule where a policy has several, such as host-ports of a level.
+    `check` names the rule if a policy has several, such as host-ports of a level.
 
     `level` is error, warning or note; `patch` is the JSON Patch (RFC 6902) that fixes it, or empty;
-    with `patch_is_safe` an application runs on.
+    `patch_is_safe` means that the patch cannot stop an application.
     """
 
     policy: str

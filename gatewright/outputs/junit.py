@@ -1,4 +1,4 @@
-"""JUnit XML for Jenkins, GitLab and others: a suite a file, a test case a result."""
+"""JUnit XML for Jenkins, GitLab and others: one suite per file, one test case per result."""
 
 from collections.abc import Iterable
 from itertools import groupby

@@ -1,7 +1,7 @@
-"""Hashes of a file's lines as GitHub's code scanning computes them (`primaryLocationLineHash`).
+"""Hashes of lines, computed like those of GitHub's code scanning (`primaryLocationLineHash`).
 
-The hash of a line is about the 100 characters from its start, those of the next lines included, so
-it stays when the line moves. Source: how `github/codeql-action` adds fingerprints to an upload.
+The hash of a line covers the 100 characters from its start, including next lines, so it does not
+change when the line moves. Source: the fingerprints that `github/codeql-action` adds to an upload.
 """
 
 import re
@@ -10,15 +10,15 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import accumulate
 
-LENGTH = 100  # characters that count: UTF-16 units without spaces and tabs
-BASE, MODULUS = 37, 1 << 64  # of the polynomial whose coefficients they are
+LENGTH = 100  # hashed characters: UTF-16 units without spaces and tabs
+BASE, MODULUS = 37, 1 << 64  # of the polynomial with the characters as coefficients
 SHIFTED = pow(BASE, LENGTH, MODULUS)
-END = 0xFFFF  # what follows the last character, before zeros
+END = 0xFFFF  # follows the last character, before zeros
 LINE_END, SPACES = re.compile(r"\r\n?"), re.compile(r"[ \t]+")
 
 
 def line_hashes(text: str) -> list[str]:
-    """Return a hash for each line, with how often it has occurred: `c129715d7a2bc9a3:1`."""
+    """Return a hash for each line, with its number of occurrences so far: `c129715d7a2bc9a3:1`."""
     counted = SPACES.sub("", LINE_END.sub("\n", text)).encode("utf-16-le", "surrogatepass")
     units = [*(unit for (unit,) in struct.iter_unpack("<H", counted)), END]
     return list(_numbered(units))

@@ -5,7 +5,7 @@ import re
 from gatewright.outputs.results import Report, worst_first
 from gatewright.outputs.table import summary
 
-MAX_LENGTH = 60_000  # characters; leaves room for what a workflow adds
+MAX_LENGTH = 60_000  # characters; leaves room for additions of a workflow
 SIGNS = {"error": "❌", "warning": "⚠️", "note": "🔎"}
 VERDICTS = {"impact": ("nothing becomes denied", "objects become denied")}
 SPECIAL = re.compile(r"([\\`*_\[\]<>|#&~])")

@@ -1,4 +1,4 @@
-"""A report whose texts can be printed: what objects and files are called cannot start a command."""
+"""Escape the texts of a report, so that names of objects and files cannot start a CI command."""
 
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
@@ -12,7 +12,7 @@ LINES = ("message", "notes")  # fields whose texts may have several lines
 def printable_report(report: Report) -> Report:
     """Return the report with every text escaped, for formats that people read.
 
-    What policies say of themselves is left as it is.
+    Summaries and documentation of policies are not escaped.
     """
     found: Report = _escaped(report)
     return found

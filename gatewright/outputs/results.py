@@ -11,7 +11,7 @@ LEVELS = ("error", "warning", "note")
 SEVERITIES = ("critical", "high", "medium", "low")
 # Levels that make exit code 1.
 FAIL_AT = {"deny": ("error",), "warn": ("error", "warning"), "never": ()}
-# the policy name that formats use for a file that could not be read, parsed or judged
+# The policy name in all formats for a file that could not be read, parsed or judged.
 PROBLEM = "not-judged"
 
 
@@ -19,7 +19,7 @@ PROBLEM = "not-judged"
 class SourceLocation:
     """A field in a file; `file` is "" for a live object.
 
-    Line and column count from 1; 0 are unknown.
+    Line and column count from 1; 0 means unknown.
     """
 
     file: str = ""
@@ -34,11 +34,11 @@ class SourceLocation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportedViolation:
-    """One violation of a result: policy, field and message; `check` is which rule of the policy.
+    """One violation of a result: policy, field and message; `check` is the rule of the policy.
 
-    `level` is one of LEVELS; `action` is Deny, Warn, Audit, or Error where the policy could not
-    decide; `patch` is a JSON Patch that fixes it, if the fix is a value, and with
-    `patch_is_safe` an application runs on. `child` is the planned object that is denied.
+    `level` is one of LEVELS; `action` is Deny, Warn, Audit, or Error if the policy could not
+    decide; `patch` is a JSON Patch that fixes it, if a value can; `patch_is_safe` means that the
+    patch cannot stop an application. `child` is the planned object that is denied.
     """
 
     policy: str
@@ -65,7 +65,7 @@ class ReportedViolation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubjectResult:
-    """One judged object or one case: the verdict in one word, and the violations.
+    """One judged object or one case: the verdict in a word or two, and the violations.
 
     `operations` is the JSON Patch of the fields that policies set.
     """
@@ -88,7 +88,7 @@ class SubjectResult:
 class InputProblem:
     """A file or document that could not be read, parsed or judged.
 
-    `whole` if the error has no line.
+    `whole` is true if the error has no line.
     """
 
     message: str
@@ -97,7 +97,7 @@ class InputProblem:
 
     @property
     def where(self) -> str:
-        """File and line, the file alone if it is about all of it, or nothing."""
+        """File and line, only the file for an error without a line, or ""."""
         return self.place.file if self.whole or not self.place.file else str(self.place)
 
     def __str__(self) -> str:
@@ -106,9 +106,9 @@ class InputProblem:
 
 @dataclass(frozen=True, slots=True)
 class PolicyInfo:
-    """A policy as formats describe it: a summary, and its documentation as text ("" for none).
+    """The description of a policy: a summary, and its documentation as text ("" for none).
 
-    `fix` says how safe the values are that mend its violations.
+    `fix` tells whether fixes of its violations are safe.
     """
 
     name: str
@@ -133,7 +133,7 @@ class Ending:
 class Report:
     """The report of a command.
 
-    `command` is its name; `notes` are lines for people that change no verdict.
+    `command` is its name; `notes` are lines for the user that change no verdict.
 
     Results with a verdict in `unlisted` are counted in the table, not listed. `generated` is the
     RFC 3339 time of the report, for formats that show it.
@@ -169,7 +169,7 @@ class Report:
         return int(any(each.level in levels for _, each in self.violations))
 
     def info(self, policy: str) -> PolicyInfo:
-        """Return what is known about a policy; for an unknown one, only its name."""
+        """Return the description of a policy; for an unknown one, only its name."""
         return self.policies.get(policy) or PolicyInfo(policy)
 
 

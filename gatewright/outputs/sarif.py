@@ -1,4 +1,4 @@
-"""SARIF 2.1.0 for code scanning, as GitHub asks for it and within its limits.
+"""SARIF 2.1.0 for GitHub's code scanning, within its limits.
 
 Source of the limits: "SARIF support for code scanning" in GitHub's documentation.
 """
@@ -119,7 +119,7 @@ def _result(
 def _region(
     place: SourceLocation, lines: Callable[[str], HashedLines]
 ) -> tuple[dict[str, int], str]:
-    """Return a place as a region up to the end of its line, and the hash of the line."""
+    """Return a location as a region up to the end of its line, and the hash of the line."""
     region = {"startLine": place.line, "startColumn": place.column}
     texts, hashes = lines(place.file)
     if not 0 < place.line <= len(texts):
@@ -129,7 +129,7 @@ def _region(
 
 
 def _lines(file: str) -> HashedLines:
-    """Return the lines of a file and their hashes; none of what cannot be read."""
+    """Return the lines of a file and their hashes; none for an unreadable file."""
     try:
         text = LINE_END.sub("\n", Path(file).read_bytes().decode("utf-8", "replace"))
     except (OSError, ValueError):

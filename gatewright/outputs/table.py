@@ -28,7 +28,7 @@ def _lines(report: Report, width: int | None, *, colours: bool) -> Iterator[str]
         style = STYLES.get(result.verdict, "") if colours else ""
         yield colour(first[:column], style) + first[column:]
         yield from rest
-        for (place, mark, message), same in groupby(result.violations, key=_said):
+        for (place, mark, message), same in groupby(result.violations, key=_parts):
             policies = ", ".join(each.policy for each in same)
             yield from _violation(f"{INDENT}{place}{policies}{mark}: {message}", width)
         for operation in result.operations:
@@ -53,7 +53,7 @@ def _violation(text: str, width: int | None) -> Iterator[str]:
 def _said(each: ReportedViolation) -> tuple[str, str, str]:
     """Return what a line says but for the policy: place, mark and message.
 
-    The mark is for violations that would not deny the object by themselves.
+    The mark is for violations that would not deny the object.
     """
     mark = f" ({each.action.lower()})" if each.action in ("Warn", "Audit") else ""
     return f"{each.place}: " if each.place.file else "", mark, each.message

@@ -1,5 +1,5 @@
-"""What the controller would create.
+"""Plan what the controller would create.
 
-`planners` are for the engine, `children` are those of manifests, and
-`differences` are those from a cluster.
+`planners` wraps the planners for the engine, `children` plans the children of manifests, and
+`differences` compares plans with a cluster.
 """

@@ -39,9 +39,9 @@ class Parent:
         return str(self.object["metadata"]["namespace"])
 
     def plan(self, observed: Observed, now: datetime) -> Plan:
-        """Plan it for these observed objects.
+        """Plan the children, given the observed objects.
 
-        Raises DocumentError if its type rejects it or it has a problem.
+        Raises DocumentError if the object is invalid or its plan has a problem.
         """
         try:
             plan = self.kind.plan(self.kind.type.model_validate(self.object), observed, now)
@@ -82,12 +82,12 @@ class Planned:
 
     @property
     def resource(self) -> Resource:
-        """Its resource in the API."""
+        """The resource of the object."""
         return self.parent.kind.owned(self.write.object)
 
     @property
     def comment(self) -> str:
-        """Its parent, the step that creates it, and its generated fields."""
+        """A comment with the parent, the step that creates the object, and its generated fields."""
         gates = " and ".join(self.step.depends_on)
         lines = [f"{self.parent.title}: step {self.step.name}{f', after {gates}' if gates else ''}"]
         if isinstance(self.write, CreateOnly):
@@ -100,7 +100,7 @@ class Planned:
 
 
 def parent_of(document: Document, namespace: str) -> Parent:
-    """Return the parent in a document; `namespace` is its default.
+    """Return the parent in a document; `namespace` is the default namespace.
 
     Raises DocumentError if the document is invalid.
     """
@@ -159,7 +159,7 @@ def planned(
 
     `observed` returns the existing objects.
 
-    Raises DocumentError where a plan has a problem.
+    Raises DocumentError if a plan has a problem.
     """
     plan = parent.plan(Observed(settings=settings) if observed is None else observed(parent), now)
     for step in plan.steps:

@@ -35,7 +35,7 @@ Found = dict[tuple[Resource, str, str], list[JsonObject]]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One object that would be created or changed: as it is, as it would be, and a note."""
+    """One object that would be created or changed: the current one, the new one, and a note."""
 
     child: Planned
     before: JsonObject | None
@@ -45,7 +45,7 @@ class Difference:
     def lines(self) -> Iterator[str]:
         """Yield a unified diff without the values of Secrets.
 
-        Nothing where nothing would change.
+        Yield nothing if nothing would change.
         """
         object = self.child.object
         id = f"{self.child.parent.namespace}/{object['metadata']['name']}"
@@ -98,7 +98,7 @@ class Cluster:
             yield await self._difference(child, children.get(_id(child)), uid)
 
     async def _optional(self) -> frozenset[Resource]:
-        """Return which of the optional resources the API server serves."""
+        """Return the optional resources that the API server serves."""
         if self._served is None:
             self._served = frozenset(
                 [each for each in optional_resources() if await self._client.serves(each)]
@@ -121,7 +121,7 @@ class Cluster:
     async def _read(self, parent: Parent) -> Found:
         """Return the objects that a planner reads besides the children.
 
-        Secrets do not change the plan.
+        Secrets are not read: they do not change the plan.
         """
         kind, found = parent.kind, Found()
         for resource, reads in kind.reads.items():
@@ -185,7 +185,7 @@ def _is_controlled_by(object: JsonObject, uid: str) -> bool:
 
 
 def _is_known(child: Planned, object: JsonObject) -> bool:
-    """Whether it is an object that outlived its parent and is adopted unchanged."""
+    """Whether an object has outlived its parent and would be adopted unchanged."""
     adopt_labels = child.write.adopt_labels if isinstance(child.write, CreateOnly) else {}
     labels = object["metadata"].get("labels") or {}
     return bool(adopt_labels) and adopt_labels.items() <= labels.items()

@@ -1,4 +1,4 @@
-"""The planners of all kinds as plain functions, by which the engine judges children."""
+"""The planners of all kinds as plain functions, for the engine to judge children."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -46,7 +46,7 @@ def planners_of(
 
 
 def service_account(namespace: str, name: str) -> ControllerUser:
-    """Return the user that a ServiceAccount is."""
+    """Return a ServiceAccount as a user."""
     groups = (SERVICE_ACCOUNTS, f"{SERVICE_ACCOUNTS}:{namespace}", "system:authenticated")
     return ControllerUser(f"system:serviceaccount:{namespace}:{name}", groups)
 
@@ -54,7 +54,7 @@ def service_account(namespace: str, name: str) -> ControllerUser:
 def scaled_kinds() -> list[Resource]:
     """Return the resources of planned kinds that have /scale.
 
-    The webhook looks up the objects that are scaled.
+    The webhook looks up the scaled objects.
     """
     return [kind.resource for kind in planned_kinds() if kind.type.definition.scale is not None]
 
@@ -62,7 +62,7 @@ def scaled_kinds() -> list[Resource]:
 def optional_resources() -> list[Resource]:
     """Return the resources that the API server may not serve.
 
-    Whether it does decides what is planned.
+    Plans depend on whether it does.
     """
     return list(dict.fromkeys(each for kind in planned_kinds() for each in kind.optional))
 

@@ -1,5 +1,6 @@
 """A page that judges an object while it is typed.
 
-`draft` is what the page sends and the verdict on it, `kubectl` the words of kubectl, `case` a test
-case of it; `server` serves them with page.html and examples.json, which `make manifests` writes.
+`draft` judges the texts that the page sends, `kubectl` writes kubectl's output, and `case` writes a
+test case; `server` serves them with page.html and with examples.json, which `make manifests`
+writes.
 """

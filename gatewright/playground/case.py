@@ -21,13 +21,14 @@ from webhook.harness.trial import attempt
 from webhook.harness.update import updated
 from webhook.policy_sets.catalogue import catalogue
 
-HEAD = f"# The policy set is beside this file, as {POLICIES}.\n"
+HEAD = f"# The policy set is in the same directory, as {POLICIES}.\n"
 
 
 def case_of(judged: JudgedDraft, now: datetime) -> str:
-    """Return a case file with the draft, and the answer that its policies give.
+    """Return a case file with the draft and the response of its policies.
 
-    Planned children are not judged in a case. Raises DocumentError where no case describes it.
+    Planned children are not judged in a case. Raises DocumentError if no case can describe the
+    draft.
     """
     text = HEAD + written({"policies": POLICIES, "cases": [_case(judged, now)]})
     with TemporaryDirectory() as directory:

@@ -1,4 +1,4 @@
-"""Judge a draft: a policy set, an object and a user as they are typed."""
+"""Judge a draft: a policy set, an object and a user."""
 
 import difflib
 from collections.abc import Iterator, Mapping
@@ -27,7 +27,7 @@ POLICIES, OBJECT, OLD_OBJECT = "policies.yaml", "object.yaml", "old-object.yaml"
 
 
 class Draft(BaseModel):
-    """The texts of the page. Documents after the first object are what else the cluster has."""
+    """The texts of the page; after the first object come other objects of the cluster."""
 
     model_config = ConfigDict(frozen=True, strict=True)
 
@@ -36,12 +36,12 @@ class Draft(BaseModel):
     old_object: str
     username: str
     groups: list[str]
-    namespace: str  # of objects that name none
+    namespace: str  # the default namespace of objects
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedDraft:
-    """A draft with its request, the answer, and the policies without planners that a case has."""
+    """A draft with its request, the response, and the policies without planners for a case."""
 
     draft: Draft
     document: Document
@@ -54,7 +54,7 @@ class JudgedDraft:
     def of(cls, draft: Draft, now: datetime) -> Self:
         """Judge a draft.
 
-        Raises DocumentError or PolicySetError, with file and line, where a text cannot be used.
+        Raises DocumentError or PolicySetError, with file and line, if a text cannot be used.
         """
         objects, olds = (
             list(parse_documents(text.encode(), source))
@@ -93,7 +93,7 @@ class JudgedDraft:
         return cls(draft, document, admission, looked_up, answer, verdict)
 
     def shown(self, now: datetime) -> dict[str, str]:
-        """Return what the page shows: verdict, kubectl's words, diff and planned children."""
+        """Return the texts for the page: verdict, kubectl's output, diff and planned children."""
         return {
             "verdict": self.verdict.verdict,
             "title": f"{self.admission.operation} {self.verdict.title}",
@@ -103,14 +103,14 @@ class JudgedDraft:
         }
 
     def _patch(self) -> Iterator[str]:
-        """Yield the lines of what policies change, with some context."""
+        """Yield a diff of the changes by policies, with some context."""
         before, after = self.admission.object, self.answer.object
         if before is not None and after is not None and self.answer.allowed and before != after:
             old, new = (written(each).splitlines() for each in (before, after))
             yield from difflib.unified_diff(old, new, "sent", "stored", lineterm="")
 
     def _children(self, now: datetime) -> Iterator[str]:
-        """Yield the objects that the controller would create; none of one that it rejects."""
+        """Yield the objects that the controller would create; none for a rejected object."""
         stored: JsonObject | None = self.answer.object
         if stored is None or not has_planned_kind(self.document):
             return

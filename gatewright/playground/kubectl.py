@@ -1,8 +1,8 @@
-"""The answer to a request in kubectl's words."""
+"""The output of kubectl for a request and its response."""
 
 from webhook.harness.reviews import Admission, ReviewAnswer, group_version_kind
 
-VERBS = {  # command, progressive and past of what kubectl does
+VERBS = {  # kubectl's command, present participle and past participle, by operation
     "CREATE": ("create", "creating", "created"),
     "UPDATE": ("replace", "replacing", "replaced"),
     "DELETE": ("delete", "deleting", "deleted"),
@@ -10,7 +10,7 @@ VERBS = {  # command, progressive and past of what kubectl does
 
 
 def output(admission: Admission, answer: ReviewAnswer, namespace: str) -> str:
-    """Return what `kubectl create`, `replace` or `delete` prints, below the command itself."""
+    """Return the command and the output of `kubectl create`, `replace` or `delete`."""
     command, doing, done = VERBS[admission.operation]
     lines = [f"$ kubectl {command} -f object.yaml"]
     response = answer.response

@@ -1,4 +1,4 @@
-"""Serves the page, its examples and reviews of drafts over HTTP."""
+"""Serve the page, its examples and reviews of drafts over HTTP."""
 
 import asyncio
 import base64
@@ -37,7 +37,7 @@ Work = Callable[[Draft, datetime], Mapping[str, str]]
 
 
 def application(host: str, policies: str) -> web.Application:
-    """Return the pages for a listener on `host`; `policies` is the policy set to begin with."""
+    """Return the pages for a listener on `host`; `policies` is the initial policy set."""
     turns = Turns()
     app = web.Application(client_max_size=MAX_BODY, middlewares=[_guard(host)])
     app.add_routes(
@@ -54,7 +54,8 @@ def application(host: str, policies: str) -> web.Application:
 def is_own(host: str, header: str) -> bool:
     """Return whether a Host header names this server.
 
-    An address or localhost does: only a name can be made to lead here by another site's DNS.
+    Only addresses and localhost are accepted: the DNS of another site can point its name here (DNS
+    rebinding).
     """
     name = re.sub(r":\d+$", "", header).strip("[]")
     try:
@@ -129,7 +130,7 @@ def _posted(turns: Turns, work: Work) -> HttpHandler:
 
 
 def _result(work: Work, draft: Draft) -> Mapping[str, str]:
-    """Return the result, or the problem of a text that cannot be used: it is half typed."""
+    """Return the result, or the problem of a text that cannot be used."""
     try:
         return work(draft, datetime.now(UTC))
     except (ConflictingPoliciesError, DocumentError, PolicySetError) as error:

@@ -1,4 +1,4 @@
-"""Assembles the controller from its kinds."""
+"""Assemble the controller from its kinds."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,9 +18,9 @@ from kube.endpoint import Endpoint
 def manager_of_kinds(
     settings: Settings, endpoint: Endpoint, observed: ProcessHealth, *, elects: bool
 ) -> Manager:
-    """Return a manager with the wanted kinds; FaultsError where a setting cannot be used."""
+    """Return a manager with the enabled kinds. Raises FaultsError if a setting cannot be used."""
     manager = manager_for(settings, endpoint, observed, elects=elects)
-    kinds = wanted_kinds(settings.kinds)
+    kinds = enabled_kinds(settings.kinds)
     for kind in kinds:
         manager.add_kind(kind, settings=planner_settings(settings))
     if BACKUP in kinds:
@@ -29,10 +29,10 @@ def manager_of_kinds(
     return manager
 
 
-def wanted_kinds(names: Sequence[str]) -> list[PlannedKind[Any]]:
-    """Return the planned kinds of these names, whatever their case.
+def enabled_kinds(names: Sequence[str]) -> list[PlannedKind[Any]]:
+    """Return the planned kinds with these names, ignoring case.
 
-    All for no names, and none for `none`.
+    Return all kinds for no names, and none for `none`.
     """
     if [name.lower() for name in names] == ["none"]:
         return []

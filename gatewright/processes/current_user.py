@@ -1,4 +1,4 @@
-"""The authenticated user: `gatewright run` judges children as this user's requests."""
+"""The authenticated user, whose requests create children under `gatewright run`."""
 
 import logging
 

@@ -12,20 +12,20 @@ from prometheus_client.registry import Collector
 
 from gatewright.processes.page_server import Address, Later, Page, PageResponse, Pages, served
 
-Check = Callable[[], str | None]  # what is wrong, or None
+Check = Callable[[], str | None]  # returns the fault, or None
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessHealth:
-    """What a process shows of itself: its metrics, and checks of readiness by name, with details.
+    """The metrics of a process, its readiness checks by name, and details of them.
 
-    All may still grow.
+    Parts of the process add to all of them while it starts.
     """
 
     registry: CollectorRegistry = field(default_factory=CollectorRegistry)
     ready: dict[str, Check] = field(default_factory=dict)
     details: dict[str, Callable[[], str]] = field(default_factory=dict)
-    """What a check says that finds nothing wrong."""
+    """The text of a check without a fault."""
 
 
 @asynccontextmanager
@@ -34,7 +34,7 @@ async def listening(
 ) -> AsyncIterator[tuple[Address, Address]]:
     """Serve metrics and health until the context exits, on one listener if addresses match.
 
-    Yields the addresses in use, which differ from the wanted ones where the wanted port is 0.
+    Yields the addresses in use, which differ from the requested ones if the requested port is 0.
     """
     health_pages: Pages = {
         "/healthz": _checked({}, {}),
@@ -69,18 +69,18 @@ def _checked(checks: Mapping[str, Check], details: Mapping[str, Callable[[], str
 
 
 class Collected(Collector):
-    """What a registry had at one moment."""
+    """The metrics of a registry at one moment."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._metrics = tuple(registry.collect())
 
     def collect(self) -> Iterable[Metric]:
-        """Return it."""
+        """Return the metrics."""
         return self._metrics
 
 
 def _exposed(registry: CollectorRegistry) -> Page:
-    """Collect on the loop and write the text beside it, which may take seconds."""
+    """Collect on the event loop, and write the text in a thread, which may take seconds."""
 
     def page(accept: str) -> Later:
         encode, content_type = choose_encoder(accept)

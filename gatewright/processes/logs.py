@@ -13,10 +13,10 @@ MAX_VALUE = 2000  # characters; clients choose the names in a request
 
 
 class JsonLines(logging.StreamHandler[TextIO]):
-    """One JSON object a line: time, level, logger, message, then the fields of the record."""
+    """One JSON object per line: time, level, logger, message, then the fields of the record."""
 
     def handle(self, record: logging.LogRecord) -> bool:
-        """Write a line without logging's lock: there is one write call a line, and no filter."""
+        """Write a line without logging's lock: each line is one write call, without filters."""
         self.emit(record)
         return True
 
@@ -41,7 +41,7 @@ class JsonLines(logging.StreamHandler[TextIO]):
 
 
 class Text(logging.Formatter):
-    """A short line for people: time, level, message, then the fields as key=value."""
+    """A short readable line: time, level, message, then the fields as key=value."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the record as one line, and the traceback below it if there is one."""
@@ -64,7 +64,7 @@ class Text(logging.Formatter):
 def install(level: str = "info", *, text: bool | None = None) -> None:
     """Send all log records to stderr.
 
-    As text if `text` is true or, by default, if stderr is a terminal.
+    The format is text if `text` is true or, by default, if stderr is a terminal.
     """
     as_text = sys.stderr.isatty() if text is None else text
     handler = logging.StreamHandler(sys.stderr) if as_text else JsonLines(sys.stderr)

@@ -1,6 +1,6 @@
-"""Tune how a process uses memory: collect garbage rarely, and return what was freed to the system.
+"""Tune the memory of a process: collect garbage rarely, and return free pages to the system.
 
-Startup objects stay, and reviews and reconciles create no cycles.
+Garbage is rare: objects of startup stay, and reviews and reconciles create no cycles.
 """
 
 import asyncio
@@ -28,13 +28,13 @@ def settle() -> None:
 
 
 async def trim(seconds: float = TRIM_SECONDS) -> Never:
-    """Return the free pages of glibc's heaps to the system now and then, for ever.
+    """Return the free pages of glibc's heaps to the system every `seconds`, forever.
 
-    Nothing where there is no glibc.
+    Without glibc, do nothing.
 
-    By itself glibc returns only what is free at the end of a heap. The rest that large requests
-    have used would stay: 30 MB after bodies of 1 MB. It takes 3 ms to return as much, and less than
-    0.5 ms where there is nothing to return.
+    By itself, glibc returns only the free memory at the end of a heap. The pages of large requests
+    would stay: 30 MB after bodies of 1 MB. Returning 30 MB takes 3 ms, and returning nothing less
+    than 0.5 ms.
     """
     malloc_trim = getattr(ctypes.CDLL(None), "malloc_trim", lambda _: 0)
     while True:

@@ -1,7 +1,7 @@
-"""Serves a few small pages over HTTP, on aiohttp's server in a thread with its own event loop.
+"""Serve a few small pages over HTTP, on aiohttp's server in a thread with its own event loop.
 
-A page is computed on the event loop of the process, so that nothing changes while it is read. While
-that loop is busy, the server repeats the page's last answer, so that one client's request does not
+A page is computed on the event loop of the process, so that nothing changes meanwhile. While that
+loop is busy, the server repeats the last response of the page, so that one long request does not
 make the kubelet restart every replica.
 """
 
@@ -30,7 +30,7 @@ PAGE_TIMEOUT = 1.0
 MAX_AGE = 60.0
 # Seconds from opening a connection to the last byte of its answer.
 WHOLE_REQUEST = 10.0
-# Beyond it the oldest connection is closed, so that a new request is always answered.
+# With more connections, the oldest one is closed, so that a new request is always answered.
 MAX_CONNECTIONS = 64
 
 
@@ -51,7 +51,7 @@ class PageResponse(NamedTuple):
         return cls(f"{text}\n".encode(), status)
 
 
-# The part of the work that reads nothing mutable; it runs in a thread.
+# The part of the work that reads no mutable state; it runs in a thread.
 Later = Callable[[], PageResponse]
 # Takes the Accept header, and runs on the event loop of the process.
 Page = Callable[[str], PageResponse | Later]
@@ -64,8 +64,8 @@ async def served(
 ) -> AsyncIterator[Sequence[Address]]:
     """Serve pages at addresses until the context exits.
 
-    Yields the addresses in use, which differ from the requested ones where the requested port is 0.
-    Raises ListenError where an address is not available.
+    Yields the addresses in use, which differ from the requested ones if the requested port is 0.
+    Raises ListenError if an address is not available.
     """
     home = asyncio.get_running_loop()
     servers: list[_PageServer] = []
@@ -83,7 +83,7 @@ async def served(
 
 
 class _PageServer(Server):
-    """aiohttp's server with a bound on its connections, in number and in time."""
+    """aiohttp's server with limits on the number and duration of connections."""
 
     def __init__(
         self,
@@ -124,7 +124,7 @@ class _PageServer(Server):
         await self.shutdown(self._timeout)
 
     def connection_made(self, handler: RequestHandler, transport: asyncio.Transport) -> None:
-        """Close the connection in time, and the oldest one where there are too many."""
+        """Close the connection after its time limit, and the oldest one if there are too many."""
         super().connection_made(handler, transport)
         self._loop.call_later(WHOLE_REQUEST, transport.abort)
         if len(self._connections) > MAX_CONNECTIONS:

@@ -1,4 +1,4 @@
-"""The policies in force: of files and a ConfigMap, overridden by policy objects of the cluster."""
+"""The policies in force: of files and a ConfigMap, overridden by policy objects."""
 
 from collections.abc import Iterable
 from functools import partial
@@ -27,10 +27,10 @@ def policies_of(
 ) -> Policies:
     """Return the policies of files, of a ConfigMap and of the objects in `stores`.
 
-    None is in force before all of these are known.
+    No policy is in force before all of these have been read.
 
     Children are judged as requests of `controller_user`, by default the controller's account in
-    `home`. Raises DocumentError or PolicySetError where the files are invalid.
+    `home`. Raises DocumentError or PolicySetError if the files are invalid.
     """
     planners = planners_of(settings, home or HOME, controller_user)
 

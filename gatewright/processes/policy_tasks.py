@@ -17,11 +17,11 @@ from webhook.registries.cache import ImageLookUps
 from webhook.server.cluster_policies import EXCEPTION, RESOURCES, ObjectId
 from webhook.server.engine_in_force import Policies
 
-COVERED = ("covers",)  # what an audit finds of an exception
+COVERED = ("covers",)  # fields that an audit sets in the status of an exception
 
 
 class PolicyTasks:
-    """Enqueues in the leader's controllers what an event changes.
+    """Enqueues, in the leader's controllers, the objects that an event affects.
 
     | event                       | enqueued                                                  |
     |-----------------------------|-----------------------------------------------------------|
@@ -68,11 +68,11 @@ class PolicyTasks:
             self.add(audit_controller, REQUEST)
 
     def add(self, controller: Controller, request: ReconcileRequest) -> None:
-        """Enqueue a request whenever other policies are in force."""
+        """Enqueue a request whenever the policies in force change."""
         self._after_policies.append((controller, request))
 
     async def run(self) -> Never:
-        """Keep the policies in force up to date, for ever."""
+        """Keep the policies in force up to date, forever."""
         await self.policies.follow(self._on_new_policies)
 
     def _status_controller(self, resource: Resource, manager: Manager, home: str) -> Controller:
@@ -109,9 +109,9 @@ class PolicyTasks:
     def _audited(
         self, resource: Resource, key: str, status: Mapping[str, Any]
     ) -> Mapping[str, Any]:
-        """Return what the last audit found, for the status of a policy object or an exception.
+        """Return the status fields of a policy object or an exception that an audit sets.
 
-        Before the first audit of this process, it is what the object has.
+        Before the first audit of this process, these are the object's present values.
         """
         if self._audit is None:
             return {}

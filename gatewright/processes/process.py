@@ -1,4 +1,4 @@
-"""Runs the parts of a process: starts them, and stops them together."""
+"""Run the parts of a process: start them, and stop them together."""
 
 import asyncio
 import logging
@@ -16,7 +16,7 @@ from gatewright.processes.listeners import ProcessHealth, listening
 from gatewright.processes.page_server import Address
 from kube.loop import Loop
 
-# Runs until the event is set, then ends after its clean-up.
+# Runs until the event is set, then cleans up and ends.
 Part = Callable[[asyncio.Event], Coroutine[Any, Any, None]]
 Background = Callable[[], Awaitable[Any]]  # runs forever; cancelled when all parts have ended
 

@@ -1,6 +1,6 @@
 """The leader's tasks for the webhook: its certificates, and its registration at the API server.
 
-It is imported only if a webhook is configured: X.509 and the policies are a seventh of a
+It is imported only if a webhook is configured: X.509 and the policies take a seventh of a
 controller's memory.
 """
 
@@ -18,7 +18,7 @@ from controller.registration.conversion import Conversion
 from controller.registration.registrar import Registrar
 from controller.runtime.cache import Cache
 from controller.runtime.manager import Manager
-from gatewright.processes.controller_process import wanted_kinds
+from gatewright.processes.controller_process import enabled_kinds
 from gatewright.processes.listeners import ProcessHealth
 from gatewright.processes.policies_in_force import policies_of
 from gatewright.processes.policy_tasks import PolicyTasks
@@ -29,7 +29,7 @@ from webhook.server.cluster_policies import RESOURCES
 from webhook.server.engine_in_force import Policies
 from webhook.server.metrics import WebhookMetrics
 
-CONFIGURATION = "gatewright"  # name of both webhook configurations, where nothing else is said
+CONFIGURATION = "gatewright"  # default name of both webhook configurations
 
 
 def leader_tasks(
@@ -39,9 +39,9 @@ def leader_tasks(
     observed: ProcessHealth,
     images: ImageLookUps,
 ) -> PolicyTasks:
-    """Return the tasks for policies, with the webhook's registration where one is configured.
+    """Return the tasks for policies, with the webhook's registration if one is configured.
 
-    cert-manager, where it is used, maintains the certificates and fills in the caBundle itself.
+    If cert-manager is used, it maintains the certificates and sets the caBundle.
     """
     home = settings.namespace or endpoint.namespace
     policies = _policies(settings, manager, home)
@@ -70,12 +70,12 @@ def register(
     caches: Sequence[Cache] = (),
     creates: bool = False,
 ) -> None:
-    """Add what registers the webhook, for admission and conversion, to `manager`.
+    """Add the controllers that register the webhook, for admission and conversion, to `manager`.
 
     The process is ready once the webhook is registered.
 
-    Changes of objects in `caches` enqueue it; without a `ca_bundle` another controller fills that
-    in. `creates`: create the webhook configurations where they do not exist.
+    Changes of objects in `caches` enqueue the registration. Without a `ca_bundle`, another
+    controller sets it. With `creates`, missing webhook configurations are created.
     """
     at = settings.webhook_url or Service(home, settings.webhook_service)
     registrar = Registrar(
@@ -106,7 +106,7 @@ def register(
 
 def _policies(settings: Settings, manager: Manager, home: str) -> Policies:
     """Return the policies that the webhooks have in force, from the caches of a manager."""
-    metrics = WebhookMetrics(CollectorRegistry())  # the webhook exposes what it counts
+    metrics = WebhookMetrics(CollectorRegistry())  # not exposed here: the webhook exposes its own
     caches = [manager.caches.of(resource, optional=True) for resource in RESOURCES]
     stores = [store for cache in caches for store in cache.stores.values()]
     config_map = None
@@ -136,11 +136,12 @@ def _certificates(settings: Settings, manager: Manager, home: str) -> Certificat
 
 
 def _converted(settings: Settings) -> list[str]:
-    """Return the CRDs of several versions whose kinds are reconciled here.
+    """Return the CRDs with several versions whose kinds are reconciled here.
 
-    The webhook of another release may convert the others: two would repair each other's address.
+    The webhook of another release may convert other CRDs: two controllers would overwrite each
+    other's address.
     """
-    reconciled = {kind.resource.plural for kind in wanted_kinds(settings.kinds)}
+    reconciled = {kind.resource.plural for kind in enabled_kinds(settings.kinds)}
     return [crd for crd in of_several_versions() if crd.partition(".")[0] in reconciled]
 
 
@@ -149,7 +150,7 @@ def _name(settings: Settings) -> str:
 
 
 def excluded_namespaces(settings: Settings, endpoint: Endpoint) -> list[str]:
-    """Return the namespaces never sent to the webhook: its own in a cluster, and those set."""
+    """Return the namespaces never sent to the webhook: its own, and those of the settings."""
     if settings.namespace is not None:
         return [settings.namespace, *settings.excluded_namespaces]
     own = [] if settings.webhook_url else [endpoint.namespace]

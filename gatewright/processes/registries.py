@@ -1,4 +1,4 @@
-"""Opens the look-ups of images in registries, as the settings say."""
+"""Open the look-ups of images in registries, by the settings."""
 
 import ssl
 from collections.abc import AsyncIterator, Sequence
@@ -25,9 +25,9 @@ async def image_look_ups(
 ) -> AsyncIterator[ImageLookUps]:
     """Enter the look-ups; nothing is connected before a policy needs an image.
 
-    At most `qps` requests a second are sent.
+    At most `qps` requests per second are sent.
 
-    RegistryConfigError where a file of the settings cannot be used.
+    Raises RegistryConfigError if a file of the settings cannot be used.
     """
     for each in settings.insecure_registries:
         if "/" in each:

@@ -1,4 +1,4 @@
-"""A second event loop, in a thread: it answers while the loop of the process is busy."""
+"""A second event loop, in a thread, that works while the loop of the process is busy."""
 
 import asyncio
 import errno
@@ -17,7 +17,7 @@ REPORT_INTERVAL = 60.0
 OUT_OF_RESOURCES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 log = logging.getLogger("gatewright.listeners")
-# A client that sends no HTTP is answered with 400, and is no line in the log.
+# A client that does not send HTTP gets a 400, without a line in the log.
 log.addFilter(
     lambda record: not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
 )
@@ -48,7 +48,7 @@ async def run_on(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T]) 
 
 
 class _ExceptionHandler:
-    """Logs what asyncio reports, which may be a hundred times a second."""
+    """Logs errors that asyncio reports, possibly a hundred times per second."""
 
     def __init__(self) -> None:
         self._next = 0.0

@@ -1,4 +1,4 @@
-"""Unregistration: the API server no longer calls Gatewright's webhooks."""
+"""Unregister the webhooks: the API server no longer calls them."""
 
 import logging
 from collections.abc import Awaitable, Iterable
@@ -21,7 +21,7 @@ async def unregister(
 ) -> bool:
     """Delete both webhook configurations and `leftovers`, restore the CRDs' conversion.
 
-    Return whether all worked.
+    Return whether all steps succeeded.
 
     Missing objects are skipped. An error is logged, and the remaining steps still run.
     """

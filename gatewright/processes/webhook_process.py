@@ -1,4 +1,4 @@
-"""Assembles the webhook: policies, a certificate, and look-ups from a cluster."""
+"""Assemble the webhook: policies, a certificate, and look-ups from a cluster."""
 
 import asyncio
 import ssl
@@ -35,23 +35,23 @@ from webhook.server.tls import ServingCertificate
 
 WITHOUT_CLUSTER: dict[str, LookUpFunction] = {
     NOW: lambda _: datetime.now(UTC),
-    SERVED: lambda _: (),  # nothing is served that a cluster may be without
+    SERVED: lambda _: (),  # without a cluster, no optional resource counts as served
 }
-# seconds for which the event loop waits for a thread that judges: at each read, not once
+# seconds that the event loop waits for a judging thread, at each read
 SWITCH_INTERVAL = 0.0005
 TLS_VERSIONS = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
 
 
-# Endpoints are removed within seconds. A connection that the API server has not used for 25 s is
-# closed in the end.
+# Endpoints are removed within seconds. On shutdown, a connection that the API server has not used
+# for 25 s is closed.
 IN_A_CLUSTER = ServerConfig()
-# For a webhook that the API server does not call any more.
+# For a webhook that the API server no longer calls.
 UNREGISTERED = ServerConfig(linger_seconds=0, grace_seconds=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """The webhook of a process: what serves until it is stopped, and its background tasks."""
+    """The webhook of a process: its server, and its background tasks."""
 
     serve: Part
     background: dict[str, Background]
@@ -69,12 +69,12 @@ async def webhook_of(
 ) -> Webhook:
     """Return the webhook with its checks added to `observed`.
 
-    What is opened is closed with `stack`. Without `pair` the certificate is that of the Secret in
-    the settings, which needs a cluster.
+    Opened resources are closed with `stack`. Without `pair`, the certificate comes from the Secret
+    in the settings, which needs a cluster.
 
-    What would be made is judged as that of `controller_user`, by default the controller's account.
-    A policy set or credentials that cannot be used are errors here; once running, a bad new policy
-    set changes nothing.
+    Planned children are judged as requests of `controller_user`, by default the controller's
+    account. An unusable policy set or unusable credentials are errors here; later, an unusable new
+    policy set leaves the old one in force.
     """
     metrics = WebhookMetrics(observed.registry)
     stores = list[Store]()

@@ -10,7 +10,7 @@ from string import Template
 
 from gatewright import __version__, kind
 
-# By field of a new kind. Of a kind, the name with List appended has at most 63 letters.
+# By field of a new kind. The name of a kind with List appended has at most 63 letters.
 RULES = {
     "kind": (
         re.compile(r"(?=.{,59}$)[A-Z][A-Za-z0-9]*[a-z][A-Za-z0-9]*"),
@@ -36,7 +36,7 @@ PACKAGE_NAME = re.compile(r"[a-z][a-z0-9_]*")
 TAKEN_PACKAGES = frozenset(
     {"certs", "config", "controller", "gatewright", "kube", "tests", "webhook"}
 )
-# Names in the code of every kind.
+# Names that the code of every kind uses.
 USED = frozenset(name.lower() for name in kind.__all__) | {
     "configmap", "desired", "field", "labels", "made", "message", "name", "now", "stored", "utc",
     "write",
@@ -114,7 +114,7 @@ def in_project(kind: NewKind) -> dict[str, str]:
 def in_package(kind: NewKind, project: str, *, is_new: bool) -> dict[str, str]:
     """Return the files of a kind in the package of the distribution `project`.
 
-    If new, with its other files.
+    With `is_new`, also return the other files of the package.
     """
     return _filled(PACKAGE if is_new else IN_PACKAGE, kind, project)
 

@@ -207,14 +207,14 @@ def test_the_published_registration_works_with_another_client_config(
         bare.kubectl("create", "-f-", input=PUBLISHED | {"webhooks": webhooks})
         webhook.until(
             "denied",
-            lambda: "denied the request" in _said(bare, manifests.webapp(image="nginx:1.21")),
+            lambda: "denied the request" in _output_of(bare, manifests.webapp(image="nginx:1.21")),
         )
         line = f'image-registries: spec.image: "nginx:1.21" comes from docker.io; {APPROVED}'
-        assert _said(bare, manifests.webapp(image="nginx:1.21")) == (
+        assert _output_of(bare, manifests.webapp(image="nginx:1.21")) == (
             'Error from server (Forbidden): error when creating "STDIN": admission webhook '
             f'"validate.webapp.example.com" denied the request: 1 violation\n- {line}\n'
         )
-        assert _said(bare, manifests.webapp()) == "webapp.example.com/shop created\n"
+        assert _output_of(bare, manifests.webapp()) == "webapp.example.com/shop created\n"
         patch = '--patch={"spec":{"image":"nginx:1.21"}}'
         said = bare.refusal("patch", "webapp/shop", "-n", "production", "--type=merge", patch)
         assert (
@@ -225,7 +225,7 @@ def test_the_published_registration_works_with_another_client_config(
         webhook.kill()  # a graceful end would wait for the API server's connections
 
 
-def _said(cluster: Cluster, manifest: manifests.JsonObject) -> str:
+def _output_of(cluster: Cluster, manifest: manifests.JsonObject) -> str:
     """Return kubectl's output for a creation in production."""
     result = cluster.plane.kubectl("create", "-n", "production", "-f-", input=manifest, check=False)
     return result.stdout + result.stderr

@@ -5,7 +5,7 @@ import pytest
 from config.settings import Settings
 from controller.reconcilers import planned_kinds
 from gatewright.plans.planners import planners_of
-from gatewright.processes.controller_process import wanted_kinds
+from gatewright.processes.controller_process import enabled_kinds
 from gatewright.processes.registration import excluded_namespaces
 from kube.endpoint import Endpoint
 
@@ -22,7 +22,7 @@ INSIDE = Endpoint("https://10.0.0.1", namespace="gatewright-system")
 )
 def test_which_kinds_are_planned(names, expected):
     """All kinds, the named ones, or none; only their children are judged."""
-    assert {kind.name for kind in wanted_kinds(names)} == expected
+    assert {kind.name for kind in enabled_kinds(names)} == expected
     planners = planners_of(Settings(kinds=names), "gatewright-system")
     assert {each.kind.kind.lower() for each in planners} == expected
 

@@ -28,14 +28,14 @@ ROWS = [
         for line in text.splitlines()
         if line[:1] == "|"
     )
-    if cells[0] not in ("There", "---")
+    if cells[0] not in ("Other library", "---")
 ]
 OURS = re.compile(r"`([a-z-]+)`(?: `(\{.*?\})`)?")
 MAKES_OBJECTS = {"add-network-policy", "add-networkpolicy-dns", "add-ns-quota", "add-rolebinding"}
 
 
-def test_every_folder_is_told_whole():
-    """As many policies as each of the four folders holds."""
+def test_every_folder_is_complete():
+    """Each folder of the page has a row for each policy of the original."""
     assert {
         folder: sum(where.startswith(f"{folder}/") for where, _ in ROWS) for folder in FOLDERS
     } == {
@@ -48,7 +48,7 @@ def test_every_folder_is_told_whole():
 
 
 def test_ours_exist_and_take_the_parameters():
-    """Each policy is in the catalogue, and what stands behind it can be used; only makers of objects have none."""
+    """Each policy is in the catalogue and accepts the parameters; only policies that create objects have none."""
     assert {where.rpartition("/")[2] for where, ours in ROWS if ours == "none"} == MAKES_OBJECTS
     for where, ours in ROWS:
         named = OURS.findall(ours)
