@@ -1,4 +1,4 @@
-"""An in-process API server for tests; a conformance suite holds it to the real one."""
+"""An in-process API server for tests; a conformance suite compares it with the real one."""
 
 from controller.fake_apiserver.server import FakeApiServer
 

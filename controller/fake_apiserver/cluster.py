@@ -1,4 +1,4 @@
-"""What a cluster does by itself: garbage collection, deletion of namespaces, kinds of CRDs."""
+"""Controllers of every cluster: garbage collection, deletion of namespaces, kinds of CRDs."""
 
 import asyncio
 
@@ -11,7 +11,7 @@ from kube.resource import JsonObject
 
 
 class FakeCluster:
-    """The kinds that are served, and the controllers that no API server does without."""
+    """The served kinds, and the controllers that every cluster has."""
 
     def __init__(self, storage: Storage, writes: Writes) -> None:
         self._storage = storage
@@ -23,19 +23,19 @@ class FakeCluster:
         writes.on_removed = self._removed
 
     def kind(self, group: str, version: str, plural: str) -> ServedResource:
-        """Return the definition of a resource, or refuse if it is not served."""
+        """Return the definition of a resource. Raises StatusError if it is not served."""
         if (kind := self._kinds.get((group, version, plural))) is None:
             raise not_found(plural, "")
         return kind
 
     def kinds(self, group: str, version: str) -> list[ServedResource]:
-        """Return what is served under one group and version."""
+        """Return the kinds served under one group and version."""
         return [
             kind for (each, its, _), kind in self._kinds.items() if (each, its) == (group, version)
         ]
 
     def groups(self) -> dict[str, list[str]]:
-        """Return the versions served of each named group."""
+        """Return the served versions of each named group."""
         served: dict[str, list[str]] = {}
         for group, version, _ in self._kinds:
             if group and version not in served.setdefault(group, []):
@@ -43,7 +43,7 @@ class FakeCluster:
         return served
 
     def define(self, crd: JsonObject) -> None:
-        """Serve what a CRD defines, and no longer what it defined before."""
+        """Serve the versions that a CRD defines, and no longer those of its previous definition."""
         self._undefine(crd)
         self._kinds |= {self._place(kind): kind for kind in from_crd(crd)}
 
@@ -87,9 +87,9 @@ class FakeCluster:
             asyncio.get_running_loop().call_soon(self._collect)
 
     def _collect(self) -> None:
-        """Delete what no owner holds any more, and what is in namespaces that end.
+        """Delete objects whose owners are gone, and objects in terminating namespaces.
 
-        Then those namespaces.
+        Then delete those namespaces.
         """
         self._collecting = False
         kinds = {kind.bucket: kind for kind in self._kinds.values()}

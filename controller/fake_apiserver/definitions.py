@@ -46,13 +46,13 @@ class ServedResource:
 
     @property
     def bucket(self) -> tuple[str, str]:
-        """Where its objects are kept: the same for all versions."""
+        """The key of its objects in the storage: the same for all versions."""
         return (self.resource.group, self.resource.plural)
 
     def list_keys(self, path: tuple[str, ...]) -> tuple[str, ...] | None:
         """Return the keys of the list at a path of field names.
 
-        () is a set; None is a list that is one value.
+        () means a set; None means an atomic list.
         """
         if self.custom:
             return self.lists.get(path)
@@ -65,14 +65,14 @@ class ServedResource:
         return BUILT_IN_LISTS.get(path[-1])
 
     def atomic(self, path: tuple[str, ...]) -> bool:
-        """Say whether the mapping at this path has one owner as a whole."""
+        """Return whether the mapping at this path is atomic: it has one owner as a whole."""
         return not self.custom and path[-1] in BUILT_IN_ATOMS
 
 
 def built_in() -> Iterator[ServedResource]:
     """Yield the built-in kinds.
 
-    A capital S: with status, a capital G: with generation, a C: of the cluster.
+    The letters mean: S with status, G with generation, C cluster-scoped.
     """
     for line in KINDS.strip().splitlines():
         api_version, plural, kind, *flags = line.split()
@@ -121,7 +121,7 @@ apiextensions.k8s.io/v1 customresourcedefinitions CustomResourceDefinition SGC
 
 
 def from_crd(crd: JsonObject) -> Iterator[ServedResource]:
-    """Yield what a CRD defines, a definition for each served version."""
+    """Yield a definition for each served version of a CRD."""
     spec = crd["spec"]
     for version in spec["versions"]:
         if not version["served"]:

@@ -1,4 +1,4 @@
-"""Objects on their way into the storage: admitted, patched, compared, copied."""
+"""Admit, patch, compare and copy objects before they are stored."""
 
 import base64
 from typing import Any
@@ -12,9 +12,9 @@ from kube.resource import JsonObject
 
 
 def admit(kind: ServedResource, object: JsonObject) -> JsonObject:
-    """Return an object as it is stored: defaults filled in, unknown fields dropped.
+    """Return an object in the form to be stored: with defaults, without unknown fields.
 
-    Or refuse it.
+    Raises StatusError if it is invalid.
     """
     if kind.custom:
         object = prune(object, kind.schema, top=True)
@@ -42,13 +42,13 @@ def admit(kind: ServedResource, object: JsonObject) -> JsonObject:
 
 
 def desired(object: JsonObject) -> Any:
-    """Return what of an object counts for its generation."""
+    """Return the part of an object whose changes increase its generation."""
     spec = {name: value for name, value in object.items() if name not in ("metadata", "status")}
     return (spec, object["metadata"].get("annotations")) if object["kind"] == "Deployment" else spec
 
 
 def merged(value: Any, patch: Any) -> Any:
-    """Return a value changed by a merge patch."""
+    """Return a value with a merge patch applied."""
     if not isinstance(patch, dict):
         return patch
     result = dict(value) if isinstance(value, dict) else {}

@@ -1,4 +1,4 @@
-"""Field ownership: `managedFields`, server-side apply, and how other writes change the owners."""
+"""Field ownership: `managedFields`, server-side apply, and changes of owners by other writes."""
 
 from dataclasses import dataclass, field
 
@@ -21,7 +21,7 @@ from kube.resource import JsonObject
 
 @dataclass(frozen=True)
 class FieldManager:
-    """One writer, by what managedFields tells writers apart."""
+    """A writer, with the fields by which managedFields distinguishes writers."""
 
     name: str
     operation: str
@@ -31,7 +31,7 @@ class FieldManager:
 
 @dataclass
 class Owned:
-    """The paths of one manager, and since when they are these."""
+    """The paths that a manager owns, and the time of their last change."""
 
     paths: set[ManagedPath]
     time: str = ""
@@ -55,7 +55,7 @@ def read(object: JsonObject) -> Owners:
 
 
 def write(object: JsonObject, owners: Owners, now: str) -> None:
-    """Put the owners into an object; those that own nothing any more are left out."""
+    """Write the owners into an object, without owners that no longer own anything."""
     entries = []
     for manager, owned in owners.items():
         if owned.paths:
@@ -81,9 +81,9 @@ def apply(
     *,
     force: bool,
 ) -> JsonObject:
-    """Return `live` with what `manager` applies.
+    """Return `live` with the configuration that `manager` applies.
 
-    Fields it applied before, and no other manager owns, go.
+    Fields that it applied before, and that no other manager owns, are removed.
 
     Changes `owners`. Raises the conflicts with other managers unless `force` is given.
     """
@@ -101,7 +101,7 @@ def apply(
     dropped, mine.paths = mine.paths - wanted.keys(), set(wanted)
     merged: JsonObject = merge(live, applied, kind)
     others: set[ManagedPath] = set().union(*(owned.paths for owned in owners.values()))
-    for path in sorted(dropped, key=len):  # an item before its fields, by which it is found
+    for path in sorted(dropped, key=len):  # an item before its key fields, which identify it
         if not any(other[: len(path)] == path for other in others):
             remove(merged, path)
     return merged
@@ -123,7 +123,7 @@ def update(
 
 
 def conflicts(taken: dict[FieldManager, set[ManagedPath]]) -> StatusError:
-    """Return the refusal to apply fields that these managers own."""
+    """Return the error for applied fields that these managers own."""
     causes = [
         {
             "reason": "FieldManagerConflict",
@@ -139,12 +139,12 @@ def conflicts(taken: dict[FieldManager, set[ManagedPath]]) -> StatusError:
 
 
 def dotted(path: ManagedPath) -> str:
-    """Return a path as a conflict's cause names it."""
+    """Return a path in the notation of a conflict's cause."""
     return "".join(f".{each[2:]}" if each.startswith("f:") else f"[{item(each)}]" for each in path)
 
 
 def item(element: str) -> str:
-    """Return what names an item of a list."""
+    """Return the notation of a list item."""
     if element.startswith("v:"):
         return element[2:]
     return ",".join(f"{key}={text(value)}" for key, value in orjson.loads(element[2:]).items())

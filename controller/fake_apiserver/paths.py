@@ -1,4 +1,4 @@
-"""Field paths of an object as `managedFields` writes them, and what stands at them.
+"""Field paths of an object in the notation of `managedFields`, and the values at them.
 
 A path is a tuple of elements: `f:name` for a field, `k:{"name":"app"}` for an item of a keyed list,
 `v:"a"` for a member of a set. Known keyed lists are those of `definitions`; every other list is
@@ -35,9 +35,9 @@ UNOWNED = {("apiVersion",), ("kind",)} | {
 def leaves(
     value: Any, kind: ServedResource, names: ManagedPath = (), path: ManagedPath = ()
 ) -> Iterator[tuple[ManagedPath, Any]]:
-    """Yield each path that somebody can own, with its value.
+    """Yield each path that a manager can own, with its value.
 
-    An item of a keyed list is one itself (value True).
+    An item of a keyed list has its own path (with the value True).
     """
     if names in UNOWNED:
         return
@@ -69,7 +69,7 @@ def text(value: Any) -> str:
 
 
 def position(items: list[Any], element: str) -> int | None:
-    """Return where in a list the item of this element is."""
+    """Return the index in a list of the item with this element."""
     keys = tuple(orjson.loads(element[2:])) if element.startswith("k:") else ()
     return next(
         (place for place, item in enumerate(items) if element_of(item, keys) == element), None
@@ -77,7 +77,7 @@ def position(items: list[Any], element: str) -> int | None:
 
 
 def present(object: Any, path: ManagedPath) -> bool:
-    """Say whether anything stands at a path."""
+    """Return whether there is a value at a path."""
     for element in path:
         if isinstance(object, list):
             place = position(object, element)
@@ -92,7 +92,7 @@ def present(object: Any, path: ManagedPath) -> bool:
 
 
 def remove(object: Any, path: ManagedPath) -> None:
-    """Take away what stands at a path, and the mappings and lists that are empty then."""
+    """Remove the value at a path, and then mappings and lists that have become empty."""
     if isinstance(object, list):
         place = position(object, path[0])
         if place is None:
@@ -112,9 +112,9 @@ def remove(object: Any, path: ManagedPath) -> None:
 
 
 def merge(live: Any, applied: Any, kind: ServedResource, names: ManagedPath = ()) -> Any:
-    """Return `live` with what is applied: maps and keyed lists by their members, others whole.
+    """Merge an applied value into `live`: maps and keyed lists by members, others as a whole.
 
-    Applied items stand in their order, and others where they stood, among them.
+    Applied items keep their order, and other items their positions among them.
     """
     if isinstance(live, dict) and isinstance(applied, dict) and not (names and kind.atomic(names)):
         merged = dict(live)
@@ -134,7 +134,7 @@ def merge(live: Any, applied: Any, kind: ServedResource, names: ManagedPath = ()
 
 
 def tree(paths: set[ManagedPath]) -> JsonObject:
-    """Return paths as `fieldsV1` nests them."""
+    """Return paths as a nested `fieldsV1`."""
     root: JsonObject = {}
     for path in sorted(paths):
         node = root
@@ -145,7 +145,7 @@ def tree(paths: set[ManagedPath]) -> JsonObject:
 
 
 def tidy(node: JsonObject) -> JsonObject:
-    """Leave the dot, which says that a path is owned itself, only where there is more below it."""
+    """Keep the dot, which marks an owned path, only if there are paths below it."""
     return (
         {}
         if node == {".": {}}

@@ -1,4 +1,4 @@
-"""Lists in pages that agree with each other, and objects in the form that was asked for."""
+"""Lists in consistent pages, and objects in the requested form."""
 
 import base64
 import itertools
@@ -22,7 +22,7 @@ class StorageReader:
         self._numbers = itertools.count(1)
 
     def page(self, kind: ServedResource, namespace: str, query: Any) -> JsonObject:
-        """Return a page of the list; what follows it is as it was at the time of the first page."""
+        """Return a page of the list; all pages have the state at the time of the first."""
         chosen = matcher(kind, query.get("labelSelector", ""), query.get("fieldSelector", ""))
         if token := query.get("continue"):
             version, matching, start = self._continued(token)
@@ -56,7 +56,7 @@ class StorageReader:
             metadata["remainingItemCount"] = len(matching) - end
         resource = kind.resource
         items = [self.form(kind, object) for object in matching[start:end]]
-        if not kind.custom:  # as the real one: the List says what its items are
+        if not kind.custom:  # like the real one: the List has the kind of its items
             items = [
                 {name: item[name] for name in item if name not in ("apiVersion", "kind")}
                 for item in items
@@ -83,7 +83,7 @@ class StorageReader:
 
     @staticmethod
     def form(kind: ServedResource, object: JsonObject) -> JsonObject:
-        """Return an object in the version asked for."""
+        """Return an object in the requested version."""
         wanted = kind.resource.api_version
         return object if object.get("apiVersion") == wanted else object | {"apiVersion": wanted}
 

@@ -1,4 +1,4 @@
-"""The Status objects with which the API server refuses, worded as it does where that matters."""
+"""The Status objects of API server errors, with its wording where that matters."""
 
 from kube.resource import JsonObject
 
@@ -21,7 +21,7 @@ REASONS = {
 
 
 class StatusError(Exception):
-    """An answer that is a Status instead of an object."""
+    """An error response: a Status instead of an object."""
 
     def __init__(
         self,
@@ -46,18 +46,18 @@ class StatusError(Exception):
 
 
 def not_found(plural: str, name: str) -> StatusError:
-    """There is no such object."""
+    """Return the error for a missing object."""
     return StatusError(404, f'{plural} "{name}" not found', details={"name": name, "kind": plural})
 
 
 def conflict(plural: str, name: str, why: str) -> StatusError:
-    """The object is not what the request takes it for."""
+    """Return the error for an object that a precondition of the request does not fit."""
     message = f'Operation cannot be fulfilled on {plural} "{name}": {why}'
     return StatusError(409, message, details={"name": name, "kind": plural})
 
 
 def expired(token: str) -> StatusError:
-    """The continue token is too old; `token` continues the list with what there is now."""
+    """Return the error for an expired continue token; `token` continues the list inconsistently."""
     refusal = StatusError(
         410, "The provided continue parameter is too old to display a consistent list result"
     )
@@ -66,7 +66,7 @@ def expired(token: str) -> StatusError:
 
 
 def invalid(kind: str, name: str, *causes: tuple[str, str]) -> StatusError:
-    """The object breaks these rules: (field, message) each."""
+    """Return the error for an invalid object; each fault is (field, message)."""
     text = "; ".join(f"{field}: {message}" for field, message in causes)
     listed = [
         {"reason": "FieldValueInvalid", "field": field, "message": message}

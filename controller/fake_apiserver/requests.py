@@ -1,4 +1,4 @@
-"""The log of all requests, and the faults that the next ones meet."""
+"""The log of all requests, and the faults to inject into the next ones."""
 
 import asyncio
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from controller.fake_apiserver.refusals import StatusError
 
 @dataclass
 class Logged:
-    """One request, and the code of its answer (0 while there is none)."""
+    """One request, and the status code of its response (0 while there is none)."""
 
     method: str
     path: str
@@ -24,18 +24,18 @@ class Logged:
 
     @property
     def watch(self) -> bool:
-        """Whether it asked for a watch."""
+        """Whether it is a watch."""
         return self.query.get("watch") == "true"
 
     @property
     def mutating(self) -> bool:
-        """Whether it asked for a write that counts."""
+        """Whether it is a write, and not a dry run."""
         return self.method not in ("GET", "HEAD") and "dryRun" not in self.query
 
 
 @dataclass
 class InjectedFault:
-    """What the next requests of a kind get instead of an answer."""
+    """An error that the next matching requests get."""
 
     times: int
     code: int
@@ -45,10 +45,10 @@ class InjectedFault:
     query: str = ""
     retry_after: str | None = None
     garbage: str | None = None
-    """What to answer instead of a Status; of type HTML if it begins like that, else JSON."""
+    """The body instead of a Status; of type HTML if it begins with `<`, else JSON."""
 
     def meets(self, request: Logged) -> bool:
-        """Say whether it is the turn of this request."""
+        """Return whether this request gets the fault."""
         return (
             self.times > 0
             and self.method in (None, request.method)
@@ -58,7 +58,7 @@ class InjectedFault:
         )
 
     def answer(self) -> web.Response:
-        """Answer one request."""
+        """Return the response for one request."""
         self.times -= 1
         headers = {"Retry-After": self.retry_after} if self.retry_after is not None else {}
         if self.garbage is not None:
@@ -87,14 +87,14 @@ class Requests:
         self._news = asyncio.Event()
 
     async def until(self, holds: Callable[[Self], bool], seconds: float = 10.0) -> None:
-        """Return as soon as something holds of the requests so far."""
+        """Return as soon as the condition `holds` is true for the requests so far."""
         async with asyncio.timeout(seconds):
             while not holds(self):
                 await self._news.wait()
 
     @property
     def writes(self) -> list[Logged]:
-        """The writes that count."""
+        """The mutating requests."""
         return [request for request in self.log if request.mutating]
 
     @property
@@ -103,9 +103,9 @@ class Requests:
         return [request for request in self.log if request.watch]
 
     def clear(self) -> None:
-        """Forget the requests so far."""
+        """Clear the log of requests."""
         self.log.clear()
 
     def fault(self, request: Logged) -> InjectedFault | None:
-        """Return the fault that this request meets, if any."""
+        """Return the fault to inject into this request, if any."""
         return next((fault for fault in self.faults if fault.meets(request)), None)

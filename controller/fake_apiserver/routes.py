@@ -1,4 +1,4 @@
-"""HTTP in front of the rules: paths, verbs, content types, and Status for every refusal."""
+"""The HTTP layer: paths, verbs, content types, and a Status for every error."""
 
 import re
 from collections.abc import Callable
@@ -29,7 +29,7 @@ PATH = re.compile(
 
 
 class Routes:
-    """Answers each request."""
+    """Answers every request."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class Routes:
         self._token = token
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
-        """Log a request, and answer it or let it meet the fault that waits for it."""
+        """Log a request, and answer it or inject a fault."""
         logged = Logged(
             request.method,
             request.path,
@@ -157,7 +157,7 @@ class Routes:
         )
 
     def _discovery(self, path: str, accept: str | None) -> JsonObject | None:
-        """Return what is asked for at the paths that say what is served, None at others."""
+        """Return the response of a discovery path; None for other paths."""
         if accept == AGGREGATED and path in ("/api", "/apis"):
             served = self._cluster.groups() if path == "/apis" else {"": ["v1"]}
             return {
@@ -202,7 +202,7 @@ class Routes:
         }
 
     def _group(self, group: str, versions: list[str]) -> JsonObject:
-        """Return a group as aggregated discovery has it."""
+        """Return a group in the form of aggregated discovery."""
         resources = {
             version: [
                 {
@@ -220,7 +220,7 @@ class Routes:
 
 
 def stated(body: Any, kind: ServedResource) -> JsonObject:
-    """Return the object; reject it if its fields contradict its path."""
+    """Return the object. Raises StatusError if its fields contradict the path."""
     if not isinstance(body, dict) or not isinstance(body.setdefault("metadata", {}), dict):
         raise StatusError(400, "the body is not an object of the API")
     resource = kind.resource
@@ -235,7 +235,7 @@ def stated(body: Any, kind: ServedResource) -> JsonObject:
 
 
 def encoded(code: int, object: JsonObject) -> web.Response:
-    """Return an object as JSON, with the headers that its Status asks for."""
+    """Return an object as JSON, with the headers that its Status needs."""
     wait = (
         (object.get("details") or {}).get("retryAfterSeconds")
         if object.get("kind") == "Status"

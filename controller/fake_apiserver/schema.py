@@ -17,7 +17,7 @@ TYPES: dict[str, tuple[type, ...]] = {
 
 
 def prune(value: Any, schema: JsonObject, *, top: bool = False) -> Any:
-    """Drop what the schema does not know, and fill in its defaults."""
+    """Drop unknown fields, and fill in defaults."""
     if isinstance(value, list):
         return [prune(each, schema.get("items", {})) for each in value]
     if not isinstance(value, dict) or schema.get("x-kubernetes-preserve-unknown-fields"):
@@ -41,7 +41,7 @@ def prune(value: Any, schema: JsonObject, *, top: bool = False) -> Any:
 
 
 def faults(value: Any, schema: JsonObject, path: str = "") -> Iterator[tuple[str, str]]:
-    """Yield (field, message) for all that breaks the schema."""
+    """Yield (field, message) for each violation of the schema."""
     if not schema or (value is None and schema.get("nullable")):
         return
     if schema.get("x-kubernetes-int-or-string"):
@@ -68,12 +68,12 @@ def faults(value: Any, schema: JsonObject, path: str = "") -> Iterator[tuple[str
 
 
 def unbounded(value: Any, schema: JsonObject, path: str) -> Iterator[tuple[str, str]]:
-    """Yield nothing: such a value has no bounds."""
+    """Yield nothing: values of this type have no bounds."""
     yield from ()
 
 
 def in_bounds(value: float, schema: JsonObject, path: str) -> Iterator[tuple[str, str]]:
-    """Yield what is wrong with a number."""
+    """Yield the faults of a number."""
     if value < schema.get("minimum", value):
         yield path, f"should be greater than or equal to {schema['minimum']}"
     if value > schema.get("maximum", value):
@@ -81,7 +81,7 @@ def in_bounds(value: float, schema: JsonObject, path: str) -> Iterator[tuple[str
 
 
 def in_form(value: str, schema: JsonObject, path: str) -> Iterator[tuple[str, str]]:
-    """Yield what is wrong with a text."""
+    """Yield the faults of a string."""
     if "pattern" in schema and not re.search(schema["pattern"], value):
         yield path, f"should match '{schema['pattern']}'"
     if not schema.get("minLength", 0) <= len(value) <= schema.get("maxLength", len(value)):
@@ -89,7 +89,7 @@ def in_form(value: str, schema: JsonObject, path: str) -> Iterator[tuple[str, st
 
 
 def items(value: list[Any], schema: JsonObject, path: str) -> Iterator[tuple[str, str]]:
-    """Yield what is wrong with a list and its items."""
+    """Yield the faults of a list and its items."""
     if not schema.get("minItems", 0) <= len(value) <= schema.get("maxItems", len(value)):
         yield path, "has a number of items that is not allowed"
     for position, each in enumerate(value):
@@ -97,7 +97,7 @@ def items(value: list[Any], schema: JsonObject, path: str) -> Iterator[tuple[str
 
 
 def members(value: JsonObject, schema: JsonObject, path: str) -> Iterator[tuple[str, str]]:
-    """Yield what is wrong with a mapping and its members."""
+    """Yield the faults of a mapping and its members."""
     for name in schema.get("required", []):
         if name not in value:
             yield f"{path}.{name}".lstrip("."), "Required value"

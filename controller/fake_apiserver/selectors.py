@@ -1,4 +1,4 @@
-"""Label and field selectors, as query parameters of list and watch."""
+"""Label and field selectors of list and watch requests."""
 
 import re
 from collections.abc import Callable
@@ -13,7 +13,7 @@ SET = re.compile(r"^(\S+)\s+(in|notin)\s+\(([^)]*)\)$")
 
 
 def matcher(definition: ServedResource, labels: str, fields: str) -> Matches:
-    """Return whether an object is chosen by both selectors."""
+    """Return a function that tells whether both selectors match an object."""
     tests = [label_test(part) for part in split(labels)] + [
         field_test(definition, part) for part in split(fields)
     ]
@@ -21,7 +21,7 @@ def matcher(definition: ServedResource, labels: str, fields: str) -> Matches:
 
 
 def split(selector: str) -> list[str]:
-    """Return the requirements of a selector: commas within brackets do not count."""
+    """Split a selector into requirements, at commas outside of brackets."""
     return [part.strip() for part in re.split(r",(?![^(]*\))", selector) if part.strip()]
 
 
@@ -44,7 +44,7 @@ def label_test(requirement: str) -> Matches:
 
 
 def field_test(definition: ServedResource, requirement: str) -> Matches:
-    """Return the test of one requirement on fields; only selectable ones will do."""
+    """Return the test of one requirement on fields; only selectable fields are allowed."""
     name, sign, value = operator(requirement)
     known = {"metadata.name", "metadata.namespace", *definition.selectable}
     if not sign or name not in known:

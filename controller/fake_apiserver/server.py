@@ -1,4 +1,4 @@
-"""An API server in the test's own process: start, stop, and what tests do beside the API."""
+"""An API server in the test's own process: start, stop, and functions for tests."""
 
 import asyncio
 import socket
@@ -23,18 +23,17 @@ from kube.resource import JsonObject, Resource
 
 NAMESPACE = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 NAMESPACES = ("default", "kube-system", "kube-node-lease")
-# turns of the event loop until a connection that was accepted is known to the server, which closes
-# it
+# Iterations of the event loop until the server knows an accepted connection, and closes it.
 ACCEPTED = 3
 
 
 class FakeApiServer:
     """`async with FakeApiServer() as server: async with Client(server.endpoint) as client: …`.
 
-    It stores, versions and watches as the real one does, and knows conflicts, owners of fields,
-    /status, finalizers and garbage. It has no defaults and validation of built-in kinds, no
-    admission but `mutate`, no RBAC or conversion, no deletion but in the background, no /scale, and
-    no controllers but the garbage collector and the end of namespaces.
+    It stores, versions and watches objects like the real one, with conflicts, field ownership,
+    /status, finalizers and garbage collection. It has no defaults or validation of built-in kinds,
+    no admission except `mutate`, no RBAC, no conversion, no deletion except in the background, no
+    /scale, and no controllers except for garbage collection and deletion of namespaces.
     """
 
     def __init__(self, *, token: str | None = None, tls: ssl.SSLContext | None = None) -> None:
@@ -69,13 +68,13 @@ class FakeApiServer:
 
     @property
     def endpoint(self) -> Endpoint:
-        """How our client reaches it."""
+        """The endpoint for a client."""
         return Endpoint(
             self.url, authorization=static_token(self._token) if self._token else anonymous
         )
 
     async def start(self) -> None:
-        """Listen: at a free port the first time, there again after `stop()`."""
+        """Listen: on a free port the first time, on the same port after `stop()`."""
         application = web.Application(client_max_size=3 * 1024 * 1024)
         application.router.add_route("*", "/{path:.*}", self._routes.answer)
         self._runner = web.AppRunner(application, access_log=None, shutdown_timeout=0.1)
@@ -86,9 +85,9 @@ class FakeApiServer:
         self.url = f"{'https' if self._tls else 'http'}://{host}:{self._port}"
 
     async def stop(self) -> None:
-        """Listen no more and end all watches; what is stored stays."""
+        """Stop listening and end all watches; the stored objects stay."""
         if self._runner and self._listener:
-            # A closed server drops what it just accepted.
+            # A closed server drops connections that it has just accepted.
             asyncio.get_running_loop().remove_reader(self._listener)
             for _ in range(ACCEPTED):
                 await asyncio.sleep(0)
@@ -97,9 +96,9 @@ class FakeApiServer:
             self._runner = None
 
     def fail(self, times: int, code: int, **which: Any) -> None:
-        """Refuse the next `times` requests.
+        """Inject a fault into the next `times` requests.
 
-        Fault has what else can be said: method, path, watch, retry_after ….
+        Other fields of InjectedFault: method, path, watch, retry_after ….
         """
         self.requests.faults.append(InjectedFault(times, code, **which))
 
@@ -114,7 +113,7 @@ class FakeApiServer:
             watcher.lines.put_nowait(CUT)
 
     def expire_watches(self) -> None:
-        """Forget the past, and tell all open watches that they are too old."""
+        """Compact the history, and end all open watches as too old."""
         self.storage.compact()
         for watcher in self.watches.open:
             watcher.refuse(StatusError(410, "too old resource version"))
@@ -129,11 +128,11 @@ class FakeApiServer:
         self._cluster.define(crd)
 
     def mutate(self, change: Callable[[JsonObject], JsonObject]) -> None:
-        """Let a mutating webhook see each object on its way in."""
+        """Call a mutating webhook with each written object."""
         self._writes.mutate = change
 
     def create(self, resource: Resource, object: JsonObject) -> JsonObject:
-        """Store an object as another client would, but without an HTTP request."""
+        """Create an object as another client, without an HTTP request."""
         write = self._write(resource, object["metadata"].get("namespace", ""), "")
         about = {"apiVersion": resource.api_version, "kind": resource.kind}
         return self._writes.create(write, stated(about | object, write.kind))
@@ -146,13 +145,13 @@ class FakeApiServer:
         namespace: str = "",
         subresource: str = "",
     ) -> JsonObject:
-        """Change an object by a merge patch as another client would, but without HTTP."""
+        """Change an object by a merge patch as another client, without an HTTP request."""
         return self._writes.merge_patch(self._write(resource, namespace, name, subresource), patch)
 
     def apply(
         self, resource: Resource, object: JsonObject, manager: str, subresource: str = ""
     ) -> JsonObject:
-        """Apply an object as another client would, but without an HTTP request."""
+        """Apply an object as another client, without an HTTP request."""
         metadata = object["metadata"]
         write = self._write(
             resource, metadata.get("namespace", ""), metadata["name"], subresource, manager
@@ -161,15 +160,15 @@ class FakeApiServer:
         return self._writes.apply(write, stated(about | object, write.kind), force=True)[0]
 
     def delete(self, resource: Resource, name: str, namespace: str = "") -> None:
-        """Delete an object as another client would, but without an HTTP request."""
+        """Delete an object as another client, without an HTTP request."""
         self._writes.delete(self._write(resource, namespace, name), {})
 
     def get(self, resource: Resource, name: str, namespace: str = "") -> JsonObject | None:
-        """Return an object as it is stored, or None; not to be changed."""
+        """Return the stored object, or None; do not change it."""
         return self.storage.get((resource.group, resource.plural), (namespace, name))
 
     def list(self, resource: Resource, namespace: str = "") -> list[JsonObject]:
-        """Return the objects of a resource as they are stored; not to be changed."""
+        """Return the stored objects of a resource; do not change them."""
         return [
             object for _, object in self.storage.all((resource.group, resource.plural), namespace)
         ]
@@ -187,5 +186,5 @@ class FakeApiServer:
 
 
 def now() -> str:
-    """Return the time as metadata has it."""
+    """Return the time in the format of metadata."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

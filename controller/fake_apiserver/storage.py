@@ -1,4 +1,4 @@
-"""Objects under one growing version, with recent events: etcd and the watch cache in one."""
+"""The objects with their versions, and recent events: etcd and the watch cache in one."""
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ ObjectKey = tuple[str, str]  # namespace ("" for the cluster's) and name
 
 @dataclass(frozen=True, slots=True)
 class StorageEvent:
-    """One change: from `old` to `new`, each None where there is no object."""
+    """One change: from `old` to `new`; None means no object."""
 
     version: int
     bucket: Bucket
@@ -24,12 +24,12 @@ class StorageEvent:
 
 
 class Storage:
-    """What is stored. Objects in it are never changed, only replaced."""
+    """The stored objects, which are never changed, only replaced."""
 
     def __init__(self) -> None:
         self.version = 100
         self.oldest = self.version
-        """Watches and continue tokens from before this version are too old."""
+        """Watches and continue tokens of earlier versions are too old."""
         self.listeners: list[Callable[[StorageEvent], None]] = []
         self._buckets: dict[Bucket, dict[ObjectKey, JsonObject]] = defaultdict(dict)
         self._events: deque[StorageEvent] = deque()
@@ -47,13 +47,13 @@ class Storage:
         )
 
     def everything(self) -> Iterator[tuple[Bucket, ObjectKey, JsonObject]]:
-        """Yield all objects, as they are now."""
+        """Yield all objects in their present state."""
         for bucket, objects in list(self._buckets.items()):
             for key, object in list(objects.items()):
                 yield bucket, key, object
 
     def commit(self, bucket: Bucket, key: ObjectKey, new: JsonObject | None) -> JsonObject:
-        """Store an object, or None for its end, under the next version; return its last state."""
+        """Store an object under the next version, or delete it (None); return its last state."""
         self.version += 1
         old = self._buckets[bucket].get(key)
         last = new if new is not None else dict(old or {})
@@ -72,12 +72,15 @@ class Storage:
         return last
 
     def compact(self) -> None:
-        """Forget the past."""
+        """Drop all events."""
         self._events.clear()
         self.oldest = self.version
 
     def since(self, version: int, bucket: Bucket) -> list[StorageEvent]:
-        """Return the events of a bucket after a version; refuse if some were compacted."""
+        """Return the events of a bucket after a version.
+
+        Raises StatusError if some were dropped.
+        """
         if version < self.oldest:
             raise StatusError(410, f"too old resource version: {version} ({self.oldest})")
         return [

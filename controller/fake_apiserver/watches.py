@@ -1,4 +1,4 @@
-"""Open watches: events from a version on, bookmarks, and ways to break."""
+"""Open watches: events from a version on, bookmarks, and broken connections."""
 
 import asyncio
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from kube.resource import JsonObject
 BOOKMARK_EVERY = 60.0
 BOOKMARK_BEFORE_END = 2.0
 END = b""
-CUT = b'{"type":"ADDED","object":{"metada'  # what is left of a line when the connection breaks
+CUT = b'{"type":"ADDED","object":{"metada'  # a line cut off by a broken connection
 
 
 class Watcher:
@@ -38,7 +38,10 @@ class Watcher:
         self._form = form
 
     def hear(self, event: StorageEvent) -> None:
-        """Send an event of this watch: ADDED where an object begins to match, else DELETED."""
+        """Send an event of this watch.
+
+        Its type is ADDED if an object begins to match, and DELETED if it no longer matches.
+        """
         if event.bucket != self.kind.bucket or self.silent:
             return
         before, now = self._matches(event.old), self._matches(event.new)
@@ -64,7 +67,7 @@ class Watcher:
         self.lines.put_nowait(orjson.dumps({"type": kind, "object": self._form(object)}) + b"\n")
 
     def bookmark(self, version: int) -> None:
-        """Say that everything up to a version has been sent."""
+        """Send a bookmark: everything up to a version has been sent."""
         if not self.bookmarks or self.silent:
             return
         metadata: JsonObject = {"resourceVersion": str(version), "creationTimestamp": None}
@@ -75,7 +78,7 @@ class Watcher:
         )
 
     def refuse(self, refusal: StatusError) -> None:
-        """End with an error in the stream."""
+        """End the watch with an error in the stream."""
         self.lines.put_nowait(orjson.dumps({"type": "ERROR", "object": refusal.status}) + b"\n")
         self.lines.put_nowait(END)
 
@@ -86,13 +89,13 @@ class WatchStreams:
     def __init__(self, storage: Storage) -> None:
         self.open: list[Watcher] = []
         self.silent = False
-        """Whether new watches say nothing, and do not end."""
+        """Whether new watches send nothing, and do not end."""
         self.bookmarks = True
-        """Whether there are bookmarks."""
+        """Whether bookmarks are sent."""
         self.delay: Callable[[], float] = lambda: 0.0
-        """Called before each line: how many seconds it is late."""
+        """Called before each line; returns a delay in seconds."""
         self.second = 1.0
-        """How long a second of a watch's time lasts."""
+        """The real seconds per second of a watch's timeout."""
         self._storage = storage
 
     def start(
@@ -102,7 +105,7 @@ class WatchStreams:
         query: Any,
         form: Callable[[JsonObject], JsonObject],
     ) -> Watcher:
-        """Open a watch and put into it what it begins with."""
+        """Open a watch, and queue its initial events."""
         chosen = matcher(kind, query.get("labelSelector", ""), query.get("fieldSelector", ""))
         watcher = Watcher(kind, namespace, chosen, form)
         version = query.get("resourceVersion") or ""
@@ -123,14 +126,14 @@ class WatchStreams:
         return watcher
 
     def stop(self, watcher: Watcher) -> None:
-        """Forget a watch that ended."""
+        """Remove an ended watch."""
         self.open.remove(watcher)
         self._storage.listeners.remove(watcher.hear)
 
     async def serve(
         self, request: web.Request, watcher: Watcher, seconds: float
     ) -> web.StreamResponse:
-        """Write the lines of a watch until it ends, its time is over or its connection breaks."""
+        """Write the lines of a watch until it ends, times out, or its connection breaks."""
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
         bookmarks = asyncio.create_task(self._bookmark(watcher, seconds))
         try:
@@ -153,7 +156,7 @@ class WatchStreams:
         return response
 
     async def _bookmark(self, watcher: Watcher, left: float) -> None:
-        """Say how far we are every minute, and shortly before the end."""
+        """Send a bookmark every minute, and shortly before the end."""
         while self.bookmarks and (wait := min(BOOKMARK_EVERY, left - BOOKMARK_BEFORE_END)) > 0:
             await asyncio.sleep(wait * self.second)
             watcher.bookmark(self._storage.version)

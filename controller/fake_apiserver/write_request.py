@@ -1,4 +1,4 @@
-"""What a write is about, and what the API server requires of it before anything is stored."""
+"""A write, and the checks of the API server before the object is stored."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from kube.resource import JsonObject
 
 @dataclass(frozen=True)
 class WriteRequest:
-    """Where a write goes, and how."""
+    """The target and the options of a write."""
 
     kind: ServedResource
     namespace: str = ""
@@ -22,18 +22,18 @@ class WriteRequest:
 
     @property
     def key(self) -> ObjectKey:
-        """The key of its object."""
+        """The key of the written object."""
         return (self.namespace, self.name)
 
     def by(self, operation: str) -> FieldManager:
-        """Return who writes, as managedFields knows them."""
+        """Return the field manager of the write."""
         return FieldManager(
             self.manager, operation, self.kind.resource.api_version, self.subresource
         )
 
 
 def check_version(write: WriteRequest, old: JsonObject, wanted: JsonObject) -> None:
-    """Refuse a write for another version of the object."""
+    """Reject a write with another resourceVersion."""
     if wanted.get("resourceVersion") not in (None, "", old["metadata"]["resourceVersion"]):
         why = (
             "the object has been modified; please apply your changes to the latest version "
@@ -43,7 +43,7 @@ def check_version(write: WriteRequest, old: JsonObject, wanted: JsonObject) -> N
 
 
 def check_uid(write: WriteRequest, old: JsonObject, wanted: JsonObject) -> None:
-    """Refuse a precondition for another object of this name."""
+    """Reject a precondition with another uid."""
     uid = old["metadata"]["uid"]
     if wanted.get("uid") not in (None, "", uid):
         why = (
@@ -53,21 +53,21 @@ def check_uid(write: WriteRequest, old: JsonObject, wanted: JsonObject) -> None:
 
 
 def check_immutable(write: WriteRequest, old: JsonObject, wanted: JsonObject) -> None:
-    """Refuse another uid, which is immutable."""
+    """Reject a change of the uid, which is immutable."""
     if wanted.get("uid") not in (None, "", old["metadata"]["uid"]):
         cause = ("metadata.uid", f'Invalid value: "{wanted["uid"]}": field is immutable')
         raise invalid(write.kind.resource.kind, write.name, cause)
 
 
 def check_identity(write: WriteRequest, new: JsonObject) -> None:
-    """Refuse an object that is not the one of the URL."""
+    """Reject an object that is not the one in the URL."""
     metadata = new["metadata"]
     if metadata.get("name") != write.name or metadata.get("namespace", "") != write.namespace:
         raise StatusError(400, "the name or namespace of the object does not match the URL")
 
 
 def check_finalizers(write: WriteRequest, old: JsonObject, wanted: JsonObject) -> None:
-    """Refuse a finalizer that is added to an object that is being deleted."""
+    """Reject a finalizer that is added to an object in deletion."""
     added = set(wanted.get("finalizers") or []) - set(old["metadata"].get("finalizers") or [])
     if "deletionTimestamp" in old["metadata"] and added:
         why = "Forbidden: no new finalizers can be added if the object is being deleted"

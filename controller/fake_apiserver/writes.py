@@ -1,4 +1,4 @@
-"""What the API server does with each write: the rules that reconcilers rely on."""
+"""The API server's behaviour for each write: the rules that reconcilers rely on."""
 
 import random
 import re
@@ -47,7 +47,7 @@ class Writes:
         self.mutate: Callable[[JsonObject], JsonObject] = lambda each: each
 
     def existing(self, write: WriteRequest) -> JsonObject:
-        """Return the object that a write is about."""
+        """Return the stored object of a write."""
         found = self._storage.get(write.kind.bucket, write.key)
         if found is None:
             raise not_found(write.kind.resource.plural, write.name)
@@ -56,7 +56,7 @@ class Writes:
     def create(
         self, write: WriteRequest, object: JsonObject, *, applied: bool = False
     ) -> JsonObject:
-        """Store a new object; what an apply creates has no owner for what was filled in."""
+        """Store a new object; if an apply creates it, filled-in fields have no owner."""
         metadata = object["metadata"]
         if not metadata.get("name") and metadata.get("generateName"):
             letters = random.choices(string.ascii_lowercase + string.digits, k=5)  # noqa: S311
@@ -100,7 +100,7 @@ class Writes:
         return stored if write.dry_run else self._store(kind, key, stored)
 
     def replace(self, write: WriteRequest, object: JsonObject) -> JsonObject:
-        """Put an object in the place of the stored one."""
+        """Replace the stored object."""
         old = self.existing(write)
         if write.kind.custom and not object["metadata"].get("resourceVersion"):
             cause = (
@@ -112,13 +112,13 @@ class Writes:
         return self._change(write, old, object, ownership.read(old), write.by("Update"))
 
     def merge_patch(self, write: WriteRequest, patch: JsonObject) -> JsonObject:
-        """Change the stored object by RFC 7386."""
+        """Change the stored object by a merge patch (RFC 7386)."""
         old = self.existing(write)
         new = merged(old, patch)
         return self._change(write, old, new, ownership.read(new), write.by("Update"))
 
     def json_patch(self, write: WriteRequest, patch: list[JsonObject]) -> JsonObject:
-        """Change the stored object by RFC 6902."""
+        """Change the stored object by a JSON Patch (RFC 6902)."""
         old = self.existing(write)
         try:
             new = jsonpatch.apply_patch(copy(old), patch)
@@ -131,7 +131,7 @@ class Writes:
     def apply(
         self, write: WriteRequest, object: JsonObject, *, force: bool
     ) -> tuple[JsonObject, bool]:
-        """Apply an object on the server; return it, and whether it is new."""
+        """Apply an object (server-side apply); return it, and whether it is new."""
         metadata = object["metadata"]
         if metadata.get("managedFields"):
             raise StatusError(400, "metadata.managedFields must be nil")
@@ -164,7 +164,7 @@ class Writes:
         return self._change(write, old, new, owners, None), False
 
     def delete(self, write: WriteRequest, options: JsonObject) -> JsonObject:
-        """Delete an object, or mark it as to be deleted while it has finalizers."""
+        """Delete an object, or set its deletionTimestamp if it has finalizers."""
         old = self.existing(write)
         check_uid(write, old, options.get("preconditions") or {})
         check_version(write, old, options.get("preconditions") or {})
@@ -192,9 +192,9 @@ class Writes:
         owners: ownership.Owners,
         manager: FieldManager | None,
     ) -> JsonObject:
-        """Turn the stored object into `new`, as far as this write may.
+        """Replace the stored object by `new`, limited to the fields that this write may change.
 
-        What changes nothing is not stored.
+        A write without changes is not stored.
         """
         kind = write.kind
         check_identity(write, new)

@@ -1,4 +1,4 @@
-"""The built-in policies, one a module: parameters, a pure function, and POLICY.
+"""The built-in policies, one per module: parameters, a pure function, and POLICY.
 
 A module's docstring is its page in docs/policies. Modules whose names begin with `_` are shared.
 """

@@ -4,8 +4,8 @@ Do not edit.
 """
 
 LATEST = "1.37"  # the release of Kubernetes that the markers are from
-# Group and version, kinds, the version to use instead (with its group, where that is another one),
-# and the minor releases of Kubernetes 1 that deprecated and removed it.
+# Group and version, kinds, the version to use instead (with its group, if it differs), and the
+# minor releases of Kubernetes 1 that deprecated and removed it.
 LIFECYCLES = (
     ("admissionregistration.k8s.io/v1alpha1", "ValidatingAdmissionPolicy", "v1", 29, 32),
     ("admissionregistration.k8s.io/v1alpha1", "ValidatingAdmissionPolicyBinding", "v1", 29, 32),

@@ -1,4 +1,4 @@
-"""What a registry knows of images: the digest of a tag, and what is attached to a digest."""
+"""Look-ups of images in registries: the digest of a tag, and documents attached to a digest."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -22,14 +22,14 @@ class SignatureDocument:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Attached:
-    """Everything attached to one image, and what was verified of it: this is forgotten with it."""
+    """The documents attached to one image, with a cache of their verification."""
 
     documents: tuple[SignatureDocument, ...] = ()
     verified: dict[Any, Any] = field(default_factory=dict, repr=False)
 
 
 def read(request: Request, look_up: str, references: Iterable[str]) -> dict[str, Any]:
-    """Return what is looked up of images. NotLookedUpError where that of any is missing.
+    """Return the look-ups of images. Raises NotLookedUpError if any is missing.
 
     Each is asked for before the first one that is missing ends the judgement, so that all are read
     at the same time.

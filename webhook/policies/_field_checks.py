@@ -20,17 +20,17 @@ RESOURCES = frozenset({"cpu", "memory", "ephemeral-storage"})
 LARGEST_ID = 2**31 - 1
 SOURCES = ("secretKeyRef", "configMapKeyRef")
 
-Limit = tuple[int, str]  # how many characters a name may have, and the rule
+Limit = tuple[int, str]  # the most characters of a name, and the rule
 
 
 def child_limit(kind: str, suffix: str, limit: int) -> Limit:
-    """Return the limit of a name, whose child `<name><suffix>` has a limit of its own."""
+    """Return the limit of a name that follows from the limit of its child `<name><suffix>`."""
     room = limit - len(suffix)
     return room, f"the {kind} <name>{suffix} has a limit of {limit} characters, which leaves {room}"
 
 
 def judge_name(request: Request, *limits: Limit, label: str = "") -> Violations:
-    """Yield a violation where a name is too long, or is not a DNS label (the rule `label`)."""
+    """Yield a violation if a name is too long, or is not a DNS label (the rule `label`)."""
     name = request.string("metadata.name") or ""
     most, rule = min(limits, default=(len(name), ""))
     if len(name) > most:
@@ -61,7 +61,7 @@ def judge_dumps(backup: Fields) -> Violations:
 
 
 def judge_schedule(record: Fields) -> Violations:
-    """Yield a violation where a schedule is not valid for a CronJob; an unset one has a default."""
+    """Yield a violation if a schedule is not valid for a CronJob; an unset one has a default."""
     schedule = record.string("schedule")
     try:
         if schedule is not None:
@@ -83,7 +83,7 @@ def _of_resources(record: Fields) -> Violations:
 
 
 def _fault(name: str, amount: Quantity, limit: Quantity | None) -> tuple[str, str, str] | None:
-    """Return what is wrong with an amount of a resource, the rule and the fix, or None."""
+    """Return the fault of an amount of a resource, the rule and the fix; None if it is valid."""
     is_huge = name.startswith("hugepages-")
     is_extended = "/" in name and "kubernetes.io/" not in name
     if "/" not in name and name not in RESOURCES and not is_huge:
@@ -105,7 +105,8 @@ def _fault(name: str, amount: Quantity, limit: Quantity | None) -> tuple[str, st
 def _of_security_context(context: Fields, *, may_escalate: bool) -> Violations:
     """Yield a violation for each setting that is invalid alone, or together with another one.
 
-    Rights imply privilege escalation, which must not be denied then; `may_escalate` is its default.
+    Some settings imply privilege escalation, which must not be denied beside them; `may_escalate`
+    is the default of allowPrivilegeEscalation.
     """
     if not context.value:
         return

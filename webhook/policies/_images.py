@@ -1,4 +1,4 @@
-"""Registries that images come from, and rules about images: they compare parts, not text."""
+"""Registries of images, and rules about images, which compare parsed parts, not text."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -24,7 +24,7 @@ _TAG_PATTERN = re.compile(r"[\w.*?-]{1,128}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Registry:
-    """A registry host, or the images of one below `path` (all, where it is empty).
+    """A registry host, or the images below `path` on it ("" for all).
 
     A component of either that is `*` stands for any one component: `*.dkr.ecr.*.amazonaws.com`,
     `ghcr.io/*/approved`. With a `tag`, a pattern, it is the images of one repository with such a
@@ -36,7 +36,7 @@ class Registry:
     tag: str = ""
 
     def holds(self, image: ImageReference) -> bool:
-        """Return whether `image` is from here, by whole components: `team` is not `team-evil`."""
+        """Return whether `image` is in this registry, by whole components."""
         is_pattern = "*" in self.host
         if self.host != image.registry and not (
             is_pattern and _alike(self.host.split("."), image.registry.split("."))
@@ -52,7 +52,7 @@ class Registry:
         )
 
     def __str__(self) -> str:
-        """As a person writes it."""
+        """The registry in the notation of parameters."""
         return "/".join((self.host, *self.path)) + (f":{self.tag}" if self.tag else "")
 
 
@@ -63,7 +63,7 @@ def _alike(pattern: Sequence[str], parts: Sequence[str]) -> bool:
 
 
 def parse_registry(text: str) -> Registry:
-    """Return `host[:port][/path[:tag]]` as a registry. ImageReferenceError where it is none."""
+    """Parse `host[:port][/path[:tag]]`. Raises ImageReferenceError if it is malformed."""
     scheme, colons, _ = text.partition("://")
     if colons:
         raise ImageReferenceError(f"it has a scheme: remove {scheme}://")
@@ -89,12 +89,12 @@ def _filled_in(pattern: str, separator: str) -> str:
 
 
 RegistryName = Annotated[str, AfterValidator(lambda text: parse_registry(text) and text)]
-# What is wrong with an image, as it follows its reference in a message, and the fix.
+# The fault of an image, as text that follows its reference in a message, and the fix.
 ImageFault = tuple[str, str]
 
 
 def changed_images(request: Request) -> Iterator[Image]:
-    """Yield each image that an update does not leave as it was."""
+    """Yield each image that an update changes or adds; on creation, all images."""
     before = request.before()
     old = before.images() if before is not None else ()
     known = {holder.path(field): text for text, holder, field in old}
@@ -111,8 +111,8 @@ def image_violations(
 ) -> Iterator[Violation]:
     """Yield a violation of `rule` for each image that `judge` finds fault with.
 
-    `controller_fix` is the fix of an image that the controller chose. Where no image is named,
-    nothing is pulled; whether one must be is the API's own rule.
+    `controller_fix` is the fix for an image that the controller chose. An empty image is not
+    judged: nothing is pulled, and the API requires one where it must be set.
     """
     for text, holder, field in request.images():
         try:

@@ -12,10 +12,10 @@ from webhook.engine.policy import Params
 from webhook.engine.request import Request
 from webhook.engine.violation import Violation
 
-MAX_PROGRAM = 1000  # instructions of a compiled expression; 2,000 is what [a-z]{1,1000} compiles to
+MAX_PROGRAM = 1000  # instructions of a compiled expression; [a-z]{1,1000} has 2,000
 
 NOT_EMPTY = "?*"
-LIKE = {"*": "", NOT_EMPTY: " and must not be empty"}  # patterns that words say better
+LIKE = {"*": "", NOT_EMPTY: " and must not be empty"}  # patterns that messages describe in words
 
 
 def wildcard(host: str) -> str:
@@ -27,7 +27,7 @@ def wildcard(host: str) -> str:
 def compile_pattern(pattern: str) -> Callable[[str], bool]:
     """Compile `team-*`, or `/[0-9]+/`; either must match a value as a whole.
 
-    ValueError where it cannot be used.
+    Raises ValueError if it is invalid.
 
     Tenants write both patterns and values: see `Globs` and `compile_regex`.
     """
@@ -49,7 +49,7 @@ Pattern = Annotated[str, AfterValidator(lambda pattern: compile_pattern(pattern)
 
 
 class OnMetadata(Params):
-    """Which metadata is judged."""
+    """Selects the metadata to judge: of objects, or of their pods."""
 
     where: Literal["objects", "pods"] = Field(
         "objects", description="whether the objects themselves must have them, or their pods"

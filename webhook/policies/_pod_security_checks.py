@@ -29,13 +29,13 @@ PRIVILEGED, BASELINE, RESTRICTED = LEVELS = ("privileged", "baseline", "restrict
 
 
 class PodSecurityCheck(NamedTuple):
-    """One check: a policy as a level has it from a version on, until a later row replaces it."""
+    """One check: the policy of a level from a version on, until a later row replaces it."""
 
     level: str
     since: int  # minor version of Kubernetes
     policy: Policy
     params: Params
-    # Without the exemptions of the policy, where it had none then.
+    # Without the policy's exemptions, if the check had none at that version.
     judge: Callable[[Request, Any], Iterable[Violation]]
     replaces: str = ""  # a check of the level below that this one includes
 
@@ -105,7 +105,7 @@ NEWEST = max(check.since for check in CHECKS)
 def checks(
     level: str, minor: int, excluded: frozenset[str] = frozenset()
 ) -> tuple[PodSecurityCheck, ...]:
-    """Return the checks of a level at a minor version: of each policy the last row in force."""
+    """Return the checks of a level at a minor version: for each policy, the last row in force."""
     in_force = {
         check.policy.name: check
         for check in CHECKS

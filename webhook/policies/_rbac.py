@@ -1,4 +1,4 @@
-"""Reads RBAC objects, and recognizes the writes of Kubernetes itself."""
+"""Read RBAC objects, and recognize writes of Kubernetes itself."""
 
 from collections.abc import Iterator, Set
 
@@ -34,7 +34,7 @@ def rules(request: Request) -> Iterator[Fields]:
 
 
 class Reach(frozenset[str]):
-    """All that a rule gives; what a wildcard includes is no more, nor a name beside any name."""
+    """All rights of a rule; rights that a wildcard already includes do not add to it."""
 
     def __le__(self, other: Set[object]) -> bool:
         wider = [
@@ -44,6 +44,6 @@ class Reach(frozenset[str]):
 
 
 def reach(rule: Fields) -> Reach:
-    """Return all that a rule gives: a verb of one resource is not the same verb of another."""
+    """Return all rights of a rule: each verb for each resource is a separate right."""
     given = {f"{part} {each}" for part in PARTS for each in rule.strings(part)}
     return Reach(given if rule.strings(NAMES) else {*given, ANY_NAME})

@@ -1,10 +1,10 @@
-"""Which records a rule is about: those that set a field, those that a controller owns."""
+"""Select records for rules: those that set a field, those that a controller owns."""
 
 from collections.abc import Iterable
 
 from webhook.engine import Fields, Request
 
-# Their controllers compare templates to find them.
+# Kinds that their controllers find by comparing templates.
 COPIES = ("ReplicaSet", "ReplicationController")
 
 
@@ -19,9 +19,9 @@ def is_controlled(object: Fields) -> bool:
 
 
 def is_copy(request: Request) -> bool:
-    """Return whether a controller compares the object with its template.
+    """Return whether the object's controller compares it with a template.
 
-    If it is changed, the controller creates another one.
+    If the object were changed, the controller would create another one.
     """
     return request.kind in COPIES and is_controlled(request)
 

@@ -14,9 +14,9 @@ from webhook.engine.record import entry
 from webhook.engine.request import Request
 from webhook.engine.violation import Excess, Violation
 
-LIMIT_RANGES = "limit_ranges"  # what is looked up: the LimitRange objects of the namespace
-SHARED = ("cpu", "memory")  # what a pod can have as a whole
-FIXES = {1: "set it", 2: "set both"}  # by the number of what is missing
+LIMIT_RANGES = "limit_ranges"  # look-up: the LimitRange objects of the namespace
+SHARED = ("cpu", "memory")  # resources that a pod can have as a whole
+FIXES = {1: "set it", 2: "set both"}  # by the number of missing resources
 
 
 def _amount(value: object) -> Quantity:
@@ -34,12 +34,12 @@ Amount = Annotated[  # a quantity as a parameter: text or number
 
 
 class Resources(Fields):
-    """A record at the place of `owner`, with the limits and requests that it gets."""
+    """A record at the path of `owner`, with its effective limits and requests."""
 
     __slots__ = ("limits", "requests")
 
     def __init__(self, owner: Fields, limits: Amounts, requests: Amounts) -> None:
-        """Keep them; a request that is left out is the limit."""
+        """Store the amounts; an unset request equals the limit."""
         super().__init__(owner.value, owner)
         self.limits = limits
         self.requests = requests
@@ -58,8 +58,8 @@ def of_containers(
 ) -> Sequence[Container | Resources]:
     """Return every container that may have resources; ephemeral ones may not.
 
-    With `limit_ranges`, LimitRanges fill in what is left out. The order is that of the API server
-    and its LimitRanger.
+    With `limit_ranges`, LimitRanges fill in unset amounts. Defaults are applied in the order of the
+    API server and its LimitRanger.
     """
     containers = request.containers(ephemeral=False)
     if not limit_ranges:
@@ -69,12 +69,11 @@ def of_containers(
 
 
 def of_pod(request: Request) -> Resources | None:
-    """Return the resources that a pod has as a whole, for its containers to share.
+    """Return the resources of a pod as a whole, which its containers share.
 
-    None where it names none.
+    Return None if the pod sets none.
 
-    A request that is left out beside limits is what the containers request together, else the
-    limit.
+    An unset request beside limits is the sum of the containers' requests, else the limit.
     """
     pod = request.pod()
     if pod is None or pod.value.get("resources") is None:
@@ -88,8 +87,8 @@ def of_pod(request: Request) -> Resources | None:
 def _together(request: Request) -> Amounts:
     """Return the cpu and memory that a pod's containers request, at their peak.
 
-    That is all of its containers and sidecars at once, or one init container and the sidecars
-    started before it.
+    The peak is all of its containers and sidecars, or one init container and the sidecars started
+    before it.
     """
     containers = sorted(
         request.containers(ephemeral=False), key=lambda each: each.list == "containers"
@@ -106,13 +105,13 @@ def _together(request: Request) -> Amounts:
 
 
 def of_all(request: Request, *, limit_ranges: bool = False) -> Sequence[Container | Resources]:
-    """Return every container that may have resources, and the pod as a whole where it has some."""
+    """Return every container that may have resources, and the pod itself if it sets resources."""
     containers, whole = of_containers(request, limit_ranges=limit_ranges), of_pod(request)
     return containers if whole is None else (*containers, whole)
 
 
 class Completed(Params):
-    """Parameters of a policy that can take account of LimitRanges."""
+    """Parameters of a policy that can apply LimitRanges."""
 
     limit_ranges: bool = Field(
         False, description="whether defaults from the namespace's LimitRanges count as set"
@@ -120,7 +119,7 @@ class Completed(Params):
 
 
 def needs(params: Completed) -> tuple[str, ...]:
-    """Name what must be looked up by these parameters."""
+    """Return the look-ups that these parameters need."""
     return (LIMIT_RANGES,) if params.limit_ranges else ()
 
 
@@ -152,7 +151,7 @@ def missing(request: Request, part: str, params: Required) -> Iterator[Violation
 
 
 def _lacking(names: Iterable[str], amounts: Amounts) -> list[str]:
-    """Return the names without an amount; cpu or memory of 0 is none: the kubelet sets none."""
+    """Return the names without an amount; 0 cpu or memory counts as none: the kubelet sets none."""
     return [
         name
         for name in names
@@ -161,7 +160,7 @@ def _lacking(names: Iterable[str], amounts: Amounts) -> list[str]:
 
 
 def _defaults(limit_ranges: list[dict[str, Any]]) -> tuple[Amounts, Amounts]:
-    """Return the limits and requests that a container gets: the first item that sets one."""
+    """Return the default limits and requests of a container: the first item that sets one wins."""
     limits: Amounts = {}
     requests: Amounts = {}
     for items in read_each(limit_ranges, _items):
@@ -171,7 +170,7 @@ def _defaults(limit_ranges: list[dict[str, Any]]) -> tuple[Amounts, Amounts]:
 
 
 def _items(limit_range: Fields) -> list[tuple[Amounts, Amounts]]:
-    """Return the limits and the requests that each item of a LimitRange fills in."""
+    """Return the default limits and requests of each item of a LimitRange."""
     found = []
     for item in limit_range.each("spec.limits"):
         if item.string("type") == "Container":

@@ -1,4 +1,4 @@
-"""Security contexts of an object, and the pods that rules about them skip."""
+"""Security contexts of an object, and pods that are exempt from rules about them."""
 
 from collections.abc import Callable, Iterator
 from functools import wraps
@@ -19,7 +19,7 @@ ProfileType = Literal["RuntimeDefault", "Localhost", "Unconfined"]
 
 
 def contexts(request: Request) -> list[Fields]:
-    """Return what sets a `securityContext`: the pod's spec, then containers."""
+    """Return the records that set a `securityContext`: the pod's spec, then containers."""
     pod = request.pod()
     return having(
         request.containers() if pod is None else (pod, *request.containers()), "securityContext"
@@ -49,10 +49,10 @@ def unless(
 
 
 def inherited(request: Request, holder: Fields, field: str, value: object) -> frozenset[str] | None:
-    """Return the excess of a pod's `value`: each container that inherits it.
+    """Return the excess of a pod's `value`: the containers that inherit it.
 
-    None where `holder` is no pod. So an update gives to no other container what is tolerated on the
-    pod.
+    Return None if `holder` is not a pod. With this excess, an update cannot let more containers
+    inherit a tolerated value of the pod.
     """
     if holder is not request.pod():
         return None
@@ -64,7 +64,7 @@ def inherited(request: Request, holder: Fields, field: str, value: object) -> fr
 def missing(
     request: Request, path: str, rule: str, fix: str = "set it", mended: Any = UNSET
 ) -> Iterator[Violation]:
-    """Yield a violation for each container without `path` of its own or of its pod."""
+    """Yield a violation for each container with `path` set neither on it nor on its pod."""
     pod = request.pod()
     if pod is not None and pod.is_set(path):
         return

@@ -42,7 +42,7 @@ class VerifyingKey:
 
 @dataclass(frozen=True, slots=True)
 class SignedStatement:
-    """A verified statement about an image: its predicate type and predicate, and who signed it."""
+    """A verified statement about an image: its predicate type, its predicate, and its signers."""
 
     predicate_type: str
     predicate: Mapping[str, Any]
@@ -50,7 +50,7 @@ class SignedStatement:
 
 
 class UnusableSignatureError(ValueError):
-    """A document that is no signature of the image; the text says why."""
+    """A document that is not a valid signature of the image; the text is the reason."""
 
 
 Verified = tuple[tuple[SignedStatement, ...], tuple[str, ...]]
@@ -58,7 +58,7 @@ Verified = tuple[tuple[SignedStatement, ...], tuple[str, ...]]
 
 @lru_cache(maxsize=256)
 def verifying_key(pem: str) -> VerifyingKey:
-    """Parse a public key in PEM. ValueError where it is none that is supported."""
+    """Parse a public key in PEM. Raises ValueError if it is not a supported one."""
     if "PRIVATE KEY" in pem:
         raise ValueError(
             "expected its public key (cosign.pub). If it was published, replace the pair"
@@ -127,7 +127,7 @@ def _legacy(
 def _bundle(
     bundle: Mapping[str, Any], image: ImageReference, keys: Sequence[VerifyingKey]
 ) -> SignedStatement:
-    """Return what a sigstore bundle states: in a DSSE envelope, which has one signature."""
+    """Return the statement of a sigstore bundle: in a DSSE envelope with one signature."""
     key = bundle["verificationMaterial"].get("publicKey")
     if key is None:
         raise UnusableSignatureError(KEYLESS)
@@ -153,7 +153,10 @@ def _bundle(
 def _signers(
     signature: bytes, signed: bytes, keys: Sequence[VerifyingKey], hint: str = ""
 ) -> frozenset[str]:
-    """Return the ids of the keys that made a signature. UnusableSignatureError where none did."""
+    """Return the ids of the keys that made a signature.
+
+    Raises UnusableSignatureError if none did.
+    """
     found = frozenset(each.id for each in keys if _made(each.key, signature, signed))
     if not found:
         raise UnusableSignatureError(f"it was signed by another key{hint}")

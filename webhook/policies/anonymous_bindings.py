@@ -21,7 +21,7 @@ PUBLIC = ["system:public-info-viewer", "system:basic-user", "system:discovery"] 
 
 
 class AnonymousBindings(Params):
-    """Which subjects are denied, and for which roles they are allowed."""
+    """The denied subjects, and the roles for which they are allowed."""
 
     allowed: list[str] = Field(PUBLIC, description="roles that may be granted to these subjects")
     authenticated: bool = Field(
@@ -33,9 +33,9 @@ class AnonymousBindings(Params):
 
 
 def validate(request: Request, params: AnonymousBindings) -> Violations:
-    """Yield a violation for each subject with unauthenticated clients, or of a denied group."""
+    """Yield a violation for each subject that includes unauthenticated clients or is denied."""
     role = request.string("roleRef.name") or ""
-    # A namespace's own role, under the name of a default one.
+    # A Role of the namespace with the name of a default ClusterRole.
     is_own = role in PUBLIC and request.string("roleRef.kind") == "Role"
     if is_by_kubernetes(request) or (role in params.allowed and not is_own):
         return

@@ -36,7 +36,7 @@ Capability = Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]*$"), AfterValidator(
 
 
 class NotDropped(frozenset[str]):
-    """All capabilities but those that are dropped: the more are dropped, the fewer are left."""
+    """The dropped capabilities, ordered as an excess: fewer drops are more excess."""
 
     def __le__(self, other: Any) -> bool:
         return ALL in self or frozenset.__ge__(self, other)

@@ -21,7 +21,7 @@ STAY = "default roles must not be changed"
 
 
 def validate(request: Request, params: Params) -> Violations:
-    """Yield a violation for each part of a default role that is changed, and for its deletion."""
+    """Yield a violation for each changed part of a default role, and for its deletion."""
     is_deletion = request.attributes.operation == "DELETE"
     before = request if is_deletion else request.before()
     if before is None or is_by_kubernetes(request) or _label(before) != DEFAULT:

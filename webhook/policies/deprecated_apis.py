@@ -21,7 +21,7 @@ from webhook.engine import Params, Policy, Request, Violation, Violations
 from webhook.engine.kinds import KINDS, RBAC, Kind, plural
 from webhook.policies._api_lifecycles import LATEST, LIFECYCLES
 
-# Rows that k8s.io/api has no markers for: kinds that it no longer has, and kinds of other modules.
+# Rows without markers in k8s.io/api: kinds that it no longer has, and kinds of other modules.
 OTHERS = (
     ("extensions/v1beta1", "PodSecurityPolicy", "", 11, 16),
     ("policy/v1beta1", "PodSecurityPolicy", "", 21, 25),
@@ -77,7 +77,7 @@ def validate(request: Request, params: DeprecatedAPIs) -> Violations:
 
 
 def _judged() -> Iterator[Kind]:
-    """Yield the table's kinds; of those outside it the old versions, the only ones judged."""
+    """Yield the kinds of the table; of other kinds, the old versions, which alone are judged."""
     versions: dict[tuple[str, str], list[str]] = {}
     for api_version, kind in BY_KIND:
         group, _, version = api_version.partition("/")

@@ -29,7 +29,7 @@ from webhook.engine.look_ups import read_each
 from webhook.engine.match import meets
 from webhook.policies._records import is_scaled_by_deployment
 
-# What is looked up: objects of the namespace, with their kind.
+# Look-ups: objects of the namespace, with their kind.
 BUDGETS, WORKLOADS = ("disruption_budgets", "workloads")
 
 MINIMUM, MAXIMUM = "spec.minAvailable", "spec.maxUnavailable"
@@ -40,7 +40,7 @@ SCALED = ("Deployment", "StatefulSet", "ReplicaSet", "ReplicationController", "s
 
 
 class DisruptionBudgets(Params):
-    """What budgets are compared with."""
+    """Whether budgets are compared with workloads."""
 
     workloads: bool = Field(
         False, description="whether budgets are compared with the replicas of workloads"
@@ -56,7 +56,7 @@ class BudgetedWorkload(NamedTuple):
 
 
 class Budget(NamedTuple):
-    """A budget: how many of the pods that it selects it keeps, or what percentage."""
+    """A budget, with the number or percentage of its pods that must stay."""
 
     title: str
     minimum: int | str | None
@@ -67,7 +67,7 @@ class Budget(NamedTuple):
         return all(meets(workload.labels, *each) for each in self.requirements)
 
     def kept(self, replicas: int) -> int:
-        """Return how many of all its pods it keeps; 0 where one can be evicted."""
+        """Return the number of pods that must stay; 0 if one can be evicted."""
         kept = _pods(self.minimum, replicas) or 0
         return kept if kept >= replicas > 0 else 0
 
@@ -101,7 +101,7 @@ def _judge_budget(request: Request, params: DisruptionBudgets) -> Violations:
 
 
 def _judge_workload(request: Request) -> Violations:
-    """Yield a violation for each budget that keeps all its pods, of one workload or several."""
+    """Yield a violation for each budget that allows no eviction of its workloads' pods."""
     workload = _workload(request) if request.kind != "Scale" else _scaled(request)
     budgets = read_each(request.lookup(BUDGETS), _budget)
     keeping = [each for each in budgets if each.selects(workload) and each.kept(workload.replicas)]
@@ -122,7 +122,7 @@ def _workloads(request: Request) -> Iterator[BudgetedWorkload]:
 
 
 def _budget(object: Fields) -> Budget:
-    """Read a budget; without a selector, or where it keeps all and is denied, it keeps none."""
+    """Read a budget; it keeps no pods if it has no selector, or if it is denied anyway."""
     minimum, selector = object.integer_or_string(MINIMUM), object.fields("spec.selector")
     requirements: list[PodRequirement] = [
         (key, "In", [value]) for key, value in selector.texts("matchLabels").items()
@@ -135,7 +135,7 @@ def _budget(object: Fields) -> Budget:
 
 
 def _pods(value: int | str | None, replicas: int) -> int | None:
-    """Return how many of `replicas` pods `2` or `50%` are, rounded up; None for other text."""
+    """Return `2` or `50%` of `replicas` as a number, rounded up; None for other text."""
     if not isinstance(value, str):
         return value
     percent = PERCENT.fullmatch(value)
@@ -148,14 +148,14 @@ def _is_all(value: int | str | None) -> bool:
 
 
 def _workload(object: Fields) -> BudgetedWorkload:
-    """Read a workload; one that a Deployment scales wants no replicas of itself."""
+    """Read a workload; one that a Deployment scales counts with 0 replicas."""
     replicas = object.integer("spec.replicas")
     wanted = 0 if is_scaled_by_deployment(object) else 1 if replicas is None else replicas
     return BudgetedWorkload(_title(object), object.texts("spec.template.metadata.labels"), wanted)
 
 
 def _scaled(request: Request) -> BudgetedWorkload:
-    """Read what a /scale belongs to, with the replicas that it sets: the API leaves 0 out."""
+    """Read the workload of a /scale, with the new replicas; the API omits 0."""
     parent = Fields(request.lookup(PARENT))
     replicas = 0 if is_scaled_by_deployment(parent) else request.integer("spec.replicas") or 0
     return _workload(parent)._replace(replicas=replicas)

@@ -28,7 +28,7 @@ ACTED_ON = {  # verb: API groups and resources
 
 
 def validate(request: Request, params: Params) -> Violations:
-    """Yield one violation for each such verb, and for each wildcard that holds one."""
+    """Yield one violation for each such verb, and for each wildcard that includes one."""
     for rule in rules(request):
         verbs = rule.strings("verbs")
         implied = " and ".join(verb for verb in ACTED_ON if "*" in verbs and _covers(rule, verb))
@@ -43,7 +43,7 @@ def validate(request: Request, params: Params) -> Violations:
 
 
 def _covers(rule: Fields, verb: str) -> bool:
-    """Return whether a rule covers what a verb acts on; of subresources, userextras alone."""
+    """Return whether a rule covers a resource that a verb acts on, or such a subresource."""
     groups, resources = ACTED_ON[verb]
     named = {
         EXTRAS if each.startswith(f"{EXTRAS}/") else each for each in rule.strings("resources")

@@ -44,7 +44,7 @@ HostPath = Annotated[str, AfterValidator(_absolute)]
 
 
 class AllowedHostPath(Params):
-    """A directory of the node that may be mounted, with all that is below it."""
+    """A directory of the node that may be mounted, with everything below it."""
 
     prefix: HostPath = Field(description="absolute path on the node")
     read_only: bool = Field(False, description="whether every mount of it must be readOnly")

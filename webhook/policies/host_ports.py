@@ -47,7 +47,7 @@ def validate(request: Request, params: HostPorts) -> Violations:
 
 
 def _with_default(request: Request) -> tuple[Container, ...]:
-    """Return the containers for which the API server sets a host port where there is none."""
+    """Return the containers for which the API server sets an unset host port."""
     pod = request.pod()
     if request.kind != "Pod" or pod is None or not pod.boolean("hostNetwork"):
         return ()

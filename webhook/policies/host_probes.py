@@ -22,7 +22,7 @@ HANDLERS = ("livenessProbe", "readinessProbe", "startupProbe", *HOOKS)
 
 
 class HostProbes(Params):
-    """Which hosts probes and hooks may ask."""
+    """The hosts that probes and hooks may target."""
 
     allowed: list[str] = Field([], description="hosts that may be named, compared as text")
 

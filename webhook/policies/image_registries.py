@@ -55,14 +55,14 @@ class ImageRegistries(Params):
         return [*map(parse_registry, self.registries)], [*map(parse_registry, self.denied)]
 
     def elsewhere(self, image: ImageReference) -> ImageFault | None:
-        """Return what is wrong with an image that no approved registry holds."""
+        """Return the fault of an image that is in no approved registry."""
         for registry in self.parsed[0]:
             if registry.holds(image):
                 return None
         return f"comes from {image.registry}", "push it there, or ask for an exception"
 
     def from_denied(self, image: ImageReference) -> ImageFault | None:
-        """Return what is wrong with an image that a denied registry holds."""
+        """Return the fault of an image in a denied registry."""
         for registry in self.parsed[1]:
             if registry.holds(image):
                 return f"comes from {registry}", "use an image from elsewhere"

@@ -45,14 +45,14 @@ NAME_IT = "use a signed image, or add its registry and keys to the policy"
 
 
 def _key(pem: str) -> "VerifyingKey":
-    # imported here: only a policy set that names this policy needs cryptography
+    # Imported here: only a policy set that names this policy needs cryptography.
     from webhook.policies._signatures import verifying_key
 
     return verifying_key(pem)
 
 
 def _condition(text: str) -> "Program":
-    # imported here, for the same reason
+    # Imported here, for the same reason.
     from webhook.cel.attestations import compiled
 
     return compiled(text)
@@ -63,7 +63,7 @@ ConditionText = Annotated[str, AfterValidator(lambda text: _condition(text) and 
 
 
 class SigningKeys(Params):
-    """Whose signatures count."""
+    """The keys whose signatures count."""
 
     keys: list[KeyPem] = Field(min_length=1, description="public keys in PEM, such as cosign.pub")
 
@@ -74,7 +74,7 @@ class SigningKeys(Params):
 
 
 class SignedImages(SigningKeys):
-    """Whose signatures some images need."""
+    """Images, and the keys that must have signed them."""
 
     images: list[RegistryName] = Field(min_length=1, description="registries, or parts of them")
     minimum: int = Field(1, ge=1, description="how many of the keys must have signed")
@@ -101,7 +101,7 @@ class RequiredAttestation(SigningKeys):
 
 
 class ImageSignatures(Params):
-    """Which images must be signed, and by whom."""
+    """The images that must be signed, and by which keys."""
 
     signatures: list[SignedImages] = Field(min_length=1, description="images with their keys")
     attestations: list[RequiredAttestation] = Field(
@@ -164,7 +164,7 @@ def _faults(
     entry: SignedImages,
     attestations: Sequence[RequiredAttestation],
 ) -> Iterator[tuple[str, str]]:
-    """Yield what an image lacks, and the fix."""
+    """Yield each fault of an image, and the fix."""
     from webhook.policies._signatures import SIGN_PREDICATE, statements
 
     found, rejected = statements(attached, image, entry.verifying_keys)

@@ -30,7 +30,7 @@ class ImageTags(Params):
     )
 
     def fault(self, image: ImageReference) -> ImageFault | None:
-        """Return what is wrong with an image whose tag is no version."""
+        """Return the fault of an image whose tag is not allowed."""
         tag = image.version
         if tag is None or (
             not self.denied.match(tag) and (self.allowed is None or self.allowed.match(tag))
@@ -41,7 +41,7 @@ class ImageTags(Params):
 
 
 def validate(request: Request, params: ImageTags) -> Violations:
-    """Return one violation for each image whose tag is no version."""
+    """Return one violation for each image whose tag is not allowed."""
     which = f" of {', '.join(params.allowed)}" if params.allowed else ""
     others = f" other than {', '.join(params.denied)}" if params.denied else ""
     return image_violations(request, f"images must have a tag{which}{others}", params.fault)

@@ -27,13 +27,13 @@ SIZE_LIMIT = "emptyDir.sizeLimit"
 def validate(request: Request, params: Params) -> Violations:
     """Yield one violation for each amount that is implausibly small."""
     for holder, field, amount in _small_amounts(request):
-        if holder.is_set(field):  # a request that is left out is the limit
+        if holder.is_set(field):  # an unset request equals the limit
             found = f"{amount}, which is {amount.millis / MILLI:.8g} bytes"
             yield holder.violation(field, amount.text, RULE, "write Ki, Mi or Gi", found=found)
 
 
 def _small_amounts(request: Request) -> Iterator[tuple[Fields, str, Quantity]]:
-    """Yield the record, the field and the amount of what is implausibly small."""
+    """Yield the record, the field and the amount of each implausibly small amount."""
     for each in of_all(request):
         for part, amounts in (
             ("resources.limits", each.limits),

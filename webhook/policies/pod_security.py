@@ -81,7 +81,7 @@ def level_and_version(
 
 
 def _minor(version: str) -> int:
-    """Return the minor version, or NEWEST where nothing changed since."""
+    """Return the minor version; NEWEST for later ones, which changed nothing."""
     return NEWEST if version == "latest" else min(int(version.partition(".")[2]), NEWEST)
 
 

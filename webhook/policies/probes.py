@@ -20,7 +20,7 @@ from pydantic import Field
 from webhook.engine import Fields, Params, Policy, Request, Violations
 from webhook.engine.look_ups import read_each
 
-SERVICES = "services"  # what is looked up: the Service objects of the namespace
+SERVICES = "services"  # look-up: the Service objects of the namespace
 Handler = Literal["httpGet", "tcpSocket", "exec", "grpc"]
 
 
@@ -45,7 +45,7 @@ class Probes(Params):
 
 
 def validate(request: Request, params: Probes) -> Violations:
-    """Yield the probes that each container lacks."""
+    """Yield a violation for each probe that a container lacks."""
     pod = request.pod()
     if pod is None or pod.string("restartPolicy") in ("Never", "OnFailure"):
         return
@@ -92,7 +92,7 @@ def _ports(container: Fields) -> set[int | str | None]:
 
 
 def _served(request: Request) -> set[int | str]:
-    """Return the ports, by number or name, to which Services send this pod's requests."""
+    """Return the ports of this pod, by number or name, that Services send requests to."""
     metadata = request.pod_metadata()
     labels = metadata.texts("labels") if metadata is not None else {}
     services = read_each(request.lookup(SERVICES), _service)
@@ -105,7 +105,7 @@ def _served(request: Request) -> set[int | str]:
 
 
 def _service(service: Fields) -> tuple[dict[str, str], list[int | str]]:
-    """Return the selector of a Service, and the ports of pods to which it sends requests."""
+    """Return the selector of a Service, and the pod ports that it sends requests to."""
     ports = [
         port.integer_or_string("targetPort") or port.integer("port")
         for port in service.each("spec.ports")

@@ -35,7 +35,7 @@ MirrorName = Annotated[str, AfterValidator(_registry)]
 
 
 class RegistryRewrite(Params):
-    """Which mirrors there are."""
+    """The mirrors of registries."""
 
     mirrors: dict[MirrorName, MirrorName] = Field(
         min_length=1, description="mirrors by registry: host, host:port, or with a path"
@@ -78,7 +78,7 @@ def mutate(request: Request, params: RegistryRewrite) -> Patches:
 
 
 def _rewritten(text: str, mirrors: tuple[tuple[Registry, Registry], ...]) -> str:
-    """Return the image as its mirror has it, or as it is where there is none."""
+    """Return the image at its mirror; unchanged if there is none."""
     image = parsed(text)
     for registry, mirror in mirrors:
         if image is not None and registry.holds(image):

@@ -16,7 +16,7 @@ from pydantic import Field, model_validator
 from webhook.engine import PARENT, Fields, Fix, Params, Policy, Request, Violations
 from webhook.policies._records import is_scaled_by_deployment
 
-# Where the numbers are, lowest first, and what an absent one means.
+# The paths of the numbers, lowest first, with their defaults.
 REPLICAS: dict[str, int | None] = {"spec.replicas": 1}
 PATHS: dict[str, dict[str, int | None]] = {
     "HorizontalPodAutoscaler": {"spec.minReplicas": 1, "spec.maxReplicas": None},
@@ -26,7 +26,7 @@ PATHS: dict[str, dict[str, int | None]] = {
 
 
 class ReplicaLimits(Params):
-    """How far a workload may be scaled."""
+    """The numbers of replicas that a workload may have."""
 
     maximum: int = Field(10, ge=0, description="maximum number of replicas")
     minimum: int = Field(0, ge=0, description="minimum number of replicas")
@@ -66,7 +66,7 @@ def _is_of_deployment(request: Request) -> bool:
 
 
 def numbers(request: Request) -> list[tuple[str, int, str | None]]:
-    """Return the numbers of replicas, lowest first: path, number, and how a message says it."""
+    """Return the numbers of replicas, lowest first: path, number, and text for messages."""
     found: list[tuple[str, int, str | None]] = []
     for path, default in PATHS.get(request.kind, REPLICAS).items():
         number = request.integer(path)

@@ -17,7 +17,7 @@ from webhook.policies._patterns import OnMetadata, Pattern
 
 
 class RequiredAnnotations(OnMetadata):
-    """Which annotations must be there, and with which values."""
+    """The required annotations, and patterns of their values."""
 
     annotations: dict[str, Pattern] = Field(
         min_length=1, description='annotations and patterns of their values; "*" is any value'

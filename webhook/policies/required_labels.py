@@ -17,7 +17,7 @@ from webhook.policies._patterns import OnMetadata, Pattern
 
 
 class RequiredLabels(OnMetadata):
-    """Which labels must be there, and with which values."""
+    """The required labels, and patterns of their values."""
 
     labels: dict[str, Pattern] = Field(
         min_length=1, description='labels and patterns of their values; "*" is any value'

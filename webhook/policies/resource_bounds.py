@@ -20,7 +20,7 @@ from webhook.policies._resources import Amount, Completed, needs, of_all, violat
 
 
 class Bounds(Params):
-    """Between which amounts a resource stays."""
+    """The lowest and the highest amount of a resource."""
 
     min: Amount | None = Field(None, description="smallest amount")
     max: Amount | None = Field(None, description="largest amount")
@@ -34,7 +34,10 @@ class Bounds(Params):
         return self
 
     def fault(self, amount: Quantity) -> tuple[str, str, int] | None:
-        """Return the bound that an amount exceeds, the fix, and by how much, or None."""
+        """Return the bound that an amount violates, the fix, and the excess.
+
+        None if within bounds.
+        """
         low, high = self.min, self.max
         if low is not None and amount.millis < low.millis:
             return f"at least {low}", f"raise it to {low} or more", low.millis - amount.millis

@@ -21,7 +21,7 @@ from webhook.policies._resources import Amount, Completed, needs, of_all, violat
 
 
 class ResourceRatios(Completed):
-    """How many times its request a limit may be."""
+    """The largest ratios of limit to request."""
 
     maximum: dict[str, Amount] = Field(
         min_length=1, description="largest ratio of limit to request, by resource"

@@ -27,7 +27,7 @@ USER = "securityContext.runAsUser"
 
 
 class RunAsNonRoot(Params):
-    """What counts as not root."""
+    """Whether a user id suffices."""
 
     user_suffices: bool = Field(False, description="whether a `runAsUser` other than 0 is enough")
 

@@ -26,7 +26,7 @@ class RunAsUser(Ids):
 
     @cached_property
     def rule(self) -> str:
-        """What a message says must be."""
+        """The rule, as messages state it."""
         if self.allowed == [NOT_ROOT]:
             return "the user must not be 0, which is root"
         return f"the user must be within {listed(self.allowed)}"

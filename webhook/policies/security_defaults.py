@@ -36,8 +36,8 @@ OS = "kubernetes.io/os"
 UserId = Annotated[int, Field(ge=1, le=2**31 - 1)]
 
 
-# How much a container requests itself; its defaults must not contradict that. Each level includes
-# those before it.
+# The privileges that a container requests; its defaults must not contradict them. Each level
+# includes those before it.
 NOTHING, MAY_BE_ROOT, ROOT, PRIVILEGED = range(4)
 
 
@@ -63,7 +63,7 @@ class SecurityDefaults(Params):
 
     @cached_property
     def inherited(self) -> list[tuple[str, Any, int]]:
-        """The settings of a pod: path, value, and when a container sets its own."""
+        """The pod's settings: path, value, and the level of containers that must not inherit."""
         settings = (
             (NON_ROOT, self.run_as_non_root or None, ROOT),
             (USER, self.run_as_user, MAY_BE_ROOT),
@@ -90,7 +90,7 @@ def mutate(request: Request, params: SecurityDefaults) -> Patches:
     requested = {
         container: _requested_privilege(container, user, non_root) for container in containers
     }
-    # A container of an exception must not inherit.
+    # A container with an exception must not inherit the pod's settings.
     hands_down = not is_debugged and not request.excepted
     for path, value, exempt in params.inherited:
         if pod is not None and pod.is_set(path):
@@ -121,7 +121,7 @@ def _is_exempt(pod: Fields | None) -> bool:
 
 
 def _is_created_now(request: Request) -> bool:
-    """Return whether the pod is new, or its template has changed and is no copy."""
+    """Return whether the pod is new, or its template has changed and is not a copy."""
     before = request.before()
     is_new = before is None or (
         request.kind not in ("Pod", "Job") and _template(request) != _template(before)
@@ -130,7 +130,7 @@ def _is_created_now(request: Request) -> bool:
 
 
 def _template(request: Request) -> dict[str, Any]:
-    """Return what restarts pods when changed: of a container object, all but its replicas."""
+    """Return the part of an object whose changes restart pods: everything except replicas."""
     pod = request.pod()
     return pod.value if pod is not None else request.mapping("spec") | {"replicas": None}
 
@@ -147,9 +147,10 @@ def _new(request: Request) -> list[Container]:
 
 
 def _requested_privilege(container: Container, user: int | None, non_root: bool | None) -> int:
-    """Return how much a container requests, whose pod requests `user` and `non_root`.
+    """Return the level that a container requests if its pod requests `user` and `non_root`.
 
-    Capabilities that only root keeps request root: another user loses them when the process starts.
+    Added capabilities that only root keeps count as a request for root: other users lose them when
+    the process starts.
     """
     if container.security_context:
         if container.boolean(f"{CONTEXT}.privileged"):

@@ -19,7 +19,7 @@ TYPES_1_31 = [*TYPES_1_0, "container_engine_t"]
 
 
 class SELinuxParams(Params):
-    """Which SELinux labels may be set; for each, null stands for any."""
+    """The SELinux labels that may be set; null allows any."""
 
     types: list[str] | None = Field(TYPES_1_31, description="types that may be set")
     users: list[str] | None = Field([], description="users that may be set")

@@ -16,7 +16,7 @@ from webhook.policies.service_accounts import FIELD, account_of
 
 
 def validate(request: Request, params: Params) -> Violations:
-    """Yield a violation where an update changes the account."""
+    """Yield a violation if an update changes the account."""
     before = request.before()
     pod, old_pod = request.pod(), before.pod() if before is not None else None
     if pod is None or old_pod is None:

@@ -30,7 +30,7 @@ class ServiceAccountTokens(Params):
 
 
 def validate(request: Request, params: ServiceAccountTokens) -> Violations:
-    """Yield a violation where a token is mounted that may not be."""
+    """Yield a violation if a token is mounted that must not be."""
     pod = request.pod()
     if pod is None and request.kind != "ServiceAccount":
         return

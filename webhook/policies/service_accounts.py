@@ -28,7 +28,7 @@ class ServiceAccounts(Params):
 
 
 def validate(request: Request, params: ServiceAccounts) -> Violations:
-    """Yield a violation where a pod runs as an account that is not allowed."""
+    """Yield a violation if a pod runs as an account that is not allowed."""
     pod = request.pod()
     if pod is None:
         return
@@ -44,7 +44,7 @@ def validate(request: Request, params: ServiceAccounts) -> Violations:
 def account_of(pod: Fields) -> str:
     """Return the service account that a pod runs as.
 
-    `serviceAccount` is an older name of the field; a pod that names none runs as `default`.
+    `serviceAccount` is the older name of the field; a pod without one runs as `default`.
     """
     return pod.string(FIELD) or pod.string("serviceAccount") or "default"
 

@@ -14,11 +14,11 @@ Fix: correct the selector, or use the existing Service.
 from webhook.engine import Fields, Params, Policy, Request, Violation, Violations
 from webhook.engine.look_ups import read_each
 
-SERVICES = "services"  # what is looked up: the Service objects of the namespace
+SERVICES = "services"  # look-up: the Service objects of the namespace
 
 
 def validate(request: Request, params: Params) -> Violations:
-    """Yield a violation where another Service has the same selector."""
+    """Yield a violation if another Service has the same selector."""
     selector = request.texts("spec.selector")
     for name, other in read_each(request.lookup(SERVICES), _selector) if selector else ():
         if name != request.name and other == selector:

@@ -46,7 +46,7 @@ def validate(request: Request, params: VolumeTypes) -> Violations:
         types = [
             field for field, value in volume.value.items() if field != "name" and value is not None
         ]
-        for type in types or ["emptyDir"]:  # what the API server makes of a volume without a type
+        for type in types or ["emptyDir"]:  # the API server's default for a volume without a type
             if type not in params.allowed:
                 yield volume.violation(
                     type, volume.value.get(type), rule, FIX, found=f"type {type}"

@@ -18,7 +18,7 @@ from webhook.policies._rbac import ROLES, reach, rules
 
 
 class WildcardRights(Params):
-    """Where a wildcard may not stand."""
+    """The parts of a rule that must not have wildcards."""
 
     fields: list[Literal["verbs", "resources", "apiGroups", "nonResourceURLs"]] = Field(
         ["verbs", "resources", "apiGroups", "nonResourceURLs"],

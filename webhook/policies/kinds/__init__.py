@@ -1,1 +1,1 @@
-"""The rules of Gatewright's own kinds: in force where no policy set names them."""
+"""The rules of Gatewright's own kinds, which are always in force."""

@@ -16,7 +16,7 @@ See: https://jinja.palletsprojects.com/en/stable/templates/.
 from config.config_maps import settings
 from webhook.engine import Params, Policy, Request, Violation, Violations
 
-STANDS_IN = "application"  # used where the AppConfig names none
+STANDS_IN = "application"  # used if the AppConfig does not set one
 
 
 def validate(request: Request, params: Params) -> Violations:

@@ -20,13 +20,13 @@ from config.data_versions import MYSQL, denial
 from webhook.engine import Fields, Params, Policy, Request, Violation, Violations
 from webhook.policies._field_checks import child_limit, judge_dumps, judge_fields, judge_name
 
-LIMITS = {  # by component: that of the child whose name has the lowest one
+LIMITS = {  # by component: the lowest limit of a child's name
     "database": child_limit("CronJob", "-db-backup", 52),
     "frontend": child_limit("Service", "-frontend", 63),
     "backend": child_limit("Service", "-backend", 63),
     "cache": child_limit("Service", "-cache", 63),
 }
-# Limit for a database whose backups go to a store.
+# Limit for a database whose backups go to a bucket.
 STORED = child_limit("CronJob", "-db-backup-cronjob", 52)
 DEFAULT_TYPE = "postgresql"
 
@@ -67,7 +67,7 @@ def _of_mysql(database: Fields) -> Violations:
 
 
 def _of_data(database: Fields, before: Request) -> Violations:
-    """Yield a violation where an update would lose the data, or cannot open it.
+    """Yield a violation if an update would abandon the data, or set a version that cannot open it.
 
     While the database is not ready, its previous version may never have opened the data: the
     controller decides.

@@ -53,7 +53,7 @@ def validate(request: Request, params: Params) -> Violations:
 
 
 def _is_endpoint(endpoint: str) -> bool:
-    """Return whether a URL names a server, and no login, which belongs into a Secret."""
+    """Return whether a URL names a server, without a login, which belongs in a Secret."""
     try:
         url = urlsplit(endpoint)
         names_server = url.scheme in {"http", "https"} and url.hostname and url.port != 0

@@ -18,12 +18,12 @@ from webhook.engine.fields import Fields
 from webhook.engine.kinds import POLICY_KINDS
 
 DENY = "Deny"
-# The fields of spec that decide.
+# The fields of spec that decide verdicts.
 RULES = ("policy", "params", "match", "validations", "variables", "matchConditions")
 
 
 def validate(request: Request, params: Params) -> Violations:
-    """Yield a warning where the stored policy object says that objects would be denied."""
+    """Yield a warning if the status of the policy object counts objects that would be denied."""
     before = Fields(request.old_object or {})
     would_deny = before.integer("status.wouldDeny")
     objects = before.integer("status.auditedObjects")

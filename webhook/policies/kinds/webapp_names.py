@@ -19,7 +19,7 @@ RULE = (
 
 
 def validate(request: Request, params: Params) -> Violations:
-    """Return a violation where no Service can have the name."""
+    """Return a violation if no Service can have the name."""
     return judge_name(request, (63, RULE), label=RULE)
 
 

@@ -13,7 +13,7 @@ from webhook.policies._field_checks import judge_name
 
 
 def validate(request: Request, params: Params) -> Violations:
-    """Return a violation where the name is too long for a label."""
+    """Return a violation if the name is too long for a label."""
     return judge_name(
         request, (63, "its pods carry the name as a label, which has a limit of 63 characters")
     )
