@@ -111,8 +111,8 @@ def fixed_files(
     if unwritable:
         notes.append(f"{_counted(unwritable, 'fix', 'es')} left out: standard input is no file")
     if hidden:
-        fixes = _counted(hidden, "fix", "es")
-        notes.append(f"{fixes} left out: may stop an application; --unsafe-fixes adds them")
+        unsafe_fixes = _counted(hidden, "fix", "es")
+        notes.append(f"{unsafe_fixes} left out: may stop an application; --unsafe-fixes adds them")
     return [each for each in files if each.count], notes
 
 

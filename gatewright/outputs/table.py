@@ -50,8 +50,8 @@ def _violation(text: str, width: int | None) -> Iterator[str]:
     yield f"{INDENT * 2}{COMMAND.removeprefix(': ')}{command}"
 
 
-def _said(each: ReportedViolation) -> tuple[str, str, str]:
-    """Return what a line says but for the policy: place, mark and message.
+def _parts(each: ReportedViolation) -> tuple[str, str, str]:
+    """Return the parts of a line except the policy: location, mark and message.
 
     The mark is for violations that would not deny the object.
     """
