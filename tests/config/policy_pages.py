@@ -86,10 +86,10 @@ def counterparts() -> str:
 
 
 def _folder(folder: Mapping[str, Any]) -> Iterator[str]:
-    yield f"## {folder['title']}\n\n| There | Here | Beside it |\n| --- | --- | --- |"
+    yield f"## {folder['title']}\n\n| Other library | Gatewright | Notes |\n| --- | --- | --- |"
     for row in folder["rows"]:
-        beside = row.get("beside", "")
-        yield f"| {row['there']} | {row['here']} | {beside}{' ' if beside else ''}|"
+        notes = row.get("notes", "")
+        yield f"| {row['there']} | {row['here']} | {notes}{' ' if notes else ''}|"
     yield f"\n{folder['after']}" if "after" in folder else ""
 
 
