@@ -1,10 +1,10 @@
 """`python -m benchmarks.audit`: the cost of one audit of many objects, on a real API server.
 
 Deployments are created, a tenth of them against the production set; then the audit runs twice in
-this process, and once more after one object is mended. Nothing else of the controller runs, so that
-CPU and memory are the audit's.
+this process, and once more after one object is corrected. Nothing else of the controller runs, so
+that CPU and memory are the audit's.
 
-`--etcd` measures another thing: how much larger etcd's database becomes by the reports of 100,000
+`--etcd` measures something else: the growth of etcd's database by the reports of 100,000
 violations.
 """
 
@@ -49,7 +49,7 @@ CRD = Resource(
 ROOT = Path(__file__).parents[1]
 POLICIES = ROOT / "config/policies/production.yaml"
 REPORT_CRDS = ROOT / "config/crd/reports/openreports.io.yaml"
-AT_ONCE = 20  # creations
+AT_ONCE = 20  # concurrent creations
 MB = 1_000_000
 
 
@@ -188,7 +188,7 @@ def database_size(plane: ControlPlane) -> float:
 
 
 def main() -> None:
-    """Start a control plane, measure, and end it."""
+    """Start a control plane, measure, and stop it."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.audit", description=__doc__)
     parser.add_argument("--objects", type=int, default=10_000)
     parser.add_argument(

@@ -81,9 +81,9 @@ class Cluster:
             process.end(30)
 
     def written(self, what: str, namespace: str, count: int, pace: float = 0.0) -> dict[str, float]:
-        """Write objects in a process of its own.
+        """Write objects in a separate process.
 
-        Return the seconds that took, and those of processor time.
+        Return the elapsed seconds, and the seconds of processor time.
         """
         about = (
             self.plane.url,
@@ -140,7 +140,7 @@ class Cluster:
 
 @contextmanager
 def cluster(directory: Path, parts: tuple[str, ...] | None) -> Iterator[Cluster]:
-    """Run a control plane, of these parts or of all."""
+    """Run a control plane with these components, by default all."""
     progress("starting a control plane")
     with ControlPlane.start(directory, parts=parts) as plane:
         yield Cluster(plane, directory)

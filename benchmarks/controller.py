@@ -6,10 +6,10 @@ processor time is the kernel's; requests and latencies are from the API server's
 converged when both children and the status exist. "whole" is the whole control plane with simulated
 nodes, where every WebApp runs and has its status written twice.
 
-The floor is a loop (`benchmarks.writes`) that sends the same objects and statuses through the
-controller's own HTTP client and does nothing else, as many at a time and three for a WebApp, as the
-controller does; of memory, a process that has imported the controller's modules. Each row is
-printed as soon as it is measured.
+The floor is a loop (`benchmarks.writes`) that only sends the same objects and statuses through the
+controller's own HTTP client: three writes per WebApp, and as many in parallel as the controller.
+The floor of memory is a process that has imported the controller's modules. Each row is printed as
+soon as it is measured.
 """
 
 import argparse
@@ -44,7 +44,7 @@ ALONE = ("etcd", "kube-apiserver")
 
 @dataclass(frozen=True)
 class Passes:
-    """Reconciles a second that find nothing to do: alone, and with queue, metrics and logs."""
+    """No-op reconciles per second: alone, and with queue, metrics and logs."""
 
     reconciles: int
     passes: int
@@ -52,7 +52,7 @@ class Passes:
 
 @dataclass(frozen=True)
 class Throughput:
-    """Writes a second by five workers on an API server that answers in 4 ms."""
+    """Writes per second by five workers on an API server that answers in 4 ms."""
 
     writes: int
 
@@ -71,7 +71,7 @@ class Bar:
 
     @property
     def holds(self) -> bool:
-        """Whether it does."""
+        """Whether the target is met."""
         return self.found >= self.bar if self.at_least else self.found <= self.bar
 
 
@@ -96,7 +96,7 @@ def main() -> None:
         rows.append(row)
         progress("")
         if asked.output == "table":
-            print(told(row), flush=True)
+            print(row_text(row), flush=True)
     if asked.output == "json":
         met = [asdict(each) | {"holds": each.holds} for each in bars(rows)]
         found = [{"row": type(row).__name__.lower()} | asdict(row) for row in rows]
@@ -106,7 +106,7 @@ def main() -> None:
 
 
 def measure(asked: Namespace) -> Iterator[Row]:
-    """Measure one thing after the other."""
+    """Yield the measurements, one after the other."""
     fewest = min([asked.restart, *asked.webapps])
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
@@ -114,7 +114,7 @@ def measure(asked: Namespace) -> Iterator[Row]:
             yield alone(plane)
             yield registering(plane)
             yield (least := floor(plane, min(1000, fewest)))
-            yield latency(plane)  # while the API server has little to remember
+            yield latency(plane)  # first, while the API server has few objects
             for count in asked.webapps:
                 yield converge(plane, "alone", count, least)
             if asked.restart not in asked.webapps:
@@ -165,7 +165,7 @@ def bars(rows: Sequence[Row]) -> Iterator[Bar]:
                 )
 
 
-def told(row: Row) -> str:
+def row_text(row: Row) -> str:
     """Return a row as text."""
     match row:
         case Idle():

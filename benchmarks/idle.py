@@ -1,7 +1,7 @@
 """An idle controller: the cost of its start and its memory, compared with the imports alone.
 
-"alone" it has no webhook to register. "as the chart runs it" it keeps the certificates and the
-registration of one, which answers, with the policies of production.
+"alone" means without a webhook to register. "as the chart runs it" means with the certificates and
+the registration of a running webhook with the production policies.
 """
 
 import json
@@ -50,7 +50,7 @@ class Idle:
 
 
 def alone(cluster: Cluster) -> Idle:
-    """Start a controller beside no object."""
+    """Start a controller in a cluster without its objects."""
     progress("idle, alone")
     cluster.plane.create_namespace("nothing")
     with cluster.controller("nothing") as controller:
@@ -59,9 +59,9 @@ def alone(cluster: Cluster) -> Idle:
 
 
 def registering(cluster: Cluster) -> Idle:
-    """Start one that registers a webhook, which is then there.
+    """Start a controller that registers a webhook, which then runs.
 
-    What it registered is gone afterwards.
+    The registration is removed afterwards.
     """
     progress("idle, as the chart runs it")
     plane = cluster.plane
@@ -98,7 +98,7 @@ def registering(cluster: Cluster) -> Idle:
 
 
 def _pair(cluster: Cluster, directory: Path) -> list[str]:
-    """Wait for the serving pair that the controller makes; return the paths of its files."""
+    """Wait for the serving pair that the controller creates; return the paths of its files."""
     path = f"/api/v1/namespaces/{HOME}/secrets/gatewright-webhook-tls"
     deadline = time.monotonic() + READY_WITHIN
     while (answer := cluster.api.request("GET", path))[0] != 200:

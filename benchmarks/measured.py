@@ -12,9 +12,9 @@ QUIET_CPU = (
     0.03  # seconds of processor time in that time: what a settled controller spends on its Lease
 )
 SETTLES_WITHIN = 900.0
-SAID_AGAIN = 15.0  # seconds between two progress lines, where a line cannot be overwritten
+LINE_INTERVAL = 15.0  # seconds between two progress lines, if a line cannot be overwritten
 
-_said: dict[str, float] = {}  # the last time of each progress line
+_printed: dict[str, float] = {}  # the last time of each progress line
 
 
 def cpu_seconds(pid: int) -> float:
@@ -24,7 +24,7 @@ def cpu_seconds(pid: int) -> float:
 
 
 def megabytes(pid: int, what: str = "VmRSS") -> float:
-    """Return the memory of a process now, or the most that it has used (VmHWM)."""
+    """Return the memory of a process now, or its peak (VmHWM)."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith(f"{what}:")) / 1024
 
@@ -40,7 +40,7 @@ def settled(
     while time.monotonic() < deadline:
         time.sleep(QUIET_SECONDS)
         now = cpu_seconds(pid)
-        if now - before <= QUIET_CPU and is_done():  # it may only be waiting for others
+        if now - before <= QUIET_CPU and is_done():  # else it may be waiting
             return before
         waiting()
         before = now
@@ -51,6 +51,6 @@ def progress(what: str, far: str = "") -> None:
     """Report progress: on a terminal on one line, which "" clears, elsewhere periodically."""
     if sys.stderr.isatty():
         print(f"\r\033[K{what} {far}\r", end="", file=sys.stderr, flush=True)
-    elif what and time.monotonic() - _said.get(what, -SAID_AGAIN) >= SAID_AGAIN:
-        _said[what] = time.monotonic()
+    elif what and time.monotonic() - _printed.get(what, -LINE_INTERVAL) >= LINE_INTERVAL:
+        _printed[what] = time.monotonic()
         print(f"{time.strftime('%H:%M:%S')} {what} {far}".rstrip(), file=sys.stderr, flush=True)

@@ -61,7 +61,7 @@ async def measure(kubeconfig: Path, namespace: str) -> dict[str, int]:
         requests += [ReconcileRequest.of(key) for key in runtime.caches.of(WEBAPP.resource)]
         rates = {}
         for name, once in {"reconciles": reconciles, "passes": passes}.items():
-            await once()  # warm
+            await once()  # warm up
             began, fastest = time.process_time(), SECONDS
             while (started := time.process_time()) - began < SECONDS:
                 await once()

@@ -1,8 +1,8 @@
 """The controller's writes per second with 4 ms per response.
 
-`python -m benchmarks.throughput` prints it.
-The API server is the one in memory that tests use, in this process; the controller is the real one,
-in another process, with the default number of workers.
+`python -m benchmarks.throughput` prints it. The API server is the in-memory one of the tests, in
+this process; the controller is the real one, in another process, with the default number of
+workers.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ ANSWER_SECONDS = 0.004
 
 
 async def measure() -> dict[str, float]:
-    """Return the writes a second between the first and the last one."""
+    """Return the writes per second between the first and the last one."""
     times, done = list[float](), asyncio.Event()
     server = ApiServer(WebApp)
     answer = server._routes.answer

@@ -1,9 +1,9 @@
 """`python -m benchmarks.trace`: trace the calls of one reconcile, from event to status.
 
-The WebApp is the second one, so that no watch is being opened. It runs on the in-process API
+The traced WebApp is the second one, when all watches are open. It runs on the in-process API
 server, whose own calls do not count, and prints for `kube` and `controller`: modules, functions,
-calls (each step of a coroutine is one), and switches (calls to another module than that of the call
-before).
+calls (each step of a coroutine is one), and switches (calls to another module than the previous
+call).
 """
 
 import asyncio
@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[1]
 OURS = (f"{ROOT}/kube/", f"{ROOT}/controller/")
 NOT_OURS = f"{ROOT}/controller/fake_apiserver/"
 NAMESPACE = "default"
-SETTLED = 0.2  # seconds after which everything about the first WebApp is done
+SETTLED = 0.2  # seconds after which the work for the first WebApp is done
 
 
 async def trace() -> list[tuple[str, str]]:

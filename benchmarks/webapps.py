@@ -11,7 +11,7 @@ from benchmarks.measured import megabytes, progress, settled
 from tests.controlplane.audit import WRITES
 
 AGENT = "gatewright-controller"
-PHASES = {"alone": "Deploying", "whole": "Running"}  # of a WebApp that has come as far as it can
+PHASES = {"alone": "Deploying", "whole": "Running"}  # the last phase that a WebApp can reach
 PACED, PACE = 200, 0.05  # WebApps, and the seconds between two, for latencies without a queue
 
 
@@ -101,9 +101,9 @@ def converge(cluster: Cluster, where: str, count: int, least: Floor) -> Converge
 
 
 def populate(cluster: Cluster, count: int, phase: str = PHASES["alone"]) -> tuple[float, float]:
-    """Create WebApps beside a controller.
+    """Create WebApps while a controller runs.
 
-    Return the processor time until all are in a phase, and its memory then.
+    Return its processor time until all are in a phase, and its memory then.
     """
     namespace = _namespace(count)
     cluster.plane.create_namespace(namespace)
@@ -187,5 +187,5 @@ def _what(event: dict[str, Any]) -> str:
 
 
 def _time(event: dict[str, Any]) -> float:
-    """Return when a request was answered."""
+    """Return the time of the response to a request."""
     return datetime.fromisoformat(event["stageTimestamp"]).timestamp()

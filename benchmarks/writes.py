@@ -1,9 +1,9 @@
 """The least that a controller on this client could spend: send requests, decode answers.
 
 `python -m benchmarks.writes webapps URL CA TOKEN NAMESPACE COUNT PACE` creates WebApps, and
-`children` what a controller makes of them: a Deployment, a Service and a status for each, by
-`kube.transport` and nothing else: no cache and no watch. It prints how many seconds that took, and
-how much processor time.
+`children` writes a Deployment, a Service and a status for each, like a controller, but only by
+`kube.transport`, without caches and watches. It prints the elapsed seconds and the seconds of
+processor time.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ import uvloop
 from kube.endpoint import Endpoint, static_token, tls
 from kube.transport import Transport
 
-IN_FLIGHT = 5  # as many as a controller has workers for a kind
+IN_FLIGHT = 5  # the number of a controller's workers per kind
 APPLY, JSON = "application/apply-patch+yaml", "application/json"
 QUERY = "?fieldManager=floor"
 
@@ -28,7 +28,7 @@ Write = tuple[str, str, str, dict[str, Any]]
 
 
 def webapps(namespace: str, count: int) -> Iterator[list[Write]]:
-    """Yield what creates each WebApp."""
+    """Yield the request that creates each WebApp."""
     for number in range(count):
         webapp = {
             "apiVersion": "example.com/v1",
@@ -40,7 +40,7 @@ def webapps(namespace: str, count: int) -> Iterator[list[Write]]:
 
 
 def children(namespace: str, count: int) -> Iterator[list[Write]]:
-    """Yield what makes the children of each WebApp, and its status."""
+    """Yield the requests that write the children and the status of each WebApp."""
     resources = {
         "limits": {"cpu": "500m", "memory": "512Mi"},
         "requests": {"cpu": "100m", "memory": "128Mi"},
@@ -102,7 +102,9 @@ def children(namespace: str, count: int) -> Iterator[list[Write]]:
 async def send(
     endpoint: Endpoint, groups: Iterable[list[Write]], pace: float
 ) -> tuple[float, float]:
-    """Send groups of writes, each group in order; return seconds, and seconds of processor time.
+    """Send groups of writes, each group in order.
+
+    Return the elapsed seconds, and the seconds of processor time.
 
     With a `pace`, the groups start one after the other, this many seconds apart.
     """

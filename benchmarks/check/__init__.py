@@ -1,1 +1,1 @@
-"""`gatewright check` beside other programs that judge manifests: `python -m benchmarks.check`."""
+"""Compare `gatewright check` with other programs: `python -m benchmarks.check`."""

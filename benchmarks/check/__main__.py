@@ -1,7 +1,7 @@
 """Print the CPU time and memory of `gatewright check`, conftest and kube-score on directories.
 
-conftest decides the same rules, written in Rego, and must find as many violations. kube-score has
-no equal rules: its own, about 30 checks, run as they are, so its row is what a user gets.
+conftest runs the same rules, written in Rego, and must find as many violations. kube-score has no
+equivalent rules; it runs its own, about 30 checks.
 """
 
 import json
@@ -28,7 +28,7 @@ TOOLS = {
 
 
 class Cost(NamedTuple):
-    """What one run of a program takes."""
+    """The cost of one run of a program."""
 
     cpu: float
     megabytes: float
@@ -79,9 +79,9 @@ def _container(name: str, *, is_bad: bool) -> dict[str, object]:
 
 
 def run(command: Sequence[object]) -> tuple[Cost, str]:
-    """Run a program to its end; return what it took, and its output. 1 is a verdict."""
+    """Run a program; return its cost and its output. Exit code 1 is a verdict, not an error."""
     with tempfile.TemporaryFile("w+") as output:
-        # An installed package has its modules compiled.
+        # Compile the modules, like an installation does.
         environment = os.environ | {"PYTHONDONTWRITEBYTECODE": ""}
         process = subprocess.Popen(  # noqa: S603
             [str(each) for each in command], stdout=output, env=environment
@@ -105,7 +105,7 @@ def violations_of_conftest(output: str) -> int:
 
 
 def main() -> None:
-    """Measure each size, the programs by turns."""
+    """Measure each size, with the programs in turns."""
     programs = {
         name: build(HERE, package, name, takes="5 minutes") for name, package in TOOLS.items()
     }

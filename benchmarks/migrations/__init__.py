@@ -1,1 +1,1 @@
-"""Judges the samples of kyverno/policies and gatekeeper-library by converted policies."""
+"""Judge the samples of kyverno/policies and gatekeeper-library by converted policies."""

@@ -4,7 +4,7 @@
     python -m benchmarks.migrations gatekeeper CHECKOUT
 
 prints, for each folder, how many rules are converted and how many samples get the verdict of the
-original, and lists each that does not. Exits with 1 where there is one.
+original, and lists the others. Exits with 1 if there are others.
 """
 
 import sys

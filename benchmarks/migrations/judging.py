@@ -77,7 +77,7 @@ def _as_written(
 
 
 def _has(made: Any, wanted: Any) -> bool:
-    """Return whether an object has what is wanted, beside defaults and its namespace."""
+    """Return whether an object has the expected fields; it may have others, such as defaults."""
     if isinstance(wanted, dict) and isinstance(made, dict):
         return all(_has(made.get(k), each) for k, each in wanted.items() if k != "namespace")
     if isinstance(wanted, list) and isinstance(made, list):

@@ -86,7 +86,7 @@ def _applied(folder: Path) -> Iterator[Sample]:
                 for each in read_file(path.parent / applied["file"]):
                     title = f"{each.value['kind']} {name_of(each)}"
                     where = f"{path.parent / applied['file']}: {title}"
-                    # The second of a name is an update; only creations are judged here.
+                    # The second sample of a name is an update; only creations are judged here.
                     if title in seen or where.endswith(DISPUTED):
                         continue
                     seen |= set() if is_denied else {title}
@@ -94,7 +94,7 @@ def _applied(folder: Path) -> Iterator[Sample]:
 
 
 def _values(path: Path) -> tuple[dict[str, dict[str, str]], bool]:
-    """Return labels of namespaces, and whether the values say more about requests."""
+    """Return labels of namespaces, and whether the values set more of the requests."""
     if not path.is_file():
         return {}, False
     value = next(iter(read_file(path)), Document.of_object({})).value

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from config.documents import Document, DocumentError, read_documents
 from webhook.harness.objects import is_object
 
-# Upstream's own rule allows the first; of the next two, the API server sets the unset field; it
-# admits no Pod without containers.
+# The original rule allows the first. The API server sets the unset field of the next two, and
+# rejects a Pod without containers.
 DISPUTED = (
     "require-drop-cap-net-raw/.chainsaw-test/bad-pod-corner.yaml: Pod add-capabilities-bad-001",
     "imagepullpolicy-always imagepullpolicy-always: Pod myapp-pod-2",
@@ -20,19 +20,19 @@ DISPUTED = (
 
 
 class Sample(NamedTuple):
-    """An object, whether the original denies it, and what else the original knows."""
+    """An object, whether the original denies it, and the other inputs of the original."""
 
     where: str
     document: Document
     is_denied: bool
     beside: Sequence[Document] = ()
     labels: Mapping[str, dict[str, str]] = MappingProxyType({})
-    is_written: bool = False  # judged as it is written, without the API server's defaults
-    patched: Document | None = None  # what the original makes of it
+    is_written: bool = False  # judged without the API server's defaults
+    patched: Document | None = None  # the object after the original's mutation
 
 
 def read_file(path: Path) -> list[Document]:
-    """Return the objects of a file; none where it cannot be read."""
+    """Return the objects of a file; none if it cannot be read."""
     try:
         return [
             replace(each, source=str(path))

@@ -5,7 +5,7 @@ GOMAXPROCS=1, and is built with -trimpath -ldflags "-s -w" and no GOFLAGS), with
 another: Gatewright with config/policies/production.yaml and security-defaults; the floor, aiohttp
 that decodes and gives a constant answer; Go's net/http with the types of k8s.io/api; Go with
 controller-runtime. All must give the same verdict before a body is measured. Processor time is the
-server's, as the kernel counts it.
+server's, measured by the kernel.
 """
 
 import argparse
@@ -32,7 +32,7 @@ SECTIONS = ("bodies", "policies", "crowd", "neighbour", "starts")
 
 
 def main() -> int:
-    """Measure what the command line asks for, and print it."""
+    """Measure the sections that the command line names, and print them."""
     arguments = _arguments()
     with tempfile.TemporaryDirectory() as directory:
         run = _run(arguments, Path(directory))

@@ -24,7 +24,7 @@ LATENCIES = {
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A figure, and the most it may be."""
+    """A figure, and its upper limit."""
 
     what: str
     found: float
@@ -33,12 +33,12 @@ class Bar:
 
     @property
     def holds(self) -> bool:
-        """Whether it is met."""
+        """Whether the figure is within its limit."""
         return self.found <= self.most
 
 
 def bars(run: dict[str, Any]) -> Iterator[Bar]:
-    """Yield the bars of what a run measured."""
+    """Yield the figures of a run that have limits."""
     for body in run.get("bodies", {}).values():
         if body["bar"] is not None:
             ratio = body["servers"][GATEWRIGHT]["ratio"]

@@ -6,7 +6,7 @@ from typing import Any
 
 from webhook.harness.reviews import Admission, review
 
-# In force by the namespace's name, and by a label that is looked up.
+# Policies selected by the namespace's name, and by a label that is looked up.
 PRODUCTION, LABELLED = ("production", "shop")
 RESOURCES = {
     "limits": {"cpu": "500m", "memory": "512Mi"},
@@ -56,7 +56,7 @@ def _deployment(
 
 
 def _bad() -> tuple[dict[str, Any], frozenset[tuple[str, str]]]:
-    """Return a Deployment with three violations, and these."""
+    """Return a Deployment with three violations, and the violations."""
     object = _deployment(_containers(4, 24), replicas=11)
     containers = object["spec"]["template"]["spec"]["containers"]
     containers[0]["image"] = "nginx:1.21"

@@ -1,6 +1,6 @@
 """The baseline: an aiohttp server over TLS that decodes each review and returns a constant answer.
 
-And parts of it.
+Parts of it can be measured, too.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ WORK = {"http": len, "envelope": review.attributes, "decoded": orjson.loads}
 
 
 class Receiver(asyncio.Protocol):
-    """Answers requests of which it reads nothing but their length."""
+    """Answers requests, reading only their length."""
 
     transport: asyncio.Transport
 
@@ -40,11 +40,11 @@ class Receiver(asyncio.Protocol):
         self._pieces = list[bytes]()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Remember where to answer."""
+        """Store the transport for the response."""
         self.transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
-        """Answer once all of a body is here."""
+        """Answer when the whole body has arrived."""
         if self._left:
             self._left -= len(data)
         else:

@@ -21,7 +21,7 @@ ROUNDS, REVIEWS, CONNECTIONS = 7, 300, 8
 
 
 def main(name: str = "config-map") -> None:
-    """Measure all layers in interleaved rounds, and print them beside Gatewright and typed Go."""
+    """Measure all layers in interleaved rounds; print them with Gatewright and typed Go."""
     body = bodies()[name]
     with tempfile.TemporaryDirectory() as directory, ExitStack() as stack:
         bench = Bench(Path(directory), body)

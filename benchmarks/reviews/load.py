@@ -12,7 +12,7 @@ from benchmarks.reviews.servers import Server, go_program, on_core
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """One round: CPU time of a request in the server (us), latency (ms), requests a second."""
+    """One round: CPU time per request in the server (us), latency (ms), requests per second."""
 
     cpu: float
     p50: float
@@ -39,7 +39,7 @@ class Load:
         self._before = 0.0
 
     def start(self) -> "Load":
-        """Let it begin."""
+        """Start the load."""
         assert self._process.stdin is not None
         self._before = cpu_seconds(self._server.pid)
         self._process.stdin.write("\n")
@@ -47,7 +47,7 @@ class Load:
         return self
 
     def result(self) -> Cost:
-        """Wait for its end."""
+        """Wait for the end of the load."""
         output, _ = self._process.communicate()
         used = cpu_seconds(self._server.pid) - self._before
         found = json.loads(output)

@@ -31,7 +31,7 @@ MORE = (  # policies that allow the benchmark's Deployment with their default pa
     "volume-types",
     "windows-host-process",
 )
-# policies of the set that look at a Deployment in production: three validate it, one mutates it
+# Policies of the set that match a Deployment in production: three validate it, one mutates it.
 MATCHING = 4
 
 

@@ -1,8 +1,8 @@
 """`python -m benchmarks.reviews.profile [BODY…]`: profile a review, without a server.
 
 Prints, for each body, the microseconds of decoding, judging and answering (the fastest of several
-rounds), how many Python functions a review calls, and those that cost most. Served, a call costs
-about twice as much: compare calls.
+rounds), how many Python functions a review calls, and those that cost most. In a server, a call
+costs about twice as much: compare numbers of calls.
 """
 
 import cProfile

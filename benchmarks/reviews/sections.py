@@ -43,7 +43,7 @@ class Sections:
             self._files[name].write_bytes(body.review)
 
     def memory(self, what: str = "VmRSS") -> dict[str, float]:
-        """Return megabytes in memory by server, now or at most (VmHWM)."""
+        """Return the memory of each server in megabytes, now or its peak (VmHWM)."""
         return {server.name: round(megabytes(server.pid, what), 1) for server in self.servers}
 
     def bodies(self, names: Sequence[str]) -> Iterator[tuple[str, Found]]:
@@ -105,7 +105,7 @@ class Sections:
             }
 
     def crowd(self) -> Found:
-        """Return latencies with many connections at once."""
+        """Return latencies with many concurrent connections."""
         servers = [server for server in self.servers if server.name != FLOOR]
         return self._interleaved(servers, "allow", f"{CROWD} connections:", CROWD)
 
@@ -116,7 +116,7 @@ class Sections:
             if server.name == FLOOR:
                 continue
             progress(f"neighbour: {server.name}")
-            # Its connections are enough to keep the rate with slow answers.
+            # It has enough connections to keep the rate even if responses are slow.
             many = NEIGHBOUR_SECONDS * HOSTILE_RATE
             hostile = self._load(
                 server,
@@ -140,7 +140,7 @@ class Sections:
         return found
 
     def starts(self) -> dict[str, float]:
-        """Return seconds from the start of a process to its first right answer, medians."""
+        """Return the median seconds from the start of a process to its first correct response."""
         found = {}
         for name in (GATEWRIGHT, TYPED, HANDLER):
             times = []
@@ -171,7 +171,7 @@ class Sections:
     def _interleaved(
         self, servers: Sequence[Server], name: str, title: str, connections: int = CONNECTIONS
     ) -> Found:
-        """Return medians by server, of rounds in turns.
+        """Return the medians of each server in interleaved rounds.
 
         `ratio` is the processor time as a share of typed Go's.
         """

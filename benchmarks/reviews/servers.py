@@ -33,7 +33,7 @@ MODULE = ROOT / "benchmarks" / "webhooks"
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A running server, and how long it took from its start to its first right answer (seconds)."""
+    """A running server, and the seconds from its start to its first correct response."""
 
     name: str
     pid: int
@@ -43,12 +43,12 @@ class Server:
 
     @property
     def url(self) -> str:
-        """Where it answers."""
+        """The URL of the server."""
         return f"https://127.0.0.1:{self.port}"
 
 
 class Bench:
-    """Certificates and files in a directory; starts servers that answer a first review rightly."""
+    """Starts servers, with certificates and files in a directory, and checks a first response."""
 
     def __init__(self, directory: Path, first: Body) -> None:
         """Issue a certificate.
@@ -68,7 +68,7 @@ class Bench:
     def gatewright(self, policies: Path, *options: str) -> Iterator[Server]:
         """Run Gatewright's webhook with a policy set.
 
-        Without a cluster unless `options` name one.
+        It has no cluster unless `options` name one.
         """
         port, metrics, health = free_ports(3)
         command = [
@@ -122,7 +122,7 @@ class Bench:
 
     @contextmanager
     def cluster(self) -> Iterator[Path]:
-        """Run a fake API server that knows a labelled namespace; yields a kubeconfig."""
+        """Run a fake API server with a labelled namespace; yields a kubeconfig."""
         command = on_core(1, [sys.executable, "-m", "benchmarks.reviews.cluster"])
         with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603
             assert process.stdout is not None

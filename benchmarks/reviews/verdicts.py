@@ -18,7 +18,7 @@ TIMEOUT = 60.0
 def ask(port: int, trust: ssl.SSLContext, body: Body) -> dict[str, Any]:
     """Return the response of the server on `port`.
 
-    OSError or HTTPException where it does not answer.
+    Raises OSError or HTTPException if it does not answer.
     """
     connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=TIMEOUT, context=trust)
     try:

@@ -1,4 +1,4 @@
-"""Collects case files as pytest tests: `gatewright test -o json` runs once, a case is an item."""
+"""Collect case files as pytest tests: `gatewright test -o json` runs once; each case is an item."""
 
 import json
 import shlex
@@ -27,7 +27,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Refuse a path that does not exist: none of its cases would be collected."""
+    """Reject a path that does not exist: none of its cases would be collected."""
     missing = [str(each) for each in session.config.getini("gatewright_cases") if not each.exists()]
     if missing:
         raise pytest.UsageError(
@@ -52,13 +52,13 @@ class GatewrightFile(pytest.File):
     """One case file."""
 
     def collect(self) -> Iterator[pytest.Item]:
-        """Yield its cases. A file that cannot be used is a collection error."""
+        """Yield the cases of the file. An unusable file is a collection error."""
         for result in _results(self.config, self.path):
             yield GatewrightItem.from_parent(self, name=result["name"], result=result)
 
 
 class GatewrightItem(pytest.Item):
-    """One case, tried already."""
+    """One case, which has already run."""
 
     def __init__(self, *, result: dict[str, Any], **keywords: Any) -> None:
         super().__init__(**keywords)
@@ -70,19 +70,19 @@ class GatewrightItem(pytest.Item):
             raise CaseFailedError([each["message"] for each in self._result["violations"]])
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """Return the differences, a line each."""
+        """Return the differences, one per line."""
         if isinstance(excinfo.value, CaseFailedError):
             lines = "\n".join(f"  {each}" for each in excinfo.value.differences)
             return f"{self.path}:{self._result['line']}: {self.name}\n{lines}"
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, int, str]:
-        """Return where the case is."""
+        """Return the file and line of the case."""
         return self.path, self._result["line"] - 1, self.name
 
 
 class CaseFailedError(Exception):
-    """A case that got another answer than it expects."""
+    """A case with another result than expected."""
 
     def __init__(self, differences: list[str]) -> None:
         super().__init__("\n".join(differences))
@@ -92,7 +92,7 @@ class CaseFailedError(Exception):
 def _results(config: pytest.Config, path: Path) -> list[dict[str, Any]]:
     """Return the results of one file; the command runs once for all files.
 
-    CollectError where it cannot be used.
+    Raises CollectError if it cannot be used.
     """
     if REPORT not in config.stash:
         config.stash[REPORT] = _run(config)
@@ -112,7 +112,7 @@ def _results(config: pytest.Config, path: Path) -> list[dict[str, Any]]:
 def _run(config: pytest.Config) -> dict[str, Any]:
     """Return the report of `gatewright test -o json` on all case files.
 
-    UsageError where there is none.
+    Raises UsageError if there is none.
     """
     paths = [str(each) for each in config.getini("gatewright_cases")]
     command = [*shlex.split(config.getini("gatewright_command")), "test", "-o", "json"]

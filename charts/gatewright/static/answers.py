@@ -1,6 +1,6 @@
-"""Call each URL of the command line; a webhook must allow a review of nothing.
+"""Call each URL of the command line; a webhook must allow a review without an object.
 
-Exit code 1: one does not answer.
+Exit code 1: a URL does not answer.
 """
 
 import json
@@ -18,7 +18,7 @@ REVIEW = {
         "resource": {"group": "gatewright.io", "version": "v1alpha1", "resource": "probes"},
     },
 }
-# This pod may not read the CA; the controller verifies the certificate.
+# This pod has no right to read the CA; the controller verifies the certificate.
 UNVERIFIED = ssl._create_unverified_context()  # noqa: S323
 
 for url in sys.argv[1:]:
