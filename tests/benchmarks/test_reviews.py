@@ -52,7 +52,7 @@ def test_each_body_gets_the_verdict_that_is_measured(engine, name):
 
 
 def test_each_small_review_has_its_own_bar():
-    """Judging costs more where violations are worded or fields are set."""
+    """A review that formats violations or sets fields may cost more."""
     small = ("allow", "deny", "mutate")
     assert {name: bodies()[name].bar for name in small} == {
         "allow": 0.65,
@@ -62,7 +62,7 @@ def test_each_small_review_has_its_own_bar():
 
 
 def test_bars_say_whether_they_are_met():
-    """A figure above its bar does not meet it."""
+    """A figure above its limit fails."""
     assert [(bar.what, bar.found, bar.holds) for bar in bars(RUN)] == [
         ("memory after all reviews", 70.0, True),
         ("start to first right answer", 0.9, False),
@@ -70,7 +70,7 @@ def test_bars_say_whether_they_are_met():
 
 
 def test_the_page_keeps_what_is_around_the_tables():
-    """Only what stands between the marks is replaced, with the bars first."""
+    """Only the text between the marks is replaced; the limits come first."""
     page = written(f"# Performance\n{BEGIN}old\n{END}after\n", RUN)
     assert page.startswith(f"# Performance\n{BEGIN}\n2 cores, Python 3.11.7, go1.26.8;")
     assert page.endswith(f"{END}after\n")

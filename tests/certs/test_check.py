@@ -35,7 +35,7 @@ STRANGER = issue_serving(OTHER, [NAME], [], NOW)
 @pytest.mark.parametrize("name", [NAME, "127.0.0.1", "shop.example.com", None])
 @pytest.mark.parametrize("bundle", [CA.certificate, join(OTHER.certificate, CA.certificate), None])
 def test_a_good_pair_passes(bundle, name):
-    """A pair is good for each of its names, under each bundle that holds its CA."""
+    """A pair is valid for each of its names, with each bundle that contains its CA."""
     check(PAIR, bundle, name, NOW)
 
 

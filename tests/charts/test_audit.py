@@ -59,7 +59,7 @@ def test_an_audit_needs_no_webhook(render: Callable[..., Rendered]):
 def test_the_chart_gives_the_audit_its_rights(
     render: Callable[..., Rendered], own_control_plane: Callable[..., ControlPlane], tmp_path: Path
 ):
-    """It finds what breaks the policy set of the values, in the reports' other API, and no request is forbidden."""
+    """It reports violations of the chart's policy set in the older report API, and no request is forbidden."""
     plane = own_control_plane(parts=("etcd", "kube-apiserver", "kube-controller-manager"))
     plane.create_namespace(NAMESPACE)
     plane.create_namespace("production")

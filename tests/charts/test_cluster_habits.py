@@ -59,7 +59,7 @@ def test_pods_fit_into_any_cluster(render, tmp_path: Path) -> None:
 
 
 def test_cert_manager_may_use_an_issuer_of_the_cluster(render) -> None:
-    """The chart then has no authority of its own."""
+    """The chart then creates no certificate authority."""
     objects = render(
         "certManager.enabled=true",
         "certManager.issuerRef.kind=ClusterIssuer",
@@ -101,6 +101,6 @@ def test_what_the_commands_do_not_have_fails_the_render(template, value: str, er
 
 
 def test_options_may_have_separate_values(render) -> None:
-    """Only what begins with a dash is an option."""
+    """Only an argument that begins with a dash is an option."""
     objects = render("controller.extraArgs={--log-level,debug,--no-object-metrics}")
     assert objects.arguments(CONTROLLER)[-3:] == ["--log-level", "debug", "--no-object-metrics"]

@@ -47,7 +47,7 @@ def notes(helm: Path, control_plane: ControlPlane, namespace: str) -> Callable[.
     ],
 )
 def test_the_notes_say_what_is_enforced(notes, sets, told):
-    """They have the policy set and the action, or that there is none."""
+    """They name the policy set and the action, or state that there is no policy set."""
     assert told in notes(*(f"--set={each}" for each in sets))
 
 

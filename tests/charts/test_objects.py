@@ -195,7 +195,7 @@ def test_grafana_finds_the_dashboard(render):
 
 
 def exported():
-    """The labels of each series in the reference of metrics, which is made from what the processes export."""
+    """The labels of each series in the reference of metrics, which is generated from the exported metrics."""
     rows = (CHART.parents[1] / "docs/reference/metrics.md").read_text().splitlines()
     found = {"up": {"job"}}
     for row in rows:
@@ -224,7 +224,7 @@ def queries(render):
 
 
 def test_queries_use_existing_metrics_and_labels(render):
-    """Each panel and alert asks for series that are exported, by labels that these have, and shows no others."""
+    """Each panel and alert queries only exported series, by their labels."""
     known = exported()
     asked = set()
     for query, shown in queries(render):

@@ -122,7 +122,7 @@ def test_the_processes_never_share_an_account(template):
 
 
 def test_budgets_may_be_changed_or_disabled(render):
-    """For one Deployment or both."""
+    """The budgets of one Deployment or of both can be set."""
     objects = render(
         "webhook.podDisruptionBudget.maxUnavailable=25%",
         "controller.podDisruptionBudget.enabled=false",

@@ -21,9 +21,9 @@ def mounted(objects):
 @pytest.mark.parametrize("action", ["Deny", "Warn", "Audit"])
 @pytest.mark.parametrize("preset", PRESETS, ids=lambda path: path.stem)
 def test_a_preset_carries_the_shipped_policies(render, preset, action):
-    """The ConfigMap holds the policies of config/policies with the action of the values.
+    """The ConfigMap has the policies of config/policies with the action of the values.
 
-    What denies nothing denies nothing either while no webhook answers.
+    Policies that deny nothing fail open.
     """
     expected = []
     for policy in yaml.safe_load_all(preset.read_text()):
@@ -158,5 +158,5 @@ def test_the_preset_without_registries_keeps_its_own(render):
 
 
 def test_without_a_preset_there_are_no_policies(render):
-    """Nor a file of them, since a file that holds nothing is an error."""
+    """There is no policy file either, since an empty file is an error."""
     assert render()["ConfigMap", "gatewright-policies"]["data"] == {}

@@ -22,7 +22,7 @@ def test_cert_managers_authority_keeps_its_key(render):
 
 
 def test_an_image_by_digest(render):
-    """The digest is used, whatever the tag."""
+    """The digest takes precedence over the tag."""
     digest = "sha256:" + 64 * "0"
     objects = render(f"image.digest={digest}", "image.tag=v1", "webhook.image.tag=v2")
     images = [objects.pod(name)["containers"][0]["image"] for name in DEPLOYMENTS]

@@ -86,10 +86,11 @@ def test_the_server_takes_every_mode(
 def test_a_release_lives_and_ends(
     own_control_plane: Callable[..., ControlPlane], helm: Path, tmp_path: Path
 ):
-    """An upgrade keeps what the controller filled in and restores what is gone; definitions outlive an uninstall.
+    """An upgrade keeps fields that the controller set and restores deleted objects.
 
-    They were there before, as `make install` brings them, and become the chart's. The hooks of the
-    test and of the uninstall end (simulated nodes run nothing) and leave nothing behind.
+    CRDs outlive an uninstall. The CRDs exist before the installation, as after `make install`, and
+    the chart takes them over. The Jobs of the hooks end (simulated nodes run no programs) and leave
+    nothing behind.
     """
     plane = own_control_plane(audit=False)
     environment = {"KUBECONFIG": str(plane.kubeconfig), "HOME": str(tmp_path)}

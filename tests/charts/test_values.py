@@ -85,9 +85,9 @@ def test_every_setting_can_be_set(render, tmp_path: Path):
 
 
 def test_the_published_values_are_the_defaults(render, tmp_path: Path):
-    """A values file with just the published keys and their defaults renders what no values file renders.
+    """A values file with the published keys and their defaults renders the same as no values file.
 
-    But for the anti-affinity, which is by component where no values file says otherwise.
+    The anti-affinity is an exception: without a value, it is set per component.
     """
     (tmp_path / "values.yaml").write_text(PUBLISHED)
     objects, default = render(files=(tmp_path / "values.yaml",)), render()
@@ -109,7 +109,7 @@ def test_the_published_values_are_the_defaults(render, tmp_path: Path):
 
 
 def kept_apart(objects, name):
-    """Return the expressions that say which pods a Deployment's pods keep away from."""
+    """Return the label expressions of a Deployment's pod anti-affinity."""
     (term,) = objects.pod(name)["affinity"]["podAntiAffinity"][
         "preferredDuringSchedulingIgnoredDuringExecution"
     ]
@@ -173,7 +173,7 @@ def test_a_parent_chart_may_have_a_condition(template):
 
 
 def test_without_leader_election_one_controller_is_allowed(template):
-    """Two controllers without a Lease would both write: the render fails and says what to set."""
+    """Two controllers without a Lease would both write: rendering fails with an error that names the value to set."""
     result = template("leaderElection.enabled=false")
     assert result.returncode != 0
     assert "set controller.replicaCount to 1" in result.stderr
@@ -208,7 +208,7 @@ def test_the_lease_is_the_controllers_to_configure(render):
 
 
 def test_full_name_override_renames_everything(render):
-    """One value puts the whole installation under another name."""
+    """One value renames all objects of the installation."""
     objects = render("fullnameOverride=webapp-operator")
     assert ("Deployment", "webapp-operator-controller-manager") in objects
     assert ("ValidatingWebhookConfiguration", "webapp-operator") in objects
@@ -219,7 +219,7 @@ def test_full_name_override_renames_everything(render):
 
 
 def test_the_webhook_judges_children_as_the_controller_makes_them(render):
-    """It knows the controller's account by whatever name, and the registry of the images that we choose."""
+    """It gets the controller's account and the registry of the images that the controller chooses."""
     objects = render("fullnameOverride=webapp-operator", "registry=registry.example.com/ours")
     account = objects.pod("webapp-operator-controller-manager")["serviceAccountName"]
     for name in ("webapp-operator-controller-manager", "webapp-operator-webhook"):
@@ -285,7 +285,7 @@ def test_cert_manager_takes_over(render, key):
 
 
 def policy(name):
-    """Return a values file with one policy object of one's own."""
+    """Return a values file with one own policy object."""
     about = {
         "apiVersion": "gatewright.io/v1alpha1",
         "kind": "ClusterAdmissionPolicy",
@@ -295,7 +295,7 @@ def policy(name):
 
 
 def test_an_unknown_policy_fails(template, tmp_path: Path):
-    """The schema has the names of the policies; one of a module or of a package in one's own image may be any."""
+    """The schema lists the built-in policies; policies of own modules or packages may have any name."""
     file = tmp_path / "values.yaml"
     for more in ({}, {"modules": {"image_tag.py": ""}}, {"extraNames": ["image-tag"]}):
         file.write_text(yaml.safe_dump({"policies": {**policy("image-tag"), **more}}))

@@ -59,7 +59,7 @@ def _row(kind: str, rules: Sequence[Mapping[str, list[str]]]) -> str:
 
 
 def rows(text: str) -> Iterator[tuple[str, Any, str]]:
-    """Yield each value's path, default and meaning; a mapping with a comment is one value, whatever is in it."""
+    """Yield each value's path, default and meaning; a mapping with a comment counts as one value."""
     values, path, comment, told = yaml.safe_load(text), list[str](), list[str](), "-"
     for line in text.splitlines():
         found = KEY.match(line)

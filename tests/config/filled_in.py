@@ -38,7 +38,7 @@ class Asked:
 
     @property
     def object(self) -> dict[str, Any]:
-        """The whole object."""
+        """The complete object."""
         version, _, kind = self.kind.rpartition("/")
         metadata = {"name": "sample", **self.fields.get("metadata", {})}
         return {**self.fields, "apiVersion": version, "kind": kind, "metadata": metadata}

@@ -175,7 +175,7 @@ def _bounds(field: Mapping[str, Any]) -> str:
 
 
 def settings(taken: Mapping[str, Sequence[str]]) -> str:
-    """Return the page of the settings; `taken` has the commands that take each setting."""
+    """Return the page of the settings; `taken` maps each setting to the commands that have it."""
     rows = [
         (
             f"`--{name.replace('_', '-')}`",

@@ -49,7 +49,7 @@ helm from its Go module (4 to 12 minutes, once); then run `make manifests` again
 
 
 def from_types() -> dict[str, str]:
-    """The files made from API types, kinds, policies and settings, by their path in the repository."""
+    """The files generated from API types, kinds, policies and settings, by their path in the repository."""
     audited = [kind.resource for kind in KINDS.values()]
     reports = texts("config/crd/reports")
     files = generated(own_kinds(), RESOURCES, presets(), reports, audited)
@@ -67,7 +67,7 @@ def texts(folder: str) -> dict[str, str]:
 
 
 def from_chart(helm: Path) -> dict[str, str]:
-    """The files made from the chart, which reads those of `from_types`."""
+    """The files generated from the chart, which reads those of `from_types`."""
     command = [
         helm,
         "template",
@@ -83,7 +83,7 @@ def from_chart(helm: Path) -> dict[str, str]:
 
 
 def from_values() -> dict[str, str]:
-    """The chart's README, made from its values and the rights of kinds; and the names that its schema allows."""
+    """The chart's README, generated from its values and the rights of kinds; and the names that its schema allows."""
     schema = f"{CHART}/values.schema.json"
     rights = {kind.resource.kind: rules_of(of_kinds([kind])) for kind in own_kinds()}
     return {
@@ -106,7 +106,7 @@ def with_names(schema: str) -> str:
 
 
 def from_policies() -> dict[str, str]:
-    """The pages of the policies, made from their modules and cases."""
+    """The pages of the policies, generated from their modules and cases."""
     policies = catalogue()
     pages_of = {
         f"{name}.md": pages.page(policy, examples(name)) for name, policy in policies.items()
@@ -151,7 +151,7 @@ def _example(name: str) -> Trial | None:
 
 
 def from_code() -> dict[str, str]:
-    """The reference, made from types, kinds, settings and collectors; and the list of the pages of kinds."""
+    """The reference, generated from types, kinds, settings and collectors; and the list of the pages of kinds."""
     return {
         "docs/kinds/README.md": reference.kinds_index(own_kinds()),
         "docs/reference/api.md": reference.api(
@@ -190,7 +190,7 @@ def chart_settings() -> str:
 
 
 def taken() -> dict[str, list[str]]:
-    """The commands that take each setting."""
+    """The commands that have each setting as an option."""
     options = {
         name: importlib.import_module(f"gatewright.commands.{name}").command.params
         for name in COMMANDS

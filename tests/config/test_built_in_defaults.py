@@ -46,7 +46,7 @@ def objects() -> Iterator[JsonObject]:
 
 
 def compared(object: JsonObject) -> JsonObject:
-    """Return an object without what is written after decoding it."""
+    """Return an object without the fields that the API server sets after decoding."""
     dropped = {*OF_THE_SERVER, "name", "generateName", "namespace", "selfLink"}
     metadata = {key: each for key, each in object["metadata"].items() if key not in dropped}
     found = copy.deepcopy(object) | {"metadata": metadata}
@@ -79,7 +79,7 @@ def is_same_quantity(one: Any, other: Any) -> bool:
 
 @pytest.mark.controlplane
 def test_an_object_has_the_fields_that_the_api_server_gives_it(own_control_plane):
-    """Compared with what a mutating webhook is sent: over 1,000 objects, as written and as decoded."""
+    """Over 1,000 objects are compared with the objects that the API server sends to a mutating webhook."""
     plane = own_control_plane(parts=("etcd", "kube-apiserver"), audit=False)
     wrong, count = [], 0
     with asked_before_admission(plane) as ask:

@@ -84,7 +84,10 @@ def test_a_list_is_its_items():
 
 
 def test_lists_of_one_kind_and_lists_in_lists_are_parsed_as_their_items():
-    """As kubectl takes them: an item of a typed list is of its kind, and what is no object stays for its reader."""
+    """Like in kubectl, an item of a typed list gets its kind.
+
+    An item that is not an object is kept for the reader.
+    """
     text = (
         b"kind: List\nitems:\n- kind: List\n  items: [{kind: A}]\n- apiVersion: apps/v1\n  kind: DeploymentList\n"
         b"  items:\n  - metadata: {name: a}\n  - kind: Other\n- null\n- {kind: WishList, items: none}\n"
@@ -101,7 +104,7 @@ def test_lists_of_one_kind_and_lists_in_lists_are_parsed_as_their_items():
 
 
 def test_the_items_of_a_list_may_come_from_an_anchor():
-    """They have the line of the list then."""
+    """The items then have the line of the list."""
     documents = list(
         parse_documents(
             b"a: &a\n  items: [{kind: A}]\n---\n<<: {items: [{kind: B}]}\nkind: List\n", "x"
@@ -161,7 +164,7 @@ def test_aliases_and_merges_are_resolved():
 
 
 def test_the_first_of_several_merged_objects_counts():
-    """As YAML's page on merge keys says; a field of the object itself counts before all."""
+    """The specification of YAML merge keys says so; a field of the object itself takes precedence."""
     text = "a: &a {x: 1, y: 1}\nb: {<<: [*a, {x: 2, z: 2}], y: 3}\nc: {<<: {x: 2}, <<: *a}\n"
     (value,) = values(text)
     assert (value["b"], value["c"]) == ({"x": 1, "y": 3, "z": 2}, {"x": 2, "y": 1})
@@ -275,7 +278,7 @@ BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
     ],
 )
 def test_what_is_not_usable_is_told_in_one_line(text, told):
-    """File, line where there is one, and what is wrong."""
+    """The message has the file, the line if there is one, and the fault."""
     assert refused(text) == told
 
 
@@ -285,7 +288,7 @@ def test_a_byte_order_mark_is_no_fault():
 
 
 def test_files_are_told_by_their_path(tmp_path):
-    """A file that is not there, or is none, is named as it was asked for."""
+    """The error for a missing file or for a directory has the path as given."""
     with pytest.raises(DocumentError) as error:
         list(read_documents(tmp_path / "none.yaml"))
     assert str(error.value) == f"{tmp_path}/none.yaml: No such file or directory"
@@ -299,7 +302,7 @@ def test_files_are_told_by_their_path(tmp_path):
 
 
 def test_a_directory_is_its_files(tmp_path):
-    """YAML and JSON files below it, sorted, but for what is hidden, as a mounted ConfigMap's ..data is."""
+    """Its YAML and JSON files are read in sorted order, without hidden ones (..data of a mounted ConfigMap)."""
     for name in (
         "b.yaml",
         "a.yml",
@@ -317,7 +320,7 @@ def test_a_directory_is_its_files(tmp_path):
 
 
 def test_a_directory_without_yaml_is_a_fault(tmp_path):
-    """Nothing found is not nothing wrong."""
+    """A directory without files is an error, not an empty result."""
     with pytest.raises(DocumentError) as error:
         yaml_files(tmp_path)
     assert str(error.value) == f"{tmp_path}: no YAML files in this directory"

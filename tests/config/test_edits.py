@@ -107,7 +107,7 @@ def edited(text, path, new, source="x.yaml"):
     ],
 )
 def test_a_field_is_changed(text, path, new, result):
-    """In the style of what is there; comments and order stay."""
+    """The edit keeps the style of the text, its comments and the order."""
     assert edited(text, path, new) == result
 
 
@@ -128,7 +128,7 @@ def test_json_stays_json():
     ],
 )
 def test_what_cannot_be_changed_is_an_error(text, path, new):
-    """There is no such field, list or item."""
+    """An edit of a missing field, list or item is an error."""
     (document,) = parse_documents(text.encode(), "x.yaml")
     with pytest.raises(EditError):
         EditableText(text).edit(document.node, path, new)
@@ -147,7 +147,7 @@ VALUES = st.recursive(
 
 @given(st.dictionaries(KEYS, VALUES, min_size=1, max_size=4), KEYS, KEYS, VALUES)
 def test_any_json_can_be_changed(value, first, second, new):
-    """The result is JSON and says what is meant, or it is an error."""
+    """The result is JSON with the intended value, or an error is raised."""
     text = json.dumps(value, indent=2)
     for path in ((first,), (first, second)):
         try:

@@ -51,7 +51,7 @@ def test_kubectl_knows_it(kind: type[CustomResource]) -> None:
 
 
 def test_a_phase_that_is_shown_may_be_failed() -> None:
-    """The runtime says Failed of what it cannot plan, knowing no kind."""
+    """The runtime sets the phase Failed for any kind that cannot be planned."""
     shown = [kind for kind in planned_kinds() if kind.shows_phase]
     phases = [
         schema(kind.type)["properties"]["status"]["properties"]["phase"]["enum"] for kind in shown
@@ -66,13 +66,13 @@ def test_a_phase_that_is_shown_may_be_failed() -> None:
 
 
 def test_short_names_are_nobody_elses() -> None:
-    """What a short name means is one kind."""
+    """Each short name belongs to one kind."""
     names = [name for kind in KINDS for name in kind.definition.short_names]
     assert len(set(names)) == len(names)
 
 
 def test_its_status_is_one(kind: type[CustomResource]) -> None:
-    """A subresource of its own, with the generation it speaks of and conditions that are merged by type."""
+    """It is a subresource, with observedGeneration and with conditions that are merged by type."""
     assert version(kind)["subresources"]["status"] == {}
     status = schema(kind)["properties"]["status"]["properties"]
     assert status["observedGeneration"] == {
@@ -96,7 +96,7 @@ def test_its_status_is_one(kind: type[CustomResource]) -> None:
 
 
 def test_no_more_is_required_than_is_published(kind: type[CustomResource]) -> None:
-    """Of the spec only what was published; beside it the keys of lists' items, and what core/v1 asks for."""
+    """Only published fields of the spec are required, keys of list items, and fields that core/v1 requires."""
     top = schema(kind)
     found = {"spec"} & set(top.get("required", ())) | set(
         required(top["properties"]["spec"], "spec")
@@ -105,7 +105,7 @@ def test_no_more_is_required_than_is_published(kind: type[CustomResource]) -> No
 
 
 def test_what_is_left_out_is_shown_by_its_default(kind: type[CustomResource]) -> None:
-    """An object without a spec has one of defaults where any field has one: columns show it."""
+    """An object without a spec gets the defaults, so that columns show them."""
     spec = schema(kind)["properties"]["spec"]
     defaults = {name for name, each in spec["properties"].items() if "default" in each}
     assert (

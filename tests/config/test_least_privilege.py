@@ -134,7 +134,7 @@ def prepared(plane: ControlPlane, directory: Path) -> tuple[Gatewright, Gatewrig
 
 
 def unready(process: Gatewright) -> str:
-    """Return what /readyz says once the certificate has been looked for."""
+    """Return the text of /readyz after the first look-up of the certificate."""
     process.until("looked", lambda: "not read yet" not in process.get("/readyz")[1])
     return process.get("/readyz")[1]
 

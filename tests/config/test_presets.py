@@ -22,7 +22,7 @@ def test_each_preset_is_a_policy_set():
 
 
 def test_a_preset_is_for_what_its_comment_says():
-    """Its first sentence."""
+    """Each preset's first sentence is compared with its policies."""
     assert summary_of(presets()["baseline"]) == (
         "Pod Security Standards, level baseline: no known way for a pod to take over its node"
     )
@@ -45,7 +45,7 @@ def test_a_path_is_relative_to_the_directory(tmp_path):
 
 
 def test_a_word_that_names_nothing_is_an_error():
-    """With what was probably meant."""
+    """The error suggests a similar name."""
     message = 'restricte: no such file or directory, and no preset; did you mean "restricted"?'
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         policy_path("restricte")

@@ -142,7 +142,7 @@ def test_units_are_exact(sign, number, unit):
 
 @given(SIGNS, NUMBERS, EXPONENTS)
 def test_exponents_are_exact(sign, number, exponent):
-    """Every number with an exponent does too."""
+    """A number with an exponent has the exact value."""
     assert parse_quantity(f"{sign}{number}{exponent}").millis == reference(
         sign, number, f"1{exponent}"
     )

@@ -19,7 +19,7 @@ PARTS = ("etcd", "kube-apiserver")
 async def test_a_leader_that_hears_nothing_steps_down_in_time(
     own_control_plane: Callable[..., ControlPlane],
 ) -> None:
-    """A frozen API server answers nothing and refuses nothing; the leader ends before its lease does."""
+    """A frozen API server neither answers nor refuses connections; the leader ends before its Lease expires."""
     plane = install_webapps(await asyncio.to_thread(own_control_plane, parts=PARTS))
     lease = LeaseSettings("default", "the-lock", duration=12, renew_deadline=4, retry_period=0.5)
     frozen = 0.0

@@ -31,7 +31,7 @@ async def until_leading(process: Process) -> None:
 
 
 def times_of_writes(plane: ControlPlane, since: int, agent: str) -> list[str]:
-    """When a process wrote, leaving out what it did about the lease."""
+    """The times of a process's writes, except those of the Lease."""
     return [
         event["requestReceivedTimestamp"]
         for event in plane.audit_events(since, verb=WRITES)
@@ -46,7 +46,7 @@ async def test_a_standby_writes_nothing_and_takes_over_at_once_when_the_leader_e
     lease: LeaseSettings,
     webapps_installed: ControlPlane,
 ) -> None:
-    """A leader that ends releases the lease; what came in the meantime is not lost."""
+    """A leader that ends releases the Lease; changes made meanwhile are not lost."""
     mark = await asyncio.to_thread(webapps_installed.audit_mark)
     async with controller(lease=lease) as first:
         await until_leading(first)
@@ -70,7 +70,7 @@ async def test_a_standby_writes_nothing_and_takes_over_at_once_when_the_leader_e
 async def test_a_standby_takes_over_when_the_leader_dies(
     client: Client, observer: Observer, controller: Start, lease: LeaseSettings
 ) -> None:
-    """A leader that says no goodbye is waited for as long as its lease lasts, and no longer."""
+    """The standby waits for a killed leader until its Lease expires, and no longer."""
     async with controller(lease=lease) as first:
         await until_leading(first)
         async with controller(lease=lease) as second:

@@ -50,7 +50,7 @@ def writes(plane: ControlPlane, since: int, agent: str) -> list[str]:
 async def test_a_webapp_becomes_ready(
     client: Client, observer: Observer, controller: Start
 ) -> None:
-    """A Deployment and a Service, a status, and nothing written more than needed."""
+    """A Deployment, a Service and a status are written, and nothing else."""
     async with controller():
         await client.create(WEBAPPS, webapp(observer.namespace, replicas=3))
         running = await observer.until(WEBAPPS, "shop", is_running)
@@ -102,7 +102,7 @@ async def test_a_deleted_child_is_recreated(
 async def test_a_foreign_deployment_is_never_changed(
     client: Client, observer: Observer, controller: Start
 ) -> None:
-    """NameTaken in the condition and as an event; once the name is free, the WebApp is made."""
+    """NameTaken is reported by the condition and an event; when the name is free, the children are created."""
     foreign = deployment(
         application_of(WEBAPP.type.model_validate(webapp(observer.namespace, image="theirs")))
     )
@@ -129,9 +129,9 @@ async def test_a_foreign_deployment_is_never_changed(
 async def test_webapps_cost_no_more_writes_than_promised(
     client: Client, observer: Observer, controller: Start, webapps_installed: ControlPlane
 ) -> None:
-    """N WebApps of one replica: 2N writes of children, 2N of statuses, then none; and none after a restart.
+    """N WebApps of one replica cost 2N writes of children and 2N of statuses, then none, also after a restart.
 
-    Conditions that others put into the statuses make no difference.
+    Conditions of other writers in the statuses make no difference.
     """
     count = 10
     said = {"type": "Approved", "status": "True", "reason": "Looked", "message": ""}
@@ -176,7 +176,7 @@ async def test_a_changed_spec_costs_one_write_of_each_kind(
 async def test_what_was_changed_while_no_controller_ran_is_put_right(
     client: Client, observer: Observer, controller: Start
 ) -> None:
-    """A WebApp made, a spec changed and a child edited meanwhile are all caught up with."""
+    """A new WebApp, a changed spec and an edited child are all reconciled."""
     async with controller():
         await client.create(WEBAPPS, webapp(observer.namespace, "edited"))
         await client.create(WEBAPPS, webapp(observer.namespace, "respecified"))
@@ -213,7 +213,7 @@ async def test_a_deleted_webapp_takes_its_children_along(
 async def test_an_owner_that_was_made_anew_gets_children_of_its_own(
     client: Client, observer: Observer, controller: Start
 ) -> None:
-    """Deleted and created at once under the same name: the old children go, and are not taken over."""
+    """After deletion and immediate recreation, the old children are deleted, not taken over."""
     async with controller():
         await client.create(WEBAPPS, webapp(observer.namespace))
         old = await observer.until(WEBAPPS, "shop", is_running)
@@ -241,7 +241,7 @@ async def test_an_owner_that_was_made_anew_gets_children_of_its_own(
 async def test_a_refused_child_is_a_permanent_error(
     client: Client, observer: Observer, controller: Start
 ) -> None:
-    """What validation refuses shows as Failed, in the condition and as an event, and mends with the spec."""
+    """A rejected child causes Failed, in the condition and an event, until the spec is fixed."""
     async with controller():
         security = {"allowPrivilegeEscalation": False, "privileged": True}
         await client.create(WEBAPPS, webapp(observer.namespace, securityContext=security))
@@ -261,7 +261,7 @@ async def test_a_refused_child_is_a_permanent_error(
 async def test_an_object_that_the_caches_do_not_know_is_never_touched(
     client: Client, namespace: str
 ) -> None:
-    """A Deployment that agrees with ours in every field, made after we looked, stays exactly as it is."""
+    """An equal Deployment that was created after the reconcile read the cache stays unchanged."""
     stored = await client.create(WEBAPPS, webapp(namespace))
     desired = deployment(application_of(WEBAPP.type.model_validate(stored)))
     theirs = await client.create(DEPLOYMENT, desired)

@@ -12,7 +12,7 @@ from tests.controlplane.plane import ControlPlane, ControlPlaneError
 
 
 def main() -> None:
-    """Start one, print how to reach it, and wait."""
+    """Start a control plane, print how to reach it, and wait."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.controlplane", description="A control plane, until Ctrl-C."
     )

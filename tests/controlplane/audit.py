@@ -70,7 +70,7 @@ def matches(
     resource: str | None = None,
     namespace: str | None = None,
 ) -> bool:
-    """Whether an event is of this user, verb (or one of these), resource ("pods", "pods/status") and namespace."""
+    """Whether an event has this user, verb (or one of several), resource ("pods", "pods/status") and namespace."""
     about = event.get("objectRef", {})
     plural = about.get("resource")
     verbs = (verb,) if isinstance(verb, str) else verb

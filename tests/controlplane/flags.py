@@ -29,7 +29,7 @@ def kube_apiserver(
     service_accounts: bool,
     more: Iterable[str] = (),
 ) -> list[str]:
-    """Return the flags; `audit` is its audit policy and log. Without `service_accounts`, pods need none."""
+    """Return the flags; `audit` is the audit policy and the log. Without `service_accounts`, pods need none."""
     # TaintNodesByCondition would keep new nodes unschedulable until a node lifecycle controller has
     # seen them.
     disabled = ["TaintNodesByCondition"] + ([] if service_accounts else ["ServiceAccount"])

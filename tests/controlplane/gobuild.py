@@ -40,7 +40,7 @@ def build(
 
 
 def program_path(module: Path, package: str, name: str, *, ldflags: str = "-s -w") -> Path:
-    """Return where `build` keeps the program of these arguments."""
+    """Return the path at which `build` caches the program of these arguments."""
     content = _content_hash(module, _command(package, ldflags))
     return cache_directory() / name / content / name
 

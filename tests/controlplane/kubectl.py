@@ -36,7 +36,10 @@ class Kubectl:
         kubeconfig: Path | None = None,
         timeout: float = 60.0,
     ) -> subprocess.CompletedProcess[str]:
-        """Run it as admin, or with another kubeconfig. Raises KubectlError on failure unless `check` is False."""
+        """Run kubectl as admin, or with another kubeconfig.
+
+        Raises KubectlError on failure unless `check` is False.
+        """
         result = subprocess.run(
             [str(self._binary), *args],
             input=json.dumps(input) if isinstance(input, dict) else input or "",

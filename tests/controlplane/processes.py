@@ -100,7 +100,7 @@ class Process:
         self._process = None
 
     def end(self, within: float) -> int:
-        """End its process group with SIGTERM, and return its exit code. Raises TimeoutExpired if it takes longer."""
+        """End the process group with SIGTERM, and return the exit code. Raises TimeoutExpired if it takes longer."""
         if not self._process:
             raise ValueError(f"{self.name} does not run")
         self.signal(signal.SIGTERM)
@@ -110,7 +110,7 @@ class Process:
         return code
 
     def wait(self) -> int:
-        """Wait until it ends by itself, and return its exit code."""
+        """Wait until the process ends, and return its exit code."""
         if not self._process:
             raise ValueError(f"{self.name} does not run")
         return self._process.wait()

@@ -66,7 +66,7 @@ def test_the_variables_of_envtest_come_first(
 
 
 def test_an_incomplete_set_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without one of the three that envtest has, the error says which and where it was looked for."""
+    """If one of envtest's three programs is missing, the error names it and the searched directories."""
     monkeypatch.setenv("KUBEBUILDER_ASSETS", str(_programs(tmp_path / "assets", "etcd")))
     with pytest.raises(
         MissingToolError, match=r"kube-apiserver is not at .*/assets/kube-apiserver"
@@ -85,14 +85,14 @@ def test_without_go_the_way_out_is_named(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_a_helm_on_the_path_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is built where helm is installed."""
+    """Nothing is built if helm is installed."""
     monkeypatch.setenv("PATH", str(_programs(tmp_path / "bin", "helm")))
     assert helm_binary.__wrapped__() == tmp_path / "bin" / "helm"
     assert found_helm() == tmp_path / "bin" / "helm"
 
 
 def test_looking_for_helm_builds_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`make manifests` renders the chart only where there is a helm already."""
+    """`make manifests` renders the chart only if a helm exists."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(
         "shutil.which", lambda name, which=shutil.which: name != "helm" and which(name)
@@ -103,7 +103,7 @@ def test_looking_for_helm_builds_none(tmp_path: Path, monkeypatch: pytest.Monkey
 
 @needs_go
 def test_a_program_is_built_once(module: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """A second build of the same content only looks the program up; one of other content does not."""
+    """A second build of the same content uses the cached program; one of other content does not."""
     program = build(module, ".", "hello")
     assert "building hello" in capfd.readouterr().err
     assert build(module, ".", "hello") == program
@@ -116,7 +116,7 @@ def test_a_program_is_built_once(module: Path, capfd: pytest.CaptureFixture[str]
 def test_two_builds_at_once_make_one_program(
     module: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Who comes second waits for the first and builds nothing."""
+    """The second build waits for the first, and builds nothing."""
     with ThreadPoolExecutor(2) as threads:
         first, second = [threads.submit(build, module, ".", "hello") for _ in range(2)]
     assert first.result() == second.result()

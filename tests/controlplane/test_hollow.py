@@ -16,7 +16,7 @@ CRASH_LOOP = "jsonpath={.status.containerStatuses[0].state.waiting.reason}=Crash
 def test_pods_of_a_deployment_run_on_nodes_of_their_own(
     control_plane: ControlPlane, namespace: str
 ) -> None:
-    """There are three nodes, so three pods that must be apart find room."""
+    """There are three nodes, so three pods with anti-affinity can be scheduled."""
     apart = {
         "labelSelector": {"matchLabels": {"app": "web"}},
         "topologyKey": "kubernetes.io/hostname",
@@ -35,7 +35,7 @@ def test_pods_of_a_deployment_run_on_nodes_of_their_own(
 def test_a_job_completes_and_leaves_its_message(
     control_plane: ControlPlane, namespace: str
 ) -> None:
-    """A pod that is not to be restarted succeeds; what it says at the end is an annotation of its template."""
+    """A pod with restartPolicy Never succeeds; its termination message comes from an annotation of its template."""
     template = _pod("busybox", annotations={MESSAGE: '{"bytes": 42}'}, restartPolicy="Never")
     _apply(control_plane, namespace, "batch/v1", "Job", "once", {"template": template})
     _wait(control_plane, namespace, "job/once", "condition=Complete")
@@ -47,7 +47,7 @@ def test_a_job_completes_and_leaves_its_message(
 
 
 def test_an_image_of_nowhere_is_never_pulled(control_plane: ControlPlane, namespace: str) -> None:
-    """A pod with an image of a registry under .invalid stays Pending and says why."""
+    """A pod with an image of a registry under .invalid stays Pending, with a reason."""
     control_plane.kubectl("run", "stuck", "--image=registry.invalid/web:1", "-n", namespace)
     reason = "jsonpath={.status.containerStatuses[0].state.waiting.reason}=ImagePullBackOff"
     _wait(control_plane, namespace, "pod/stuck", reason)
@@ -86,7 +86,7 @@ def test_a_deleted_pod_goes_away(control_plane: ControlPlane, namespace: str) ->
 
 
 def test_a_stateful_set_has_volumes_that_grow(control_plane: ControlPlane, namespace: str) -> None:
-    """A claim is bound to a volume of the default class, grows with what it asks for, and takes its volume along."""
+    """A claim is bound to a volume of the default class, grows with its request, and is deleted with its volume."""
     claim = {
         "metadata": {"name": "data"},
         "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},

@@ -20,7 +20,7 @@ SERVER_ONLY = ("etcd", "kube-apiserver")
 
 @pytest.mark.controlplane("kube-controller-manager")
 def test_what_is_owned_is_collected(control_plane: ControlPlane, namespace: str) -> None:
-    """A ConfigMap goes when its owner has gone."""
+    """A ConfigMap is deleted after its owner."""
     control_plane.kubectl("create", "configmap", "owner", "-n", namespace)
     uid = control_plane.kubectl(
         "get", "configmap/owner", "-o=jsonpath={.metadata.uid}", "-n", namespace
@@ -40,7 +40,7 @@ def test_what_is_owned_is_collected(control_plane: ControlPlane, namespace: str)
 def test_requests_are_counted_by_user_verb_and_resource(
     control_plane: ControlPlane, namespace: str
 ) -> None:
-    """The audit log tells one user's writes from the reads and from everybody else's."""
+    """The audit log distinguishes a user's writes from reads and from writes of other users."""
     mark = control_plane.audit_mark()
     control_plane.kubectl("create", "configmap", "one", "-n", namespace)
     control_plane.kubectl("get", "configmap/one", "-n", namespace)
@@ -56,7 +56,7 @@ def test_requests_are_counted_by_user_verb_and_resource(
 def test_users_have_the_rights_that_a_test_gives_them(
     control_plane: ControlPlane, namespace: str
 ) -> None:
-    """Role-based access control holds for the limited users."""
+    """RBAC applies to the limited users."""
     alice = control_plane.kubeconfig_for("alice", namespace=namespace)
     with pytest.raises(KubectlError, match='User "alice" cannot list resource "pods"'):
         control_plane.kubectl("get", "pods", kubeconfig=alice)
@@ -120,7 +120,7 @@ def test_a_killed_api_server_comes_back_with_its_data(
 async def test_a_frozen_api_server_answers_later(
     own_control_plane: Callable[..., ControlPlane],
 ) -> None:
-    """What is asked while the API server is stopped is answered when it goes on."""
+    """Requests to the stopped API server are answered when it continues."""
     plane = own_control_plane(parts=SERVER_ONLY)
     plane.stop("kube-apiserver")
     async with asyncio.TaskGroup() as tasks:
@@ -143,7 +143,7 @@ def test_a_part_that_died_shows_its_log(own_control_plane: Callable[..., Control
 
 @pytest.mark.controlplane
 def test_nothing_runs_after_close(own_control_plane: Callable[..., ControlPlane]) -> None:
-    """Closing ends every process, also a frozen one."""
+    """Closing ends every process, even a frozen one."""
     plane = own_control_plane()
     plane.stop("kube-apiserver")
     pids = plane.pids.values()

@@ -48,7 +48,7 @@ class BackupPod:
         return self._run(*self.container()["command"])
 
     def restore(self, *arguments: str) -> Outcome:
-        """Restore one."""
+        """Restore a backup."""
         return self._run("/restore.sh", *arguments)
 
     def container(self) -> JsonObject:

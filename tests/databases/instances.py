@@ -52,7 +52,7 @@ class Database:
         self.machine.secrets[f"{self.name}-credentials"] = {"username": "postgres", **PASSWORDS}
 
     def plan(self, **spec: Any) -> None:
-        """Plan it with another spec."""
+        """Plan the object with another spec."""
         self.objects = planned(self.name, **spec)
         for (kind, name), object in self.objects.items():
             if kind == "ConfigMap":

@@ -187,7 +187,7 @@ class Pod:
             self.signal(name, signal.SIGQUIT)  # PostgreSQL leaves nothing in shared memory then
 
     def logged(self) -> str:
-        """Return what the containers have written."""
+        """Return the output of the containers."""
         return self.log.read_text(errors="replace") if self.log.exists() else ""
 
     def _container(self, name: str) -> JsonObject:

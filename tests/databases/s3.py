@@ -29,7 +29,7 @@ class ObjectStore(Server):
         return f"http://{self.address}:{self.port}"
 
     def prepare(self) -> None:
-        """Start it with its bucket; versioned, for moto cannot be asked for a version that rclone saw in another."""
+        """Start the server with its bucket, which is versioned because rclone requests versions."""
         place = ["-H", self.address, "-p", str(self.port)]
         self.start(sys.executable, "-m", "moto.server", *place)
         self.request("PUT", BUCKET)

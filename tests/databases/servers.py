@@ -51,7 +51,7 @@ class Server(ABC):
     def run(
         self, *command: str | Path, input: str | None = None, env: Mapping[str, str] | None = None
     ) -> str:
-        """Run a command to its end, and return what it prints."""
+        """Run a command, and return its output."""
         done = self.attempt(*command, input=input, env=env)
         assert done.returncode == 0, f"{command[0]}: {done.stderr}{done.stdout}"
         return done.stdout

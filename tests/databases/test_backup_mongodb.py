@@ -35,7 +35,7 @@ def store() -> Iterator[ObjectStore]:
 
 @pytest.fixture
 def tools(tmp_path: Path) -> Path:
-    """The directory of the stand-ins, and of what they note."""
+    """The directory of the stand-in programs and of their records."""
     for name, script in {"mongodump": DUMP, "mongorestore": RESTORE}.items():
         (tmp_path / name).write_text(script)
         (tmp_path / name).chmod(0o755)
@@ -51,7 +51,7 @@ def nightly(store: ObjectStore, tools: Path, **connection: str) -> BackupPod:
 
 
 def test_a_whole_server_is_one_archive(store: ObjectStore, tools: Path) -> None:
-    """Dumped and restored as one; the password stands in a file that only its owner may read."""
+    """A server is dumped and restored as one archive; the password is in a file that only its owner may read."""
     backup = nightly(store, tools)
     made = backup.make()
     assert made.code == 0, made.printed

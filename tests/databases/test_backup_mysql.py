@@ -54,7 +54,7 @@ def nightly(server: MariaDB, store: ObjectStore, tmp_path: Path) -> BackupPod:
 def test_what_is_restored_has_the_same_rows(
     server: MariaDB, store: ObjectStore, nightly: BackupPod
 ) -> None:
-    """All databases of a server, with what is not tables; no secret is shown."""
+    """All databases of a server are restored, with views, routines and triggers; no secret is printed."""
     record = nightly.scratch / "arguments"
     programs = ["rclone", "mariadb", "mariadb-dump"]
     nightly.path = recorders(nightly.scratch / "programs", programs, record)
@@ -82,7 +82,7 @@ def test_what_is_restored_has_the_same_rows(
 def test_a_dump_without_its_end_is_no_backup(
     nightly: BackupPod, store: ObjectStore, tmp_path: Path
 ) -> None:
-    """What mariadb-dump did not finish is found by its last line, even where its exit code says that all is well."""
+    """A truncated dump is detected by its last line, even if mariadb-dump exits with 0."""
     nightly.path = instead(
         tmp_path / "short", "mariadb-dump", '$REAL "$@" | sed "/Dump completed/d"'
     )
@@ -95,7 +95,7 @@ def test_a_dump_without_its_end_is_no_backup(
 
 
 def test_wrong_credentials_are_told_without_the_secret(nightly: BackupPod) -> None:
-    """Who was refused, and nothing else."""
+    """The message names the refused user, and not the password."""
     nightly.secrets["login"] = {"username": "keeper", "password": "n0t-it"}
     refused = nightly.make()
     assert (refused.code, refused.word) == (

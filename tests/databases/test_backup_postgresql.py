@@ -59,7 +59,7 @@ def folder(age: timedelta, pod: str = "x") -> str:
 def test_what_is_restored_has_the_same_rows(
     server: PostgreSQL, store: ObjectStore, nightly: BackupPod
 ) -> None:
-    """A whole server, one database of it lost and one table emptied: both are back, with owner; no secret is shown."""
+    """A dropped database and an emptied table are restored, with owners; no secret is printed."""
     record = nightly.scratch / "arguments"
     programs = nightly.scratch / "programs"
     nightly.path = recorders(programs, ["rclone", "mktemp"], record)
@@ -101,7 +101,7 @@ def test_what_is_restored_has_the_same_rows(
 def test_one_database_is_restored_under_another_name(
     server: PostgreSQL, nightly_shop: BackupPod
 ) -> None:
-    """Beside the one it was dumped from, which stays as it is; what is not in the backup is refused by name."""
+    """The original database does not change; a database that is not in the backup is rejected by name."""
     made = json.loads(nightly_shop.make().word)["backup"]
     restored = nightly_shop.restore(made, "shop", "shop's copy")
     assert (restored.code, restored.printed) == (0, "restored shop.dump\n")
@@ -119,7 +119,7 @@ def test_one_database_is_restored_under_another_name(
 def test_what_fails_leaves_the_backups_before(
     server: PostgreSQL, store: ObjectStore, nightly_shop: BackupPod, tmp_path: Path
 ) -> None:
-    """A dump that breaks off, and one that arrives damaged, are no backups: the last good one stays, however old."""
+    """A truncated or damaged dump is not a backup: the last good one stays, however old."""
     old = f"{nightly_shop.folder}{folder(timedelta(days=400))}/"
     good = json.loads(nightly_shop.make().word)["backup"]
     for name in store.names(f"{nightly_shop.folder}{good}/"):
@@ -185,7 +185,7 @@ def test_only_what_is_older_than_the_retention_goes(
 def test_another_attempt_of_a_pod_goes_on_under_the_same_name(
     store: ObjectStore, nightly_shop: BackupPod
 ) -> None:
-    """A container that was killed leaves its name; a backup that is complete is not made again."""
+    """A restarted container continues under the same name; a complete backup is not repeated."""
     (nightly_shop.scratch / "begun").write_text("20260102T030405Z-x7k2p\n")
     store.put(f"{nightly_shop.folder}20260102T030405Z-x7k2p/shop.dump", b"cut sho")
     first = nightly_shop.make()
@@ -198,7 +198,7 @@ def test_another_attempt_of_a_pod_goes_on_under_the_same_name(
 def test_wrong_credentials_are_told_without_the_secret(
     store: ObjectStore, nightly_shop: BackupPod
 ) -> None:
-    """Of the database and of the store: who was refused, by whom, and nothing else."""
+    """The message names the refused user and the server (database or store), and no secret."""
     nightly_shop.secrets["login"] = {"username": "postgres", "password": "n0t-it"}
     refused = nightly_shop.make()
     assert refused.code == 2
@@ -221,7 +221,7 @@ def test_wrong_credentials_are_told_without_the_secret(
 def test_a_server_newer_than_every_client_is_refused(
     nightly_shop: BackupPod, server: PostgreSQL, tmp_path: Path
 ) -> None:
-    """An older pg_dump refuses a newer server: said before anything is dumped."""
+    """An older pg_dump refuses a newer server; the script reports it before it dumps anything."""
     old = tmp_path / "clients/9/bin"
     old.mkdir(parents=True)
     (old / "psql").symlink_to("/usr/bin/psql")

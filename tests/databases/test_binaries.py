@@ -23,12 +23,12 @@ def machine(directory: Path, *packages: str) -> str:
     "there", [(), ("postgresql",), ("mariadb-server", "rclone"), tuple(PACKAGES)]
 )
 def test_each_package_is_looked_for_by_itself(tmp_path: Path, there: tuple[str, ...]) -> None:
-    """A machine with some of them lacks the others."""
+    """Each package may be missing while others are installed."""
     assert set(without(machine(tmp_path, *there), [])) == set(PACKAGES) - set(there)
 
 
 def test_clients_without_a_server_are_not_enough(tmp_path: Path) -> None:
-    """And a server of Debian's, which is not on the path, is one."""
+    """Debian's server, which is not on the PATH, is found."""
     path = machine(tmp_path, "postgresql")
     (tmp_path / "postgres").unlink()
     assert "postgresql" in without(path, [])

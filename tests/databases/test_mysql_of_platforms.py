@@ -28,7 +28,7 @@ def script(text: str, directory: Path, **variables: str) -> None:
 
 
 def test_passwords_are_those_of_the_secret_and_a_dump_can_be_restored(tmp_path: Path) -> None:
-    """A volume with other passwords takes ours; what was dumped with them comes back as the page shows."""
+    """A volume with other passwords gets those of the Secret; a dump is restored by the commands of the page."""
     for path in ("var/lib/mysql/mysql", "tmp", "backup"):
         (tmp_path / path).mkdir(parents=True)
     (tmp_path / "docker-entrypoint.sh").symlink_to("/bin/true")

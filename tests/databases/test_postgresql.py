@@ -23,7 +23,7 @@ TEST_DB = {"version": "14", "storage": "1Gi"}
 
 @contextmanager
 def a_machine() -> Iterator[Machine]:
-    """Yield a machine with PostgreSQL on it, and nothing else."""
+    """Yield a machine with only PostgreSQL."""
     programs = binaries.postgresql()
     memory = Path("/dev/shm")  # each start waits for a disk several times
     directory = Path(tempfile.mkdtemp(prefix="gw-", dir=memory if memory.is_dir() else None))
@@ -74,7 +74,7 @@ def primary(database: Database, stack: ExitStack, initialized: Path) -> Pod:
 
 
 def connect(pod: Pod, database: Database, user: str, password: str, name: str = "postgres") -> str:
-    """Return what the server says to somebody who comes over the network."""
+    """Return the server's response to a connection over the network."""
     host = f"host={database.address(0)} user={user} dbname={name}"
     said = pod.exec(
         "postgres", "psql", "-XAtw", host, "-c", "SELECT current_user", PGPASSWORD=password
@@ -138,7 +138,7 @@ def test_a_primary_that_waits_for_standbys_starts_without_them(
 def test_a_directory_that_a_kubelet_opened_to_the_group_is_closed_again(
     primary: Pod, database: Database, stack: ExitStack
 ) -> None:
-    """Mode 2770 is what an fsGroup leaves on a restored or cloned volume; a server refuses to start with it."""
+    """An fsGroup sets mode 2770 on a restored or cloned volume, with which a server refuses to start."""
     primary.signal("postgres", signal.SIGINT)
     database.data(0).chmod(0o2770)
     database.serve(stack.enter_context(database.instance(0)))
@@ -157,7 +157,7 @@ def test_an_empty_data_directory_is_filled(database: Database, stack: ExitStack)
 def test_a_standby_follows_and_is_a_standby_again(
     primary: Pod, database: Database, stack: ExitStack
 ) -> None:
-    """It copies the primary, streams, refuses writes, and goes on after both were killed."""
+    """It copies the primary, streams, refuses writes, and continues after both were killed."""
     psql(primary, "CREATE TABLE rows AS SELECT 1 AS one")
     standby = database.serve(stack.enter_context(database.instance(1)))
     assert psql(standby, "SELECT pg_is_in_recovery()") == "t"
@@ -178,7 +178,10 @@ def test_a_standby_follows_and_is_a_standby_again(
 def test_a_standby_that_does_not_follow_is_not_ready(
     primary: Pod, database: Database, stack: ExitStack
 ) -> None:
-    """While the primary answers; without a primary it is ready, so that an update reaches the primary."""
+    """It is not ready while the primary answers.
+
+    Without a primary it is ready, so that an update can reach the primary.
+    """
     standby = database.serve(stack.enter_context(database.instance(1)))
     psql(primary, "ALTER ROLE replicator NOLOGIN")
     psql(primary, "SELECT pg_terminate_backend(pid) FROM pg_stat_replication")
@@ -193,7 +196,7 @@ def test_a_standby_that_does_not_follow_is_not_ready(
 
 
 def until_ready(database: Database, pod: Pod, expected: bool) -> None:
-    """Wait until the readiness probe of an instance says so."""
+    """Wait until the readiness probe of an instance succeeds."""
     deadline = time.monotonic() + SECONDS
     while database.is_ready(pod) is not expected:
         assert time.monotonic() < deadline, pod.logged()
@@ -214,7 +217,7 @@ def follow(primary: Pod, standby: Pod) -> None:
 def test_a_copy_that_was_killed_half_way_is_made_anew(
     primary: Pod, database: Database, stack: ExitStack
 ) -> None:
-    """What a crash amid pg_basebackup or initdb left behind is removed, and never taken for a database."""
+    """The remains of an interrupted pg_basebackup or initdb are removed, and never used as a database."""
     psql(primary, "CREATE TABLE rows AS SELECT 1 AS one")
     half = Path(f"{database.data(1)}.new")
     standby = stack.enter_context(database.instance(1))
@@ -245,7 +248,7 @@ def test_a_first_start_that_was_killed_begins_anew(database: Database, stack: Ex
 
 
 def test_a_standby_waits_for_its_primary(database: Database, stack: ExitStack) -> None:
-    """It can start first: it says what it waits for, and copies the primary once that answers."""
+    """A standby that starts first logs what it waits for, and copies the primary when that answers."""
     standby = stack.enter_context(database.instance(1))
     preparing = standby.start("prepare")
     primary = database.serve(stack.enter_context(database.instance(0)))
@@ -281,7 +284,7 @@ def test_a_primary_that_lost_its_volume_does_not_begin_anew(
 
 
 def test_data_of_another_version_is_left_alone(database: Database, stack: ExitStack) -> None:
-    """An image of another major version says so and touches nothing."""
+    """An image of another major version reports it and changes nothing."""
     data = (
         database.machine.own(database.data(0))
         if database.data(0).exists()
@@ -297,7 +300,10 @@ def test_data_of_another_version_is_left_alone(database: Database, stack: ExitSt
 def test_users_and_databases_are_made_as_often_as_asked(
     primary: Pod, database: Database, stack: ExitStack
 ) -> None:
-    """The Job makes them, works a second time, and takes a changed password; names and passwords need no care."""
+    """The Job creates them, can run again, and sets a changed password.
+
+    Names and passwords may have any characters.
+    """
     passwords = {"app": "'; DROP ROLE app; --\\", "read_only": "$(id) `id`"}
     for these in (passwords, passwords, {**passwords, "app": "changed"}):
         job = stack.enter_context(database.job("Job", "test-db-roles", **these))
@@ -315,7 +321,10 @@ def test_users_and_databases_are_made_as_often_as_asked(
 def test_a_backup_is_dumped_verified_and_restored(
     primary: Pod, database: Database, stack: ExitStack
 ) -> None:
-    """All databases, whatever they are called; older backups go by the retention, and rows come back by restore.sh."""
+    """All databases are dumped, whatever their names; old backups are deleted by the retention.
+
+    Restore.sh restores the rows.
+    """
     odd = "odd/name ' = 1"
     psql(primary, f'CREATE DATABASE "{odd}"')
     psql(primary, "CREATE TABLE rows AS SELECT generate_series(1, 1000) AS one", odd)
@@ -347,7 +356,7 @@ def test_a_backup_is_dumped_verified_and_restored(
 def test_a_backup_that_fails_leaves_the_good_ones(
     primary: Pod, database: Database, stack: ExitStack
 ) -> None:
-    """A dump that breaks off, a dump that cannot be read back: nothing is left of it, and nothing is pruned."""
+    """A truncated or unreadable dump leaves nothing behind, and no backup is pruned."""
     psql(primary, "CREATE TABLE rows AS SELECT 1 AS one")
     volume = database.machine.volume("backup")
     database.machine.volume("backup/20200101T000000Z")

@@ -59,8 +59,7 @@ def made_of_them(laptop: Laptop, namespace: str) -> list[JsonObject]:
 def test_children_inherit_label_changes(laptop: Laptop, namespace: str) -> None:
     """All children get the label, except create-only ones; immutable fields do not block it.
 
-    Taken off, it goes everywhere but from volume claims, which have people's data and labels: they
-    are only added to.
+    A removed label is removed from all children except volume claims, which only get labels added.
     """
     for team in ("red", "blue"):
         made = objects(team=team)

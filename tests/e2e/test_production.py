@@ -77,7 +77,7 @@ def test_all_violations_are_reported_together(
 def test_each_violation_alone_is_denied(
     laptop: Laptop, production: str, fields: JsonObject, line: str
 ) -> None:
-    """A foreign image, too many replicas, missing limits."""
+    """A foreign image, too many replicas and missing limits are denied one by one."""
     manifest = manifests.deployment(**fields)
     assert laptop.refusal("apply", "-n", production, "-f-", input=manifest) == forbidden(line)
 

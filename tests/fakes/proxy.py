@@ -30,7 +30,7 @@ class Proxy:
         await self._server.wait_closed()
 
     def cut(self) -> None:
-        """Break all connections; new ones are fine."""
+        """Break all connections; new ones work."""
         for link in list(self._links):
             link.cut()
 

@@ -21,7 +21,7 @@ INSIDE = Endpoint("https://10.0.0.1", namespace="gatewright-system")
     ],
 )
 def test_which_kinds_are_planned(names, expected):
-    """All kinds, the named ones, or none; only their children are judged."""
+    """All kinds, the named ones, or none are planned; only their children are judged."""
     assert {kind.name for kind in enabled_kinds(names)} == expected
     planners = planners_of(Settings(kinds=names), "gatewright-system")
     assert {each.kind.kind.lower() for each in planners} == expected

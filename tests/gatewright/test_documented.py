@@ -80,7 +80,7 @@ async def test_the_planned_kind_creates_a_configmap() -> None:
 
 
 async def test_the_hand_written_controller_creates_a_deployment() -> None:
-    """Widgets: created, watched, corrected; a Deployment with another owner is left alone."""
+    """It creates, watches and corrects it; a Deployment with another owner is not changed."""
     widgets = executed(blocks()["Widgets"])
     widget = widgets["WIDGET"]
     async with cluster(widgets["setup"], crds.definition(Widget)) as toys:

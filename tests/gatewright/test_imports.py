@@ -91,7 +91,7 @@ print(*({not_imported} & sys.modules.keys()), *(each for each in kinds() if each
 
 
 def test_a_check_of_a_file_imports_only_what_it_needs(tmp_path):
-    """No cluster, registry, planner, other policy or type of an object that the file does not hold."""
+    """It imports no module for clusters, registries, planners, other policies or kinds that are not in the file."""
     (tmp_path / "policies.yaml").write_text(
         "{apiVersion: gatewright.io/v1alpha1, kind: ClusterAdmissionPolicy, metadata: {name: tags},"
         " spec: {policy: image-tags}}"

@@ -95,7 +95,10 @@ GIZMO_CRD = {
 def pytest_asyncio_loop_factories(
     item: pytest.Item,
 ) -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
-    """The event loop of the product, or one that hurries; for what depends on the ways of event loops also Python's."""
+    """The event loop of the product, or one that skips waiting times.
+
+    Tests that depend on the loop also run on Python's.
+    """
     if item.path.stem == "test_dead_connections":
         return {"hurried": HurriedLoop}
     product: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {"uvloop": uvloop.new_event_loop}
@@ -145,7 +148,7 @@ class Api:
     async def until(
         self, resource: Resource, name: str, holds: Callable[[dict[str, Any] | None], bool]
     ) -> dict[str, Any] | None:
-        """Return an object as soon as something holds of it; None stands for its absence."""
+        """Return an object as soon as a condition is true for it; None stands for a missing object."""
         namespace = self.namespace if resource.namespaced else None
         by_name = f"metadata.name={name}"
         page = await self.client.page(resource, namespace, fields=by_name)
@@ -174,7 +177,7 @@ async def events(stream: AsyncIterator[Lines]) -> AsyncIterator[tuple[str, dict[
 
 @pytest.fixture(params=["fake", pytest.param("real", marks=pytest.mark.controlplane)])
 async def api(request: pytest.FixtureRequest) -> AsyncIterator[Api]:
-    """Both API servers, one after the other: what a test finds true of one must be true of the other."""
+    """Both API servers, one after the other: a test must pass on both."""
     if request.param == "fake":
         async with (
             FakeApiServer() as server,
@@ -200,6 +203,6 @@ async def prepared(api: Api) -> Api:
 
 
 def established(crd: dict[str, Any] | None) -> bool:
-    """Say whether the API server serves what a CRD defines."""
+    """Return whether the API server serves the kinds of a CRD."""
     conditions = (crd or {}).get("status", {}).get("conditions") or []
     return any(each["type"] == "Established" and each["status"] == "True" for each in conditions)

@@ -48,7 +48,7 @@ class Server:
 
 
 async def read(reader: asyncio.StreamReader) -> bytes:
-    """Return a request, head and body; nothing at the end."""
+    """Return the head and body of a request; empty at the end."""
     try:
         head = await reader.readuntil(b"\r\n\r\n")
     except asyncio.IncompleteReadError:

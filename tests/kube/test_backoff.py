@@ -9,7 +9,7 @@ BROKEN = ServerError(500, "InternalError", "why")
 
 
 def test_pauses_double_with_jitter() -> None:
-    """Between three quarters and the whole of 0.8 s, 1.6 s …, never more than 30 s."""
+    """Pauses are between 75 % and 100 % of 0.8 s, 1.6 s …, never more than 30 s."""
     low = Backoff(lambda: 0.0, lambda low, high: low)
     high = Backoff(lambda: 0.0, lambda low, high: high)
     assert [low.after(BROKEN) for _ in range(7)] == pytest.approx(
@@ -26,9 +26,9 @@ def test_the_absent_are_tried_sooner() -> None:
 
 @pytest.mark.parametrize(("outage", "most"), [(1, 2), (10, 5), (60, 18)])
 def test_a_server_that_is_away_is_spared(outage: float, most: int) -> None:
-    """One that is away for a second, ten or sixty is asked by each watch no more often than this, whatever the jitter.
+    """During an outage of 1, 10 or 60 s, each watch sends at most this many requests, whatever the jitter.
 
-    Over a minute that is 0.3 times a second, and it is found again within five seconds.
+    Within a minute, that is 0.3 requests per second, and the server is found again within five seconds.
     """
     now, asked = 0.0, 0
     backoff = Backoff(lambda: now, lambda low, high: low)
@@ -40,7 +40,7 @@ def test_a_server_that_is_away_is_spared(outage: float, most: int) -> None:
 
 
 def test_who_answers_is_not_away_any_more() -> None:
-    """After a long outage the first answer, whatever it is, is followed by another try soon."""
+    """After a long outage, the next try comes soon after the first response of any kind."""
     backoff = Backoff(lambda: 0.0, lambda low, high: high)
     for _ in range(20):
         backoff.after(Unreachable("why"))
@@ -63,7 +63,7 @@ def test_two_good_minutes_are_forgiveness() -> None:
 
 
 def test_the_server_may_ask_for_more() -> None:
-    """Its Retry-After counts where it is longer, up to a minute."""
+    """Its Retry-After counts if it is longer, up to a minute."""
     backoff = Backoff(lambda: 0.0, lambda low, high: high)
     asked = [
         backoff.after(TooManyRequests(429, "", "", {}, seconds))

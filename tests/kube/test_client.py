@@ -39,7 +39,7 @@ async def listening(answer: Handler) -> AsyncIterator[str]:
 
 
 async def never(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Take the request and say nothing."""
+    """Read the request, and never answer."""
     await reader.read()
 
 
@@ -52,7 +52,7 @@ async def half(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
 
 
 async def elsewhere(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Send the client to another server."""
+    """Redirect the client to another server."""
     await reader.readuntil(b"\r\n\r\n")
     writer.write(
         b"HTTP/1.1 307 Temporary Redirect\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n"
@@ -60,7 +60,7 @@ async def elsewhere(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) 
 
 
 async def test_a_server_that_says_nothing_is_given_up() -> None:
-    """Each request has a time-out; the error has the address and the waiting time."""
+    """Each request has a timeout; the error has the address and the waiting time."""
     async with listening(never) as url, Client(Endpoint(url), timeout=0.1) as client:
         with pytest.raises(Unreachable) as caught:
             await client.get(NAMESPACE, "default")
@@ -68,7 +68,7 @@ async def test_a_server_that_says_nothing_is_given_up() -> None:
 
 
 async def test_a_watch_that_is_not_opened_is_given_up() -> None:
-    """The time-out holds until a stream begins."""
+    """The timeout applies until a stream begins."""
     async with listening(never) as url, Client(Endpoint(url), timeout=0.1) as client:
         with pytest.raises(Unreachable):
             async with client.lines("/api/v1/namespaces?watch=true"):
@@ -84,7 +84,7 @@ async def test_a_stream_may_last_longer_than_a_request() -> None:
 
 
 async def test_an_answer_that_breaks_off_is_a_failure() -> None:
-    """Half an answer is none."""
+    """An incomplete response is an error."""
     async with listening(half) as url, Client(Endpoint(url)) as client:
         with pytest.raises(
             Unreachable, match="the connection closed before the response was complete"
@@ -93,7 +93,7 @@ async def test_an_answer_that_breaks_off_is_a_failure() -> None:
 
 
 async def test_nobody_there_is_a_failure() -> None:
-    """A refused connection says so, with the address."""
+    """The error reports a refused connection, with the address."""
     async with listening(never) as url:
         pass
     async with Client(Endpoint(url)) as client:
@@ -112,7 +112,7 @@ async def test_an_unknown_name_is_a_failure() -> None:
 
 
 async def test_no_redirect_is_followed() -> None:
-    """The token goes nowhere else."""
+    """The token is not sent to another server."""
     async with listening(elsewhere) as url, Client(Endpoint(url)) as client:
         with pytest.raises(ApiError) as caught:
             await client.get(NAMESPACE, "default")
@@ -120,7 +120,7 @@ async def test_no_redirect_is_followed() -> None:
 
 
 async def test_a_trusted_server_is_reached(tmp_path: Path) -> None:
-    """The authority of the endpoint verifies the server, also under another name than the address has."""
+    """The authority of the endpoint verifies the server, also with a server name that differs from the address."""
     context, authority = serving(tmp_path, "127.0.0.1")
     security = tls("test", authorities=authority.read_bytes())
     async with FakeApiServer(tls=context) as server:
@@ -131,7 +131,7 @@ async def test_a_trusted_server_is_reached(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("problem", ["another authority", "another host"])
 async def test_an_untrusted_server_is_refused(tmp_path: Path, problem: str) -> None:
-    """A certificate that the authority did not sign, or for another address, says so."""
+    """The error reports a certificate of another authority, or for another address."""
     context, authority = serving(
         tmp_path, "127.0.0.1" if problem == "another authority" else "127.0.0.2"
     )
@@ -147,7 +147,7 @@ async def test_an_untrusted_server_is_refused(tmp_path: Path, problem: str) -> N
 
 
 async def test_a_server_that_does_not_speak_tls_is_refused() -> None:
-    """An https address of a server without TLS says what failed."""
+    """The error for an https address of a server without TLS has the reason."""
     async with (
         FakeApiServer() as server,
         Client(Endpoint(server.url.replace("http:", "https:"))) as client,
@@ -157,7 +157,7 @@ async def test_a_server_that_does_not_speak_tls_is_refused() -> None:
 
 
 async def test_without_verification_any_server_will_do(tmp_path: Path) -> None:
-    """insecure-skip-tls-verify is what it says."""
+    """insecure-skip-tls-verify disables the verification."""
     context, _ = serving(tmp_path, "127.0.0.2")
     security = tls("test", authorities=None, verify=False)
     assert security.verify_mode is ssl.CERT_NONE
@@ -200,7 +200,7 @@ async def test_writes_pass_the_gate() -> None:
 
 
 async def test_every_answer_is_counted() -> None:
-    """The observer hears method and code, of failures too: 0 is no answer."""
+    """The observer gets method and code, also of failures: 0 means no response."""
     heard: list[tuple[str, int]] = []
     server = FakeApiServer()
     async with (
@@ -217,7 +217,7 @@ async def test_every_answer_is_counted() -> None:
 
 
 async def test_patience_asked_for_is_told() -> None:
-    """A 429 carries the server's Retry-After, and is not tried again by the client itself."""
+    """The error of a 429 has the server's Retry-After; the client itself does not retry."""
     async with FakeApiServer() as server, Client(server.endpoint) as client:
         server.fail(1, 429, retry_after="7")
         with pytest.raises(TooManyRequests) as caught:
@@ -249,7 +249,7 @@ async def test_a_page_is_no_answer(code: int) -> None:
     ],
 )
 async def test_what_is_no_list_is_not_taken_for_an_empty_one(answer: str) -> None:
-    """An answer without objects because it is none of the API's is an error."""
+    """A response that is not a list of the API is an error."""
     async with FakeApiServer() as server, Client(server.endpoint) as client:
         server.fail(1, 200, garbage=answer)
         with pytest.raises(ServerError):
@@ -257,7 +257,7 @@ async def test_what_is_no_list_is_not_taken_for_an_empty_one(answer: str) -> Non
 
 
 async def test_requests_say_who_asks() -> None:
-    """The user agent is ours; the environment's proxy is not asked."""
+    """The user agent is Gatewright's; the proxy of the environment is not used."""
     async with (
         FakeApiServer() as server,
         Client(server.endpoint, user_agent="gatewright-test/1") as client,
@@ -267,7 +267,7 @@ async def test_requests_say_who_asks() -> None:
 
 
 async def test_the_environment_has_no_say(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Proxies of the environment are for other programs."""
+    """Proxies of the environment are ignored."""
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
     async with FakeApiServer() as server, Client(server.endpoint) as client:
         assert await client.get(NAMESPACE, "default")
@@ -300,7 +300,7 @@ async def test_a_token_is_sent_and_never_shown(caplog: pytest.LogCaptureFixture)
 
 
 async def test_a_wrong_token_is_unauthorized() -> None:
-    """It may be renewed meanwhile, so it is tried again."""
+    """The token may have been renewed, so the request can be retried."""
     server = FakeApiServer(token="right")
     async with server, Client(Endpoint(server.url, authorization=static_token("wrong"))) as client:
         with pytest.raises(Unauthorized) as caught:
@@ -309,7 +309,7 @@ async def test_a_wrong_token_is_unauthorized() -> None:
 
 
 async def test_credentials_that_fail_later_are_unauthorized() -> None:
-    """A token file that is gone, or a plugin that fails, stops a request and not the process."""
+    """A missing token file or a failing plugin fails the request, not the process."""
 
     async def broken() -> str:
         raise CredentialsError("/token: no such file or directory")

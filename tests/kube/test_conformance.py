@@ -9,7 +9,7 @@ from tests.kube.conftest import CONFIG_MAP, CRD, GIZMO, NAMESPACE, SECRET, Api
 
 
 async def test_a_created_object_has_an_identity(api: Api) -> None:
-    """The server gives a new object its uid, version and time, and returns it whole."""
+    """The server sets uid, version and time of a new object, and returns the whole object."""
     created = await api.config_map("one", {"a": "1"})
     assert created["data"] == {"a": "1"}
     assert created["metadata"]["uid"]
@@ -42,7 +42,7 @@ async def test_what_is_not_there_is_not_found(api: Api, verb: str) -> None:
 
 
 async def test_nothing_is_created_in_a_namespace_that_does_not_exist(api: Api) -> None:
-    """A missing namespace is NotFound, and so retried."""
+    """A missing namespace is NotFound, so the creation is retried."""
     with pytest.raises(NotFound, match="nowhere") as caught:
         await api.client.create(CONFIG_MAP, {"metadata": {"name": "one", "namespace": "nowhere"}})
     assert caught.value.retryable
@@ -63,14 +63,14 @@ async def test_a_stale_replace_conflicts(api: Api) -> None:
 
 
 async def test_replacing_an_object_with_itself_stores_nothing(api: Api) -> None:
-    """A write that changes nothing leaves the resourceVersion."""
+    """A write without changes keeps the resourceVersion."""
     read = await api.config_map("one")
     again = await api.client.replace(CONFIG_MAP, read)
     assert again["metadata"]["resourceVersion"] == read["metadata"]["resourceVersion"]
 
 
 async def test_a_merge_patch_sets_and_removes(api: Api) -> None:
-    """A merge patch keeps what it does not name, and removes what it sets to null."""
+    """A merge patch keeps fields that it does not name, and removes fields that it sets to null."""
     await api.config_map("one", {"a": "1", "b": "2"})
     patched = await api.client.patch(
         CONFIG_MAP, "one", {"data": {"a": None, "c": "3"}}, api.namespace
@@ -79,7 +79,7 @@ async def test_a_merge_patch_sets_and_removes(api: Api) -> None:
 
 
 async def test_a_merge_patch_can_take_what_another_patch_owns_away_from_it(api: Api) -> None:
-    """A client may write managedFields; so an apply can remove a field that a patch set."""
+    """A client may write managedFields, so that an apply can remove a field that a patch set."""
     await api.config_map("one", {"mine": "1"})
     patched = await api.client.patch(
         CONFIG_MAP, "one", {"data": {"a": "1"}}, api.namespace, field_manager="it"
@@ -105,7 +105,7 @@ async def test_a_merge_patch_can_insist_on_a_version(api: Api) -> None:
 
 
 async def test_a_merge_patch_can_insist_on_a_uid(api: Api) -> None:
-    """A patch meant for another object of the name conflicts."""
+    """A patch with the uid of another object conflicts."""
     await api.config_map("one")
     other = {"metadata": {"uid": "00000000-0000-0000-0000-000000000000"}, "data": {"b": "3"}}
     with pytest.raises(Conflict):
@@ -113,7 +113,7 @@ async def test_a_merge_patch_can_insist_on_a_uid(api: Api) -> None:
 
 
 async def test_a_replace_is_for_one_uid(api: Api) -> None:
-    """An object that was deleted and made again is not replaced by what was read of the first."""
+    """A recreated object is not replaced by a change of the deleted one."""
     read = await api.config_map("one")
     other = read["metadata"] | {
         "uid": "00000000-0000-0000-0000-000000000000",
@@ -133,7 +133,7 @@ async def test_a_json_patch_that_does_not_fit_is_invalid(api: Api) -> None:
 
 
 async def test_what_cannot_be_read_is_not_quoted(api: Api) -> None:
-    """An error's text has nothing of what was sent, though the server's own has."""
+    """The text of an error does not quote the sent object, unlike the server's text."""
     with pytest.raises((BadRequest, Invalid)) as caught:
         await api.client.create(
             GIZMO, {"metadata": api.named("one"), "spec": "hunter2", "kind": ""}
@@ -214,7 +214,7 @@ async def test_a_bad_name_is_invalid(api: Api) -> None:
 
 
 async def test_a_kind_at_the_wrong_place_is_a_bad_request(api: Api) -> None:
-    """An object goes to the path of its own kind."""
+    """An object must be sent to the path of its own kind."""
     with pytest.raises(BadRequest):
         await api.client.create(
             CONFIG_MAP, {"apiVersion": "v1", "kind": "Secret", "metadata": api.named("one")}
@@ -233,7 +233,7 @@ async def test_generate_name_makes_names(api: Api) -> None:
 
 
 async def test_a_dry_run_stores_nothing(api: Api) -> None:
-    """A dry run answers as the real one would, defaults and all."""
+    """A dry run has the same response, with defaults."""
     tried = await api.client.create(
         GIZMO, {"metadata": api.named("one"), "spec": {"size": 1}}, dry_run=True
     )
@@ -252,7 +252,7 @@ async def test_a_secret_is_stored_encoded(api: Api) -> None:
 
 
 async def test_finalizers_hold_an_object(api: Api) -> None:
-    """A deleted object with a finalizer is marked, and removed with its last finalizer."""
+    """A deleted object with a finalizer gets a deletionTimestamp, and is removed with its last finalizer."""
     await api.config_map("one", finalizers=["example.test/hold"])
     await api.client.delete(CONFIG_MAP, "one", api.namespace)
     held = await api.client.get(CONFIG_MAP, "one", api.namespace)
@@ -288,7 +288,7 @@ async def test_deleting_the_wrong_object_conflicts(api: Api) -> None:
 
 @pytest.mark.parametrize("owners", ["one", "two"])
 async def test_owned_objects_go_with_their_last_owner(api: Api, owners: str) -> None:
-    """The garbage collector deletes what no owner holds any more, after the owner is gone."""
+    """The garbage collector deletes an object after all its owners are gone."""
     references = [
         reference(await api.config_map(name))
         for name in ("owner", "other")[: 1 if owners == "one" else 2]
@@ -303,7 +303,7 @@ async def test_owned_objects_go_with_their_last_owner(api: Api, owners: str) -> 
 
 
 async def test_a_namespace_takes_everything_with_it(api: Api) -> None:
-    """Deleting a namespace deletes what is in it; until that is done, nothing new comes in."""
+    """Deleting a namespace deletes its objects; until then, no new object can be created in it."""
     name = f"ending-{uuid.uuid4().hex[:8]}"
     await api.client.create(NAMESPACE, {"metadata": {"name": name}})
     held = {"metadata": {"name": "held", "namespace": name, "finalizers": ["example.test/hold"]}}
@@ -332,7 +332,7 @@ def reference(owner: dict[str, object]) -> dict[str, object]:
 
 
 async def test_a_list_comes_in_pages_that_agree(api: Api) -> None:
-    """Following pages show the list as it was when the first was read, all at one version."""
+    """All pages show the list in the state and version of the first page."""
     for name in ("a", "b", "c"):
         await api.gizmo(name)
     names, versions = [], set()
@@ -346,7 +346,7 @@ async def test_a_list_comes_in_pages_that_agree(api: Api) -> None:
 
 
 async def test_listed_objects_say_what_they_are(api: Api) -> None:
-    """Whatever the server leaves out in a List, each object has its apiVersion and kind."""
+    """Although the server omits them in a List, each object has its apiVersion and kind."""
     await api.config_map("one", labels={"app": "x"})
     found = [each async for each in api.client.list(CONFIG_MAP, api.namespace, labels="app=x")]
     assert [(each["apiVersion"], each["kind"]) for each in found] == [("v1", "ConfigMap")]
@@ -393,7 +393,7 @@ async def test_other_fields_cannot_be_selected_by(api: Api) -> None:
 
 
 async def test_the_server_says_what_it_serves(api: Api) -> None:
-    """Discovery knows built-in kinds and those of CRDs, and no others."""
+    """Discovery returns built-in kinds and those of CRDs, and no others."""
     assert await api.client.serves(CONFIG_MAP)
     assert await api.client.serves(GIZMO)
     assert await api.client.serves(CRD)

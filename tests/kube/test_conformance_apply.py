@@ -18,7 +18,7 @@ async def test_apply_creates(api: Api) -> None:
 
 
 async def test_apply_can_be_told_only_to_create(api: Api) -> None:
-    """With a version that no object has, what does not exist is created, and what exists is a Conflict, untouched."""
+    """With an impossible resourceVersion, a missing object is created, and an existing one is a Conflict."""
     for resource, desired in (
         (CONFIG_MAP, {"metadata": api.named("one", resourceVersion="1"), "data": {"a": "1"}}),
         (GIZMO, {"metadata": api.named("one", resourceVersion="1"), "spec": {"size": 2}}),
@@ -66,7 +66,7 @@ async def test_somebody_elses_field_conflicts(api: Api) -> None:
 
 
 async def test_the_same_value_is_shared(api: Api) -> None:
-    """Two managers may own one field as long as they agree, and either can then leave it to the other."""
+    """Two managers may own a field with the same value, and either can then give it up."""
     await api.config_map("one", {"a": "1"})
     named = {"metadata": api.named("one")}
     await api.client.apply(CONFIG_MAP, named | {"data": {"a": "1"}}, field_manager="us")
@@ -87,7 +87,7 @@ async def test_force_takes_over(api: Api) -> None:
 
 
 async def test_what_is_no_longer_applied_goes(api: Api) -> None:
-    """A field that only we own disappears when we stop applying it."""
+    """A field that only this manager owns is removed when it is no longer applied."""
     named = {"metadata": api.named("one", labels={"x": "y"})}
     await api.client.apply(CONFIG_MAP, named | {"data": {"a": "1", "b": "2"}}, field_manager="us")
     applied = await api.client.apply(
@@ -98,7 +98,7 @@ async def test_what_is_no_longer_applied_goes(api: Api) -> None:
 
 
 async def test_a_changed_field_changes_hands(api: Api) -> None:
-    """Who changes our field by another way than apply owns it, and our next apply conflicts or forces it back."""
+    """A writer that changes our field without apply owns it; our next apply conflicts, or restores it with force."""
     desired = {"metadata": api.named("one"), "data": {"a": "1"}}
     await api.client.apply(CONFIG_MAP, desired, field_manager="us")
     await api.client.patch(
@@ -112,7 +112,7 @@ async def test_a_changed_field_changes_hands(api: Api) -> None:
 
 
 async def test_a_removed_field_comes_back(api: Api) -> None:
-    """A removed field has no owner: setting it again is no conflict."""
+    """A removed field has no owner, so that setting it again does not conflict."""
     desired = {"metadata": api.named("one"), "data": {"a": "1"}}
     await api.client.apply(CONFIG_MAP, desired, field_manager="us")
     await api.client.patch(CONFIG_MAP, "one", {"data": {"a": None}}, api.namespace)
@@ -132,7 +132,7 @@ async def test_items_of_keyed_lists_have_owners_of_their_own(api: Api) -> None:
 
 
 async def test_containers_are_merged_by_name(api: Api) -> None:
-    """In a built-in kind too: each manager has its own variables of one container, and conflicts name the item."""
+    """In a built-in kind, each manager has its own variables of a container, and conflicts name the item."""
 
     def deployment(**container: object) -> dict[str, object]:
         template = {
@@ -186,7 +186,7 @@ async def test_the_status_is_applied_by_itself(api: Api) -> None:
 async def test_conditions_stand_in_the_order_in_which_they_were_applied(
     api: Api, then: list[str]
 ) -> None:
-    """Ours among themselves, and after them what others added."""
+    """Our conditions keep their order, and those of others follow."""
 
     async def applied(manager: str, *types: str) -> list[str]:
         conditions = [{"type": each, "status": "True"} for each in types]
@@ -211,7 +211,7 @@ async def test_an_apply_to_the_object_leaves_the_status(api: Api) -> None:
 
 
 async def test_apply_is_for_one_uid(api: Api) -> None:
-    """With a uid only that very object is changed: Conflict where the name has another, or none."""
+    """With a uid, only that object is changed; otherwise the apply is a Conflict."""
     created = await api.config_map("one")
     for name in ("one", "absent"):
         desired = {"metadata": api.named(name, uid=ELSEWHERE), "data": {"b": "2"}}
@@ -236,7 +236,7 @@ async def test_apply_can_insist_on_a_version(api: Api) -> None:
 
 
 async def test_a_dry_run_apply_stores_nothing(api: Api) -> None:
-    """It answers what would be, conflicts included."""
+    """The response has the result, with conflicts."""
     await api.config_map("one", {"a": "1"})
     named = {"metadata": api.named("one")}
     tried = await api.client.apply(
@@ -247,7 +247,7 @@ async def test_a_dry_run_apply_stores_nothing(api: Api) -> None:
 
 
 async def test_an_applied_object_must_be_valid(api: Api) -> None:
-    """The schema holds for what comes out."""
+    """The schema applies to the merged object."""
     with pytest.raises(Invalid):
         await api.client.apply(
             GIZMO, {"metadata": api.named("one"), "spec": {"size": 11}}, field_manager="us"
@@ -255,14 +255,14 @@ async def test_an_applied_object_must_be_valid(api: Api) -> None:
 
 
 async def test_nobody_applies_managed_fields(api: Api) -> None:
-    """What was read cannot be applied as it is."""
+    """An object that was read cannot be applied with its managedFields."""
     read = await api.config_map("one")
     with pytest.raises(BadRequest, match="managedFields"):
         await api.client.apply(CONFIG_MAP, read, field_manager="us")
 
 
 async def test_owner_references_are_added_to(api: Api) -> None:
-    """Owner references and finalizers of several managers live side by side."""
+    """Owner references and finalizers of several managers are merged."""
     owners = [(await api.config_map(name))["metadata"] for name in ("first", "second")]
     references = [
         {"apiVersion": "v1", "kind": "ConfigMap", "name": owner["name"], "uid": owner["uid"]}

@@ -21,7 +21,7 @@ def version(object: dict[str, Any]) -> int:
 
 
 async def test_a_watch_goes_on_from_a_version(api: Api) -> None:
-    """It tells everything after that version, in order, and nothing before."""
+    """It sends all events after that version, in order, and none before."""
     await api.gizmo("before")
     first = await api.gizmo("one")
     await api.client.patch(GIZMO, "one", {"spec": {"size": 2}}, api.namespace)
@@ -37,7 +37,7 @@ async def test_a_watch_goes_on_from_a_version(api: Api) -> None:
 
 
 async def test_objects_come_and_go_with_their_labels(api: Api) -> None:
-    """For a watch with a selector, an object that stops matching is deleted, one that begins to is added."""
+    """In a watch with a selector, an object that stops matching is DELETED, and one that begins to match is ADDED."""
     created = await api.config_map("one", labels={"app": "x"})
     async with api.watch(
         CONFIG_MAP, resourceVersion=created["metadata"]["resourceVersion"], **LABELLED
@@ -54,7 +54,7 @@ async def test_objects_come_and_go_with_their_labels(api: Api) -> None:
 
 
 async def test_a_quiet_watch_still_says_how_far_it_is(api: Api) -> None:
-    """Shortly before its time is over, a watch sends a bookmark, though nothing happened that it is about."""
+    """Shortly before its timeout, a watch sends a bookmark, even without events."""
     created = await api.config_map("one", labels={"app": "x"})
     query = {"resourceVersion": created["metadata"]["resourceVersion"], "timeoutSeconds": "5"}
     async with api.watch(CONFIG_MAP, **query, **LABELLED) as events:
@@ -82,7 +82,7 @@ async def test_a_watch_from_the_future_is_silent(api: Api) -> None:
 
 
 async def test_metadata_alone_can_be_watched(api: Api) -> None:
-    """With the right Accept header an event has the metadata and nothing else, bookmarks included."""
+    """With the right Accept header, events and bookmarks have only metadata."""
     created = await api.config_map("one", {"a": "hunter2"})
     query = {
         "watch": "true",
@@ -113,7 +113,7 @@ async def test_metadata_alone_can_be_listed(api: Api) -> None:
 
 
 async def test_a_continue_token_gets_too_old() -> None:
-    """When the past is forgotten, a list cannot be gone on with (the real server takes five minutes for that)."""
+    """After a compaction, a list cannot be continued (the real server compacts after five minutes)."""
     async with FakeApiServer() as server, Client(server.endpoint) as client:
         for name in ("one", "two"):
             server.create(CONFIG_MAP, {"metadata": {"name": name, "namespace": "default"}})

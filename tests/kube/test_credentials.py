@@ -22,7 +22,7 @@ CANARY = "canary-token"
 
 
 def kubeconfig(file: Path, user: dict[str, Any] | None = None, **changes: Any) -> Path:
-    """Write a kubeconfig with one context, `prod`; `changes` replace whole sections."""
+    """Write a kubeconfig with one context, `prod`; `changes` replace sections."""
     content = {
         "apiVersion": "v1",
         "kind": "Config",
@@ -63,7 +63,7 @@ def plugin(command: str) -> dict[str, Any]:
 
 
 async def test_a_kubeconfig_says_all(tmp_path: Path) -> None:
-    """Address, token and namespace come from the context that is current."""
+    """Address, token and namespace come from the current context."""
     endpoint = await load(kubeconfig(tmp_path / "config"))
     assert (endpoint.url, endpoint.namespace, endpoint.ssl) == (
         "http://127.0.0.1:8001",
@@ -84,7 +84,7 @@ async def test_a_context_can_be_chosen(tmp_path: Path) -> None:
 
 
 async def test_files_are_merged(tmp_path: Path) -> None:
-    """Of $KUBECONFIG's files the first to say something counts; those that do not exist are passed over."""
+    """The first of $KUBECONFIG's files with a value wins; missing files are skipped."""
     first = kubeconfig(tmp_path / "first", clusters=[], users=[])
     second = kubeconfig(tmp_path / "second", current_context="other", contexts=[])
     listed = os.pathsep.join(map(str, (tmp_path / "absent", first, second)))
@@ -93,7 +93,7 @@ async def test_files_are_merged(tmp_path: Path) -> None:
 
 
 async def test_the_home_directory_is_last(tmp_path: Path) -> None:
-    """~/.kube/config counts where nothing else is said, also in a Pod."""
+    """~/.kube/config is used if nothing else is set, also in a Pod."""
     (tmp_path / ".kube").mkdir()
     kubeconfig(tmp_path / ".kube" / "config")
     endpoint = await load(
@@ -103,7 +103,7 @@ async def test_the_home_directory_is_last(tmp_path: Path) -> None:
 
 
 async def test_a_kubeconfig_trusts_and_names(tmp_path: Path) -> None:
-    """Authority by file, seen from the kubeconfig, or as data; another server name, a proxy, no verification."""
+    """Authority (a file relative to the kubeconfig, or data), server name, proxy and insecure mode are read."""
     _, authority = serving(tmp_path, "127.0.0.1")
     data = base64.b64encode(authority.read_bytes()).decode()
     for trust in ({"certificate-authority": "ca.crt"}, {"certificate-authority-data": data}):
@@ -127,7 +127,7 @@ async def test_a_kubeconfig_trusts_and_names(tmp_path: Path) -> None:
 
 
 async def test_a_client_certificate_is_presented(tmp_path: Path) -> None:
-    """A certificate and its key are loaded; what is no pair is refused with the file and the user."""
+    """A certificate and its key are loaded; the error for an invalid pair has the file and the user."""
     serving(tmp_path, "127.0.0.1")
     user = {"client-certificate": "tls.crt", "client-key": "tls.key"}
     endpoint = await load(kubeconfig(tmp_path / "config", user, clusters=cluster()))
@@ -178,7 +178,7 @@ async def test_a_token_file_of_a_kubeconfig(tmp_path: Path) -> None:
 
 
 async def test_a_pod_has_its_own(tmp_path: Path) -> None:
-    """In a Pod the ServiceAccount's files and the environment say all, for IPv6 too."""
+    """In a Pod, the ServiceAccount's files and the environment are used, for IPv6 too."""
     _, authority = serving(tmp_path, "127.0.0.1")
     (tmp_path / "token").write_text(CANARY)
     (tmp_path / "namespace").write_text("ops")
@@ -190,7 +190,7 @@ async def test_a_pod_has_its_own(tmp_path: Path) -> None:
 
 
 async def test_nowhere(tmp_path: Path) -> None:
-    """Without any of these, the error says what was looked for."""
+    """Without any of these, the error lists the searched sources."""
     with pytest.raises(
         CredentialsError,
         match=r"no --kubeconfig, no \$KUBECONFIG, no ~/.kube/config, .* not running in a Pod",
@@ -216,7 +216,7 @@ async def test_nowhere(tmp_path: Path) -> None:
     ],
 )
 async def test_a_bad_file_is_named(tmp_path: Path, text: str, problem: str) -> None:
-    """The error has the file and what is wrong with it, and nothing that is in it."""
+    """The error has the file and the fault, and does not quote the file."""
     file = tmp_path / "config"
     file.write_text(text)
     with pytest.raises(CredentialsError, match=problem) as caught:
@@ -265,7 +265,7 @@ async def test_what_is_wrong_in_a_file_is_named(
 
 
 async def test_a_file_that_is_none(tmp_path: Path) -> None:
-    """An absent file, or a directory, says so."""
+    """The error reports a missing file or a directory."""
     with pytest.raises(CredentialsError, match="absent: no such file or directory"):
         await load(tmp_path / "absent")
     with pytest.raises(CredentialsError, match="is a directory"):
@@ -298,7 +298,7 @@ async def test_an_exec_plugin_is_asked(tmp_path: Path) -> None:
     ],
 )
 async def test_a_plugin_that_fails_is_named(tmp_path: Path, text: str | None, problem: str) -> None:
-    """The error has the file, the user and what the plugin said on its error stream; never its answer."""
+    """The error has the file, the user and the plugin's stderr, but never its output."""
     command = script(tmp_path / "plugin", text) if text else str(tmp_path / "absent")
     with pytest.raises(CredentialsError, match=problem) as caught:
         await load(kubeconfig(tmp_path / "config", plugin(command)))
@@ -307,7 +307,7 @@ async def test_a_plugin_that_fails_is_named(tmp_path: Path, text: str | None, pr
 
 
 def test_nothing_heavy_is_imported() -> None:
-    """kubernetes_asyncio is imported only where a kubeconfig needs a plugin: it costs 63 MB."""
+    """kubernetes_asyncio, which takes 63 MB, is imported only if a kubeconfig needs a plugin."""
     import subprocess
 
     code = "import sys, kube.credentials, kube.watch; sys.exit('kubernetes_asyncio' in sys.modules)"

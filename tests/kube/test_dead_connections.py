@@ -33,7 +33,7 @@ class Following:
         store.subscribers.append(lambda _: self._news.set())
 
     def die(self) -> None:
-        """Let the open watches say nothing any more, and not end."""
+        """Make the open watches silent without ending them."""
         for watcher in self.server.watches.open:
             watcher.silent = True
             watcher.bookmarks = False
@@ -79,7 +79,7 @@ async def following(**watches: Any) -> AsyncIterator[Following]:
 
 
 async def test_a_change_is_known_in_time_however_many_connections_die() -> None:
-    """Each new watch is silent from its first byte on: a list each time finds what it did not say."""
+    """Each new watch is silent from its first byte on; lists find the missed changes."""
     async with following() as follower:
         assert await follower.until_known() < 1
         follower.die()
@@ -131,7 +131,7 @@ async def test_a_resource_without_bookmarks(caplog: pytest.LogCaptureFixture) ->
 
 
 async def test_bookmarks_that_come_are_believed() -> None:
-    """What was without them for a while, as an API server with other settings is, gets its long watches back."""
+    """After a time without bookmarks, as with other settings of the API server, watches become long again."""
     async with following(bookmarks=False) as follower:
         await asyncio.sleep(500)
         follower.server.watches.bookmarks = True
@@ -143,7 +143,7 @@ async def test_bookmarks_that_come_are_believed() -> None:
 
 @pytest.mark.parametrize(("bookmarks", "within"), [(True, WITHIN), (False, 380)])
 async def test_an_api_server_with_an_older_state(bookmarks: bool, within: float) -> None:
-    """To one that was restored our version is from the future: it says nothing, until what it has is listed."""
+    """For a restored API server our version is in the future: its watch is silent, until a list shows its state."""
     async with following(bookmarks=bookmarks) as follower:
         follower.server.storage.version += 1000
         assert await follower.until_known() < 1

@@ -36,7 +36,7 @@ def status(reason: str = "", message: str = "why", **details: Any) -> dict[str, 
 def test_each_code_has_its_type(
     code: int, reason: str, kind: type[errors.ApiError], retryable: bool
 ) -> None:
-    """The type says what went wrong and whether to try again."""
+    """The type of an error tells the fault and whether to retry."""
     error = error_for(code, status(reason))
     assert type(error) is kind
     assert (error.code, error.retryable, error.message) == (code, retryable, "why")
@@ -51,7 +51,7 @@ def test_an_answer_need_not_be_a_status(answer: object) -> None:
 
 
 def test_a_resource_that_is_not_served_is_named_as_such():
-    """An API server without the CRD answers 404 in plain text; people want to know what is missing."""
+    """An API server without the CRD answers 404 in plain text; the error names the missing resource."""
     error = error_for(404, None)
     assert isinstance(error, errors.NotFound)
     assert (
@@ -62,7 +62,7 @@ def test_a_resource_that_is_not_served_is_named_as_such():
 
 @pytest.mark.parametrize("code", [400, 403, 422])
 def test_what_a_webhook_denies_may_be_allowed_later(code: int) -> None:
-    """Its rules are no property of the object, whatever code it, or the API server in its place, answers with."""
+    """A denial is not permanent, whatever code the webhook, or the API server for it, returns."""
     error = error_for(
         code, status("", 'admission webhook "policy.example.com" denied the request: not today')
     )
@@ -70,13 +70,13 @@ def test_what_a_webhook_denies_may_be_allowed_later(code: int) -> None:
 
 
 def test_another_uid_is_a_conflict() -> None:
-    """The server calls a patch for another uid invalid; what it means is that the object is another."""
+    """The server calls a patch with another uid invalid; it is treated as a conflict."""
     answer = status("Invalid", causes=[{"field": "metadata.uid", "message": "field is immutable"}])
     assert isinstance(error_for(422, answer), errors.Conflict)
 
 
 def test_what_was_sent_is_not_quoted() -> None:
-    """The server's texts quote whole objects; ours do not, in the message or in a cause."""
+    """The server's texts quote whole objects; our messages and causes do not."""
     quoted = 'patch: Invalid value: "{\\"data\\":{\\"password\\":\\"hunter2\\"}}": cannot be read ({"data":{"pass ...)'
     error = error_for(
         422, status("Invalid", quoted, causes=[{"field": "patch", "message": quoted}])
@@ -86,7 +86,7 @@ def test_what_was_sent_is_not_quoted() -> None:
 
 
 def test_a_long_message_is_cut() -> None:
-    """A message has its limits, whatever the server says."""
+    """Long messages of the server are truncated."""
     assert len(error_for(500, status("", "x" * 100_000)).message) == errors.MESSAGE_LIMIT
 
 
@@ -104,16 +104,16 @@ def test_a_long_message_is_cut() -> None:
     ],
 )
 def test_retry_after(header: str | None, expected: float | None) -> None:
-    """Seconds are read, garbage is nothing."""
+    """Seconds are parsed; an invalid value counts as unset."""
     assert error_for(429, None, header).retry_after == expected
 
 
 def test_a_status_can_say_when_to_retry() -> None:
-    """Without the header the details count."""
+    """Without the header, retryAfterSeconds of the details counts."""
     assert error_for(504, status("Timeout", retryAfterSeconds=3)).retry_after == 3
 
 
 def test_no_answer_has_no_code() -> None:
-    """Unreachable is an ApiError too, with the code 0."""
+    """An unreachable server is an ApiError with the code 0."""
     error = errors.Unreachable("cannot reach it")
     assert (error.code, error.retryable, str(error)) == (0, True, "cannot reach it")

@@ -12,7 +12,7 @@ OWN = ("unshare", "--net", "--mount", *(() if os.geteuid() == 0 else ("--map-roo
 
 
 def asked_on(loop: str) -> subprocess.CompletedProcess[str]:
-    """Run the program on an event loop, in namespaces of its own."""
+    """Run the program on an event loop, in its own Linux namespaces."""
     try:
         subprocess.run([*OWN, "true"], check=True, capture_output=True)
     except (OSError, subprocess.CalledProcessError):

@@ -36,14 +36,14 @@ async def place(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
 
 @pytest.fixture(scope="module")
 def kubernetes() -> Any:
-    """The other client, which takes half a second to import: not a part of collecting the tests."""
+    """The other client, whose import takes half a second, which the collection of tests does not need."""
     import kubernetes_asyncio
 
     return kubernetes_asyncio
 
 
 async def test_two_clients_agree(kubernetes: Any, place: tuple[Path, str]) -> None:
-    """What one writes the other reads, from the same kubeconfig, and a stale write of either conflicts."""
+    """With the same kubeconfig, each reads the other's writes, and stale writes conflict."""
     file, namespace = place
     configuration = kubernetes.client.Configuration()
     await kubernetes.config.load_kube_config(str(file), client_configuration=configuration)
@@ -76,7 +76,7 @@ async def test_two_clients_agree(kubernetes: Any, place: tuple[Path, str]) -> No
 
 
 async def test_a_typed_object_survives_the_way(kubernetes: Any, place: tuple[Path, str]) -> None:
-    """A Deployment that our client creates is one to a typed client."""
+    """A typed client can read a Deployment that our client created."""
     file, namespace = place
     container = {"name": "app", "image": "registry.company.com/app:1"}
     template = {"metadata": {"labels": {"app": "one"}}, "spec": {"containers": [container]}}

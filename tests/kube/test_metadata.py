@@ -47,7 +47,7 @@ def test_only_fields_of_a_wrong_type_are_left_out() -> None:
 def test_an_object_has_a_name_a_namespace_a_uid_and_a_version(
     metadata: dict[str, str], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """One that lacks one of them is skipped, with a log line."""
+    """An object without one of them is skipped, with a log line."""
     assert is_identified(WIDGET, GOOD)
     assert not is_identified(WIDGET, metadata)
     assert not is_identified(WIDGET, {**GOOD, "resourceVersion": "9" * 5000})

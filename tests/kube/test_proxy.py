@@ -26,7 +26,7 @@ class HttpProxy:
     heads: list[bytes] = field(default_factory=list)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Read what is asked for, answer, and pass bytes on."""
+        """Read the request of the client, answer, and forward bytes."""
         self.heads.append(await reader.readuntil(b"\r\n\r\n"))
         writer.write(self.answer)
         if not self.answer.startswith(b"HTTP/1.1 200 Conn"):
@@ -44,7 +44,7 @@ class HttpProxy:
 
 
 async def passing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Pass on what comes from one side."""
+    """Forward the bytes of one side."""
     try:
         while data := await reader.read(65536):
             writer.write(data)
@@ -79,7 +79,7 @@ def through(endpoint: Endpoint) -> Transport:
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
 async def test_tls_goes_through_a_tunnel(tmp_path: Path, scheme: str) -> None:
-    """The proxy learns where to, and who asks it; it sees neither request nor token. It may speak TLS itself."""
+    """The proxy gets the address and its own credentials, but neither request nor token. It may use TLS itself."""
     context, authority = serving(tmp_path, "127.0.0.1")
     security = tls("test", authorities=authority.read_bytes())
     async with (
@@ -101,7 +101,7 @@ async def test_tls_goes_through_a_tunnel(tmp_path: Path, scheme: str) -> None:
 
 
 async def test_plain_http_is_asked_of_the_proxy() -> None:
-    """By the whole address, with who asks it."""
+    """The request has the whole URL and the proxy's credentials."""
     async with answering([GOOD]) as proxy:
         address = proxy.url.replace("//", "//me:pass@")
         async with through(
@@ -127,7 +127,7 @@ async def test_plain_http_is_asked_of_the_proxy() -> None:
     ],
 )
 async def test_a_proxy_may_refuse(answer: bytes, why: str) -> None:
-    """It says so; nothing of a request was sent."""
+    """The error reports it; no part of the request was sent."""
     async with proxying(answer=answer) as proxy:
         endpoint = Endpoint("https://127.0.0.1:6443", proxy=f"http://127.0.0.1:{proxy.port}")
         async with through(endpoint) as transport:
@@ -138,7 +138,7 @@ async def test_a_proxy_may_refuse(answer: bytes, why: str) -> None:
 
 
 async def test_what_is_behind_a_proxy_must_be_trusted(tmp_path: Path) -> None:
-    """The server's certificate is looked at as it is without a proxy."""
+    """The server's certificate is verified as without a proxy."""
     context, _ = serving(tmp_path, "127.0.0.1")
     _, other = serving(tmp_path, "127.0.0.1")
     async with answering(tls=context) as server, proxying() as proxy:

@@ -9,7 +9,7 @@ NODE = Resource("", "v1", "nodes", "Node", namespaced=False)
 
 
 def test_paths() -> None:
-    """A path has the group, the namespace, the name and the subresource that it is asked for."""
+    """A path has group, namespace, name and subresource."""
     assert DEPLOYMENT.path() == "/apis/apps/v1/deployments"
     assert DEPLOYMENT.path("a") == "/apis/apps/v1/namespaces/a/deployments"
     assert DEPLOYMENT.path("a", "b", "status") == "/apis/apps/v1/namespaces/a/deployments/b/status"
@@ -26,5 +26,5 @@ def test_a_namespace_is_given_where_there_is_one() -> None:
 
 
 def test_keys() -> None:
-    """Keys are what stores and queues use."""
+    """Stores and queues use keys."""
     assert (DEPLOYMENT.key("a", "b"), NODE.key(None, "n")) == ("a/b", "n")

@@ -29,7 +29,7 @@ def by_image(object: dict[str, Any]) -> list[str]:
 
 
 def test_an_object_is_found_by_its_key() -> None:
-    """Keys have the namespace where there is one."""
+    """The key of a namespaced object has the namespace."""
     store, nodes = Store(WIDGET), Store(NODE)
     store.put(widget())
     nodes.put({"metadata": {"name": "n", "uid": "u", "resourceVersion": "1"}})
@@ -52,7 +52,10 @@ def test_a_reader_cannot_change_what_is_stored() -> None:
 
 
 def test_an_entry_knows_what_predicates_ask() -> None:
-    """Generation, deletion, labels, annotations and owner need no decoding; managedFields are not kept."""
+    """Generation, deletion, labels, annotations and owner are available without decoding.
+
+    ManagedFields are dropped.
+    """
     owners = [{"apiVersion": "v1", "kind": "A", "name": "a", "uid": "1"}]
     owners.append({"apiVersion": "v1", "kind": "B", "name": "b", "uid": "2", "controller": True})
     metadata = {
@@ -78,7 +81,7 @@ def test_an_entry_knows_what_predicates_ask() -> None:
 
 
 def test_an_entry_takes_no_more_memory_than_its_json() -> None:
-    """The bytes are exactly as long as they are: the encoder's buffer is not kept."""
+    """The bytes have the exact length: the larger buffer of the encoder is not kept."""
     stored = widget(spec={"text": "x" * 5000})
     raw = entry_of(stored).raw
     assert raw == orjson.dumps(stored)
@@ -86,7 +89,7 @@ def test_an_entry_takes_no_more_memory_than_its_json() -> None:
 
 
 def test_an_index_follows_changes() -> None:
-    """An object is found under the values that it has now, and under none once it is gone."""
+    """An object is found by its present values, and not after its deletion."""
     store = Store(WIDGET)
     store.add_index("image", by_image)
     store.put(widget(spec={"images": ["a", "b"]}))
@@ -104,7 +107,7 @@ def test_an_index_follows_changes() -> None:
 
 
 def test_an_index_comes_first() -> None:
-    """An index is of a new name, and there before the objects; one that does not exist is a KeyError."""
+    """An index must have a new name and be added before the objects; a missing index is a KeyError."""
     store = Store(WIDGET)
     store.add_index("image", by_image)
     with pytest.raises(ValueError, match="index image of widgets"):

@@ -28,7 +28,7 @@ def chunk(data: bytes) -> bytes:
 
 
 async def watched(found: list[bytes], *pieces: bytes) -> None:
-    """Add the lines of a watch whose response arrives in these pieces to what was found."""
+    """Append the lines of a watch whose response arrives in these pieces."""
     async with (
         answering(pieces) as server,
         client(server.url) as transport,
@@ -58,7 +58,7 @@ async def test_a_kept_connection_that_the_server_closed(method: str, again: bool
 
 
 async def test_a_request_says_what_it_needs() -> None:
-    """The path as it is, a user agent, no compression, and the type of the body."""
+    """It has the unchanged path, a user agent, no compression, and the type of the body."""
     async with answering([GOOD]) as server, client(f"{server.url}/base") as transport:
         await transport.request(
             "PATCH", "/x%3Ay?a=b%2Cc", body=b"{}", content_type="application/apply-patch+yaml"
@@ -77,7 +77,7 @@ async def test_a_request_says_what_it_needs() -> None:
 
 
 async def test_the_gate_is_asked_as_the_body_is_sent() -> None:
-    """Not before the connection is there: a process may be stopped meanwhile, and wake up without the lease."""
+    """The gate is asked after the connection is open: a process may be stopped before, and lose the Lease."""
     opened, leads = list[int](), False
 
     def gate() -> None:
@@ -101,7 +101,7 @@ async def test_the_gate_is_asked_as_the_body_is_sent() -> None:
     "answer", [b"SSH-2.0-OpenSSH_9.2\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: some\r\n\r\n"]
 )
 async def test_a_server_that_does_not_speak_http(answer: bytes) -> None:
-    """The error says so."""
+    """The error reports it."""
     async with answering([answer]) as server, client(server.url) as transport:
         with pytest.raises(Unreachable) as caught:
             await transport.request("GET", "/")
@@ -111,7 +111,7 @@ async def test_a_server_that_does_not_speak_http(answer: bytes) -> None:
 
 
 def test_a_vanished_peer_is_noticed() -> None:
-    """Sockets have TCP keep-alive, where the platform has its options."""
+    """Sockets use TCP keep-alive, if the platform has the options."""
     with keep_alive_socket((socket.AF_INET, socket.SOCK_STREAM, 0, "", ("127.0.0.1", 1))) as made:
         assert made.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
         found = {
@@ -122,7 +122,7 @@ def test_a_vanished_peer_is_noticed() -> None:
 
 @pytest.mark.parametrize("size", [1, 7, 10_000])
 async def test_lines_are_whole_however_they_arrive(size: int) -> None:
-    """In pieces of any size, over several chunks; empty lines and an unfinished last one are dropped."""
+    """Lines arrive in pieces of any size, over several chunks; empty lines and an incomplete last one are dropped."""
     body = HEAD + chunk(b"one\ntw") + chunk(b"o\n\n") + chunk(b"three\nfou") + END
     found: list[bytes] = []
     await watched(found, *(body[start : start + size] for start in range(0, len(body), size)))
@@ -130,7 +130,7 @@ async def test_lines_are_whole_however_they_arrive(size: int) -> None:
 
 
 async def test_a_stream_that_breaks_is_a_failure() -> None:
-    """The lines that had arrived come first."""
+    """The lines received before are yielded first."""
     found: list[bytes] = []
     with pytest.raises(Unreachable, match="the connection closed before the response was complete"):
         await watched(found, HEAD + chunk(b"one\ntw"), CLOSE)
@@ -159,7 +159,7 @@ async def test_a_stream_that_is_refused_is_none(head: bytes, problem: str) -> No
 
 
 async def test_leaving_a_stream_does_not_wait_for_the_server(tmp_path: Path) -> None:
-    """A server that hangs sends no TLS farewell; the connection is aborted, and the client's others are closed."""
+    """A hanging server does not close TLS; the connection is aborted, and the client's others are closed."""
     context, authority = serving(tmp_path, "127.0.0.1")
     endpoint = Endpoint("", ssl=tls("test", authorities=authority.read_bytes()))
     async with (

@@ -101,7 +101,7 @@ def requested(requests: Requests) -> list[str]:
 
 
 async def test_what_exists_comes_first(server: FakeApiServer, client: Client) -> None:
-    """At the start everything is added as initial, then the store is synced at the version of the whole."""
+    """At the start, all objects are added as initial, then the store is synced at the version of the list."""
     put(server, "one")
     last = put(server, "two")
     async with following(client) as follower:
@@ -133,7 +133,7 @@ async def test_changes_follow(server: FakeApiServer, client: Client) -> None:
 async def test_who_is_told_knows_how_far_the_store_is(
     server: FakeApiServer, client: Client
 ) -> None:
-    """At the moment of an event, and of what a new list shows to be gone, the store's version is past it."""
+    """When an event or a deletion found by a list is delivered, the store already has its version."""
     reached: list[tuple[str, int]] = []
     async with following(client) as follower:
         store = follower.store
@@ -163,7 +163,7 @@ async def test_who_is_told_knows_how_far_the_store_is(
 
 
 async def test_bookmarks_move_the_version(server: FakeApiServer, client: Client) -> None:
-    """A bookmark says how far we are, though none of our objects changed; a broken watch goes on from there."""
+    """A bookmark advances the version without changes of objects; a broken watch continues from it."""
     async with following(client) as follower:
         await server.requests.until(watching(1))
         namespace = server.create(NAMESPACE, {"metadata": {"name": "other"}})
@@ -179,7 +179,7 @@ async def test_bookmarks_move_the_version(server: FakeApiServer, client: Client)
 async def test_a_broken_watch_goes_on_where_it_was(
     server: FakeApiServer, client: Client, end: str
 ) -> None:
-    """Whether it ends properly or in the middle of a line: nothing is listed again, and nothing is missed."""
+    """Whether it ends properly or within a line, nothing is listed again, and no event is missed."""
     async with following(client) as follower:
         await follower.synced()
         before = str(follower.store.resource_version)
@@ -196,9 +196,9 @@ async def test_a_broken_watch_goes_on_where_it_was(
 async def test_an_expired_version_is_listed_anew(
     server: FakeApiServer, client: Client, caplog: pytest.LogCaptureFixture, way: str
 ) -> None:
-    """After 410, as a status or in the stream, what vanished is deleted and what has another uid is another object.
+    """After a 410, as a status or in the stream, missing objects are deleted, and a new uid is a new object.
 
-    That is ordinary: there is no warning.
+    This is normal, so there is no warning.
     """
     caplog.set_level(logging.INFO, "gatewright.kube.watch")
     for name in ("kept", "deleted", "again"):
@@ -230,7 +230,7 @@ async def test_an_expired_version_is_listed_anew(
 async def test_a_list_that_changes_too_fast_is_read_at_once(
     server: FakeApiServer, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A continue token that is Gone makes the next list one without pages; later lists have pages again."""
+    """After an expired continue token, the next list is read without pages; later lists have pages again."""
     monkeypatch.setattr(kube.client, "PAGE", 1)
     put(server, "one")
     put(server, "two")
@@ -275,7 +275,7 @@ async def test_failures_are_waited_out_ever_longer(
 async def test_the_server_says_how_long_to_wait(
     server: FakeApiServer, client: Client, asked: str, waited: float
 ) -> None:
-    """Retry-After counts where it is longer than our own pause, up to a minute."""
+    """Retry-After counts if it is longer than the client's own pause, up to a minute."""
     server.fail(1, 429, watch=True, retry_after=asked)
     async with following(client) as follower:
         await follower.failures(1)
@@ -285,7 +285,7 @@ async def test_the_server_says_how_long_to_wait(
 async def test_a_watch_that_ends_at_once_is_a_failure(
     server: FakeApiServer, client: Client
 ) -> None:
-    """A server that closes every watch as soon as it is open is not asked in a hot loop."""
+    """A server that closes every watch immediately does not cause a hot loop."""
     async with following(client) as follower:
         await server.requests.until(watching(1))
         for number in range(2, 5):
@@ -297,7 +297,7 @@ async def test_a_watch_that_ends_at_once_is_a_failure(
 async def test_a_resource_that_is_gone_has_no_objects(
     server: FakeApiServer, client: Client
 ) -> None:
-    """When its CRD is deleted all is deleted, and when the CRD comes back what then exists is listed."""
+    """When its CRD is deleted, all objects are deleted; when the CRD comes back, objects are listed again."""
     gizmo = {"metadata": {"name": "one", "namespace": "default"}, "spec": {"size": 1}}
     server.create(CRD, deepcopy(GIZMO_CRD))
     server.create(GIZMO, gizmo)
@@ -345,7 +345,7 @@ async def test_a_404_alone_empties_nothing(
 async def test_a_watch_that_ends_without_a_word_is_listed_anew(
     server: FakeApiServer, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A server that sends not even a bookmark may be behind what we know: its version is from the future to it."""
+    """A server that does not even send a bookmark may have an older state, so that our version is in its future."""
     monkeypatch.setattr(kube.watch, "SHORT_WATCH", 0)
     monkeypatch.setattr(kube.watch, "SILENT_WATCH", 0)
     monkeypatch.setattr(kube.watch, "RELIST_INTERVAL", 0)
@@ -382,7 +382,10 @@ async def test_an_absent_server_is_tried_every_few_seconds(
 async def test_a_problem_is_named_and_logged_once(
     server: FakeApiServer, client: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Lost rights show in `problem` for readiness, with one warning however often it is tried, and one line after."""
+    """Lost rights appear in `problem` for readiness.
+
+    There is one warning for all retries, and one line at the end.
+    """
     caplog.set_level(logging.INFO, "gatewright.kube.watch")
     server.fail(4, 403, watch=True)
     async with following(client) as follower:
@@ -411,7 +414,7 @@ async def test_an_optional_resource_that_is_not_installed_is_no_warning(
 async def test_a_server_that_is_busy_for_a_moment_is_no_warning(
     server: FakeApiServer, client: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A 429, such as "storage is (re)initializing" after a change of a CRD, is tried again."""
+    """A 429, such as "storage is (re)initializing" after a change of a CRD, is retried."""
     caplog.set_level(logging.INFO, "gatewright.kube.watch")
     server.fail(1, 429, watch=True)
     async with following(client) as follower:
@@ -432,7 +435,7 @@ async def test_metadata_alone_is_kept(server: FakeApiServer, client: Client) -> 
 
 
 async def test_a_watch_can_be_of_a_part(server: FakeApiServer, client: Client) -> None:
-    """Namespace and selectors choose what is followed, in the list and after."""
+    """Namespace and selectors limit the list and the watch."""
     put(server, "one")
     server.create(
         CONFIG_MAP, {"metadata": {"name": "two", "namespace": "default", "labels": {"app": "x"}}}
@@ -447,7 +450,7 @@ async def test_a_watch_can_be_of_a_part(server: FakeApiServer, client: Client) -
 
 
 async def test_lines_may_be_long(server: FakeApiServer, client: Client) -> None:
-    """An event of more than a megabyte is an event like others."""
+    """An event may have more than a megabyte."""
     async with following(client) as follower:
         await follower.synced()
         put(server, "one", a="x" * 1_500_000)
@@ -456,7 +459,7 @@ async def test_lines_may_be_long(server: FakeApiServer, client: Client) -> None:
 
 @pytest.mark.controlplane("etcd", "kube-apiserver")
 async def test_a_killed_api_server_is_found_again(own_control_plane: Any) -> None:
-    """Through kill -9 and a new start nothing is missed, and the store is right soon after the server is."""
+    """After a kill -9 and a restart no event is missed, and the store is current soon after the server is back."""
     plane = await asyncio.to_thread(own_control_plane, parts=("etcd", "kube-apiserver"))
     async with Client(await load(plane.kubeconfig)) as client:
         for name in ("kept", "deleted"):
@@ -483,7 +486,7 @@ async def test_a_killed_api_server_is_found_again(own_control_plane: Any) -> Non
 async def test_an_idle_kind_is_no_warning_and_a_dead_connection_is(
     own_control_plane: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The API server sends no bookmarks for a kind that had no event yet: silence alone proves nothing."""
+    """The API server sends no bookmarks for a kind without events, so that silence alone is no fault."""
     monkeypatch.setattr(kube.watch, "BOOKMARK_LIMIT", 4.0)
     monkeypatch.setattr(kube.watch, "UNMARKED_SECONDS", (2, 2))
     plane = await asyncio.to_thread(own_control_plane, parts=("etcd", "kube-apiserver"))

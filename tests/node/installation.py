@@ -102,7 +102,7 @@ class Installation:
         return self.cluster.api.request("GET", path)[1].decode()
 
     def logged(self, selector: str, level: str) -> list[dict[str, Any]]:
-        """Return what the pods of a component have logged at a level."""
+        """Return the log lines of a component's pods at a level."""
         logs = self.cluster.kubectl("logs", "-n", NAMESPACE, "-l", selector, "--tail=-1")
         lines = [json.loads(line) for line in logs.splitlines() if line.startswith("{")]
         return [line for line in lines if line["level"] == level]

@@ -51,7 +51,7 @@ class Machine:
         return Process(name, inside, log, self._reaper)
 
     def run(self, *command: str | Path, timeout: float = 300.0) -> str:
-        """Run a program in the machine to its end, and return what it printed."""
+        """Run a program in the machine, and return its output."""
         done = subprocess.run(
             [*self._inside(), *map(str, command)],
             capture_output=True,

@@ -79,7 +79,7 @@ class Node:
         self.kubectl("apply", "--server-side", "-f", "-", input=listed)
 
     def check(self) -> None:
-        """Raise an error if a part of the node has ended by itself."""
+        """Raise an error if a part of the node has ended unexpectedly."""
         for process in self.processes.values():
             if process.died:
                 raise NodeError(f"{process.name} died\n{process.tail()}")

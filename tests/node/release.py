@@ -25,7 +25,7 @@ class Release:
         self.namespace = namespace
 
     def helm(self, *arguments: str | Path, timeout: float = 300.0) -> str:
-        """Run helm in the release's namespace, and return what it printed."""
+        """Run helm in the release's namespace, and return its output."""
         command = [helm_binary(), *arguments, "--namespace", self.namespace]
         done = subprocess.run(
             [str(each) for each in command],
@@ -46,7 +46,7 @@ class Release:
         return self.helm("upgrade", "--install", self.name, CHART, *waiting, *values)
 
     def status(self) -> str | None:
-        """Return the release's status, or None where there is none."""
+        """Return the release's status; None if there is none."""
         listed = json.loads(self.helm("list", "--output", "json"))
         return next((str(each["status"]) for each in listed if each["name"] == self.name), None)
 

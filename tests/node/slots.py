@@ -55,7 +55,7 @@ class Slot:
 
     @property
     def cgroups(self) -> list[Path]:
-        """Its cgroups: one in each hierarchy of version 1, one in all of version 2."""
+        """Its cgroups: one in each hierarchy of version 1, or a single one in version 2."""
         if (CGROUPS / "cgroup.controllers").exists():
             return [CGROUPS / self.name]
         # cpu and cpuacct may be two links to one hierarchy

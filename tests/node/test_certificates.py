@@ -33,7 +33,7 @@ def test_a_new_certificate_is_served_by_every_pod(installed: Installation, figur
 
 
 def issued(installation: Installation) -> str:
-    """Return the certificate of the Secret, or "" where there is none."""
+    """Return the certificate of the Secret, or "" if there is none."""
     data = f"{SECRET} -n {NAMESPACE} --ignore-not-found -o jsonpath={{.data.tls\\.crt}}".split()
     found = installation.cluster.kubectl("get", "secret", *data)
     pem = base64.b64decode(found).decode()
@@ -48,7 +48,7 @@ def served(installation: Installation) -> set[str]:
 
 
 def normal(pem: str) -> str:
-    """Return the first certificate of a file in one form."""
+    """Return the first certificate of a file in a normalized form."""
     end = "-----END CERTIFICATE-----"
     first = pem.partition(end)[0] + end
     return ssl.DER_cert_to_PEM_cert(ssl.PEM_cert_to_DER_cert(first.strip()))

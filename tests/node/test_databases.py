@@ -60,7 +60,7 @@ def test_the_user_logs_in_through_the_service(database: Installation) -> None:
 
 
 def opened(database: Installation) -> None:
-    """As a cloned volume: the kubelet opens all of it to the group, and no server takes that."""
+    """A cloned volume: the kubelet gives the group access to its files, with which a server refuses to start."""
     claim = ("get", "pvc", "data-db-0", "-n", NAMESPACE, "-o", "jsonpath={.spec.volumeName}")
     number = database.cluster.kubectl(*claim).removeprefix("local-")
     (database.node.slot.directory / "volumes" / number).chmod(0o755)
@@ -78,7 +78,7 @@ def synchronous(database: Installation) -> None:
 def test_a_deleted_primary_comes_back_with_its_data(
     database: Installation, figure: Figures, first: Callable[[Installation], None]
 ) -> None:
-    """Its volume is found again, the Service leads to it, and the standby follows."""
+    """It gets its volume again, the Service leads to it, and the standby follows."""
     uid = lambda: database.cluster.get("pod/db-0", NAMESPACE)["metadata"]["uid"]  # noqa: E731
     first(database)
     before = uid()
@@ -90,7 +90,7 @@ def test_a_deleted_primary_comes_back_with_its_data(
 
 
 def test_instances_are_added_and_removed(database: Installation) -> None:
-    """A new standby copies the primary; one that goes leaves the others alone."""
+    """A new standby copies the primary; a removed one does not affect the others."""
     kubectl = database.cluster.kubectl
     status = lambda: database.cluster.get("postgresql/db", NAMESPACE)["status"]  # noqa: E731
     for replicas in (3, 2):
@@ -103,7 +103,7 @@ def test_instances_are_added_and_removed(database: Installation) -> None:
 
 
 def test_a_backup_is_stored_and_restored(database: Installation) -> None:
-    """The CronJob's Job dumps to an object store; a restore makes another database of it."""
+    """The CronJob's Job dumps to an object store; a restore creates another database from it."""
     kubectl = database.cluster.kubectl
     with NodeStore(database.node.machine) as store:
         database.node.apply([*backup(store.url)])

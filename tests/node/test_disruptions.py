@@ -26,9 +26,9 @@ def test_a_rolling_restart_fails_no_call(installed: Installation, figure: Figure
 
 
 def test_a_drain_fails_no_call(installed: Installation, figure: Figures) -> None:
-    """`kubectl drain` replaces every pod; the budgets keep one of each component at work.
+    """`kubectl drain` replaces every pod; the budgets keep one of each component running.
 
-    The only node takes pods again as soon as the drain has begun, as another node would.
+    The only node accepts pods again as soon as the drain has begun, in place of a second node.
     """
     kubectl = installed.cluster.kubectl
     names = lambda: {pod["metadata"]["name"] for pod in installed.pods(ALL)}  # noqa: E731
@@ -47,7 +47,7 @@ def test_a_drain_fails_no_call(installed: Installation, figure: Figures) -> None
 
 
 def test_a_killed_process_fails_what_it_had(installed: Installation, figure: Figures) -> None:
-    """SIGKILL of one of two processes fails a few calls, and no more once it is noticed."""
+    """SIGKILL of one of two processes fails a few calls, and none after its detection."""
     with Load(installed) as load:
         killed = installed.pods(WEBHOOK)[0]
         installed.kill(killed)

@@ -23,7 +23,7 @@ EMPTIED = """[{"op": "replace", "path": "/webhooks", "value": []}]"""
 
 @contextmanager
 def hanging(dns: Process) -> Iterator[None]:
-    """It takes queries and answers none."""
+    """A server that never answers queries."""
     dns.signal(signal.SIGSTOP)
     yield
     dns.signal(signal.SIGCONT)
@@ -31,7 +31,7 @@ def hanging(dns: Process) -> Iterator[None]:
 
 @contextmanager
 def slow(dns: Process) -> Iterator[None]:
-    """It answers every few seconds what came in between."""
+    """A server that answers all pending queries every few seconds."""
     done = threading.Event()
 
     def work() -> None:

@@ -11,7 +11,7 @@ pytestmark = [pytest.mark.node, pytest.mark.long]
 
 
 def test_the_cluster_comes_back(installed: Installation, figure: Figures) -> None:
-    """Everything runs again without anybody's help, and production is under its policies."""
+    """All components run again without help, and production's policies are in force."""
     assert failure_policies(installed) == {"Fail"}
     installed.node.cut_power()
     began = time.monotonic()
@@ -26,7 +26,7 @@ def test_the_cluster_comes_back(installed: Installation, figure: Figures) -> Non
 
 
 def failure_policies(installation: Installation) -> set[str]:
-    """Return what the API server does where no webhook answers, for requests about production."""
+    """Return the failurePolicy of each webhook that gets requests about production."""
     webhooks = installation.cluster.get("validatingwebhookconfiguration/gatewright", "default")
     return {each["failurePolicy"] for each in webhooks["webhooks"]}
 

@@ -35,7 +35,7 @@ def test_it_has_no_pip(node: Node) -> None:
 
 @pytest.mark.parametrize("login", ["token", "certificate", "plugin"])
 def test_a_cluster_is_asked_by_a_kubeconfig(node: Node, login: str) -> None:
-    """Each way to log in works: what kubernetes_asyncio needs for a plugin is there."""
+    """Each way to log in works: the image has the dependencies that kubernetes_asyncio needs for a plugin."""
     user = users(node)[login]
     code, printed = run_pod(node, f"check-{login}", CHECK, kubeconfig=kubeconfig(node, user))
     assert code in (0, 1), printed
@@ -97,7 +97,7 @@ def run_pod(
     command: list[str] | None = None,
     kubeconfig: str = "",
 ) -> tuple[int, str]:
-    """Run the image once, with a kubeconfig and a policy set in /kube, and return its exit code and what it printed."""
+    """Run the image once, with a kubeconfig and a policy set in /kube; return its exit code and its output."""
     metadata = {"name": name, "namespace": "default"}
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata}
     container = {

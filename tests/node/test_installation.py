@@ -17,7 +17,7 @@ GENERATIONS = "jsonpath={.items[*].metadata.generation}"
 
 
 def test_a_second_release_does_not_disturb_the_first(installed: Installation) -> None:
-    """Both are registered, neither changes what the other maintains, and the first remains when the second goes."""
+    """Both are registered, neither changes objects of the other, and the first outlives the second."""
     versions = lambda: installed.cluster.kubectl("get", "crds", "-o", GENERATIONS)  # noqa: E731
     before = versions()
     second = Release(installed.node, name="second", namespace="second")
@@ -32,7 +32,7 @@ def test_a_second_release_does_not_disturb_the_first(installed: Installation) ->
 
 
 def test_nothing_is_left_after_helm_uninstall(installed: Installation, figure: Figures) -> None:
-    """What remains are the CustomResourceDefinitions and the namespace; nothing is denied."""
+    """Only the CustomResourceDefinitions and the namespace remain; nothing is denied."""
     began = time.monotonic()
     installed.remove()
     figure(f"`helm uninstall --wait` returned after {time.monotonic() - began:.1f} s")

@@ -16,7 +16,7 @@ SMALL = {"requests": {"cpu": "20m", "memory": "32Mi"}, "limits": {"cpu": "1", "m
 
 @pytest.fixture
 def shop(installed: Installation) -> Iterator[Installation]:
-    """The namespace `shop`; what a test makes there has a name of its own, and goes afterwards."""
+    """The namespace `shop`; each test uses its own names there, and cleans up."""
     installed.namespace("shop")
     yield installed
     kinds = "webapps,appconfigs,ecommerceplatforms,appstacks,deployments"
@@ -24,7 +24,7 @@ def shop(installed: Installation) -> Iterator[Installation]:
 
 
 def answer(installation: Installation, service: str, port: int, path: str = "") -> str:
-    """Return what a Service answers, or "" while it does not."""
+    """Return the response of a Service, or "" while it does not answer."""
     proxy = f"/api/v1/namespaces/shop/services/{service}:{port}/proxy/{path}"
     code, body = installation.cluster.api.request("GET", proxy)
     return body.decode() if code == 200 else ""
@@ -37,7 +37,7 @@ def custom_resource(kind: str, group: str, name: str, **spec: object) -> dict:
 
 
 def test_a_web_app_answers_through_its_service(shop: Installation) -> None:
-    """It runs with the replicas that were asked for, and answers HTTP."""
+    """It runs with the desired replicas, and answers HTTP."""
     spec = {"replicas": 3, "image": WEB, "resources": SMALL}
     shop.node.apply([custom_resource("WebApp", "example.com", "web", **spec)])
     shop.cluster.wait("webapp/web", "jsonpath={.status.phase}=Running", "shop")

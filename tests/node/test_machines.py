@@ -45,7 +45,7 @@ def usable(request: pytest.FixtureRequest) -> None:
 
 
 def said(*command: str, **environment: str) -> str:
-    """Return what a command says that must fail."""
+    """Return the error output of a command that must fail."""
     found = os.environ | environment
     done = subprocess.run(command, cwd=ROOT, env=found, capture_output=True, text=True, timeout=60)
     assert done.returncode == 1, done.stdout

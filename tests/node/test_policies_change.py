@@ -30,7 +30,7 @@ def test_a_change_is_in_force_in_every_replica(installed: Installation, figure: 
 
 
 def _wait_for_all(installation: Installation, *, allowed: bool) -> tuple[float, float]:
-    """Return how long the first and the last replica took to judge so."""
+    """Return how long the first and the last replica took to give this verdict."""
     began = time.monotonic()
     first = installation.until("one replica", lambda: allowed in installation.verdicts())
     installation.until("all replicas", lambda: set(installation.verdicts()) == {allowed})

@@ -23,7 +23,7 @@ OPTIONAL = "is its CustomResourceDefinition installed?"
 
 
 def test_idle_kinds_log_no_warnings(installed: Installation) -> None:
-    """Nothing is worth a warning in a healthy cluster, however long nothing happens to a kind."""
+    """There is no warning in a healthy cluster, however long a kind has no events."""
     time.sleep(max(0.0, REST - age(installed)))
     logged = installed.logged(CONTROLLER, "warning")
     warnings = [f"{each['time']} {each['message']}: {each.get('error')}" for each in logged]

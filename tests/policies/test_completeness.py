@@ -35,7 +35,7 @@ def test_every_policy_is_tried_in_every_way():
 
 
 def test_a_policy_says_how_safe_its_fixes_are():
-    """Those and only those with a value that mends a violation."""
+    """Exactly the policies with a value that fixes a violation declare it."""
     mending = {
         policy.name
         for policy in catalogue().values()
@@ -48,7 +48,7 @@ def test_a_policy_says_how_safe_its_fixes_are():
 
 
 def test_the_example_of_contributing_is_whole(tmp_path):
-    """A copy of it starts with passing and complete cases."""
+    """A copy of the example has passing and complete cases."""
     module, cases = (
         textwrap.dedent(text)
         for text in re.findall(r"^   ```(?:python|yaml)\n(.*?)^   ```", PAGE.read_text(), BLOCKS)

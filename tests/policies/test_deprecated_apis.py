@@ -23,7 +23,7 @@ ENGINE = Engine(load(parse_documents(POLICY, "policies.yaml"), catalogue()))
 
 
 def found(sent: str) -> list[str]:
-    """Return what is found where a CronJob was sent in the version `sent`, and came as batch/v1."""
+    """Return the violations of a CronJob that was sent in the version `sent`, and converted to batch/v1."""
     admission = Admission(smallest("CronJob"), namespace="default", sent=("batch", sent, "CronJob"))
     verdict = ENGINE.validate(review.read(encode(admission)))
     return [
@@ -35,7 +35,7 @@ def found(sent: str) -> list[str]:
 
 
 def test_what_was_sent_counts():
-    """The object came as batch/v1, but somebody wrote batch/v1beta1."""
+    """The review has the object as batch/v1, but the request was batch/v1beta1."""
     assert found("v1beta1") == [
         "apiVersion: batch/v1beta1 CronJob; Kubernetes 1.25 removed it. Use batch/v1."
     ]
@@ -100,7 +100,7 @@ def test_versions_are_deprecated_before_they_go():
 
 @pytest.mark.controlplane
 def test_the_table_is_that_of_kubernetes():
-    """The committed table is what the lifecycle markers of k8s.io/api say."""
+    """The committed table equals the lifecycle markers of k8s.io/api."""
     assert TABLE.read_text() == table()
 
 

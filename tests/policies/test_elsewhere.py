@@ -63,7 +63,7 @@ def test_ours_exist_and_take_the_parameters():
     "socket", ["docker.sock", "cri-dockerd.sock", "containerd/containerd.sock", "crio/crio.sock"]
 )
 def test_sockets_of_container_runtimes_are_denied_by_either_path(directory, socket):
-    """The row about the sockets denies what it names, however the path is spelt."""
+    """The row about sockets denies both spellings of the path."""
     row = dict(ROWS)["kyverno/policies: best-practices/disallow-cri-sock-mount"]
     params = yaml.safe_load(OURS.findall(row)[0][1])
     policy = {

@@ -8,7 +8,7 @@ from webhook.policies.image_pull_policy import ImagePullPolicy, validate
 
 @pytest.mark.parametrize("unsaid", [{}, {"imagePullPolicy": None}, {"imagePullPolicy": ""}])
 def test_the_default_is_told(unsaid):
-    """The message says what is missing, and what that means."""
+    """The message names the missing field, and its default."""
     pod = {
         "kind": "Pod",
         "spec": {"containers": [{"name": "app", "image": "nginx:1.21", **unsaid}]},

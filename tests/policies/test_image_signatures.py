@@ -30,7 +30,7 @@ KEYS: dict[str, SigningKey] = {
 def read(
     document: dict[str, Any] | tuple[str, str] | bytes, *keys: SigningKey
 ) -> tuple[list[str], tuple[str, ...]]:
-    """Return the predicate types of what the keys signed, and why documents do not count."""
+    """Return the predicate types of signed statements, and the reasons why other documents do not count."""
     if isinstance(document, tuple):
         attached = SignatureDocument(document[0].encode(), document[1])
     else:
@@ -58,7 +58,7 @@ def test_one_of_several_keys_is_enough():
 
 
 def changed(document: dict[str, Any], digest: str) -> dict[str, Any]:
-    """Return a bundle whose payload is about another digest, with the old signature."""
+    """Return a bundle with the payload of another digest and the old signature."""
     envelope = document["dsseEnvelope"]
     statement = json.loads(base64.b64decode(envelope["payload"]))
     statement["subject"] = [{"digest": {"sha256": digest.removeprefix("sha256:")}}]
@@ -67,7 +67,7 @@ def changed(document: dict[str, Any], digest: str) -> dict[str, Any]:
 
 
 def signed_twice(document):
-    """Return a bundle with a second signature, of which a bundle has none."""
+    """Return a bundle with a second signature, which is invalid."""
     envelope = document["dsseEnvelope"]
     return document | {"dsseEnvelope": envelope | {"signatures": 2 * envelope["signatures"]}}
 
@@ -125,13 +125,13 @@ def test_what_does_not_count(document, reason):
     ids=["nothing", "no key", "P-521"],
 )
 def test_other_keys_are_an_error(text):
-    """P-521, and what is no key."""
+    """These are a P-521 key, and text that is not a key."""
     with pytest.raises(ValueError, match=r"^expected a (public key in PEM|key of ECDSA P-256)"):
         verifying_key(text)
 
 
 def test_a_private_key_in_a_policy_is_an_error_that_does_not_show_it():
-    """Messages are logged, and stand in CI's output."""
+    """Messages are logged, and printed by CI."""
     key = ec.generate_private_key(ec.SECP256R1())
     private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
     params = {"signatures": [{"images": ["registry.company.com"], "keys": [private]}]}
@@ -161,7 +161,7 @@ def test_a_condition_that_is_no_cel_is_an_error():
 
 
 def test_a_minimum_that_no_image_can_have_is_an_error():
-    """Of a key that is named twice, one signature counts."""
+    """A key that is named twice counts once."""
     entry = {"images": ["registry.company.com"], "keys": 2 * [pem(P256)], "minimum": 2}
     with pytest.raises(FaultsError) as error:
         parse(ImageSignatures, {"signatures": [entry]})

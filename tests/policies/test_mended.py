@@ -30,7 +30,7 @@ MENDABLE = {  # policies whose violations `check --fix` mends
 
 
 def mendable(trial):
-    """The violations of a trial's own object that a value mends."""
+    """The violations of a trial's own object that a value fixes."""
     violations = (
         each
         for outcome in ask(trial.engine, trial.admission, trial.looked_up).outcomes
@@ -52,7 +52,7 @@ def mended(trial, violation):
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_a_value_that_mends_a_violation_does(file):
-    """Of each case that is denied: with the value, that violation is gone."""
+    """In each denied case, the violation is gone after its value is set."""
     trials = [each for each in trials_of(file) if each.admission.object is not None]
     found = [(trial, violation) for trial in trials for violation in mendable(trial)]
     for trial, violation in found:

@@ -22,7 +22,7 @@ LISTS = ("containers", "initContainers", "ephemeralContainers")
 
 
 def at(value, path):
-    """Return what stands at a path."""
+    """Return the value at a path."""
     for step in path:
         value = value[step]
     return value
@@ -37,7 +37,7 @@ def asked(policy, params):
 
 
 def mutated(policy, params, kind, pod, old_pod=None):
-    """Mutate an object that carries `pod`; return its pod afterwards, with what holds for every mutation checked."""
+    """Mutate an object with this pod; check the properties of every mutation, and return its pod."""
     path = KINDS[kind]
     object, old = (carrying(kind, each) for each in (pod, old_pod))
     engine = asked(policy, params)
@@ -51,7 +51,7 @@ def mutated(policy, params, kind, pod, old_pod=None):
 
 
 def carrying(kind, pod):
-    """Return an object that carries a pod; None for none."""
+    """Return an object with this pod; None for None."""
     if pod is None:
         return None
     for step in reversed(KINDS[kind]):
@@ -60,7 +60,7 @@ def carrying(kind, pod):
 
 
 def without(pod):
-    """Return a pod without what mutations are about: images, and resources of containers."""
+    """Return a pod without the fields that mutations set: images, and resources of containers."""
     containers = {
         name: [
             {key: value for key, value in each.items() if key not in ("image", "resources")}
@@ -86,7 +86,7 @@ def value(amount):
 
 
 def possible(resources):
-    """Return whether the API server takes these resources: no request above its limit."""
+    """Return whether the API server accepts these resources: no request exceeds its limit."""
     limits, requests = (
         (resources or {}).get("limits") or {},
         (resources or {}).get("requests") or {},
@@ -102,10 +102,9 @@ def named(holder, part):
 
 
 def shared_by_all(pod):
-    """Return the resources that the pod has as a whole.
+    """Return the pod-level resources.
 
-    Beside a pod-level limit, the API server sets pod-level requests of the cpu and memory that
-    containers request.
+    With a pod-level limit, the API server sets pod-level requests of the cpu and memory that containers request.
     """
     whole = named(pod, "limits") | named(pod, "requests")
     if not named(pod, "limits"):
@@ -139,7 +138,7 @@ DEFAULTS = st.fixed_dictionaries(
 
 @given(DEFAULTS, st.sampled_from(sorted(KINDS)), PODS)
 def test_resource_defaults_contradict_nothing(params, kind, pod):
-    """What is said stays, no request is above its limit, and every limit is there unless the pod has it as a whole."""
+    """Set amounts stay, no request exceeds its limit, and every limit is set unless the pod has a pod-level one."""
     after = mutated("resource-defaults", params, kind, pod)
     shared = shared_by_all(pod)
     for name in LISTS:
@@ -158,7 +157,7 @@ def test_resource_defaults_contradict_nothing(params, kind, pod):
 
 @given(DEFAULTS, PODS, PODS)
 def test_resource_defaults_leave_containers_that_an_update_does_not_change(params, old_pod, pod):
-    """A container whose resources are as they were stays as it is; so does every Pod that exists."""
+    """Containers with unchanged resources, and existing Pods, do not change."""
     after = mutated("resource-defaults", params, "Deployment", pod, old_pod)
     for name in LISTS:
         old = {each["name"]: each.get("resources") or {} for each in old_pod.get(name, [])}
@@ -207,7 +206,7 @@ MIRRORS = {"docker.io": "m.example/hub", "ghcr.io/team": "[::1]:80", "ghcr.io": 
 
 
 def images(pod):
-    """Return where images stand, and what they are."""
+    """Return the images with their paths."""
     found = {
         (name, index): each.get("image") for name in LISTS for index, each in enumerate(pod[name])
     }
@@ -218,7 +217,7 @@ def images(pod):
 
 @given(st.sampled_from(sorted(KINDS)), IMAGED_PODS)
 def test_registry_rewrite_changes_the_registry_and_nothing_else(kind, pod):
-    """Tag, digest and the rest of the path stay; nothing is left in a registry that has a mirror."""
+    """Tag, digest and the rest of the path stay; no image is left in a registry that has a mirror."""
     after = images(mutated("registry-rewrite", {"mirrors": MIRRORS}, kind, pod))
     for place, was in images(pod).items():
         try:

@@ -63,7 +63,7 @@ REFUSED = {
 
 
 def title(trial: Trial) -> str:
-    """Return what the table knows a case by."""
+    """Return the title of a case in the table."""
     return f"{Path(trial.where.split(':')[0]).name}: {trial.name.partition(' [')[0]}"
 
 
@@ -98,7 +98,7 @@ async def answers(api: ApiServer, asked: Sequence[Question]) -> list[list[str]]:
 
 
 async def prepare(api: ApiServer, asked: Sequence[Question]) -> list[str]:
-    """Make what must be there before; return what could not be made."""
+    """Create the objects that a case needs; return those that could not be created."""
 
     async def one(question: Question) -> list[str]:
         try:

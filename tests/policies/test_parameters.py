@@ -114,6 +114,6 @@ def test_parameters_that_can_be_meant_are_taken(policy, params):
     ],
 )
 def test_parameters_say_what_must_be_looked_up(policy, params, needs):
-    """Nothing is asked of the cluster that these parameters do not need."""
+    """Only look-ups that these parameters need are requested."""
     known = catalogue()[policy]
     assert known.needed(parse(known.params, params, noun="parameter")) == needs

@@ -49,13 +49,13 @@ from webhook.policy_sets.catalogue import catalogue
     ],
 )
 def test_labels_are_read_as_kubernetes_reads_them(mode, labels, expected):
-    """What is none fails closed where it is enforced and open where it is not; a warning follows what is enforced."""
+    """An invalid label fails closed for enforce and open for the other modes; warnings follow the enforced level."""
     labels = {f"pod-security.kubernetes.io/{key}": value for key, value in labels.items()}
     assert level_and_version(labels, mode, "baseline", 20) == expected
 
 
 def test_a_level_holds_each_check_once():
-    """A later row stands for an earlier one, and a restricted check for the one of the baseline that it includes."""
+    """A later row replaces an earlier one, and a restricted check replaces the baseline check that it includes."""
     names = [check.policy.name for check in checks("restricted", NEWEST)]
     assert len(names) == len(set(names))
     assert "volume-types" in names
@@ -72,7 +72,7 @@ def test_every_check_can_be_left_out():
     "value", ["localhost", "Localhost", "RuntimeDefault", "docker/default", "runtime/default2"]
 )
 def test_an_annotation_that_is_no_profile_of_app_armor(value):
-    """Only what the annotation could say is understood; the words of the field are none of it."""
+    """Only values of the annotation are valid, not those of the field."""
     annotations = {"container.apparmor.security.beta.kubernetes.io/app": value}
     (found,) = app_armor.validate(ask({"metadata": {"annotations": annotations}}), Profiles())
     assert found.value == value
@@ -90,21 +90,21 @@ def test_an_annotation_that_is_no_profile_of_app_armor(value):
     ],
 )
 def test_annotations_for_seccomp(key, value, expected):
-    """Before 1.19 the pod's annotation and those of its containers decide, and no others."""
+    """Before 1.19 only the annotations of the pod and of its containers decide."""
     pod = {"metadata": {"annotations": {key: value}}, "spec": {"containers": [{"name": "app"}]}}
     assert len(list(seccomp_profiles.validate_annotations(ask(pod), SeccompProfiles()))) == expected
 
 
 @pytest.mark.parametrize("path", ["/var/log/../lib", "..", "/..", None, ""])
 def test_a_path_with_a_way_back_is_within_nothing(path):
-    """Where / may be mounted, no path may leave it; and a volume without a path mounts nothing that is allowed."""
+    """Even if / is allowed, a path with .. is denied; a volume without a path is denied, too."""
     params = HostPathVolumes(allowed=[{"prefix": "/srv"}] if not path else [{"prefix": "/"}])
     pod = {"spec": {"volumes": [{"name": "a", "hostPath": {"path": path}}]}}
     assert len(list(host_path_volumes.validate(ask(pod), params))) == 1
 
 
 def test_ephemeral_containers_that_are_there_stay_as_they_are():
-    """An ephemeral container cannot change; one that is added gets the defaults."""
+    """An existing ephemeral container cannot change; an added one gets the defaults."""
     old = {"spec": {"containers": [], "ephemeralContainers": [{"name": "old"}]}}
     new = {"spec": {"containers": [], "ephemeralContainers": [{"name": "old"}, {"name": "new"}]}}
     engine = Engine([in_force(security_defaults.POLICY)])
@@ -148,7 +148,7 @@ def test_ephemeral_containers_that_are_there_stay_as_they_are():
     ],
 )
 def test_parameters_that_cannot_be_meant(policy, params, faults):
-    """A wrong parameter is refused where it stands."""
+    """The error of an invalid parameter has its path."""
     with pytest.raises(FaultsError) as told:
         parse(catalogue()[policy].params, params)
     assert faults is None or list(told.value.faults) == faults

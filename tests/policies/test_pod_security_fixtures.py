@@ -59,7 +59,7 @@ def testdata(pytestconfig: pytest.Config) -> Path:
 
 
 def _testdata() -> Path:
-    """Return where Go keeps the module's pods; it is fetched where it is not there yet."""
+    """Return Go's directory with the module's pods; the module is downloaded if it is missing."""
     version = re.search(rf"{MODULE} (v\S+)", GO_MOD.read_text())[1]
     command = ["go", "mod", "download", "-json", f"{MODULE}@{version}"]
     environment = os.environ | {"GOTOOLCHAIN": "local", "GOFLAGS": "", "GOWORK": "off"}
@@ -142,5 +142,5 @@ def _table(level: str, counts: Counter[tuple[int, str]], wrong: int) -> str:
 
 
 def test_every_check_is_about_something_there() -> None:
-    """Each check has a pod that fails it; a check that Kubernetes does not know would be ours alone."""
+    """Kubernetes has a pod that fails for each check, so that no check is only ours."""
     assert {check.policy.name for check in CHECKS} == set().union(*OURS.values())

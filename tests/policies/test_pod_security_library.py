@@ -181,7 +181,7 @@ def _program() -> Path:
 
 @pytest.fixture(scope="module")
 def library(pytestconfig: pytest.Config) -> Iterator[Judge]:
-    """Judges a pod at all levels and versions by the library of Kubernetes, in a process of its own."""
+    """Judges a pod at all levels and versions by the library of Kubernetes, in a separate process."""
     program = available(pytestconfig, _program)
     with subprocess.Popen(
         [program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

@@ -11,7 +11,7 @@ from webhook.policy_sets.catalogue import catalogue
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_every_answer_is_the_expected_one(file: Path) -> None:
-    """Each case of a policy, as each kind that it is about, is answered as it says, word for word."""
+    """Each case of a policy gets exactly the expected response, for each of its kinds."""
     wrong = {f"{trial.where}: {trial.name}": differences(trial) for trial in trials_of(file)}
     assert {where: texts for where, texts in wrong.items() if texts} == {}
 

@@ -20,7 +20,7 @@ def texts(amounts):
 
 
 def pod(resources=None, *, init=(), containers=()):
-    """Return the limits and requests of a pod; None where it has none of its own."""
+    """Return the limits and requests of a pod; None if it has no pod-level ones."""
     spec = {"resources": resources, "initContainers": list(init), "containers": list(containers)}
     found = of_pod(ask({"kind": "Pod", "spec": spec}))
     return None if found is None else (texts(found.limits), texts(found.requests))

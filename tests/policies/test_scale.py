@@ -38,19 +38,19 @@ def violations(trial, subresource, new, old, parent):
 
 
 def applied(trial, object, replicas):
-    """What they find where somebody applies the object with other replicas."""
+    """The violations if the object is applied with other replicas."""
     old = merge(object, {"spec": {"replicas": BEFORE}})
     return violations(trial, "", merge(old, {"spec": {"replicas": replicas}}), old, old)
 
 
 def scaled(trial, object, replicas):
-    """What they find where somebody scales the object."""
+    """The violations if the object is scaled."""
     old = merge(object, {"spec": {"replicas": BEFORE}})
     return violations(trial, "scale", scale(replicas), scale(BEFORE), old)
 
 
 def test_scaling_is_judged_as_applying_the_same_replicas():
-    """Each case about a workload is tried with several numbers: where they decide, /scale gets the same verdict."""
+    """Each case about a workload runs with several numbers: if they matter, /scale gets the same verdict."""
     about_replicas, differing = set(), []
     for name in catalogue():
         for trial in trials_of_policy(name):

@@ -94,7 +94,7 @@ def mutate(
 
 
 def judge(pod: dict[str, Any], version: str = "latest") -> list[Violation]:
-    """Return what is not restricted about a pod."""
+    """Return the violations of the restricted level."""
     return list(
         pod_security.validate(ask({"spec": pod}), PodSecurity(level="restricted", version=version))
     )
@@ -107,7 +107,7 @@ def test_what_is_set_stays(pod, kind, params):
 
 
 def assert_holds(after: Any, before: Any) -> None:
-    """Fail unless all that is set in `before` is so in `after`."""
+    """Fail unless all values of `before` are in `after`."""
     if isinstance(before, dict):
         for key, value in before.items():
             if value is not None:
@@ -134,7 +134,7 @@ def test_the_result_is_never_less_restricted(pod, params, version):
 
 @given(PODS, PARAMS)
 def test_no_contradiction_is_made(pod, params):
-    """What the API server or the kubelet would refuse is refused for what somebody set, never for what was set here."""
+    """If the API server or the kubelet rejects the pod, the cause is a user's setting, never a default."""
     assert contradictions(mutate(pod, params=params)) <= contradictions(pod)
 
 
@@ -172,7 +172,7 @@ def test_pods_of_other_sorts_are_left_alone(pod, params):
 
 @pytest.mark.parametrize("kind", POD_KIND_NAMES)
 def test_an_unset_pod_is_restricted(kind):
-    """A Linux pod that sets nothing, with containers of both sorts, passes the newest restricted level."""
+    """A Linux pod without settings, with containers and init containers, passes the newest restricted level."""
     unset = {
         "containers": [{"image": "x"}, {"image": "y", "securityContext": None}],
         "initContainers": [{"image": "z"}],

@@ -29,7 +29,7 @@ def cases_of(policies: Path) -> Path:
 
 @pytest.mark.parametrize("policies", SETS, ids=lambda path: path.stem)
 def test_every_answer_is_the_expected_one(policies: Path) -> None:
-    """Each case of a set is answered as it says."""
+    """Each case of a set gets the expected response."""
     wrong = {
         trial.name: differences(trial) for trial in load_trials(cases_of(policies), catalogue())
     }
@@ -54,7 +54,7 @@ def test_every_policy_of_a_set_has_a_case_that_it_denies_or_patches(policies: Pa
 
 @pytest.mark.parametrize("name", ["baseline", "restricted", "best-practices"])
 def test_the_samples_are_admitted(name: str) -> None:
-    """In a namespace of their own, by each set that holds everywhere; plain nginx is not restricted."""
+    """They are admitted in their own namespace by each set without a namespace; plain nginx is not restricted."""
     policies = load(read_documents(ROOT / f"config/policies/{name}.yaml"), catalogue())
     engine = Engine(policies, planners_of(Settings(), "gatewright-system"))
     in_force = PoliciesInForce((), engine, {}, datetime(2026, 1, 1, tzinfo=UTC))

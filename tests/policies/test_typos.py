@@ -57,7 +57,7 @@ def misspelt(case: dict[str, Any], path: Steps) -> dict[str, Any]:
 
 @pytest.mark.long
 def test_a_misspelt_key_of_a_case_is_noticed(tmp_path):
-    """It is an error of the file, or another answer than expected."""
+    """It is an error of the file, or the response is not the expected one."""
     files = {file: next(read_documents(file)).value for file in sorted(HERE.glob("*.yaml"))}
     places = [
         (file, case, path)

@@ -28,7 +28,7 @@ SAFE = {  # a container that inherits nothing from its pod
 
 
 def judged(trial, new, old=None):
-    """What is denied and what is tolerated where an object is created, or updated from an old one."""
+    """The denied and the tolerated violations of a creation, or of an update from an old object."""
     asked = replace(
         trial.admission, object=new, old_object=old, operation="UPDATE" if old else "CREATE"
     )
@@ -40,7 +40,7 @@ def judged(trial, new, old=None):
 
 
 def message(violation):
-    """What it says, wherever in a list its item is."""
+    """The message, without indexes of list items."""
     return PLACE.sub("[]", violation.message)
 
 
@@ -76,7 +76,7 @@ def at(value, path):
 
 
 def named(object, *names):
-    """The lists of these names that hold objects."""
+    """The lists of objects with these names."""
     found = [items for path, items in lists_of(object) if path[-1] in names]
     return [items for items in found if all(isinstance(each, dict) for each in items)]
 
@@ -106,7 +106,7 @@ def other_port_names(object):
 
 
 def more_in_containers(object):
-    """Give each container another variable, port, mount and directory, before those that it has."""
+    """Insert another variable, port, mount and directory in each container, before the existing ones."""
     more = {
         "env": {"name": "UNRELATED"},
         "ports": {"containerPort": 7777},
@@ -154,7 +154,7 @@ def denied_cases(file):
 
 
 def with_another_item(object):
-    """Yield an object with a second one of an item of its lists, for each of them."""
+    """Yield, for each item of the object's lists, the object with a copy of the item."""
     for path, items in list(lists_of(object)):
         for item in items:
             new, second = copy.deepcopy(object), copy.deepcopy(item)
@@ -165,7 +165,7 @@ def with_another_item(object):
 
 
 def with_other_values(object):
-    """Yield an object with another value of a field, for each field that says what is wanted."""
+    """Yield, for each field of the desired state, the object with another value of the field."""
     for path, value in list(leaves_of(object)):
         if path[0] in ("apiVersion", "kind") or path[-1] in ("name", "namespace"):
             continue
@@ -184,7 +184,7 @@ def with_other_values(object):
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_an_unrelated_change_is_no_violation(file):
-    """What was there before is allowed with a warning, whatever else an update changes."""
+    """Existing violations are allowed with a warning, whatever else an update changes."""
     for trial, object, found in denied_cases(file):
         before = {message(each) for each in found}
         for change in UNRELATED:
@@ -198,7 +198,7 @@ def test_an_unrelated_change_is_no_violation(file):
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_one_more_violation_is_denied(file):
-    """A copy of what is tolerated, under another name, is not. A copy of a role's rule gives no more rights."""
+    """A copy of a tolerated item is denied, except a copy of a role's rule, which adds no rights."""
     if file.stem in ("wildcard_rights", "escalation_rights"):
         return
     for trial, object, found in denied_cases(file):
@@ -209,7 +209,7 @@ def test_one_more_violation_is_denied(file):
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_another_value_is_tolerated_only_where_it_is_no_worse(file):
-    """Without an order of values, one that violates the same rule is a violation of its own."""
+    """Without an order of values, another violating value is a new violation."""
     for trial, object, found in denied_cases(file):
         before = {message(each) for each in found}
         for path, new in with_other_values(object):

@@ -48,7 +48,7 @@ class RealRegistry:
         return self._put(repository, tag, MANIFEST, manifest)
 
     def attach(self, repository: str, digest: str, *bundles: dict[str, Any]) -> None:
-        """Attach bundles to an image, as cosign v3 does: with a subject, and the tag where it is needed."""
+        """Attach bundles to an image, like cosign v3: with a subject, and with the tag if it is needed."""
         descriptors = []
         for bundle in bundles:
             body = json.dumps(bundle).encode()

@@ -53,7 +53,7 @@ def run(plane: ControlPlane, namespace: str, name: str, image: str) -> str:
 def test_from_signed_to_admitted_pinned_and_denied(
     control_plane: ControlPlane, namespace: str, real_registry: RealRegistry, tmp_path: Path
 ):
-    """The whole way: sign, admit, pin, deny, rotate the key, stop the registry."""
+    """The steps are: sign, admit, pin, deny, rotate the key, stop the registry."""
     host = real_registry.address
     signed, unsigned = (real_registry.push(f"team/{name}:1", name) for name in ("shop", "evil"))
     later = real_registry.push("team/later:1", "later")
@@ -159,7 +159,7 @@ def test_what_check_records_is_what_a_case_looks_up(real_registry: RealRegistry,
 
 
 def test_impact_of_another_key(real_registry: RealRegistry, tmp_path: Path):
-    """With access what becomes denied is known; without, nothing is decided: exit 3."""
+    """With access, newly denied objects are listed; without access, nothing is decided (exit code 3)."""
     host = real_registry.address
     digest = real_registry.push("team/shop:1", "shop")
     real_registry.attach("team/shop", digest, bundle(OLD, digest))

@@ -51,7 +51,7 @@ def read(path: str) -> str:
 
 
 def unknown(text: str) -> Iterator[str]:
-    """Yield the names in a page that nothing in the repository has."""
+    """Yield the names in a page that do not exist in the repository."""
     for pattern in (FILE, PATH, FOLDER):
         yield from (name for name in pattern.findall(text) if not exists(name))
     for module, member in MEMBER.findall(text):
@@ -61,7 +61,7 @@ def unknown(text: str) -> Iterator[str]:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_what_a_page_names_exists(page: str) -> None:
-    """A module that is moved or renamed is moved there too."""
+    """A renamed module must be renamed in the pages, too."""
     assert sorted(unknown((ROOT / page).read_text())) == []
 
 

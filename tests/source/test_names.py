@@ -36,7 +36,7 @@ def is_camel_case(name: str) -> bool:
 
 
 def test_a_class_or_alias_is_defined_once() -> None:
-    """Where two packages need the same word, each says which, or one imports the other's."""
+    """If two packages need the same word, their names must differ, or one imports the other's."""
     places = defaultdict(list)
     for package in (*packages(), "plugins"):
         for path in sorted((ROOT / package).rglob("*.py")):

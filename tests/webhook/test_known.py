@@ -16,7 +16,10 @@ SHOP = {
 
 
 def test_what_is_added_is_looked_up_at_once():
-    """In its namespace only; an object of the same name replaces it, one without a name is none."""
+    """It is found only in its namespace.
+
+    An object of the same name replaces it, and one without a name is ignored.
+    """
     known = Known()
     assert known.about("shop")["services"] == known.about("lab")["services"] == []
     known.add(SERVICE, "shop")
@@ -28,7 +31,7 @@ def test_what_is_added_is_looked_up_at_once():
 
 
 def test_labels_of_a_namespace_are_known_when_it_is():
-    """Before, only its name is: any other label is an error, and so is a list of all."""
+    """Before, only the label with its name is known: any other label, or the list of all, is an error."""
     known = Known()
     unknown = known.about("shop")[NAMESPACE_LABELS]
     assert (known.knows("shop"), known.knows("")) == (False, True)

@@ -86,7 +86,7 @@ def test_a_namespace_with_a_generated_name_is_in_itself():
 
 
 def test_a_cluster_scoped_object_has_no_namespace():
-    """Only a Namespace is in one, its own: a clause for namespaces must not match another object's name."""
+    """Only a Namespace counts as in a namespace, its own: clauses for namespaces must not match other names."""
     role = {"group": "rbac.authorization.k8s.io", "version": "v1"}
     object = {
         "apiVersion": "rbac.authorization.k8s.io/v1",
@@ -112,7 +112,7 @@ def test_a_cluster_scoped_object_has_no_namespace():
 
 
 def test_a_large_review_says_what_a_small_one_says():
-    """Its objects are decoded later: nothing else differs."""
+    """Only the time of decoding differs."""
     large = POD | {"metadata": {"name": "it", "annotations": {"a": "x" * MAX_WHOLE}}}
     small, request = read(body()), read(body(object=large))
     assert request.attributes._replace(sent=None) == small.attributes._replace(sent=None)
@@ -528,7 +528,7 @@ def test_a_malformed_field_is_reported_once():
 
 
 def test_a_malformed_field_is_no_denial_of_a_policy_that_does_not_deny():
-    """It is a warning, or in the audit log alone."""
+    """It is a warning, or only in the audit log."""
     line = 'spec.replicas: "3" is a string; it must be an integer. Correct its type.'
     assert answered(
         Verdict((Outcome("a", WARN, malformed=WRONG), Outcome("b", AUDIT, malformed=WRONG)))

@@ -30,7 +30,7 @@ def test_other_types_are_refused(wrong):
 
 
 def test_the_time_of_a_status_is_in_whole_seconds():
-    """As the API server writes it."""
+    """The API server writes whole seconds."""
     written = {
         "configMapName": "shop-config",
         "checksum": "1",

@@ -41,7 +41,7 @@ def test_a_login_is_a_reference_or_a_mere_name(reference):
 
 @pytest.mark.parametrize("reference", [5, ["db"], True])
 def test_what_is_no_login_is_told_what_one_is(reference):
-    """In words of the API, and not of the library that reads it."""
+    """The message names the API's field and type, not those of pydantic."""
     with pytest.raises(
         ValidationError,
         match="must be the name of a Secret, or an object with name, usernameKey and",
@@ -86,7 +86,7 @@ def test_what_cannot_be_is_refused(wrong):
 
 
 def test_the_status_is_written_as_the_api_server_does():
-    """Whole seconds in UTC; what is not known is left out."""
+    """Times have whole seconds in UTC; unknown fields are omitted."""
     status = BackupStatus(
         last_successful_time=datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=UTC), last_size=7
     )

@@ -16,7 +16,7 @@ def read(**spec: Any) -> EcommercePlatform:
 
 
 def test_nothing_is_required() -> None:
-    """What is left out has a default; cache and monitoring are on also where their blocks are absent."""
+    """Unset fields have defaults; cache and monitoring are enabled even if their blocks are absent."""
     spec = EcommercePlatform.model_validate({"metadata": {}}).spec
     assert (spec.environment, spec.cache.enabled, spec.monitoring.enabled) == (
         "development",

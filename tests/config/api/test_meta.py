@@ -31,7 +31,7 @@ def test_null_is_absent():
     "wrong", [{"generation": "1"}, {"name": 7}, {"labels": ["a"]}, {"labels": {"a": 1}}]
 )
 def test_wrong_types_are_refused(wrong):
-    """Nothing is converted on the way in: what the API server would refuse, we refuse."""
+    """Values are not coerced: types that the API server rejects are rejected."""
     with pytest.raises(ValidationError):
         ObjectMeta.model_validate(wrong)
 
@@ -44,7 +44,7 @@ def test_times_are_written_as_the_api_server_writes_them():
 
 
 def test_an_object_answers_for_its_metadata():
-    """What is asked for all the time is one step away."""
+    """Frequently used metadata has a property."""
     metadata = {"name": "shop", "namespace": "web", "uid": "1-2-3", "generation": 4}
     webapp = WebApp.model_validate(
         {"metadata": metadata, "spec": {"replicas": 1, "image": "shop:1"}}

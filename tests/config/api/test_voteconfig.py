@@ -26,12 +26,12 @@ def read(spec: object, **metadata: object) -> VoteConfig:
     ],
 )
 def test_the_question_is_found_where_either_version_has_it(spec, asked):
-    """The stored version's own place comes first."""
+    """The field of the stored version takes precedence."""
     assert read(spec).spec.effective_question == asked
 
 
 def test_what_is_wrong_holds_up_no_deletion():
-    """Of an object that is being deleted the spec is not read."""
+    """The spec of an object in deletion is not read."""
     with pytest.raises(ValidationError):
         read({"options": "?"})
     assert read({"options": "?"}, deletionTimestamp="2026-01-01T00:00:00Z").spec.options == []

@@ -29,14 +29,14 @@ def test_defaults_are_those_of_the_documentation():
 
 
 def test_resources_default_only_as_a_whole():
-    """Resources that are set have no defaults."""
+    """If `resources` is set, no default is added to it."""
     assert read({**SPEC, "resources": {"limits": {"cpu": 1}}}).spec.resources.to_api() == {
         "limits": {"cpu": 1}
     }
 
 
 def test_a_security_context_comes_out_as_it_went_in():
-    """Every field of core/v1 keeps its name, also where an acronym makes it irregular."""
+    """Every field of core/v1 keeps its name, even if an acronym makes it irregular."""
     given = {
         "runAsNonRoot": True,
         "seLinuxOptions": {"level": "s0:c123,c456"},
@@ -67,7 +67,7 @@ def test_values_out_of_bounds_are_refused(wrong):
 
 
 def test_a_status_says_only_what_is_known():
-    """What was not observed is not written."""
+    """Unobserved fields are not written."""
     assert WebAppStatus(phase="Pending", ready_replicas=0).to_api() == {
         "phase": "Pending",
         "readyReplicas": 0,

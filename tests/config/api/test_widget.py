@@ -15,7 +15,7 @@ def read(spec: dict) -> Widget:
     ("spec", "replicas"), [({}, 1), ({"replicas": None}, 1), ({"replicas": 0}, 0)]
 )
 def test_one_replica_is_the_default(spec, replicas):
-    """Nothing has to be said."""
+    """`replicas` may be unset."""
     assert read(spec).spec.replicas == replicas
 
 
@@ -27,5 +27,5 @@ def test_other_numbers_are_refused(wrong):
 
 
 def test_a_status_says_only_what_is_known():
-    """What was not observed is not written."""
+    """Unobserved fields are not written."""
     assert WidgetStatus(available_replicas=0).to_api() == {"availableReplicas": 0}

@@ -51,7 +51,7 @@ polls = st.fixed_dictionaries({}, optional={"question": texts, "later": texts})
 @settings(max_examples=25)
 @given(objects(V1, specs({"poll": polls}, description=texts, later=texts)))
 def test_v1_survives_v1alpha1(new: dict[str, Any]) -> None:
-    """What is stored comes back whole from v1alpha1, whose fields hold nothing that v1alpha1 does not know."""
+    """A stored object is unchanged after conversion to v1alpha1 and back."""
     before = deepcopy(new)
     old = convert(new, OLD)
     assert old["apiVersion"] == OLD
@@ -65,7 +65,7 @@ def test_v1_survives_v1alpha1(new: dict[str, Any]) -> None:
 @settings(max_examples=25)
 @given(objects(OLD, specs({"question": texts})))
 def test_v1alpha1_survives_v1(old: dict[str, Any]) -> None:
-    """And the other way; of the metadata nothing changes but our annotation."""
+    """An object is unchanged after conversion to v1 and back; only the annotation is added to the metadata."""
     before = deepcopy(old)
     new = convert(old, V1)
     assert "question" not in new.get("spec", {})
@@ -105,7 +105,7 @@ def test_the_question_moves_and_descriptions_are_kept_aside() -> None:
 
 
 def test_an_edit_in_v1alpha1_keeps_the_other_descriptions() -> None:
-    """Options are found again by their id: one is gone, one is new, and the order is another."""
+    """Options are matched by id after one is removed, one is added, and the order is changed."""
     old = convert(NEW, OLD)
     old["spec"] = {
         "question": "Who?",
@@ -121,7 +121,7 @@ def test_an_edit_in_v1alpha1_keeps_the_other_descriptions() -> None:
 
 
 def test_what_was_written_while_nobody_converted_is_understood() -> None:
-    """With strategy None the API server stores v1alpha1 as v1 as it stands, and shows v1 as v1alpha1."""
+    """With strategy None the API server only changes `apiVersion`, and keeps the fields of the other version."""
     as_stored = vote(V1, {"question": "Which?", "options": [{"id": "cats"}]})
     assert convert(as_stored, OLD)["spec"] == as_stored["spec"]
     as_shown = vote(
@@ -168,14 +168,14 @@ def test_what_was_written_while_nobody_converted_is_understood() -> None:
 def test_what_cannot_be_converted_is_named(
     object: dict[str, Any], desired: str, message: str
 ) -> None:
-    """The message says which field, or which versions there are."""
+    """The message names the field, or the existing versions."""
     with pytest.raises(ConversionError) as raised:
         convert(object, desired)
     assert str(raised.value).startswith(message)
 
 
 def test_what_is_planned_is_the_stored_version() -> None:
-    """Whatever version somebody wrote; kinds of one version pass."""
+    """The written version does not matter; kinds with one version are unchanged."""
     assert stored(vote(OLD, {"question": "Which?"})) == vote(V1, {"poll": {"question": "Which?"}})
     for object in (NEW, {"apiVersion": "example.com/v1", "kind": "WebApp"}):
         assert stored(object) is object
@@ -190,14 +190,17 @@ def test_what_is_planned_is_the_stored_version() -> None:
     ],
 )
 def test_fields_are_called_as_they_were_written(version: str, said: str) -> None:
-    """A message about the stored version gets the other one's field names; kinds with one version are unchanged."""
+    """A message about the stored version gets the field names of the written one.
+
+    Kinds with one version are unchanged.
+    """
     stored_said = "spec.poll.question, spec.options: must be set"
     assert as_written(stored_said, "voting.schoolofdevops.com", version, "VoteConfig") == said
     assert as_written(stored_said, "example.com", version, "WebApp") == stored_said
 
 
 def test_only_whole_names_of_fields_are_translated() -> None:
-    """Another field whose name begins or ends alike keeps it; what is below one goes with it."""
+    """A field whose name only begins or ends alike is unchanged; nested paths are translated with their parent."""
     for text, said in {
         "spec.poll.questions": "spec.poll.questions",
         "data.spec.poll.question": "data.spec.poll.question",

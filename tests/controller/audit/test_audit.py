@@ -138,7 +138,7 @@ async def auditor(server):
 
 
 async def test_violations_are_reported_until_they_are_mended(server, auditor):
-    """A report for the object that violates, none for the others; unchanged, nothing is written; mended, it goes."""
+    """Only the violating object has a report; an unchanged one is not written again, and a corrected one loses it."""
     server.create(DEPLOYMENT, deployment("many", 30))
     server.create(DEPLOYMENT, deployment("few", 3))
     uid = server.get(DEPLOYMENT, "many", "shop")["metadata"]["uid"]
@@ -165,7 +165,7 @@ async def test_malformed_metadata_hides_no_other_object(server, auditor):
 
 
 async def test_what_an_owner_answers_for_is_not_reported_again(server, auditor):
-    """Pods and ReplicaSets whose owner is judged by the same policies are skipped; so is what is being deleted."""
+    """Pods and ReplicaSets whose owner is judged by the same policies are skipped, and so are objects in deletion."""
     uid = server.create(DEPLOYMENT, deployment("many", 30))["metadata"]["uid"]
     owner = {
         "apiVersion": "apps/v1",
@@ -183,7 +183,7 @@ async def test_what_an_owner_answers_for_is_not_reported_again(server, auditor):
 
 
 async def test_a_rule_in_cel_judges_what_is_owned_too(server, auditor):
-    """It may be about fields that the owner does not have; what the owner answers for is not reported again."""
+    """It may be about fields that the owner does not have; a violation of the owner is not reported again."""
     auditor.engine = engine(f"{POLICY}---{RULE}")
     uid = server.create(DEPLOYMENT, deployment("many", 30))["metadata"]["uid"]
     owner = {
@@ -199,7 +199,7 @@ async def test_a_rule_in_cel_judges_what_is_owned_too(server, auditor):
 
 
 async def test_the_next_leader_goes_on_where_the_last_one_stopped(server, auditor):
-    """It knows nothing of the audits before; what is reported already is not written again."""
+    """It has no memory of previous audits, and does not write unchanged reports again."""
     server.create(DEPLOYMENT, deployment("many", 30))
     await auditor.run()
     async with Client(server.endpoint) as client:
@@ -207,7 +207,7 @@ async def test_the_next_leader_goes_on_where_the_last_one_stopped(server, audito
 
 
 async def test_exceptions_that_have_ended_do_not_count(server, auditor):
-    """The time is that of the audit, which says how many violations each one covers."""
+    """The time of the audit decides; the audit counts the violations that each exception covers."""
     server.create(DEPLOYMENT, deployment("many", 30))
     exception = {
         "apiVersion": "gatewright.io/v1alpha1",
@@ -232,7 +232,7 @@ async def test_exceptions_that_have_ended_do_not_count(server, auditor):
 
 
 async def test_a_kind_that_cannot_be_listed_hides_no_other(server, auditor):
-    """Its reports stay as they are; the others are up to date; the audit does not count as a success."""
+    """Reports of its objects stay, other reports are updated, and the audit does not count as a success."""
     server.create(DEPLOYMENT, deployment("many", 30))
     await auditor.run()
     succeeded = auditor.registry.get_sample_value("gatewright_audit_last_success_timestamp_seconds")
@@ -247,7 +247,7 @@ async def test_a_kind_that_cannot_be_listed_hides_no_other(server, auditor):
 
 
 async def test_a_look_up_that_cannot_be_listed_ends_the_pass(server, auditor):
-    """Policies that need it could decide about no object: every report stays as it is."""
+    """Policies that need it could not decide about any object, so every report stays."""
     auditor.engine = engine(f"{POLICY}---{BUDGETS}")
     server.create(DEPLOYMENT, deployment("many", 30))
     await auditor.run()
@@ -259,7 +259,7 @@ async def test_a_look_up_that_cannot_be_listed_ends_the_pass(server, auditor):
 
 
 async def test_totals_are_those_of_the_policies_that_were_in_force(server, auditor):
-    """Violations, objects that have one, and all that were judged."""
+    """The totals are violations, violating objects, and judged objects."""
     server.create(DEPLOYMENT, deployment("many", 30))
     server.create(DEPLOYMENT, deployment("few", 3))
     await auditor.run()
@@ -267,7 +267,7 @@ async def test_totals_are_those_of_the_policies_that_were_in_force(server, audit
 
 
 async def test_without_the_report_crds_metrics_are_all(server, auditor):
-    """They are installed by the chart or by another tool; the audit says so in the log, and is no success."""
+    """The audit logs that the CRDs are missing, and does not count as a success."""
     for resource in KINDS["openreports"]:
         server.fail(1, 404, path=f"/{resource.plural}")
     server.create(DEPLOYMENT, deployment("many", 30))
@@ -297,7 +297,7 @@ async def test_a_list_is_read_page_by_page(server, auditor):
 
 
 async def test_large_objects_come_in_small_pages(server, auditor):
-    """So that a page needs about as much memory whatever is in it."""
+    """The page size follows the size of objects, so that each page needs about the same memory."""
     for index in range(501):
         server.create(
             DEPLOYMENT, deployment(f"few-{index}", 3, annotations={"notes": "x" * 20_000})
@@ -307,7 +307,7 @@ async def test_large_objects_come_in_small_pages(server, auditor):
 
 
 async def test_a_list_whose_token_expires_goes_on(server):
-    """It takes longer than the API server remembers: what follows is listed as it is now, and nothing twice."""
+    """If the token expires during the list, the rest is listed in its present state, and no object twice."""
     for name in ("a", "c"):
         server.create(DEPLOYMENT, deployment(name, 3))
     found = []
@@ -329,7 +329,7 @@ async def test_kinds_that_the_cluster_does_not_have_cost_nothing(server, auditor
 
 
 async def test_a_server_that_is_overloaded_is_asked_again(server, auditor):
-    """As it asks for; such as in the first second of a CRD. Nothing is skipped, and nothing fails."""
+    """The request is retried after Retry-After, such as in the first second of a CRD; nothing is skipped or fails."""
     server.create(DEPLOYMENT, deployment("many", 30))
     server.fail(2, 429, path="/reports", retry_after="0")
     await auditor.run()
@@ -341,7 +341,7 @@ async def test_a_server_that_is_overloaded_is_asked_again(server, auditor):
 
 
 async def test_audits_do_not_follow_one_another_at_once(auditor):
-    """However often policies change: a pass that is asked for within seconds of the last one waits."""
+    """However often policies change, a pass requested within seconds of the last one waits."""
     await auditor.run()
     auditor.now += timedelta(seconds=5)
     assert (await auditor.audit.reconcile(REQUEST)).requeue_after == timedelta(seconds=10)
@@ -394,7 +394,10 @@ def levels(server):
 
 
 async def test_images_that_run_are_verified_once(server, registry, verifying):
-    """A signed one is not reported; the next pass asks nothing; by another key it is unsigned."""
+    """A signed image is not reported, and the next pass sends no request.
+
+    With another key it is reported as unsigned.
+    """
     image = run_image(server, registry)
     registry.attach(DIGEST, bundle(KEY, DIGEST))
     await verifying.run()
@@ -443,7 +446,7 @@ async def test_a_tag_is_judged_by_the_digest_that_a_pod_runs(server, registry, v
 async def test_a_registry_that_refuses_is_an_error_until_it_answers(
     server, registry, verifying, monkeypatch
 ):
-    """What cannot be verified is no pass, and says why."""
+    """An image that cannot be verified has the result error, with the reason."""
     monkeypatch.setattr(cache, "REFUSAL_SECONDS", 0.5)
     image = run_image(server, registry)
     registry.attach(DIGEST, bundle(KEY, DIGEST))
@@ -461,7 +464,7 @@ async def test_a_registry_that_refuses_is_an_error_until_it_answers(
 async def test_a_pass_does_not_wait_for_registries_for_ever(
     server, registry, verifying, monkeypatch
 ):
-    """After its time, images that are not known are errors; other policies judge as ever."""
+    """After a time limit, unread images are errors; other policies judge as usual."""
     monkeypatch.setattr(audited_images, "REGISTRY_SECONDS", 0.0)
     verifying.engine = engine(f"{signed_by(KEY, registry)}---{POLICY}")
     run_image(server, registry)
@@ -473,7 +476,7 @@ async def test_a_pass_does_not_wait_for_registries_for_ever(
 
 
 async def test_registries_are_asked_at_a_limited_rate(registry):
-    """Four requests at ten a second take three tenths of a second."""
+    """Four requests at ten per second take 0.3 seconds."""
     settings = Settings(insecure_registries=[registry.address])
     async with image_look_ups(settings, qps=10) as images:
         review = images.of_review(frozenset({DIGESTS}))

@@ -49,7 +49,7 @@ def plane(own_control_plane: Callable[..., ControlPlane]) -> ControlPlane:
 
 @pytest.fixture
 def controllers(plane: ControlPlane, tmp_path: Path) -> Iterator[list[Gatewright]]:
-    """Two controllers, to be started, that audit each second and share one Lease."""
+    """Two controllers that audit every second and share one Lease; tests start them."""
     options = (
         "--kinds",
         "none",
@@ -90,7 +90,7 @@ def until(plane: ControlPlane, wanted: dict[str, list[str]]) -> None:
 def test_violations_are_reported_until_they_are_mended(
     plane: ControlPlane, controllers: list[Gatewright]
 ) -> None:
-    """Also by the next leader, once the first one is killed; the policy's status has the numbers."""
+    """The next leader continues after the first one is killed; the policy's status has the numbers."""
     leader, standby = controllers
     leader.start()
     until(plane, {"many": [MESSAGE], "more": [MESSAGE]})
@@ -108,7 +108,7 @@ def test_violations_are_reported_until_they_are_mended(
 def test_exceptions_for_what_stands_there_are_written_and_counted(
     plane: ControlPlane, controllers: list[Gatewright], tmp_path: Path
 ) -> None:
-    """The cluster is clean with them; the audit and the command say which one is unused later."""
+    """With the exceptions, no violations are left; later, the audit and the command report the unused one."""
     deny = '{"spec": {"validationActions": ["Deny"]}}'
     plane.kubectl("patch", "clusteradmissionpolicy", "few", "--type=merge", "-p", deny)
     cluster = ("--kubeconfig", str(plane.kubeconfig), "--installed-in", "default")

@@ -49,7 +49,7 @@ def program(pytestconfig: pytest.Config) -> Path:
 
 
 def as_written(format: ReportFormat) -> list[dict[str, Any]]:
-    """A report of each kind, as an audit writes it: of an object in a namespace, of one in none, and of a limit."""
+    """The reports of an audit: for a namespaced object, for a cluster-scoped one, and for the limit of reports."""
     namespaced = ObjectResults("apps/v1", "Deployment", "web", "shop", "uid-shop", FINDINGS)
     cluster = ObjectResults("v1", "Namespace", "", "web", "uid-web", FINDINGS)
     return [
@@ -63,7 +63,7 @@ def as_written(format: ReportFormat) -> list[dict[str, Any]]:
 @pytest.mark.long
 @pytest.mark.parametrize("format", ["openreports", "wgpolicyk8s"])
 def test_every_field_is_read(program: Path, format: ReportFormat) -> None:
-    """No field is unknown to the types, and none is lost or changed when they are written again."""
+    """The types have every field, and a round trip changes none."""
     written = as_written(format)
     ended = subprocess.run(
         [program], input=b"\n".join(map(orjson.dumps, written)), capture_output=True, check=False

@@ -70,7 +70,7 @@ def test_a_report_is_what_other_tools_read():
 
 
 def test_the_older_api_has_neither_source_nor_configuration():
-    """PolicyReport and ClusterPolicyReport (wgpolicyk8s.io/v1alpha2), for readers that know no others."""
+    """PolicyReport and ClusterPolicyReport (wgpolicyk8s.io/v1alpha2) lack both fields."""
     found = report(judged(namespace=""), "wgpolicyk8s", NOW)
     assert (found["apiVersion"], found["kind"], {"source", "configuration"} & found.keys()) == (
         "wgpolicyk8s.io/v1alpha2",
@@ -80,7 +80,7 @@ def test_the_older_api_has_neither_source_nor_configuration():
 
 
 def test_only_what_changed_is_written():
-    """A report whose results are the same is left alone; one without its object's violations goes."""
+    """A report with the same results is not written; a report without violations is deleted."""
     old, new, gone = judged("old"), judged("new"), judged("gone")
     changed = judged("changed", "web", RESULT._replace(message="another"))
     there = [stored(old), stored(gone), stored(judged("changed"))]
@@ -96,7 +96,7 @@ def test_reports_of_a_kind_that_could_not_be_listed_stay():
 
 
 def test_a_result_keeps_the_time_at_which_it_was_first_found():
-    """Another result of the same object has its own."""
+    """Another result of the same object has its own time."""
     old = report(judged(), "openreports", NOW)
     later = NOW + timedelta(hours=1)
     second = RESULT._replace(path="spec.other", message="spec.other: 1; no. Remove it.")
@@ -105,7 +105,10 @@ def test_a_result_keeps_the_time_at_which_it_was_first_found():
 
 
 def test_a_cap_bounds_the_number_of_reports(monkeypatch: pytest.MonkeyPatch):
-    """One more report says what is left out; the order is stable, so that the next audit writes nothing."""
+    """One more report names the number of omitted ones.
+
+    The order is stable, so that the next audit writes nothing.
+    """
     monkeypatch.setattr(reports, "MAX_REPORTS", 2)
     many = [judged(name) for name in ("c", "a", "d", "b")]
     planned = changes(many, [], NOTHING_UNREAD)

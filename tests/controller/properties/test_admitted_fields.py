@@ -56,7 +56,7 @@ def text_fields(annotation: Any, path: Path = ()) -> Iterator[Path]:
 
 
 def with_text(spec: JsonObject, path: Path, text: str) -> JsonObject | None:
-    """Return a spec with a text at a path; None where it has no list there."""
+    """Return a spec with a text at a path; None if a list of the path is missing."""
     changed = deepcopy(spec)
     holder: Any = changed
     for step, following in itertools.pairwise(path):

@@ -79,7 +79,10 @@ async def until_made(observer: Observer, name: str) -> None:
 async def test_all_is_made_whatever_happens_to_the_api_server(
     plane: ControlPlane, place: str, user: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Killed under load, frozen, connections silent and cut: found again within seconds, spared meanwhile."""
+    """The API server is killed under load and frozen, connections hang and break.
+
+    The controller recovers within seconds and sends few requests meanwhile.
+    """
     monkeypatch.setattr(
         kube.watch, "UNMARKED_SECONDS", (1, 1)
     )  # these four are 75, 80, 60 and 30 seconds

@@ -39,7 +39,7 @@ def children(case: Case, place: str) -> Children:
 async def test_what_is_stored_is_as_desired(
     plane: ControlPlane, place: str, user: Client, case: Case
 ) -> None:
-    """Whatever the API server drops, adds or rewrites: a restart of the controller sends nothing."""
+    """The API server drops, adds and rewrites fields, and yet a restarted controller sends no write."""
     differences = {}
     for (resource, name), desired in children(case, place).items():
         await user.apply(resource, desired, field_manager=FIELD_MANAGER)
@@ -49,7 +49,7 @@ async def test_what_is_stored_is_as_desired(
 
 
 def without_one(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield a value without one of its fields, for each of them, and the field's path."""
+    """Yield, for each field of a value, the value without it, and the field's path."""
     if not isinstance(value, dict):
         return
     for key, inner in value.items():
@@ -63,7 +63,7 @@ def without_one(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 async def test_a_field_that_the_parent_does_not_set_any_more_goes(
     plane: ControlPlane, place: str, user: Client, case: Case
 ) -> None:
-    """Also where the API server keeps its value in a deprecated mirror of the field."""
+    """The field is removed even if the API server keeps its value in a deprecated copy of it."""
     before, left = children(case, place), {}
     for path, spec in without_one(case.object["spec"]):
         changed = defaulted({**case.object, "spec": spec})
@@ -78,7 +78,7 @@ async def test_a_field_that_the_parent_does_not_set_any_more_goes(
 
 
 def planned(case: Case, place: str) -> Children:
-    """Return the children; none where the object cannot be planned."""
+    """Return the children; none if the object cannot be planned."""
     try:
         return children(case, place)
     except ValueError:  # a required field is missing
@@ -88,7 +88,7 @@ def planned(case: Case, place: str) -> Children:
 async def both(
     user: Client, resource: Resource, earlier: JsonObject, desired: JsonObject
 ) -> tuple[Any, Any]:
-    """Return the content of a child that was changed, and of one that is new."""
+    """Return the content of a changed child, and of a newly created one."""
     name, place = desired["metadata"]["name"], desired["metadata"]["namespace"]
     twin = {**desired, "metadata": {**desired["metadata"], "name": f"{name}-twin"}}
     await user.apply(resource, earlier, field_manager=FIELD_MANAGER)
@@ -103,7 +103,7 @@ async def both(
 
 
 def content(child: JsonObject) -> JsonObject:
-    """Return what was decided of a child: not what the API server gives each object."""
+    """Return a child without the fields that the API server sets on each object."""
     metadata, spec = child["metadata"], child.get("spec", {})
     about = {key: metadata[key] for key in ("labels", "annotations") if key in metadata}
     return about | {key: value for key, value in spec.items() if key not in GIVEN}

@@ -27,7 +27,7 @@ NAMES = [f"thing-{number}" for number in range(40)]
 
 
 def plan(thing: Thing, observed: Observed, now: datetime) -> Plan:
-    """One ConfigMap with what the user and the autoscaler ask for."""
+    """Plan one ConfigMap with the values that the user and the autoscaler have set."""
     del observed, now
     spec = thing.spec
     child = configmap(thing.metadata["name"], size=str(spec.size), scale=str(spec.scale))
@@ -47,7 +47,7 @@ class Editors:
         self.server.storage.listeners.append(self.look)
 
     def edit(self) -> None:
-        """Let somebody make one edit."""
+        """Let one of the editors make an edit."""
         name, number = self.chance.choice(NAMES), self.chance.randrange(10**6)
         often: list[Callable[[str, int], None]] = [
             self.user,
@@ -75,7 +75,7 @@ class Editors:
         self.server.change(self.things.resource, name, labels, NAMESPACE)
 
     def other_controller(self, name: str, number: int) -> None:
-        """Write fields and a condition of its own into the status."""
+        """Write its own fields and its own condition into the status."""
         self.written["Thing", name, "status.theirs"] = number
         status = {
             "theirs": number,
@@ -96,12 +96,12 @@ class Editors:
             self.server.change(CONFIGMAP, name, theirs, NAMESPACE)
 
     def vandal(self, name: str, number: int) -> None:
-        """Change what is the controller's."""
+        """Change a field of the controller."""
         if self.server.get(CONFIGMAP, name, NAMESPACE):
             self.server.change(CONFIGMAP, name, {"data": {"size": f"wrong {number}"}}, NAMESPACE)
 
     def remover(self, name: str, number: int) -> None:
-        """Delete the child, and with it what others wrote there."""
+        """Delete the child, with the fields that others wrote."""
         del number
         if self.server.get(CONFIGMAP, name, NAMESPACE):
             for field in ("data.theirs", "metadata.annotations.theirs"):
@@ -109,7 +109,7 @@ class Editors:
             self.server.delete(CONFIGMAP, name, NAMESPACE)
 
     def look(self, event: StorageEvent) -> None:
-        """Compare a new state of an object with what was written into it by others than the controller."""
+        """Compare a new state of an object with the fields that other writers wrote into it."""
         if event.new is None:
             return
         name = event.new["metadata"]["name"]
@@ -120,14 +120,14 @@ class Editors:
                 )
 
     def expected(self, kind: str, name: str) -> list[tuple[tuple[str, str, str], Any]]:
-        """Return what others wrote into an object."""
+        """Return the fields that other writers wrote into an object."""
         fields = ("spec.size", "spec.scale", "metadata.labels.theirs", "status.theirs")
         fields += ("data.theirs", "metadata.annotations.theirs")
         places = [(kind, name, each) for each in fields]
         return [(each, self.written[each]) for each in places if each in self.written]
 
     def is_settled(self, name: str) -> Callable[[JsonObject], bool]:
-        """Tell whether an object is as its spec says, and its status knows."""
+        """Return whether an object's child matches its spec, and its status has observed that."""
 
         def holds(thing: JsonObject) -> bool:
             child = self.server.get(CONFIGMAP, name, NAMESPACE)
@@ -153,7 +153,7 @@ def field(object: JsonObject, path: str) -> Any:
 async def test_nobodys_fields_are_lost(
     running: Running, monkeypatch: pytest.MonkeyPatch, edits: int
 ) -> None:
-    """At no moment is a field of somebody else reverted, and in the end all is as the specs say."""
+    """No field of another writer is ever reverted, and in the end all children match the specs."""
     monkeypatch.setattr(
         controller.runtime.conflict_backoff, "REPAIRS_WINDOW", 0.0
     )  # what vandals are answered with has tests of its own

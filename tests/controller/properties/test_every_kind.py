@@ -40,7 +40,7 @@ class Reconciled:
         )
 
     async def until_quiet(self, reconciles: float) -> None:
-        """Wait until this many reconciles have ended, and no further one for a second."""
+        """Wait until this many reconciles have ended, and no other one ends for a second."""
         async with asyncio.timeout(60):
             before = -1.0
             while before != self.count or self.count < reconciles:
@@ -77,7 +77,7 @@ async def all_kinds(plane: ControlPlane, namespace: str, agent: str) -> AsyncIte
 async def test_once_all_is_made_nothing_is_written(
     control_plane: ControlPlane, namespace: str
 ) -> None:
-    """All samples become ready; then a full pass, and a restart, make not one write, of whatever kind."""
+    """All samples become ready; then neither a full pass nor a restart sends any write."""
 
     async def kubectl(*arguments: str) -> None:
         await asyncio.to_thread(control_plane.kubectl, *arguments)

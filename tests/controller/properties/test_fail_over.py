@@ -51,7 +51,7 @@ class Replicas:
         self.processes: dict[str, Gatewright] = {}
 
     async def start(self, user: str, through: Proxy | None = None) -> None:
-        """Start one, perhaps with a proxy between it and the API server."""
+        """Start a controller, with or without a proxy to the API server."""
         kubeconfig = self.plane.certificate_kubeconfig(user, "system:masters", namespace=self.place)
         if through is not None:
             port = f":{urlsplit(self.plane.url).port}"
@@ -71,7 +71,10 @@ class Replicas:
         await asyncio.to_thread(process.start)
 
     async def leader(self, other_than: str = "") -> tuple[str, datetime]:
-        """Wait until one leads that is not the one who led before; return its user, and since when it has the lease."""
+        """Wait for a leader other than the previous one.
+
+        Return its user, and the time at which it acquired the Lease.
+        """
         passed_over = ""
         async with asyncio.timeout(30):
             while True:
@@ -85,7 +88,7 @@ class Replicas:
                 await asyncio.sleep(0.05)
 
     def user(self, identity: str) -> str:
-        """Return the user of the process that says it leads under this name; empty if none says so yet."""
+        """Return the user of the process that reports to be the leader of this name; "" if none does yet."""
         for user, process in self.processes.items():
             if any(
                 line["message"] == "leading" and line["identity"] == identity
@@ -95,19 +98,19 @@ class Replicas:
         return ""
 
     async def until_at_work(self) -> None:
-        """Wait until something new has been made."""
+        """Wait until a new child is created."""
         name = f"probe-{time.monotonic_ns()}"
         await self.client.create(WEBAPP.resource, webapp(self.place, name))
         async with observing(self.client, self.place, [WEBAPP.resource]) as observer:
             await observer.until(WEBAPP.resource, name, lambda each: "status" in each)
 
     async def until_ended(self, user: str) -> None:
-        """Wait until a process has ended by itself."""
+        """Wait until a process ends without a signal."""
         process = self.processes[user]
         await asyncio.to_thread(process.until, "ended", lambda: process.process.died)
 
     def writers(self, mark: int) -> list[str]:
-        """Who wrote anything but the lease since a mark, one after the other, each once for as long as it wrote."""
+        """The users who wrote anything except the Lease since a mark, in order, without repetitions in a row."""
         events = self.plane.audit_events(mark, verb=WRITES)
         written = [
             (each["requestReceivedTimestamp"], each["user"]["username"])
@@ -139,7 +142,7 @@ async def work_coming_in(client: Client, place: str) -> AsyncIterator[Callable[[
 async def test_never_do_two_write(
     plane: ControlPlane, place: str, user: Client, tmp_path: Path
 ) -> None:
-    """Killed, frozen and thawed, cut off, without its lease, ended: each time the next one takes over, and in time."""
+    """However the leader fails, the next one takes over in time, and two never write."""
     target = urlsplit(plane.url)
     async with Proxy(target.hostname or "", target.port or 0) as proxy:
         replicas = Replicas(plane, place, user, tmp_path)
@@ -160,7 +163,7 @@ async def test_never_do_two_write(
 
 
 async def go_through_it(replicas: Replicas, proxy: Proxy) -> list[str]:
-    """Do to one leader after the other what can be done to it; return who led, in order."""
+    """Disturb one leader after the other in each way; return the leaders in order."""
     order = ["cut-off"]
 
     async def next_leader(within: float) -> str:
@@ -193,7 +196,7 @@ async def go_through_it(replicas: Replicas, proxy: Proxy) -> list[str]:
 
 
 async def until_all_are_made(client: Client, place: str, count: int) -> None:
-    """Wait until every WebApp has its children: nothing was lost on the way."""
+    """Wait until every WebApp has its children, so that no event was lost."""
     async with observing(client, place, [WEBAPP.resource]) as observer:
         for number in range(count):
             await observer.until(

@@ -47,7 +47,7 @@ def plan(thing: Thing, observed: Observed, now: datetime) -> Plan:
 
 
 def lease(things: Things, name: str = "thing") -> None:
-    """Make what has to be undone."""
+    """Create the object that must be cleaned up."""
     things.server.create(LEASE, {"metadata": {"name": name, "namespace": NAMESPACE}})
 
 
@@ -57,12 +57,12 @@ def delete(things: Things, name: str = "thing") -> None:
 
 
 def has_finalizer(object: JsonObject) -> bool:
-    """Tell whether an object waits for us before it goes."""
+    """Return whether an object has our finalizer."""
     return FINALIZER in object["metadata"].get("finalizers", ())
 
 
 async def test_what_is_to_be_undone_is_undone_first(running: Running) -> None:
-    """The Lease goes before its Thing does, and the child with it."""
+    """The Lease is deleted before its Thing, and the child with the Thing."""
     async with running(plan, **DECLARED) as things:
         lease(things)
         things.create()
@@ -78,7 +78,7 @@ async def test_what_is_to_be_undone_is_undone_first(running: Running) -> None:
 
 
 async def test_deleted_while_it_is_made(running: Running) -> None:
-    """However far we are when the deletion comes, everything goes."""
+    """At whichever step the deletion arrives, everything is deleted."""
     async with running(plan, **DECLARED) as things:
         for number in range(10):
             name = f"thing-{number}"
@@ -98,7 +98,7 @@ async def test_deleted_while_it_is_made(running: Running) -> None:
 
 @pytest.mark.usefixtures("hasty")
 async def test_deleted_while_the_api_server_is_away(running: Running) -> None:
-    """It goes as soon as the API server is back."""
+    """The object is deleted as soon as the API server is back."""
     async with running(plan, **DECLARED) as things:
         lease(things)
         things.create()
@@ -111,7 +111,7 @@ async def test_deleted_while_the_api_server_is_away(running: Running) -> None:
 
 
 async def test_deleted_while_no_controller_runs(running: Running) -> None:
-    """It waits for the next one."""
+    """The object stays until the next controller starts."""
     async with running(plan, **DECLARED) as things:
         lease(things)
         things.create()
@@ -125,9 +125,10 @@ async def test_deleted_while_no_controller_runs(running: Running) -> None:
 
 @pytest.mark.usefixtures("hasty")
 async def test_a_clean_up_that_fails_is_seen_and_tried_again(running: Running) -> None:
-    """Condition and Warning event say what fails; it is tried until it works, and the object never goes before.
+    """A condition and a Warning event name the error.
 
-    Meanwhile it gets no children, though its plan has them and one that it had is gone.
+    The clean-up is retried until it succeeds, and the object stays until then. Meanwhile it gets no
+    children, although its plan has them and one is missing.
     """
     async with running(plan, **DECLARED) as things:
         lease(things)
@@ -161,7 +162,7 @@ class OnThings(InjectedFault):
 
 @pytest.mark.usefixtures("hasty")
 async def test_a_finalizer_that_cannot_be_written_is_seen(running: Running) -> None:
-    """Neither what is not made for want of it, nor what does not go because of it, fails in silence."""
+    """Both the blocked creation and the blocked deletion are reported."""
     forbidden = OnThings(10**6, 403, method="PATCH")
     async with running(plan, **DECLARED) as things:
         things.server.requests.faults.append(forbidden)
@@ -185,7 +186,7 @@ async def test_a_finalizer_that_cannot_be_written_is_seen(running: Running) -> N
 
 
 async def test_what_is_gone_already_counts_as_undone(running: Running) -> None:
-    """Somebody else was faster, or there never was anything: nothing holds the object."""
+    """If somebody else deleted it, or if it never existed, the finalizer is removed."""
     async with running(plan, **DECLARED) as things:
         things.create()
         await things.until_ready()

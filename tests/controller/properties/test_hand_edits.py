@@ -42,7 +42,7 @@ class Hands:
         self.chance = chance
 
     async def edit(self) -> None:
-        """Make one edit; one that the API server refuses changes nothing."""
+        """Make one edit; an edit that the API server rejects changes nothing."""
         edits: list[Callable[[], Awaitable[Any]]] = [
             *(self.respecify, self.relabel) * 2,
             *(self.rename_container, self.rewrite_containers, self.rename_port, self.rewrite_ports),
@@ -68,7 +68,7 @@ class Hands:
         await self.client.patch(WEBAPPS, "shop", {"metadata": {"labels": labels}}, self.place)
 
     async def rename_container(self) -> None:
-        """Give the container another name, as in `kubectl edit`."""
+        """Rename the container, as with `kubectl edit`."""
         await self.containers(lambda each: {**each, "name": self.chance.choice(["mine", "other"])})
 
     async def rewrite_containers(self) -> None:
@@ -84,7 +84,7 @@ class Hands:
         await self.client.patch(DEPLOYMENT, "shop", template, self.place)
 
     async def rename_port(self) -> None:
-        """Give the Service's port another number."""
+        """Change the number of the Service's port."""
         ports = [{"name": "http", "port": self.chance.randrange(8080, 8085), "protocol": "TCP"}]
         await self.client.patch(SERVICE, "shop", {"spec": {"ports": ports}}, self.place)
 
@@ -99,13 +99,13 @@ class Hands:
         await self.containers(lambda each: {**each, **image})
 
     async def drop_annotation(self) -> None:
-        """Change or remove the annotation in which the controller says what it applied."""
+        """Change or remove the annotation with the digest of the controller's apply."""
         value = self.chance.choice([None, "mine"])
         about = {"metadata": {"annotations": {"gatewright.io/applied": value}}}
         await self.client.patch(self.chance.choice(CHILDREN), "shop", about, self.place)
 
     async def replace(self) -> None:
-        """Replace the whole child, as `kubectl replace` of a file without the annotation does."""
+        """Replace the child, like `kubectl replace` with a file without the annotation."""
         resource = self.chance.choice(CHILDREN)
         stored = await self.client.get(resource, "shop", self.place)
         stored["metadata"].pop("annotations", None)
@@ -118,7 +118,7 @@ class Hands:
 
 
 def content(child: JsonObject) -> JsonObject:
-    """Return of a child what a fresh apply decides."""
+    """Return the fields of a child that a fresh apply sets."""
     spec = {
         key: value
         for key, value in child["spec"].items()
@@ -138,7 +138,7 @@ def content(child: JsonObject) -> JsonObject:
 async def fresh(
     user: Client, place: str, observer: Observer, twin: str
 ) -> dict[Resource, JsonObject]:
-    """Return what a fresh apply makes of the WebApp as it is now: the children of a twin."""
+    """Return the result of a fresh apply of the present WebApp: the children of a twin."""
     parent = await user.get(WEBAPPS, "shop", place)
     other = webapp(place, twin, **parent["spec"])
     other["metadata"]["labels"] = parent["metadata"].get("labels", {})
@@ -147,7 +147,7 @@ async def fresh(
 
 
 async def until_equal(observer: Observer, resource: Resource, expected: JsonObject) -> None:
-    """Wait until a child is as expected; AssertionError with both where it never is."""
+    """Wait until a child is as expected. Raises AssertionError with both if it never is."""
     with suppress(AssertionError):
         await observer.until(resource, "shop", lambda child: content(child) == expected)
     found = content(observer.get(resource, "shop") or {})
@@ -159,7 +159,7 @@ async def until_equal(observer: Observer, resource: Resource, expected: JsonObje
 async def test_hand_edits_end_as_a_fresh_apply(
     plane: ControlPlane, place: str, user: Client, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    """With the controller running and without it, in turns: in the end nothing of what was replaced is left."""
+    """Edits are made in turns with and without a running controller; in the end, no edited field is left."""
     monkeypatch.setattr(controller.runtime.conflict_backoff, "REPAIRS_WINDOW", 0.0)
     monkeypatch.setattr(controller.runtime.workqueue, "FIRST_DELAY", 0.05)
     hands = Hands(user, place, random.Random(seed))

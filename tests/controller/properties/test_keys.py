@@ -17,7 +17,7 @@ WORKERS = 32
 
 @pytest.mark.parametrize("seed", range(4))
 async def test_keys_are_reconciled_one_at_a_time_and_after_their_last_change(seed: int) -> None:
-    """32 workers, keys that come at any time, before, during and after their reconcile."""
+    """Keys are added to 32 workers at any time: before, during and after their reconcile."""
     chance = random.Random(seed)
     busy: set[ReconcileRequest] = set()
     changed, observed = dict.fromkeys(KEYS, 0), dict.fromkeys(KEYS, 0)

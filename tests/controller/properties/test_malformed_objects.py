@@ -47,7 +47,7 @@ WITHIN = 60.0
 
 
 def with_junk(value: Any, chance: random.Random) -> Any:
-    """Return a value with junk in place of one of its parts, or of all of it."""
+    """Return a value with junk in place of one of its parts, or of the whole value."""
     changed = deepcopy(value)
     places: list[tuple[Any, Any]] = list(parts(changed))
     if not places or chance.random() < 0.1:
@@ -58,7 +58,7 @@ def with_junk(value: Any, chance: random.Random) -> Any:
 
 
 def parts(value: Any) -> Iterator[tuple[Any, Any]]:
-    """Yield each place in a value: what holds it, and its key there."""
+    """Yield each part of a value: its container, and its key there."""
     found = enumerate(value) if isinstance(value, list) else ()
     for key, each in value.items() if isinstance(value, dict) else found:
         yield value, key
@@ -66,7 +66,7 @@ def parts(value: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def malformed(kind: PlannedKind[Any]) -> Iterator[JsonObject]:
-    """Yield malformed objects of a kind, made of the samples."""
+    """Yield malformed objects of a kind, derived from the samples."""
     chance = random.Random(kind.name)
     samples = [case.object for case in cases() if case.kind is kind]
     for number in range(OBJECTS):
@@ -120,7 +120,7 @@ def has_ready(object: JsonObject) -> bool:
 
 @pytest.mark.parametrize("kind", planned_kinds(), ids=lambda kind: kind.name)
 async def test_a_malformed_object_is_its_own_failure(kind: PlannedKind[Any]) -> None:
-    """Each has a condition or an event, whether it is there at the start or comes and changes later."""
+    """Each has a condition or an event, whether it exists at the start or is created and changed later."""
     sample = next(case.object for case in cases() if case.kind is kind)
     good = {**sample, "metadata": {**sample["metadata"], "name": "good"}}
     bad = list(malformed(kind))
@@ -180,7 +180,7 @@ def with_junk_metadata(object: JsonObject, version: str) -> Iterator[JsonObject]
 
 
 async def test_malformed_metadata_ends_nothing() -> None:
-    """No API server stores it; the watch goes on, and what comes later is reconciled."""
+    """No API server stores such an object; the watch continues, and later objects are reconciled."""
     chance, kinds = random.Random(7), planned_kinds()
     samples = {each.kind.resource: each.object for each in cases()}
     good = samples[WEBAPP.resource] | {"metadata": {"name": "good", "namespace": NAMESPACE}}

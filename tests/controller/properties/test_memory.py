@@ -29,7 +29,7 @@ OTHERS = {
 
 
 def deployment(number: int, version: int) -> bytes:
-    """A Deployment of six kilobytes as the API server sends it, with two more that say who wrote which field."""
+    """A Deployment of six kilobytes as sent by the API server, with two more kilobytes of managedFields."""
     fields = {
         "f:metadata": {
             "f:labels": {"f:app": {}},
@@ -96,7 +96,7 @@ def test_a_store_costs_little_more_than_the_json_in_it() -> None:
 
 
 async def test_nothing_is_remembered_of_what_is_gone(running: Running) -> None:
-    """Objects that came, failed, were made and went leave nothing behind, however many they were."""
+    """Objects that were created, failed and were deleted leave nothing in memory, however many they were."""
     names = [f"fleeting-{number}" for number in range(50)]
     async with running(single) as things:
         things.server.fail(20, 409, method="PATCH", path="/configmaps/")

@@ -47,7 +47,7 @@ AT_ONCE = 16
 async def controlling(
     plane: ControlPlane, place: str, kind: PlannedKind[Any]
 ) -> AsyncIterator[Manager]:
-    """Run a controller of one kind in one namespace, as a user of its own."""
+    """Run a controller of one kind in one namespace, as a separate user."""
     kubeconfig = plane.certificate_kubeconfig(f"controller-of-{place}", "system:masters")
     endpoint = await credentials.load(kubeconfig, environment={})
     manager = Manager(endpoint, CollectorRegistry(), identity="the-test", namespaces=[place])
@@ -83,7 +83,7 @@ class Editors:
     async def write(
         self, resource: Resource, name: str, path: str, value: Any, send: Awaitable[JsonObject]
     ) -> None:
-        """Send a write of a field; two of one field go one after the other, so that it is known which was last."""
+        """Write a field; writes of the same field are sequential, so that the last one is known."""
         async with self.locks.setdefault((resource, name, path), asyncio.Lock()):
             await send
             self.written[resource, name, path] = value
@@ -141,7 +141,7 @@ def said(object: JsonObject, path: str) -> Any:
 async def test_nobodys_fields_are_lost(
     plane: ControlPlane, place: str, user: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Sixteen editors at once and the controller: in the end each field is as its owner wrote it last."""
+    """Sixteen concurrent editors and the controller write: in the end each field has its owner's last value."""
     monkeypatch.setattr(controller.runtime.conflict_backoff, "REPAIRS_WINDOW", 0.0)
     async with (
         controlling(plane, place, WEBAPP),
@@ -177,7 +177,7 @@ async def test_nobodys_fields_are_lost(
 
 
 def made_for(spec: JsonObject) -> Callable[[JsonObject], bool]:
-    """Tell whether a Deployment is as a WebApp's spec says."""
+    """Return whether a Deployment matches a WebApp's spec."""
 
     def holds(deployment: JsonObject) -> bool:
         (container,) = deployment["spec"]["template"]["spec"]["containers"]
@@ -192,7 +192,10 @@ def made_for(spec: JsonObject) -> Callable[[JsonObject], bool]:
 async def test_an_api_that_is_removed_takes_its_objects_along(
     plane: ControlPlane, place: str, user: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What holds an object is undone before its CRD goes; when the CRD comes back, so does the controller's work."""
+    """Objects with finalizers are cleaned up before their CRD is deleted.
+
+    When the CRD is recreated, the controller reconciles again.
+    """
     monkeypatch.setattr(kube.backoff, "LONGEST", 0.5)
     kind = kind_of(plan, **DECLARED)
     await define(plane, user)

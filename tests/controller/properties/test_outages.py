@@ -31,7 +31,10 @@ pytestmark = pytest.mark.long
 async def test_an_absent_server_is_asked_seldom_and_found_soon(
     server: FakeApiServer, outage: float, most: int
 ) -> None:
-    """Over a minute 0.3 times a second; five seconds after its return a watch is right again, tombstones and all."""
+    """Within a minute, it gets 0.3 requests per second.
+
+    Five seconds after its return the cache is current, with deletions.
+    """
     now = 0.0
     answers: list[int] = []
     for name in ("kept", "deleted"):
@@ -77,7 +80,7 @@ async def test_an_absent_server_is_asked_seldom_and_found_soon(
 
 
 async def test_what_is_listed_anew_waits_for_what_people_change(running: Running) -> None:
-    """After 410 all objects are listed again: unchanged ones enqueue nothing, the others have low priority."""
+    """After a 410, all objects are listed again: unchanged ones enqueue nothing, changed ones have low priority."""
     async with running(single) as things:
         for number in range(20):
             things.create(f"thing-{number}")
@@ -113,7 +116,7 @@ async def test_what_is_listed_anew_waits_for_what_people_change(running: Running
 
 @pytest.mark.usefixtures("hasty")
 async def test_nothing_is_lost_while_the_server_is_away(running: Running) -> None:
-    """What was begun before, and what came meanwhile, is made when it is back."""
+    """Started work and new objects are completed when the server is back."""
     async with running(single) as things:
         for number in range(20):
             things.create(f"before-{number}")
@@ -136,7 +139,7 @@ async def test_nothing_is_lost_while_the_server_is_away(running: Running) -> Non
 async def test_connections_that_break_or_fall_silent(
     server: FakeApiServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Both are noticed, the silent ones by the bookmarks that do not come and the answers that do not; all goes on."""
+    """Both are detected, the silent ones by missing bookmarks and responses; work continues."""
     assert Client.__init__.__kwdefaults__ is not None
     assert kube.watch.BOOKMARK_LIMIT + Client.__init__.__kwdefaults__["timeout"] <= 120
     monkeypatch.setitem(Client.__init__.__kwdefaults__, "timeout", 0.3)
@@ -168,7 +171,7 @@ async def test_connections_that_break_or_fall_silent(
 async def test_a_server_that_asks_for_patience_gets_it(
     running: Running, caplog: pytest.LogCaptureFixture, code: int
 ) -> None:
-    """A write that is to be tried again in seven seconds waits for seven seconds."""
+    """A write with a Retry-After of seven seconds is retried after seven seconds."""
     caplog.set_level(logging.WARNING, "gatewright.controller")
     async with running(single) as things:
         things.server.fail(1, code, method="PATCH", path="/configmaps/", retry_after="7")
@@ -202,7 +205,10 @@ async def test_an_overloaded_server_meets_no_storm(
 
 @pytest.mark.usefixtures("hasty")
 async def test_a_right_that_is_lost_concerns_one_resource(running: Running) -> None:
-    """Its watch tries again, all else goes on; readiness says which and why, and is well when the right is back."""
+    """Its watch retries, and other work continues.
+
+    Readiness reports the resource and the reason until the right is restored.
+    """
     async with running(single) as things:
         things.create("before")
         await things.until_ready(name="before")

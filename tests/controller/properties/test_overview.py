@@ -10,7 +10,7 @@ ROOT = Path(tests.__path__[0])
 
 
 def test_every_test_of_the_overview_exists() -> None:
-    """Seventeen properties, each with at least one test, and each test where it is said to be."""
+    """There are seventeen properties, each with at least one test that exists at its stated place."""
     overview = properties.__doc__ or ""
     sections = re.split(r"^(\d+) .*\n", overview, flags=re.MULTILINE)[1:]
     named = dict(zip(map(int, sections[::2]), sections[1::2], strict=True))

@@ -44,7 +44,7 @@ MYSQL = {"type": "mysql", "deletionPolicy": "Delete", "storage": "1Gi"}
 async def test_a_database_that_is_deleted_at_once_leaves_no_claim(
     control_plane: ControlPlane, namespace: str, resource: Resource, spec: JsonObject, server: str
 ) -> None:
-    """The finalizer waits until the StatefulSet's controller creates none any more."""
+    """The finalizer stays until the StatefulSet's controller no longer creates claims."""
     await asyncio.to_thread(
         control_plane.kubectl, "apply", "--server-side", "-f", str(CONFIG / "crd/bases")
     )

@@ -30,7 +30,7 @@ NAMES = [f"thing-{number}" for number in range(20)]
 
 
 def plan(thing: Thing, observed: Observed, now: datetime) -> Plan:
-    """A password that is made once, then a ConfigMap; the phase says how far it is."""
+    """Plan a Secret that is created once, then a ConfigMap; the phase shows the progress."""
     del now
     name = str(thing.metadata["name"])
     secret: JsonObject = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}}
@@ -92,10 +92,9 @@ class Looks:
 async def test_caches_that_lag_make_nothing_twice(
     running: Running, monkeypatch: pytest.MonkeyPatch, patience: float
 ) -> None:
-    """Each object is created once, whether the caches are waited for or, when patience is out, the server is asked.
+    """Each object is created once, whether the reconcile waits for the caches or finally reads from the server.
 
-    A reconcile that waits for the caches begins when they know, long before a patience of a minute
-    is out.
+    A waiting reconcile begins as soon as the caches are current, long before a limit of one minute.
     """
     monkeypatch.setattr(expectations, "PATIENCE", patience)
     chance = random.Random(6)
@@ -123,7 +122,7 @@ async def test_caches_that_lag_make_nothing_twice(
 
 
 def told_of(thing: Thing, observed: Observed, now: datetime) -> Plan:
-    """A ConfigMap; the status says what somebody else wrote into it."""
+    """Plan a ConfigMap; the status has the value that another writer wrote into it."""
     del now
     name = str(thing.metadata["name"])
     theirs = (observed.child(CONFIGMAP, name) or {}).get("data", {}).get("theirs")
@@ -134,7 +133,7 @@ def told_of(thing: Thing, observed: Observed, now: datetime) -> Plan:
 
 
 async def test_a_spec_that_changed_unseen_is_not_taken_for_our_own_status(running: Running) -> None:
-    """A relist may show both at once: a version that the controller wrote, with a spec that it never observed."""
+    """A relist may show a version that the controller wrote together with a spec that it never observed."""
     async with running(told_of) as things:
         things.create()
         await things.until_ready()

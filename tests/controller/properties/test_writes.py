@@ -39,7 +39,7 @@ def versions(things: Things) -> dict[str, str]:
 
 
 def say(things: Things, *conditions: JsonObject, name: str = "thing") -> None:
-    """Let somebody else apply conditions of a Thing's status, and take away those of before."""
+    """Let another writer apply conditions of a Thing's status, and remove its previous ones."""
     named = {"name": name, "namespace": NAMESPACE}
     things.server.apply(
         things.resource,
@@ -87,7 +87,7 @@ async def test_objects_cost_their_writes_once_and_then_nothing(running: Running)
 
 
 async def test_what_others_say_in_a_status_costs_nothing(running: Running) -> None:
-    """Conditions of other writers stay; a reconcile and a restart send no request."""
+    """Conditions of other writers stay; neither a reconcile nor a restart sends a request."""
     async with running(single) as things:
         things.create()
         await things.until_ready()
@@ -128,7 +128,7 @@ async def test_what_others_say_in_a_status_costs_nothing(running: Running) -> No
 async def test_what_a_new_release_says_no_more_goes_from_a_status(
     running: Running, conditions: list[str], fields: list[str]
 ) -> None:
-    """One write for each object, whatever others say there; the next start costs none."""
+    """Each object gets one write, whatever others write there; the next start sends none."""
 
     def release(conditions: list[str], fields: list[str]) -> Planner:
         def plan(thing: Thing, observed: Observed, now: datetime) -> Plan:
@@ -166,7 +166,7 @@ async def test_what_a_new_release_says_no_more_goes_from_a_status(
 
 
 async def test_what_might_be_ours_is_asked_of_the_server_at_a_start(running: Running) -> None:
-    """A condition of this very generation, or a field: one apply, which changes nothing and is not repeated."""
+    """A condition of the current generation, or a field, causes one apply without effect, which is not repeated."""
     async with running(single) as things:
         things.create("one")
         things.create("two")
@@ -192,7 +192,7 @@ async def test_what_might_be_ours_is_asked_of_the_server_at_a_start(running: Run
 
 
 async def test_a_status_that_is_never_the_same_is_no_loop(running: Running) -> None:
-    """It is written once for each change of other fields: the controller's own status write enqueues nothing."""
+    """The status is written once for each change of other fields: the own status write enqueues nothing."""
     numbers = count()
 
     def plan(thing: Thing, observed: Observed, now: datetime) -> Plan:
@@ -210,7 +210,7 @@ async def test_a_status_that_is_never_the_same_is_no_loop(running: Running) -> N
 
 
 async def test_what_the_server_fills_in_is_no_loop(running: Running) -> None:
-    """A default that we did not ask for costs one write of the child, as everything does."""
+    """A default that the plan does not set costs no more than one write of the child."""
     async with running(single) as things:
         things.server.mutate(lambda each: each | {"immutable": False} if "data" in each else each)
         things.create()

@@ -161,7 +161,7 @@ class World:
             self.error = error
 
     def events(self) -> list[tuple[str, str, str]]:
-        """All events so far: type, reason and note."""
+        """All events so far, as type, reason and note."""
         return [
             (each["type"], each["reason"], each["note"])
             for each in self.server.list(EVENT, NAMESPACE)

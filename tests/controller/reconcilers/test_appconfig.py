@@ -59,7 +59,7 @@ def test_it_makes_one_configmap() -> None:
 
 
 def test_the_status_speaks_of_what_is_there() -> None:
-    """Only once the ConfigMap holds the data; the time moves only with it."""
+    """The status changes only after the ConfigMap has the data; its time changes only with the data."""
     checksum = checksum_of({"a": "1"})
     child = {
         "apiVersion": "v1",
@@ -125,7 +125,7 @@ TOO_LONG = "the ConfigMap's name would have 254 characters; the limit is 253"
     ],
 )
 def test_what_cannot_be_made_is_a_problem(spec: Any, reason: str, message: str) -> None:
-    """Nothing is written, what was observed stays, and the field is named."""
+    """Nothing is written, observed fields of the status stay, and the error names the field."""
     status = {
         "configMapName": "shop-config",
         "checksum": "1",
@@ -138,7 +138,7 @@ def test_what_cannot_be_made_is_a_problem(spec: Any, reason: str, message: str) 
 
 
 def test_many_faults_are_cut_short() -> None:
-    """Three are reported, with the number of the others."""
+    """Three faults are reported, with the number of the others."""
     problem = planned(application="shop", config=dict.fromkeys("abcde", "{{ 1 }}")).problem
     assert problem is not None
     assert problem.message.endswith(

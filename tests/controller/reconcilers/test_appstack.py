@@ -46,7 +46,7 @@ def planned(object: JsonObject, observed: Observed | None = None) -> Plan:
     ],
 )
 def test_each_waits_for_all_before_it(wanted: list[str], needs: dict[str, tuple[str, ...]]) -> None:
-    """Requested components have one; the others have none and delay nothing."""
+    """Requested components have a condition; the others have none and delay nothing."""
     plan = planned(stack(**{name: EVERYTHING[name] for name in wanted}))
     asked_for = [step for step in plan.steps if step.condition]
     assert {step.name: tuple(step.depends_on) for step in asked_for} == needs
@@ -55,7 +55,7 @@ def test_each_waits_for_all_before_it(wanted: list[str], needs: dict[str, tuple[
 
 
 def test_components_are_those_of_a_platform() -> None:
-    """The same names, sizes and variables; the label says whose they are."""
+    """Names, sizes and variables are the same; only the label differs."""
     objects = made(planned(stack(**EVERYTHING)))
     assert list(objects) == [
         ("PostgreSQL", "shop-db"),
@@ -72,7 +72,7 @@ def test_components_are_those_of_a_platform() -> None:
 
 
 def test_the_label_of_a_platform_is_handed_on() -> None:
-    """A stack that is a part of a platform marks what it makes."""
+    """The children of a stack that is part of a platform have the platform's label."""
     labelled = stack(**EVERYTHING)
     labelled["metadata"] = {**labelled["metadata"], "labels": {"platform": "store"}}
     assert {
@@ -81,7 +81,7 @@ def test_the_label_of_a_platform_is_handed_on() -> None:
 
 
 def test_a_frontend_alone_is_told_of_nobody() -> None:
-    """No variable leads to what is not there."""
+    """No variable names a missing component."""
     objects = made(planned(stack(frontend=IMAGES["frontend"])))
     assert container(objects, "shop-frontend")["env"] == []
 
@@ -119,7 +119,7 @@ def test_what_is_taken_out_is_removed(type: str, left_out: str, removed: list[st
     ],
 )
 def test_each_database_keeps_what_it_has_under_names_of_its_own(type: str, kept: list[str]) -> None:
-    """Secrets and claims of one are not in the way of the other, which may take its place and give it back."""
+    """Secrets and claims of the two types do not conflict, so that each can replace the other."""
     plan = planned(stack(database={"type": type, "backup": {"enabled": True}}))
     if type == "postgresql":
         child = made(plan)["PostgreSQL", "shop-db"]
@@ -136,7 +136,7 @@ def test_each_database_keeps_what_it_has_under_names_of_its_own(type: str, kept:
 
 
 def test_readiness_that_is_lost_is_reported_and_nothing_is_torn_down() -> None:
-    """A database that fails later keeps the others as they are."""
+    """If the database fails later, the other components stay."""
     before = [ready(each) for each in made(planned(stack(**EVERYTHING))).values()]
     running = {"phase": "Running", "observedGeneration": 1}
     observed = Observed(children=[each for each in before if each["kind"] != "PostgreSQL"])
@@ -147,5 +147,5 @@ def test_readiness_that_is_lost_is_reported_and_nothing_is_torn_down() -> None:
 
 
 def test_a_stack_of_nothing_runs() -> None:
-    """There is nothing to wait for."""
+    """A stack without components is Running at once."""
     assert planned(stack()).status.to_api() == {"phase": "Running", "endpoints": {}}

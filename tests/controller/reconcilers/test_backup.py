@@ -38,12 +38,12 @@ METADATA = {
 
 
 def backup(status: JsonObject | None = None, **spec: Any) -> Backup:
-    """A Backup to which nothing is missing."""
+    """A complete Backup."""
     return Backup.model_validate({"metadata": METADATA, "spec": {**SPEC, **spec}, "status": status})
 
 
 def source(type: str, **connection: Any) -> JsonObject:
-    """A source with more in its connection; None takes something out."""
+    """A source with changed fields of its connection; None removes a field."""
     return {"type": type, "connection": {**CONNECTION, **connection}}
 
 
@@ -62,7 +62,7 @@ def cronjob() -> JsonObject:
 
 
 def owned(name: str, uid: str, owner: str) -> JsonObject:
-    """Metadata of what somebody controls."""
+    """Metadata of an object with a controlling owner."""
     owners = [{"uid": owner, "controller": True}]
     return {
         "name": name,
@@ -95,7 +95,7 @@ def job(day: str, *conditions: str, owner: str = "cron", command: str = "/backup
 
 
 def pod(day: str, code: int, message: str | None, *, state: str = "state") -> JsonObject:
-    """The pod of that day's Job, whose container ended so."""
+    """The pod of a day's Job, whose container terminated with this result."""
     terminated = {
         "exitCode": code,
         "reason": "Error",
@@ -109,7 +109,7 @@ def pod(day: str, code: int, message: str | None, *, state: str = "state") -> Js
 
 
 def made(day: str) -> JsonObject:
-    """The pod that made that day's backup, of as many bytes as the day."""
+    """The pod of a day's successful backup; its size in bytes is the number of the day."""
     return pod(day, 0, f'{{"backup":"202611{day}T020000Z-x","bytes":{int(day)}}}')
 
 
@@ -142,7 +142,7 @@ def applied(plan: Plan) -> JsonObject:
 
 
 def environment(**spec: Any) -> dict[str, str]:
-    """Its variables; what stands in a Secret as `$secret/key`."""
+    """The variables of the container; values from a Secret as `$secret/key`."""
     (container,) = applied(planned(**spec))["spec"]["jobTemplate"]["spec"]["template"]["spec"][
         "containers"
     ]
@@ -223,7 +223,7 @@ def test_the_cronjob_makes_one_backup_at_a_time_without_rights() -> None:
 
 
 def test_the_image_follows_the_source_and_the_registry() -> None:
-    """One image for each type, from where the images come that we choose."""
+    """There is one image per type, from the registry of the setting."""
     plan = BACKUP.plan(
         backup(source=source("mysql")), Observed(settings={"registry": "registry.company.com"}), NOW
     )
@@ -232,7 +232,7 @@ def test_the_image_follows_the_source_and_the_registry() -> None:
 
 
 def test_the_environment_says_all_and_credentials_by_reference() -> None:
-    """PostgreSQL to S3 of the cloud's own."""
+    """The environment of a PostgreSQL backup to AWS S3."""
     assert environment(retention="2w") == {
         "SOURCE_TYPE": "postgresql",
         "SOURCE_HOST": "shop-db",
@@ -312,18 +312,18 @@ def test_the_environment_says_all_and_credentials_by_reference() -> None:
     ],
 )
 def test_the_environment_follows_the_spec(spec: JsonObject, expected: dict[str, str]) -> None:
-    """Each field where it is to be observed."""
+    """Each field of the spec changes its variable."""
     found = environment(**spec)
     assert {name: found.get(name) for name in expected} == expected
 
 
 def test_a_whole_server_is_named_by_no_database() -> None:
-    """Without a database there is no such variable."""
+    """Without a database, the variable is absent."""
     assert "SOURCE_DATABASE" not in environment(source=source("mysql", database=None))
 
 
 def test_every_field_is_traced_to_the_users_own() -> None:
-    """What the CronJob has from the spec says from where, and exists."""
+    """Fields of the CronJob that come from the spec have an origin, which exists in the spec."""
     plan = planned(serviceAccountName="saver")
     (write,) = [write for step in plan.steps for write in step.writes]
     container = "spec.jobTemplate.spec.template.spec.containers[name=backup]"
@@ -348,14 +348,14 @@ def test_every_field_is_traced_to_the_users_own() -> None:
     ],
 )
 def test_what_is_missing_is_named(spec: JsonObject, problem: str) -> None:
-    """Every field at once; a CronJob that was made before stays as it is."""
+    """All missing fields are named together; an existing CronJob stays."""
     plan = planned(observed(), **spec)
     assert plan.problem == Problem(f"{problem}: must be set", "Incomplete")
     assert plan.steps == ()
 
 
 def test_a_schedule_that_is_none_is_told() -> None:
-    """Where no admission was asked."""
+    """The controller reports an invalid schedule if no webhook has denied it."""
     assert planned(schedule="0 25 * * *").problem == Problem(
         'spec.schedule: "0 25 * * *" is not a cron schedule: wrong hour', "Invalid"
     )
@@ -382,7 +382,7 @@ def test_the_next_time_is_known_and_waited_for() -> None:
 
 
 def test_the_last_good_backup_is_known() -> None:
-    """When, what and how large; of a restore, and of what others own, nothing."""
+    """The status has its time, name and size; Jobs of restores and of other owners do not count."""
     jobs = [
         job("20", "Complete"),
         job("19", "Complete"),
@@ -401,7 +401,7 @@ def test_the_last_good_backup_is_known() -> None:
 
 
 def test_what_was_known_stays_known() -> None:
-    """Jobs and pods are removed with time: nothing changes by that."""
+    """The status stays after Jobs and pods are deleted."""
     before = planned(observed(jobs=[job("20", "Complete")], pods=[made("20")])).status.to_api()
     for jobs in ([], [job("19", "Complete")], [job("20", "Complete")]):
         after = planned(observed(jobs=jobs), before).status.to_api()
@@ -416,7 +416,7 @@ def test_what_was_known_stays_known() -> None:
 
 
 def test_a_success_without_a_word_has_no_size() -> None:
-    """A pod that is gone, or says something else, leaves the time alone."""
+    """If the pod is gone, or has another message, the time is still set."""
     before = planned(observed(jobs=[job("19", "Complete")], pods=[made("19")])).status.to_api()
     for message in (None, "", "done", "[1]", '{"backup":"x"}', '{"backup":1,"bytes":"2"}'):
         plan = planned(observed(jobs=[job("20", "Complete")], pods=[pod("20", 0, message)]), before)
@@ -427,7 +427,10 @@ def test_a_success_without_a_word_has_no_size() -> None:
 
 
 def test_a_failure_is_told_while_it_is_tried_again_and_after() -> None:
-    """With what the script said last, also once its pod is gone; the last good backup stays the last good one."""
+    """The condition has the script's last message, even after its pod is deleted.
+
+    The last good backup stays in the status.
+    """
     good = planned(observed(jobs=[job("19", "Complete")], pods=[made("19")])).status.to_api()
     attempts = [
         pod("20", 1, "dumping\nfailed while dumping shop.dump: no such table\n", state="lastState")
@@ -449,7 +452,7 @@ def test_a_failure_is_told_while_it_is_tried_again_and_after() -> None:
 
 
 def test_what_keeps_a_pod_from_starting_is_told() -> None:
-    """An image that cannot be pulled, a key that its Secret has not; and it stays told while it is tried again."""
+    """The condition reports an image that cannot be pulled or a missing key of a Secret, also during retries."""
 
     def waiting(reason: str) -> JsonObject:
         status = {
@@ -471,7 +474,7 @@ def test_what_keeps_a_pod_from_starting_is_told() -> None:
 
 
 def test_a_first_attempt_changes_nothing() -> None:
-    """While it runs, what is known is the backup before, or that there was none."""
+    """While it runs, the status has the previous backup, or reports that there is none."""
     assert backed_up(planned(observed(jobs=[job("20")]))) == (
         "False",
         "NoneYet",
@@ -482,7 +485,7 @@ def test_a_first_attempt_changes_nothing() -> None:
 
 
 def test_what_wakes_a_backup_is_found() -> None:
-    """By the Secrets it names, whatever else is wrong with it."""
+    """A Secret enqueues the Backups that name it, even invalid ones."""
     assert list(by_secret({"spec": SPEC})) == ["login", "store"]
     assert list(by_secret({"spec": {"source": {"connection": {"secretRef": "login"}}}})) == [
         "login"
@@ -497,7 +500,7 @@ def test_what_wakes_a_backup_is_found() -> None:
 async def test_one_reconcile_makes_the_cronjob_once_its_secrets_are_there(
     server: ApiServer,
 ) -> None:
-    """First only a status that says what is waited for; then the CronJob; then no write more."""
+    """First only a status with the missing Secret is written; then the CronJob; then nothing."""
     server.create(
         BACKUP.resource, {"metadata": {"name": "nightly", "namespace": "default"}, "spec": SPEC}
     )
@@ -525,7 +528,7 @@ async def test_one_reconcile_makes_the_cronjob_once_its_secrets_are_there(
 
 
 def test_the_page_restores_with_what_was_backed_up_with() -> None:
-    """The Job that the page shows has the environment of the page's own Backup, but for what only a backup needs."""
+    """The Job on the page has the environment of the page's Backup, except variables that only a backup needs."""
     (example, job) = map(
         yaml.safe_load, re.findall(r"```yaml\n(.*?)```", PAGE.read_text(), re.DOTALL)
     )

@@ -17,7 +17,7 @@ AT = MIDNIGHT + 2 * HOUR + 600
 
 
 def series(spec: dict[str, Any], status: dict[str, Any] | None = None) -> dict[str, float]:
-    """What a scrape shows of one Backup, made the day before."""
+    """The scraped series of one Backup, which was created a day earlier."""
     metadata = {"name": "nightly", "namespace": "shop", "creationTimestamp": CREATED}
     registry = CollectorRegistry()
     registry.register(
@@ -49,5 +49,8 @@ def series(spec: dict[str, Any], status: dict[str, Any] | None = None) -> dict[s
 def test_a_backup_is_due_when_a_run_has_used_up_its_time(
     spec: dict[str, Any], status: dict[str, Any], expected: dict[str, float]
 ) -> None:
-    """The first run after the last good backup, and the time that it may take; nothing for what cannot run."""
+    """The due time is the first run after the last good backup plus its time limit.
+
+    A Backup that cannot run has none.
+    """
     assert series(spec, status) == expected

@@ -70,7 +70,7 @@ def test_each_waits_for_what_it_needs() -> None:
     "name", ["database", "cache", "backend", "frontend", "monitoring", "ingress"]
 )
 def test_each_has_a_condition_that_begins_with_what_was_being_done(name: str) -> None:
-    """The words people know stand before the reason."""
+    """The message begins with the step's description."""
     (step,) = (each for each in planned(platform(**EVERYTHING)).steps if each.name == name)
     doing = "setup failed" if name in ("monitoring", "ingress") else "deployment failed"
     assert (step.condition, step.failed_to) == (
@@ -99,7 +99,7 @@ def test_everything_carries_the_name_of_the_platform() -> None:
 def test_the_environment_decides_where_the_spec_is_silent(
     environment: str, replicas: int, storage: str, backup: bool, spread: bool
 ) -> None:
-    """The table of environments: database, backup, and what is done against loss."""
+    """The defaults of each environment: database, backup, and protection against disruptions."""
     plan = planned(platform(environment=environment), Observed(served=MONITORED))
     objects = made(plan)
     database = objects["PostgreSQL", "shop-db"]["spec"]
@@ -114,7 +114,7 @@ def test_the_environment_decides_where_the_spec_is_silent(
 
 @pytest.mark.parametrize("environment", ["production", "staging", "development"])
 def test_every_container_is_restricted_and_sized(environment: str) -> None:
-    """In every environment; a user's image may write to its own filesystem."""
+    """The test covers every environment; a user's image may write to its own filesystem."""
     objects = made(planned(platform(environment=environment)))
     for name, read_only in (
         ("shop-cache", True),
@@ -135,7 +135,7 @@ def test_every_container_is_restricted_and_sized(environment: str) -> None:
 
 
 def test_the_spec_says_otherwise() -> None:
-    """What is said counts more than the environment; a Ti is written in Gi."""
+    """The spec takes precedence over the environment; a Ti is converted to Gi."""
     plan = planned(
         platform(
             environment="production",
@@ -182,13 +182,13 @@ def test_the_spec_says_otherwise() -> None:
     ],
 )
 def test_storage_is_written_in_whole_gibibytes(storage: str | int, written: str) -> None:
-    """It is valid for PostgreSQL, or rejected; it is rounded up, never down."""
+    """Storage is rounded up to a size that is valid for PostgreSQL, or rejected."""
     objects = made(planned(platform(database={"storage": storage})))
     assert objects["PostgreSQL", "shop-db"]["spec"]["storage"] == written
 
 
 def test_what_a_default_made_stays_when_the_default_changes() -> None:
-    """Another environment, or a release with other defaults, neither shrinks volumes nor changes the version."""
+    """Neither another environment nor a release with other defaults shrinks volumes or changes the version."""
     database = {**DATABASE, "spec": {**DATABASE["spec"], "version": "13", "storage": "100Gi"}}
     objects = made(planned(platform(), given([database])))
     spec = objects["PostgreSQL", "shop-db"]["spec"]
@@ -197,7 +197,7 @@ def test_what_a_default_made_stays_when_the_default_changes() -> None:
 
 
 def test_the_database_gets_what_is_said_of_its_volumes() -> None:
-    """Class, the size of the backups' claim, and what becomes of them all."""
+    """The PostgreSQL gets the storage class, the size of the backups' claim, and the deletion policy."""
     said = {"storageClassName": "fast", "deletionPolicy": "Delete", "backup": {"storage": "1Ti"}}
     spec = made(planned(platform(database=said)))["PostgreSQL", "shop-db"]["spec"]
     assert (spec["storageClassName"], spec["deletionPolicy"]) == ("fast", "Delete")
@@ -205,7 +205,7 @@ def test_the_database_gets_what_is_said_of_its_volumes() -> None:
 
 
 def test_the_applications_are_told_where_the_others_are() -> None:
-    """The backend its database and the cache, the frontend the backend and the cache."""
+    """The backend gets the addresses of database and cache, the frontend those of backend and cache."""
     objects = made(planned(platform()))
     cache = {"name": "CACHE_URL", "value": "redis://shop-cache.eu.svc:6379"}
     assert container(objects, "shop-backend")["env"] == [
@@ -237,14 +237,14 @@ def test_the_applications_are_told_where_the_others_are() -> None:
     ],
 )
 def test_the_cache_keeps_within_its_limit(cache: JsonObject, memory: list[str]) -> None:
-    """It drops what was not used for longest before it is killed for its memory, and lets the others in."""
+    """It evicts the least recently used keys before it exceeds its memory limit."""
     command = container(made(planned(platform(cache=cache))), "shop-cache")["command"]
     start = ["valkey-server", "--save", "", "--appendonly", "no", "--protected-mode", "no"]
     assert command == [*start, *memory, "--maxmemory-policy", "allkeys-lru"]
 
 
 def test_our_images_come_from_the_registry_and_those_of_users_are_as_written() -> None:
-    """The one setting moves the cache's image and no other."""
+    """The setting changes only the cache's image."""
     objects = made(planned(platform(), Observed(settings={"registry": "registry.company.com"})))
     images = {
         name: container(objects, f"shop-{name}")["image"]
@@ -258,7 +258,7 @@ def test_our_images_come_from_the_registry_and_those_of_users_are_as_written() -
 
 
 def test_an_ingress_leads_to_the_frontend() -> None:
-    """With a certificate it speaks https; without a host there is none."""
+    """With a certificate it serves https; without a host there is no Ingress."""
     objects = made(
         planned(
             platform(host="shop.example.com", tlsSecretName="shop-tls", ingressClassName="public")
@@ -281,7 +281,7 @@ def test_an_ingress_leads_to_the_frontend() -> None:
 
 
 def test_without_the_apis_of_prometheus_services_are_annotated() -> None:
-    """And the condition says so, without keeping anything waiting."""
+    """The condition reports it, and nothing waits."""
     plan = planned(platform(environment="production", monitoring={"path": "/stats"}))
     annotations = made(plan)["Service", "shop-backend"]["metadata"]["annotations"]
     assert annotations == {
@@ -314,7 +314,7 @@ def test_with_the_apis_of_prometheus_services_are_selected() -> None:
 
 
 def test_production_alerts_on_missing_replicas_and_silent_pods() -> None:
-    """Of this platform alone, by what kube-state-metrics and Prometheus itself say."""
+    """The alerts are limited to this platform, and use series of kube-state-metrics and Prometheus."""
     rule = made(planned(platform(environment="production"), Observed(served=MONITORED)))[
         "PrometheusRule", "shop"
     ]
@@ -358,7 +358,7 @@ def test_production_alerts_on_missing_replicas_and_silent_pods() -> None:
 
 
 def test_what_is_switched_off_is_removed_by_its_uid() -> None:
-    """Cache, monitoring and host; what stays wanted stays."""
+    """Disabled cache, monitoring and host are deleted; other components stay."""
     before = made(planned(platform(**EVERYTHING), Observed(served=MONITORED))).values()
     off = platform(cache={"enabled": False}, monitoring={"enabled": False})
     plan = planned(off, given(before, served=MONITORED))
@@ -380,12 +380,12 @@ def test_what_is_switched_off_is_removed_by_its_uid() -> None:
 
 
 def children(**spec: Any) -> list[JsonObject]:
-    """What a platform has made once it runs."""
+    """The children of a running platform."""
     return [ready(each) for each in made(planned(platform(**spec))).values()]
 
 
 def seen_without(kind: str, name: str, *more: JsonObject) -> Observed:
-    """All children ready but one, and others in its place."""
+    """All children are ready except one, which others replace."""
     others = [
         each for each in children() if (each["kind"], each["metadata"]["name"]) != (kind, name)
     ]
@@ -491,7 +491,7 @@ QUOTA = {
 def test_what_is_missing_is_told(
     observed: Observed, step: str, note: str | Problem, before: JsonObject, phase: str
 ) -> None:
-    """Each component says why it is not ready; the phase says whether it was."""
+    """Each component's condition has the reason; the phase shows whether it was ready before."""
     plan = planned(platform() | {"status": before}, observed)
     (found,) = (each for each in plan.steps if each.name == step)
     assert (found.ready, found.note, plan.status.to_api()["phase"], plan.failing) == (
@@ -504,7 +504,7 @@ def test_what_is_missing_is_told(
 
 
 def test_a_platform_that_runs_is_looked_at_every_ten_minutes() -> None:
-    """Its status says where everything is."""
+    """Its status has all endpoints."""
     plan = planned(platform(), Observed(children=children()))
     assert all(step.ready for step in plan.steps)
     assert (plan.requeue_after, plan.failing) == (timedelta(minutes=10), "Deploying")
@@ -520,7 +520,7 @@ def test_a_platform_that_runs_is_looked_at_every_ten_minutes() -> None:
 
 
 def test_an_image_that_nobody_named_is_asked_for() -> None:
-    """Ready is False, reason Incomplete; the others are made, and what runs is left alone."""
+    """Ready is False with reason Incomplete; other components are created, and running ones stay."""
     plan = planned(platform(backend={}), Observed(children=children()))
     assert plan.problem == Problem(
         "Backend deployment failed: spec.backend.image: must be set", "Incomplete"
@@ -535,7 +535,7 @@ def test_an_image_that_nobody_named_is_asked_for() -> None:
 
 
 def test_another_type_of_database_leaves_the_data_alone() -> None:
-    """What is there stays, and the condition says what to do; the backend keeps its login."""
+    """The existing database stays, and the condition names the remedy; the backend keeps its login."""
     plan = planned(platform(database={"type": "mysql"}), Observed(children=children()))
     wrong = (
         "it is postgresql, and spec.database.type: mysql would leave its data behind; set it back"
@@ -547,7 +547,7 @@ def test_another_type_of_database_leaves_the_data_alone() -> None:
 
 
 async def test_from_nothing_to_running_and_quiet(server: ApiServer) -> None:
-    """Whole passes on a fake client: each step once the one before it holds, then not one write more."""
+    """On a fake client, each step is created after the one before it is ready; then no write follows."""
     server.create(NAMESPACE, {"metadata": {"name": "eu"}})
     for optional in ECOMMERCE_PLATFORM.optional:
         server.serve(optional)
@@ -603,7 +603,7 @@ async def test_from_nothing_to_running_and_quiet(server: ApiServer) -> None:
 
 
 def test_a_label_of_its_own_is_not_lost_on_the_way() -> None:
-    """A platform is its own platform, whatever label it carries itself."""
+    """Children have the platform's own name as label, whatever label the platform has itself."""
     labelled = platform()
     labelled["metadata"] = {**labelled["metadata"], "labels": {"platform": "other"}}
     assert {
@@ -613,7 +613,7 @@ def test_a_label_of_its_own_is_not_lost_on_the_way() -> None:
 
 @pytest.mark.parametrize("name", ["database", "cache", "backend", "frontend", "ingress"])
 def test_every_object_says_where_its_fields_come_from(name: str) -> None:
-    """What a user can set is traced, so that a denial names the platform's own field."""
+    """Fields that a user can set have origins, so that a denial names the platform's own field."""
     plan = planned(platform(**EVERYTHING))
     (step,) = (each for each in plan.steps if each.name == name)
     found = {source for write in step.writes for source in getattr(write, "origin", {}).values()}

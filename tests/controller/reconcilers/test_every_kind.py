@@ -23,7 +23,7 @@ def case(request: pytest.FixtureRequest) -> Case:
 
 @pytest.fixture(params=[each for each in cases() if each.name not in SAME], ids=str)
 async def various(request: pytest.FixtureRequest) -> AsyncIterator[World]:
-    """A cluster where an object is ready: each, but for those that make nothing that others do not."""
+    """A cluster with a ready object, for each kind except those whose children other kinds create too."""
     async with serving(request.param) as world:
         await world.settle()
         yield world
@@ -39,10 +39,10 @@ async def serving(case: Case, **metadata: Any) -> AsyncIterator[World]:
 
 
 async def test_it_becomes_ready_and_stays_as_it_is(case: Case) -> None:
-    """`kubectl wait --for=condition=Ready` ends; another pass makes no write; children say whose they are.
+    """`kubectl wait --for=condition=Ready` ends; another pass sends no write.
 
-    Each has one owner, which controls it and waits for it to go; but for claims, which outlive
-    their parent.
+    Children have their owner's label. Each has one controlling owner with blockOwnerDeletion,
+    except claims, which outlive their parent.
     """
     async with serving(case) as world:
         await world.settle()
@@ -64,7 +64,7 @@ async def test_it_becomes_ready_and_stays_as_it_is(case: Case) -> None:
 
 
 async def test_what_is_deleted_or_edited_comes_back(various: World) -> None:
-    """Children that go are made again; an edit of what is kept right is undone."""
+    """Deleted children are recreated; an edit of a reconciled field is reverted."""
     before = various.children()
     for resource, child in before:
         various.server.delete(resource, child["metadata"]["name"], NAMESPACE)
@@ -86,7 +86,7 @@ async def test_what_is_deleted_or_edited_comes_back(various: World) -> None:
 
 
 async def test_what_is_somebody_elses_is_never_touched(various: World) -> None:
-    """Where any child's name is taken, that object stays as it is, and the parent says so, in status and event."""
+    """If a child's name is taken, that object stays, and the parent's status and an event report it."""
     for resource, child in various.children():
         name, told = child["metadata"]["name"], name_of(resource, child)
         various.server.delete(resource, name, NAMESPACE)
@@ -108,7 +108,7 @@ async def test_what_is_somebody_elses_is_never_touched(various: World) -> None:
 
 
 async def test_what_is_being_deleted_gets_nothing(case: Case) -> None:
-    """Of an object that somebody deletes while another finalizer holds it, nothing is made."""
+    """No child is created for an object in deletion that another finalizer keeps."""
     async with serving(
         case, finalizers=["example.com/held", *filter(None, [case.kind.finalizer])]
     ) as world:
@@ -124,7 +124,7 @@ def name_of(resource: Resource, child: JsonObject) -> str:
 
 
 def as_created(object: JsonObject) -> JsonObject:
-    """Return an object without what the API server adds to it."""
+    """Return an object without the fields that the API server adds."""
     own = ("uid", "resourceVersion", "generation", "creationTimestamp", "managedFields")
     return object | {
         "metadata": {key: value for key, value in object["metadata"].items() if key not in own}
@@ -132,7 +132,7 @@ def as_created(object: JsonObject) -> JsonObject:
 
 
 def content(object: JsonObject) -> JsonObject:
-    """Return what of an object somebody might want."""
+    """Return an object without server-set metadata and status."""
     metadata = {
         key: object["metadata"].get(key) for key in ("labels", "annotations", "ownerReferences")
     }
@@ -140,7 +140,7 @@ def content(object: JsonObject) -> JsonObject:
 
 
 def an_edit(object: JsonObject) -> JsonObject:
-    """Return a patch that changes something which the parent decides, and that the schema takes."""
+    """Return a valid patch that changes a field which the parent sets."""
     if (object["apiVersion"], object["kind"]) in KINDS:
         return {"metadata": {"labels": dict.fromkeys(object["metadata"]["labels"], "edited")}}
     field = "data" if "data" in object else "spec"
@@ -148,7 +148,7 @@ def an_edit(object: JsonObject) -> JsonObject:
 
 
 def changed_leaf(value: Any) -> Any:
-    """Return a map with one scalar changed, somewhere; None where it has none."""
+    """Return a map with one scalar changed; None if it has no scalar."""
     for key, each in value.items() if isinstance(value, dict) else ():
         if isinstance(each, bool):
             return {key: not each}

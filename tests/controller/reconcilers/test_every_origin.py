@@ -29,7 +29,7 @@ CASES = cases()
 
 @pytest.mark.parametrize("kind", planned_kinds(), ids=lambda kind: kind.name)
 def test_what_a_field_changes_comes_from_a_field(kind: PlannedKind[Any]) -> None:
-    """Each field of each spec gets another value: what is then other in a child has an origin."""
+    """Each field of each spec is changed: the child's fields that change with it have an origin."""
     (version,) = (
         each
         for each in definition(kind.type)["spec"]["versions"]
@@ -51,7 +51,7 @@ def test_what_a_field_changes_comes_from_a_field(kind: PlannedKind[Any]) -> None
 def changes(
     kind: PlannedKind[Any], object: JsonObject, before: Made, path: Path, schema: JsonObject
 ) -> list[tuple[JsonObject, tuple[str, str], str, Apply | CreateOnly]]:
-    """Return what another value at a path changes in the children that there are with both."""
+    """Return the changes of the children that exist with both values of a field."""
     for value in others(schema, at(object["spec"], path)):
         changed = object | {"spec": with_value(object["spec"], path, value)}
         found = [
@@ -108,7 +108,7 @@ def others(schema: JsonObject, now: Any) -> tuple[Any, ...]:
 
 
 def at(value: Any, path: Path) -> Any:
-    """Return what stands at a path, None where there is nothing."""
+    """Return the value at a path; None if there is none."""
     for step in path:
         value = value.get(step) if isinstance(value, dict) else value[0] if value else None
     return value
@@ -126,7 +126,7 @@ def with_value(object: Any, path: Path, value: Any) -> Any:
 
 
 def differences(before: Any, after: Any, path: str = "") -> Iterator[str]:
-    """Yield the paths of what is other, as violations write them."""
+    """Yield the paths of differences, in the notation of violations."""
     if before == after:
         return
     if isinstance(before, dict) and isinstance(after, dict):

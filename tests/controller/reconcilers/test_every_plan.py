@@ -73,7 +73,7 @@ def test_labels_are_handed_on_and_enter_no_selector(case: Case) -> None:
 
 
 def test_all_of_it_is_of_the_platform(case: Case) -> None:
-    """Objects, pods, Jobs and claims carry the label, so that it finds every part."""
+    """Objects, pods, Jobs and claims have the label, so that a selector finds every part."""
     expected = case.name if case.kind.resource.kind == "EcommercePlatform" else PLATFORM
     for each in made(case):
         for part in (each.object, *templates(each.object)):
@@ -82,7 +82,7 @@ def test_all_of_it_is_of_the_platform(case: Case) -> None:
 
 
 def test_containers_that_we_choose_are_ours(case: Case) -> None:
-    """Their images come from the registry, they have requests and limits, and run with no more rights than needed."""
+    """Their images come from the registry, and they have requests, limits and restricted security contexts."""
     theirs = set(values(case.object["spec"], "image"))
     for each in made(case):
         for pod in pods(each.object):
@@ -108,7 +108,7 @@ def test_containers_that_we_choose_are_ours(case: Case) -> None:
 
 
 def values(value: Any, key: str) -> Iterator[Any]:
-    """Yield what stands under a key, anywhere in a value."""
+    """Yield the values of a key, anywhere in a value."""
     if isinstance(value, dict):
         yield from (each for name, each in value.items() if name == key)
     for each in (
@@ -119,7 +119,7 @@ def values(value: Any, key: str) -> Iterator[Any]:
 
 @pytest.mark.parametrize("kind", planned_kinds(), ids=lambda kind: kind.name)
 def test_origins_lead_from_field_to_field(kind: PlannedKind[Any]) -> None:
-    """Each field of a child that comes from one of the parent's is one, and so is the parent's."""
+    """Both fields of each origin exist: the child's and the parent's."""
     (version,) = (
         each
         for each in definition(kind.type)["spec"]["versions"]
@@ -167,7 +167,7 @@ def there(object: Any, path: str) -> bool:
 
 @pytest.mark.parametrize("kind", planned_kinds(), ids=lambda kind: kind.name)
 def test_what_is_missing_is_named(kind: PlannedKind[Any]) -> None:
-    """Of an object that says nothing all is made by defaults, or it is Incomplete and the field is named."""
+    """An object with an empty spec is planned by defaults, or it is Incomplete and the condition names the field."""
     object = defaulted(
         {"apiVersion": kind.resource.api_version, "kind": kind.resource.kind, "spec": {}}
     )
@@ -193,7 +193,7 @@ SHAPES = ("a" * 253, "1" * 253, ("a" * 20 + ".") * 12 + "a", "a-" * 126 + "a")
 
 
 def test_names_that_are_let_in_make_valid_names(case: Case, engine: Engine) -> None:
-    """The longest names that are admitted, of whatever signs, make objects with valid names and labels."""
+    """The longest admitted names, with any allowed characters, give children valid names and labels."""
     for shape in SHAPES:
         longest, denied = 0, len(shape) + 1
         while denied - longest > 1:
@@ -210,7 +210,7 @@ def test_names_that_are_let_in_make_valid_names(case: Case, engine: Engine) -> N
 
 
 def called(case: Case, name: str) -> Case:
-    """Return an object of another name."""
+    """Return an object with another name."""
     return Case(case.kind, case.object | {"metadata": case.object["metadata"] | {"name": name}})
 
 

@@ -23,7 +23,7 @@ from controller.reconcilers.images import PUBLISHED, image, is_chosen
     ],
 )
 def test_they_come_from_the_registry_that_is_set(registry: str, expected: list[str]) -> None:
-    """All of them; else each from where it is published."""
+    """All images come from it; without the setting, each comes from the registry that it is published in."""
     settings = {"registry": registry}
     assert [
         image(settings, name, "17") for name in ("postgres", "pause", "postgres-exporter")
@@ -31,7 +31,7 @@ def test_they_come_from_the_registry_that_is_set(registry: str, expected: list[s
 
 
 def test_what_somebody_else_chose_is_not_ours() -> None:
-    """Other images, other registries, and ours as they are called without the setting."""
+    """These are other images, other registries, and our images with their names without the setting."""
     assert is_chosen({}, "mysql:8.4")
     for settings, name in (
         ({}, "nginx:1.21"),

@@ -4,12 +4,12 @@ from controller.reconcilers.indexes import by_label, by_name
 
 
 def test_an_object_is_found_by_its_name():
-    """Its own, and nothing else."""
+    """Only the object with the name is found."""
     assert list(by_name({"metadata": {"name": "nightly"}})) == ["nightly"]
 
 
 def test_an_object_is_found_by_the_value_of_a_label():
-    """Where it carries the label; others are not found."""
+    """Only objects with the label are found."""
     index = by_label("gatewright.io/backup")
     assert list(index({"metadata": {"labels": {"gatewright.io/backup": "nightly"}}})) == ["nightly"]
     assert (

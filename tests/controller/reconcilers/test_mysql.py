@@ -45,7 +45,7 @@ def server(plan: Plan) -> JsonObject:
 
 
 def test_a_server_its_services_and_its_passwords() -> None:
-    """One server; the passwords are made up once and stand in no plan."""
+    """There is one server; its passwords are generated once and are in no plan."""
     plan = planned()
     assert [key for key in made(plan) if key[1].startswith("shop-db")] == [
         ("StatefulSet", "shop-db"),
@@ -108,12 +108,12 @@ def test_its_pod_is_restricted_sized_and_asked_whether_it_lives() -> None:
 
 
 def secret(key: str) -> JsonObject:
-    """Where a password comes from."""
+    """The key of a Secret that a password comes from."""
     return {"valueFrom": {"secretKeyRef": {"name": "shop-db-mysql-credentials", "key": key}}}
 
 
 def test_its_container_is_told_what_the_official_image_asks_for() -> None:
-    """One database and its login, passwords from the Secret alone, and a place for all that is written."""
+    """It has one database and its login, passwords from the Secret, and volumes for all written directories."""
     found = container(made(planned()), "shop-db")
     assert found["env"] == [
         {"name": "MYSQL_DATABASE", "value": "app"},
@@ -130,7 +130,7 @@ def test_its_container_is_told_what_the_official_image_asks_for() -> None:
 
 
 def test_its_backups_log_in_as_root_and_write_to_their_claim() -> None:
-    """The script's whole environment, and what it finds where."""
+    """The environment of the script, and its mounts."""
     job = made(planned(backup={"retention": "2w"}))["CronJob", "shop-db-backup"]["spec"][
         "jobTemplate"
     ]["spec"]
@@ -172,7 +172,7 @@ def test_it_is_ready_once_its_pod_is() -> None:
 def test_passwords_of_a_volume_that_has_data_are_set_as_it_starts(
     tmp_path: Path, has_data: bool
 ) -> None:
-    """A fresh volume is left to the image's own entry point; an old one gets the passwords of the Secret."""
+    """A new volume is initialized by the image's entry point; one with data gets the passwords of the Secret."""
     (tmp_path / ("mysql" if has_data else "other")).mkdir()
     entry_point = tmp_path / "docker-entrypoint.sh"
     entry_point.write_text('#!/bin/sh\necho "$@"\n')
@@ -196,7 +196,7 @@ def test_passwords_of_a_volume_that_has_data_are_set_as_it_starts(
 
 
 def test_backups_are_no_part_of_the_service() -> None:
-    """The CronJob's pods carry the platform's label, and not the one by which the server's pod is found."""
+    """The CronJob's pods have the platform's label, but not the label in the Service's selector."""
     objects = made(planned(backup={"schedule": "@daily", "retention": "4w"}))
     template = objects["CronJob", "shop-db-backup"]["spec"]["jobTemplate"]["spec"]["template"]
     assert template["metadata"]["labels"]["platform"] == "shop"
@@ -211,7 +211,7 @@ def test_backups_are_no_part_of_the_service() -> None:
 
 
 def test_backups_may_go_elsewhere() -> None:
-    """With a destination a Backup object makes them, as root, and the CronJob goes."""
+    """With a destination, a Backup object creates them, as root, and the CronJob is deleted."""
     before = made(planned()).values()
     plan = planned(given(before), backup={"destination": {"type": "s3", "bucket": "dumps"}})
     assert deleted(plan) == ["cronjobs/shop-db-backup"]
@@ -266,7 +266,7 @@ def claim(storage: str) -> JsonObject:
 def test_a_volume_grows_and_never_shrinks(
     storage: str, patched: list[str], problem: str | None
 ) -> None:
-    """The StatefulSet keeps the template it was made with; the claim is what changes."""
+    """The claim is changed; the StatefulSet keeps its first claim template."""
     children = [ready(each) for each in made(planned()).values()]
     found = {(CLAIM, "database", "shop-db"): [claim("100Gi")]}
     plan = planned(Observed(children=children, found=found), storage=storage)
@@ -293,7 +293,7 @@ def test_a_volume_grows_and_never_shrinks(
 def test_the_volume_is_deleted_only_when_asked_once_the_server_has_stopped(
     kind: PlannedKind[Any], object: Callable[..., JsonObject]
 ) -> None:
-    """A finalizer keeps the object, from the beginning, until it is; the dumps stay."""
+    """From its creation, a finalizer keeps the object until the volume is deleted; the backups stay."""
     ending = {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": [kind.finalizer]}
 
     def removal(policy: str, claims: Sequence[JsonObject], **status: int) -> tuple[bool, list[str]]:
@@ -326,7 +326,7 @@ def test_the_volume_is_deleted_only_when_asked_once_the_server_has_stopped(
 
 
 def test_labels_reach_claims_that_were_made_before() -> None:
-    """That of the data and that of the backups, whose size is left alone; what others put on them is."""
+    """The claims of data and backups get them; the size of the backups' claim and foreign labels do not change."""
     dumps = claim("10Gi")
     dumps["metadata"] |= {
         "name": "shop-db-mysql-backup",
@@ -348,7 +348,7 @@ def test_labels_reach_claims_that_were_made_before() -> None:
 
 
 def test_what_a_default_made_stays_when_the_default_changes() -> None:
-    """The version that runs and the size that there is, as long as nothing else is said."""
+    """The running version and the present size stay unless the spec sets others."""
     children = [ready(each) for each in made(planned(version="8.0")).values()]
     found = {(CLAIM, "database", "shop-db"): [claim("900Gi")]}
     plan = planned(Observed(children=children, found=found))
@@ -476,7 +476,7 @@ def test_a_version_that_does_not_open_the_data_is_refused(
 
 
 def test_the_class_of_a_volume_cannot_change() -> None:
-    """It is refused, and the StatefulSet stays as it was made."""
+    """The change is reported, and the StatefulSet does not change."""
     children = [ready(each) for each in made(planned(storageClassName="slow")).values()]
     plan = planned(Observed(children=children), storageClassName="fast")
     assert plan.problem is not None
@@ -489,7 +489,7 @@ def test_the_class_of_a_volume_cannot_change() -> None:
 
 
 def test_a_missing_storage_class_is_reported() -> None:
-    """Of the server's claim, and of that of its backups where there are such."""
+    """Claims of the server and of its backups, if there are any, are checked."""
     children = [ready(each) for each in made(planned(storageClassName="fast")).values()]
     told = (
         'Database deployment failed: StorageClass "fast" does not exist, and claim {} waits for it'
@@ -512,7 +512,7 @@ def test_a_missing_storage_class_is_reported() -> None:
 
 
 def test_the_class_that_a_volume_has_may_be_named() -> None:
-    """Where none was said, the claim has the cluster's default: to say it changes nothing."""
+    """If none was set, the claim has the cluster's default class: naming this class changes nothing."""
     volume = claim("100Gi")
     volume["spec"]["storageClassName"] = "default"
     children = [ready(each) for each in made(planned()).values()]
@@ -523,7 +523,7 @@ def test_the_class_that_a_volume_has_may_be_named() -> None:
 
 
 def dump(directory: Path, server: str) -> subprocess.CompletedProcess[str]:
-    """Run the backup's script in a directory, with a server that answers as told."""
+    """Run the backup's script in a directory, with a server that gives these responses."""
     tool = directory / "mysqldump"
     tool.write_text(f"#!/bin/bash\n{server}\n")
     tool.chmod(0o755)
@@ -536,7 +536,7 @@ def dump(directory: Path, server: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_good_dump_is_kept_and_old_ones_go(tmp_path: Path) -> None:
-    """Only what is older than the retention, and only after the new one was read back."""
+    """Only backups older than the retention are deleted, and only after the new one was verified."""
     backups = tmp_path / "backup"
     backups.mkdir()
     for name in ("20200101T000000Z.sql.gz", "29990101T000000Z.sql.gz", ".partial-20200101T000000Z"):
@@ -550,7 +550,7 @@ def test_a_good_dump_is_kept_and_old_ones_go(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("server", ["echo half of it", "echo '-- Dump completed'; exit 2"])
 def test_a_dump_that_fails_leaves_the_others_alone(tmp_path: Path, server: str) -> None:
-    """Cut short or refused: nothing new, nothing removed."""
+    """A truncated or refused dump adds no backup and removes none."""
     backups = tmp_path / "backup"
     backups.mkdir()
     (backups / "20200101T000000Z.sql.gz").touch()

@@ -42,7 +42,7 @@ def planned(
     status: JsonObject | None = None,
     **spec: Any,
 ) -> Plan:
-    """The plan of a PostgreSQL `shop`, where these children are, and these claims, pods, Jobs and classes."""
+    """The plan of a PostgreSQL `shop` with these children, claims, pods, Jobs and classes."""
     about = {
         "name": "shop",
         "namespace": "default",
@@ -96,12 +96,12 @@ def made(plan: Plan, kind: str) -> list[JsonObject]:
 
 
 def holding(plan: Plan) -> list[str]:
-    """The steps that hold."""
+    """The fulfilled steps."""
     return [step.name for step in plan.steps if step.ready]
 
 
 def child(kind: str, name: str, **fields: Any) -> JsonObject:
-    """A child as it is stored."""
+    """A child in its stored form."""
     versions = {
         "StatefulSet": "apps/v1",
         "Job": "batch/v1",
@@ -199,7 +199,7 @@ def test_each_step_waits_for_the_one_before(
 
 
 def test_passwords_are_made_up_once_and_never_planned() -> None:
-    """The superuser's and the standbys' in one Secret, each user's in another."""
+    """The passwords of the superuser and the standbys are in one Secret, those of each user in another."""
     own, user = writes(planned(**APP), "credentials")
     assert isinstance(own, CreateOnly)
     assert isinstance(user, CreateOnly)
@@ -259,7 +259,7 @@ def test_the_instances_are_a_stateful_set() -> None:
 
 
 def test_a_secret_that_is_made_anew_restarts_the_instances() -> None:
-    """Only so its passwords come to hold; not while there is none."""
+    """The restart makes the new passwords effective; without a Secret there is no restart."""
     annotated = {"database.example.com/credentials": "earlier-uid"}
     stored = stateful_set()
     stored["spec"]["template"] = {"metadata": {"annotations": annotated}}
@@ -275,7 +275,7 @@ def test_a_secret_that_is_made_anew_restarts_the_instances() -> None:
 
 
 def test_the_services_lead_to_all_and_to_the_primary() -> None:
-    """The headless one knows a pod before it is ready: a standby must find a busy primary."""
+    """The headless Service publishes pods that are not ready: a standby must find a busy primary."""
     of_all, of_primary = (each["spec"] for each in made(planned(), "Service"))
     assert (of_all["clusterIP"], of_all["publishNotReadyAddresses"]) == ("None", True)
     assert of_primary["selector"] == {
@@ -288,7 +288,7 @@ def test_the_services_lead_to_all_and_to_the_primary() -> None:
 
 
 def test_monitoring_is_an_exporter_beside_each_instance() -> None:
-    """It asks as a role that sees figures only, by the socket."""
+    """It connects by the socket, as a role that can read only statistics."""
     plan = planned(monitoring={"enabled": True})
     template = made(plan, "StatefulSet")[0]["spec"]["template"]
     assert template["metadata"]["annotations"] == {
@@ -310,7 +310,7 @@ def test_monitoring_is_an_exporter_beside_each_instance() -> None:
 
 
 def test_labels_are_on_everything() -> None:
-    """Pods, claims, Jobs and children's children too; what selectors go by stays."""
+    """Pods, claims, Jobs and grandchildren have them too; labels in selectors do not change."""
     given = {"platform": "store", "app.kubernetes.io/name": "mine", "helm.sh/chart": "shop-1"}
     plan = planned(metadata={"labels": given}, **APP, **LOCAL)
     objects = [
@@ -396,7 +396,7 @@ def test_what_the_volumes_do_not_allow_is_refused(
 
 
 def test_claims_grow_one_by_one() -> None:
-    """Each that is bound and smaller, those of later instances too; one that is not bound yet is waited for."""
+    """Each bound claim that is too small grows, those of later instances too; unbound claims are waited for."""
     found = [claim("2Gi"), claim(ordinal=1), claim(ordinal=2, phase="Pending"), expandable()]
     plan = planned(children=ALL_THERE, found=found, storage="2Gi")
     grown, growing, pending = writes(plan, "storage")
@@ -434,7 +434,7 @@ NO_DEFAULT = "no StorageClass is the default, and claim data-shop-0 names none"
 def test_a_missing_storage_class_is_reported(
     class_name: str | None, phase: str, classes: list[JsonObject], said: str | None
 ) -> None:
-    """Where a claim waits for it; one that binds only once its pod is there is none of them."""
+    """A claim that waits for the class is reported; one that binds with its pod (WaitForFirstConsumer) is not."""
     waiting = claim(phase=phase)
     waiting["spec"] = {**asked("1Gi"), "storageClassName": class_name}
     plan = planned(
@@ -451,7 +451,7 @@ def test_a_missing_storage_class_is_reported(
 
 
 def test_a_storage_class_that_is_not_there_keeps_backups_from_being_made() -> None:
-    """The CronJob may exist; without backups, or with a destination, the class does not matter."""
+    """The CronJob may exist already; without backups, or with a destination, the class does not matter."""
     found = [pod(), claim(), claim(component="backup", phase="Pending")]
     children = [*ALL_THERE, child("CronJob", "shop-backup")]
     told = Problem(f"failed to setup backups: {ABSENT}", "StorageClassNotFound")
@@ -466,13 +466,13 @@ def test_a_storage_class_that_is_not_there_keeps_backups_from_being_made() -> No
     ("count", "said"), [(None, "0 of 3 replicas are ready"), (1, "1 of 3 replicas are ready")]
 )
 def test_how_many_instances_are_ready_is_told(count: int | None, said: str) -> None:
-    """Beside the primary, which has a condition of its own."""
+    """The number does not count the primary, which has its own condition."""
     children = [] if count is None else [stateful_set(count)]
     assert step_of(planned(children=children, replicas=3), "instances").note == said
 
 
 def test_a_lost_primary_is_told() -> None:
-    """By the condition while it lasts, and by one event."""
+    """A condition reports it as long as it lasts, and one event."""
     available = {
         "type": "PrimaryAvailable",
         "lastTransitionTime": "2026-01-01T00:00:00Z",
@@ -502,7 +502,7 @@ def test_a_lost_primary_is_told() -> None:
 
 
 def test_users_and_databases_are_made_by_a_job() -> None:
-    """Passwords are files, databases lines; nothing of a user is in the command."""
+    """Passwords are files, and databases lines; the command contains no values of a user."""
     (job,) = made(planned(**APP), "Job")
     template = job["spec"]["template"]["spec"]
     (container,) = template["containers"]
@@ -522,7 +522,7 @@ def test_users_and_databases_are_made_by_a_job() -> None:
 
 
 def test_a_change_makes_another_job() -> None:
-    """Of the lists, or of a Secret; the Job before goes."""
+    """A change of the lists or of a Secret creates a new Job and deletes the old one."""
     plans = [
         planned(**APP),
         planned(**{**APP, "databases": []}),
@@ -562,7 +562,7 @@ def test_a_change_makes_another_job() -> None:
     ],
 )
 def test_the_job_must_come_to_its_end(conditions: list[JsonObject], holds: bool, said: str) -> None:
-    """Observed up, it says where its log is."""
+    """While it fails, the condition names its log."""
     name = made(planned(**APP), "Job")[0]["metadata"]["name"]
     step = step_of(
         planned(children=[child("Job", name, status={"conditions": conditions})], **APP),
@@ -572,7 +572,7 @@ def test_the_job_must_come_to_its_end(conditions: list[JsonObject], holds: bool,
 
 
 def test_names_that_cannot_be_are_said() -> None:
-    """Nothing is made of them, and nothing is removed."""
+    """Invalid names are reported; nothing is created or deleted."""
     plan = planned(users=[{"name": "App"}, {"name": "app"}])
     assert plan.problem is not None
     assert plan.problem.reason == "Invalid"
@@ -590,7 +590,7 @@ def test_names_that_cannot_be_are_said() -> None:
 
 
 def test_without_a_destination_backups_go_to_a_claim_of_their_own() -> None:
-    """The claim outlives the object, and grows; the CronJob runs one at a time."""
+    """The claim outlives the object, and grows; the CronJob runs one Job at a time."""
     plan = planned(
         children=ALL_THERE, found=[claim(component="backup"), expandable()], storage="3Gi", **LOCAL
     )
@@ -618,7 +618,10 @@ def test_without_a_destination_backups_go_to_a_claim_of_their_own() -> None:
 
 
 def test_with_a_destination_backups_are_a_backup() -> None:
-    """Its spec says where the database is, and passes on the rest; what it lacks is said with our own field."""
+    """Its spec has the address of the database and the fields of `destination`.
+
+    Missing fields are reported with their path in the PostgreSQL.
+    """
     (backup,) = made(planned(**REMOTE), "Backup")
     assert backup["spec"] == {
         "source": {
@@ -662,7 +665,7 @@ def test_with_a_destination_backups_are_a_backup() -> None:
 def test_a_backup_that_cannot_be_is_told(
     ready: JsonObject | None, holds: bool, said: str | None
 ) -> None:
-    """What its condition says, after what we were doing."""
+    """The condition has the step's description, then the message of the Backup."""
     conditions = [{"type": "Ready", **ready}] if ready else []
     step = step_of(
         planned(
@@ -693,7 +696,7 @@ ENDING = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
 
 
 def removal(policy: str, *, status: JsonObject | None = None) -> tuple[bool, list[str]]:
-    """Whether a deleted database with volumes and dumps may go, and what is written before."""
+    """Return whether the finalizer of a deleted database is removed, and the writes before."""
     children = []
     if status is not None:
         spec = {"replicas": status.get("replicas", 0), "volumeClaimTemplates": [claim()]}
@@ -708,7 +711,7 @@ def removal(policy: str, *, status: JsonObject | None = None) -> tuple[bool, lis
 
 
 def test_volumes_and_dumps_go_only_when_asked() -> None:
-    """A finalizer keeps the object, from the beginning, until they are gone."""
+    """From its creation, a finalizer keeps the object until they are deleted."""
     deletes = ["Delete data-shop-0", "Delete data-shop-1"]
     stop, gone = "ApplyFields shop", {"observedGeneration": 2, "replicas": 0}
     assert removal("Retain") == (True, [])
@@ -730,7 +733,7 @@ def test_volumes_and_dumps_go_only_when_asked() -> None:
 
 
 async def test_the_steps_follow_each_other(server: ApiServer) -> None:
-    """One write for each object, in order; a second look writes nothing."""
+    """Each object is written once, in order; a second reconcile writes nothing."""
     server.create(
         POSTGRESQL.resource, {"metadata": {"name": "shop", "namespace": "default"}, "spec": LOCAL}
     )

@@ -32,7 +32,7 @@ DEFAULT = {
 def test_what_is_not_said_is_as_by_default(
     given: dict[str, Any] | None, requests: tuple[Any, Any], limits: tuple[Any, Any]
 ) -> None:
-    """Amount by amount; a default never contradicts what is given, and what is given is never changed."""
+    """Defaults apply per amount; they never contradict set amounts, and set amounts never change."""
     said = None if given is None else ResourceRequirements.model_validate(given)
     assert completed(said, DEFAULT) == {
         "requests": dict(zip(("cpu", "memory"), requests, strict=True)),
@@ -41,7 +41,7 @@ def test_what_is_not_said_is_as_by_default(
 
 
 def test_other_resources_stay() -> None:
-    """What has no default is as it is given."""
+    """Resources without defaults are copied unchanged."""
     given = ResourceRequirements.model_validate(
         {"limits": {"example.com/gpu": 1}, "claims": [{"name": "a"}]}
     )

@@ -65,7 +65,7 @@ class Shop(ApiServer):
 
 @pytest.fixture
 async def shop() -> AsyncIterator[Shop]:
-    """Nothing but what serves AppConfigs."""
+    """A server with only the resources that AppConfigs need."""
     async with Shop(APPCONFIG) as shop:
         yield shop
 
@@ -74,7 +74,7 @@ MADE = ["apply configmaps default/shop-config", "apply appconfigs/status default
 
 
 async def test_neither_making_nor_adopting_restarts(shop: Shop) -> None:
-    """Two writes make it; who used it already, and who comes later, is left alone."""
+    """It takes two writes; neither existing nor later users of the ConfigMap are restarted."""
     await shop.begin("before", a="1")
     assert shop.writes == MADE
     shop.workload("after")
@@ -84,7 +84,7 @@ async def test_neither_making_nor_adopting_restarts(shop: Shop) -> None:
 
 
 async def test_a_change_restarts_all_who_use_it_once(shop: Shop) -> None:
-    """Whatever their kind, here and in no other namespace: one field each, and nothing the next time."""
+    """Users of any kind in the same namespace get one changed field each; the next reconcile writes nothing."""
     await shop.begin("web", a="1")
     shop.workload("agent", DAEMON_SET)
     shop.workload("queue", STATEFUL_SET)
@@ -116,7 +116,7 @@ async def test_a_change_restarts_all_who_use_it_once(shop: Shop) -> None:
 
 @pytest.mark.parametrize("done", [0, 1, 2])
 async def test_what_a_crash_left_is_finished(shop: Shop, done: int) -> None:
-    """A crash between the ConfigMap and the last patch: the others are restarted, none twice, and no new workload."""
+    """After a crash before the last patch, the other users are restarted; none is restarted twice."""
     await shop.begin("a", "b", x="1")
     before = [shop.get(DEPLOYMENT, name, "default") for name in "ab"]
     old = shop.get(APPCONFIG.resource, "settings", "default")
@@ -149,7 +149,7 @@ async def test_a_change_that_is_taken_back_before_it_is_through(shop: Shop) -> N
 
 
 async def test_whoever_takes_the_annotation_away_is_not_fought(shop: Shop) -> None:
-    """A tool that strips it restarts the pods once, and not for ever."""
+    """A tool that removes it restarts the pods only once."""
     await shop.begin("web", a="1")
     await shop.configure(a="2")
     stripped = {"spec": {"template": {"metadata": {"annotations": {KEY: None}}}}}
@@ -173,7 +173,7 @@ async def test_a_hand_edit_is_put_back_and_restarts_nobody(shop: Shop) -> None:
 
 
 async def test_a_change_while_the_configmap_is_gone_restarts(shop: Shop) -> None:
-    """The status still knows what its users were started with."""
+    """The status still has the revision that the users were started with."""
     await shop.begin("web", a="1")
     shop.delete(CONFIG_MAP, "shop-config", "default")
     await shop.configure(a="2")

@@ -6,7 +6,7 @@ from controller.reconcilers.restricted import container, pod
 
 
 def test_our_containers_are_restricted() -> None:
-    """What is said about one container adds to the restricted profile."""
+    """Settings for a container are added to the restricted profile."""
     assert container(readOnlyRootFilesystem=False) == {
         "runAsNonRoot": True,
         "allowPrivilegeEscalation": False,
@@ -18,7 +18,7 @@ def test_our_containers_are_restricted() -> None:
 
 
 def test_labels_of_people_are_inherited() -> None:
-    """Those of tools, of the object itself and of selectors stay with the object they were given to."""
+    """Labels of tools, of the object itself and of selectors are not inherited."""
     own = {
         "app": "x",
         "version": "v1",

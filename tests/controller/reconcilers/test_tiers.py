@@ -29,7 +29,7 @@ def shown(resources: JsonObject) -> str:
 
 @pytest.mark.parametrize("place", range(3))
 def test_the_page_says_what_an_environment_is(place: int) -> None:
-    """Each cell of its column."""
+    """Each cell of the environment's column on the page is right."""
     table = rows()
     tier = TIERS[table[""][place]]
     assert {name: cells[place] for name, cells in table.items() if name not in ("", "---")} == {

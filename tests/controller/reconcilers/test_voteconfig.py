@@ -81,7 +81,7 @@ def test_the_question_is_read_where_v1alpha1_has_it() -> None:
     ],
 )
 def test_what_cannot_be_made_is_a_problem(spec: Any, reason: str, message: str) -> None:
-    """Nothing is written, and each field is named."""
+    """Nothing is written, and the error names each field."""
     plan = planned(**spec)
     assert plan.steps == ()
     assert plan.problem is not None
@@ -95,7 +95,7 @@ async def stored(server: ApiServer, **spec: Any) -> None:
 
 
 async def current(server: ApiServer) -> JsonObject:
-    """The VoteConfig as it is stored."""
+    """The stored VoteConfig."""
     return server.get(VOTECONFIG.resource, "pets", "default")
 
 
@@ -121,7 +121,7 @@ async def test_three_writes_make_it_and_none_follow(server: ApiServer) -> None:
 
 @pytest.mark.parametrize("spec", [{"options": OPTIONS}, {"options": []}, {"options": "what?"}])
 async def test_it_goes_in_the_first_pass(server: ApiServer, spec: Any) -> None:
-    """Whatever is wrong with it: the finalizer is dropped, and that is all that is written."""
+    """Even for an invalid object, the finalizer is removed, and nothing else is written."""
     server.serve(VOTECONFIG.resource)
     await stored(server, **spec)
     server.change(

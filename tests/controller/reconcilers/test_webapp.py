@@ -99,7 +99,7 @@ def test_the_service_leads_to_the_container_port() -> None:
 
 
 def test_resources_and_security_context_are_passed_on() -> None:
-    """The container gets exactly what the spec says."""
+    """The container gets exactly the values of the spec."""
     resources = {"limits": {"cpu": "1"}}
     security = {"runAsNonRoot": True, "runAsUser": 1000}
     plan = planned(resources=resources, securityContext=security)
@@ -131,7 +131,7 @@ def test_resources_and_security_context_are_passed_on() -> None:
     ],
 )
 def test_the_status_follows_the_deployment(children: list[JsonObject], status: JsonObject) -> None:
-    """Running once as many pods are ready as the spec asks for, and no old ones among them."""
+    """The phase is Running when the desired number of pods is ready, without pods of an old ReplicaSet."""
     plan = planned(Observed(children=children))
     assert plan.status.to_api() == {**status, "selector": "app=shop"}
     assert plan.steps[0].ready == (status["phase"] == "Running")
@@ -158,12 +158,12 @@ GOING = "3 of 3 replicas are ready, and old ones are still to go"
     ],
 )
 def test_how_far_it_is_is_told(stored: JsonObject | None, note: str) -> None:
-    """The message has the numbers of the status, so it changes only with them or the phase."""
+    """The message has the numbers of the status, so it changes only with them or with the phase."""
     assert planned(Observed(children=[stored] if stored else [])).steps[0].note == note
 
 
 async def test_the_numbers_cost_no_write_of_their_own(server: ApiServer) -> None:
-    """One status write for each change of phase, replicas and readyReplicas, through a whole rollout."""
+    """A whole rollout has one status write for each change of phase, replicas and readyReplicas."""
     metadata = {"name": "shop", "namespace": "default"}
     server.create(
         WEBAPP.resource, {"metadata": metadata, "spec": {"replicas": 3, "image": "nginx:1.21"}}
@@ -171,7 +171,7 @@ async def test_the_numbers_cost_no_write_of_their_own(server: ApiServer) -> None
     await reconcile(WEBAPP, server, "shop")
 
     async def told(ready: int, updated: int, replicas: int) -> tuple[int, str]:
-        """What another status of the Deployment costs in writes, and what Ready says then."""
+        """Return the writes after another status of the Deployment, and the condition Ready."""
         count = len(server.writes)
         status = {
             "readyReplicas": ready,
@@ -213,7 +213,7 @@ async def test_the_numbers_cost_no_write_of_their_own(server: ApiServer) -> None
     ],
 )
 def test_why_no_pods_come_is_told(type: str, status: str, reason: str, message: str) -> None:
-    """The Deployment's own reason and message, after what was being done."""
+    """The condition has the step's description, then the Deployment's reason and message."""
     condition = {"type": type, "status": status, "reason": reason, "message": message}
     plan = planned(Observed(children=[deployment(2, conditions=[condition])]))
     assert plan.steps[0].problem == Problem(f"failed to create deployment: {message}", reason)
@@ -222,7 +222,7 @@ def test_why_no_pods_come_is_told(type: str, status: str, reason: str, message: 
 
 
 def test_a_paused_deployment_is_told_only_where_it_stands_in_the_way() -> None:
-    """Pods that should be replaced and never will be: what to do is said."""
+    """If old pods wait for replacement, the condition names the remedy."""
     paused = deployment(3, **SEEN | REPLACING)
     paused["spec"]["paused"] = True
     (message, reason) = (
@@ -261,7 +261,7 @@ async def test_s7_one_reconcile_makes_the_deployment(server: ApiServer) -> None:
 
 
 async def test_our_finalizer_is_taken_off_and_never_put_on(server: ApiServer) -> None:
-    """There is nothing to clean up outside of the cluster; what somebody else waits for stays."""
+    """There is nothing to clean up outside of the cluster; finalizers of others stay."""
     metadata = {
         "name": "shop",
         "namespace": "default",

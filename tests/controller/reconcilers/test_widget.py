@@ -33,7 +33,7 @@ def made(plan: Plan) -> JsonObject:
 
 
 def deployment(**status: Any) -> JsonObject:
-    """Its Deployment, as it is observed."""
+    """The observed Deployment of the Widget."""
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -43,7 +43,7 @@ def deployment(**status: Any) -> JsonObject:
 
 
 def test_a_deployment_of_pause_containers() -> None:
-    """The whole object, fit for the restricted Pod Security Standard."""
+    """The complete object, which meets the restricted Pod Security Standard."""
     assert made(planned()) == {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -86,7 +86,7 @@ def test_a_deployment_of_pause_containers() -> None:
 
 
 def test_the_image_comes_from_the_registry_that_is_set() -> None:
-    """As all images that we choose."""
+    """The image follows the setting `registry`, like all images that the controller chooses."""
     pod = made(planned(Observed(settings={"registry": "registry.company.com"})))["spec"][
         "template"
     ]["spec"]
@@ -125,7 +125,7 @@ def test_it_is_ready_once_all_pods_are_available(
 
 
 async def test_none_asked_for_and_none_there_is_ready(server: ApiServer) -> None:
-    """Two writes make a Widget of no replicas ready, and a second look makes none."""
+    """Two writes make a Widget with 0 replicas ready; a second reconcile sends none."""
     server.create(
         WIDGET.resource,
         {"metadata": {"name": "gears", "namespace": "default"}, "spec": {"replicas": 0}},

@@ -32,7 +32,7 @@ def webhooks_for(request: Sent, webhooks: list[JsonObject]) -> list[str]:
 
 
 def is_sent(request: Sent, webhook: JsonObject) -> bool:
-    """Return whether rules, namespaceSelector and matchConditions of a webhook hold for a request."""
+    """Return whether rules, namespaceSelector and matchConditions of a webhook match a request."""
     resource = "/".join(filter(None, (request.kind.plural, request.subresource)))
     has_rule = any(
         request.kind.group in rule["apiGroups"]
@@ -54,7 +54,7 @@ def in_selected_namespace(request: Sent, webhook: JsonObject) -> bool:
 
 
 def conditions_hold(request: Sent, webhook: JsonObject) -> bool:
-    """Return whether all matchConditions hold."""
+    """Return whether all matchConditions are true."""
     asked: JsonObject = {"userInfo": {"username": request.user, "groups": list(request.groups)}}
     if request.namespace:
         asked["namespace"] = request.namespace

@@ -38,7 +38,7 @@ def webhooks(*policies: BoundPolicy, address: WebhookClientConfig = SERVICE, **o
 
 
 def test_one_validating_policy_makes_one_webhook():
-    """Everything is said explicitly, so that no default of the API server can be a difference."""
+    """All fields are set explicitly, so that defaults of the API server cause no difference."""
     validating, mutating = registration(
         "gatewright", Engine([bound("a")]), SERVICE, ["gatewright-system"]
     )
@@ -89,7 +89,7 @@ def test_one_validating_policy_makes_one_webhook():
 
 
 def test_a_mutating_policy_makes_a_mutating_webhook():
-    """It is asked again after others changed the object, and quickly."""
+    """It has reinvocationPolicy IfNeeded and a short timeout."""
     validating, (webhook,) = webhooks(bound("a", mutates=True))
     assert validating == []
     assert webhook["name"] == "mutate.gatewright.io"
@@ -99,18 +99,18 @@ def test_a_mutating_policy_makes_a_mutating_webhook():
 
 
 def test_no_policy_asks_for_nothing():
-    """Both configurations stay empty."""
+    """Without policies, both configurations are empty."""
     assert webhooks() == ([], [])
 
 
 def test_policies_that_fail_closed_share_a_webhook():
-    """All of their violations come in one denial."""
+    """One denial has all of their violations."""
     (webhook,), _ = webhooks(bound("a"), bound("b", kinds=("Pod",)))
     assert [rule["resources"] for rule in webhook["rules"]] == [["pods"], ["deployments"]]
 
 
 def test_policies_that_fail_open_have_a_webhook_of_their_own():
-    """What has to be enforced is not weakened by what need not be."""
+    """Policies that fail open do not weaken those that fail closed."""
     (closed, opened), _ = webhooks(bound("a"), bound("b", fails_closed=False, kinds=("Pod",)))
     assert (closed["name"], closed["failurePolicy"]) == ("validate.gatewright.io", "Fail")
     assert (opened["name"], opened["failurePolicy"]) == ("validate-ignore.gatewright.io", "Ignore")
@@ -121,7 +121,7 @@ def test_policies_that_fail_open_have_a_webhook_of_their_own():
 
 
 def test_a_subresource_is_asked_for_when_it_is_updated():
-    """A /scale cannot be created."""
+    """The rule for /scale has only UPDATE."""
     (webhook,), _ = webhooks(bound("a", kinds="scalable"))
     apps = [rule for rule in webhook["rules"] if rule["apiGroups"] == ["apps"]]
     assert [(rule["resources"], rule["operations"]) for rule in apps] == [
@@ -131,7 +131,7 @@ def test_a_subresource_is_asked_for_when_it_is_updated():
 
 
 def test_what_is_in_no_namespace_is_asked_for_as_such():
-    """Each rule has the scope of its kinds."""
+    """The scope of a rule is that of its kinds."""
     (webhook,), _ = webhooks(bound("a", kinds=("Namespace", "ConfigMap")))
     assert [(rule["resources"], rule["scope"]) for rule in webhook["rules"]] == [
         (["namespaces"], "Cluster"),
@@ -140,14 +140,14 @@ def test_what_is_in_no_namespace_is_asked_for_as_such():
 
 
 def test_what_is_connected_to_is_asked_for_as_such():
-    """An exec cannot be created."""
+    """The rule for exec has only CONNECT."""
     (webhook,), _ = webhooks(bound("a", kinds="exec"))
     (rule,) = webhook["rules"]
     assert (rule["resources"], rule["operations"]) == (["pods/attach", "pods/exec"], ["CONNECT"])
 
 
 def test_every_version_of_a_kind_is_asked_for():
-    """One rule names all of them."""
+    """One rule names all versions."""
     (webhook,), _ = webhooks(bound("a", kinds=("HorizontalPodAutoscaler",)))
     assert webhook["rules"][0]["apiVersions"] == ["v1", "v2"]
 
@@ -161,7 +161,7 @@ def test_a_url_takes_the_place_of_the_service(url):
 
 
 def test_a_bundle_that_somebody_else_fills_in_is_left_alone():
-    """And as long as nothing is trusted, nothing is asked for."""
+    """A caBundle set by another controller stays; without a caBundle, there are no rules."""
     (webhook,), _ = webhooks(
         bound("a"), address=WebhookClientConfig(SERVICE.at, None), active=False
     )
@@ -176,7 +176,7 @@ def test_the_order_of_policies_makes_no_difference():
 
 
 def test_what_is_published_is_read_back():
-    """One bundle for each webhook; a missing one is empty."""
+    """The caBundle of each webhook is read; a missing one is empty."""
     validating, _ = registration("gatewright", Engine([bound("a")]), SERVICE, [])
     assert published(validating) == [BUNDLE]
     assert published({"webhooks": [{"clientConfig": {"url": "https://x"}}]}) == [b""]
@@ -184,7 +184,7 @@ def test_what_is_published_is_read_back():
 
 
 def test_the_api_server_waits_as_long_as_it_is_told():
-    """The time-outs of verdicts and of patches are settings; 3 and 1 second are the defaults."""
+    """The timeouts of validation and mutation are settings, with defaults of 3 s and 1 s."""
     address = WebhookClientConfig(SERVICE.at, BUNDLE, Timeouts(validating=10, mutating=5))
     both = webhooks(bound("a"), bound("b", mutates=True), address=address)
     assert [[webhook["timeoutSeconds"] for webhook in each] for each in both] == [[10], [5]]

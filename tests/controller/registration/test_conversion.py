@@ -24,7 +24,7 @@ SCHEMA = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-f
 
 
 def crd() -> dict:
-    """A CRD as it is installed: it says nothing of conversion, and the API server writes None."""
+    """An installed CRD: it does not set `conversion`, and the API server sets strategy None."""
     versions = [
         {"name": name, "served": True, "storage": name == "v1", "schema": SCHEMA}
         for name in ("v1", "v1beta1")
@@ -47,7 +47,7 @@ def crd() -> dict:
 
 
 async def install_all(client: Client) -> None:
-    """Install what the chart does, and the CRD."""
+    """Install the chart's objects, and the CRD."""
     await install(client)
     await client.create(CRD, crd())
 
@@ -66,7 +66,7 @@ async def converting(server, client, tmp_path):
 
 
 async def test_nothing_is_written_before_a_webhook_answers(server, client, tmp_path, monkeypatch):
-    """Until then the API server converts by itself; then address and bundle stand there, and all else as before."""
+    """Until then, the strategy stays None; then address and bundle are set, and nothing else changes."""
     monkeypatch.setattr(upkeep, "PROBE_AGAIN", timedelta(milliseconds=10))
     await install_all(client)
     async with working(server.endpoint, tmp_path) as running:
@@ -92,7 +92,7 @@ async def test_nothing_is_written_before_a_webhook_answers(server, client, tmp_p
 
 
 async def test_what_somebody_changes_is_put_back_and_not_fought(converting, server):
-    """A second repair within half a minute is put off; what is right costs no request."""
+    """A second repair within half a minute is delayed; a correct CRD costs no request."""
     before = converting.stanza()
     service = {"service": {"namespace": "theirs", "name": "theirs"}}
     converting.clock.go_on()
@@ -121,7 +121,7 @@ async def test_what_somebody_changes_is_put_back_and_not_fought(converting, serv
 
 
 async def test_two_releases_that_keep_one_conversion_calm_down(converting, server, caplog):
-    """Each of their writes comes later than the one before, up to ten minutes; one warning names the object."""
+    """The delay between their writes grows up to ten minutes; one warning names the object."""
     before, conversion = converting.stanza(), converting.conversion
     theirs = {"service": {"namespace": "theirs", "name": "theirs"}}
     other = before | {"webhook": before["webhook"] | {"clientConfig": theirs}}
@@ -148,7 +148,7 @@ async def test_two_releases_that_keep_one_conversion_calm_down(converting, serve
 
 
 async def test_a_bundle_is_renewed_also_while_no_webhook_answers(converting, server):
-    """Else a webhook that is down would hold up the rotation of its own certificate."""
+    """Otherwise a webhook that is down would block the rotation of its own certificate."""
     before = converting.stanza()
     config = before["webhook"]["clientConfig"] | {"caBundle": ""}
     converting.clock.go_on()
@@ -160,14 +160,14 @@ async def test_a_bundle_is_renewed_also_while_no_webhook_answers(converting, ser
 
 
 async def test_an_end_leaves_nobody_at_a_webhook_that_is_gone(converting, client, server):
-    """`gatewright run` ends it so; a CRD that is gone is no trouble."""
+    """`gatewright run` restores the conversion at its end; a deleted CRD is skipped."""
     await without_conversion(client, CONVERTED)
     assert server.get(CRD, CONVERTED)["spec"]["conversion"] == NONE
     await without_conversion(client, "others.example.com")
 
 
 async def test_a_bundle_that_somebody_else_fills_in_is_taken_over(server, client, tmp_path):
-    """From the webhook configuration, where cert-manager puts it."""
+    """The caBundle comes from the webhook configuration, into which cert-manager injects it."""
     authority = issue_ca("theirs", datetime.now(UTC))
     pair = issue_serving(authority, NAMES.dns_names, [], datetime.now(UTC))
     await install_all(client)

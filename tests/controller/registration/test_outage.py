@@ -47,7 +47,7 @@ class Cluster:
         self.client = client
 
     async def register(self, *policies: BoundPolicy) -> None:
-        """Register a webhook at an address where nothing listens."""
+        """Register a webhook at an address without a listener."""
         address = WebhookClientConfig(
             "https://127.0.0.1:1", issue_ca("test", datetime.now(UTC)).certificate
         )
@@ -72,7 +72,7 @@ class Cluster:
         return False
 
     async def until(self, namespace: str, *, refused: bool) -> None:
-        """Wait until the API server has seen what was written before."""
+        """Wait until the API server has observed the previous writes."""
         for _ in range(600):
             if await self.is_refused(namespace, spec=SPEC) is refused:
                 return
@@ -93,7 +93,7 @@ async def cluster(own_control_plane: Any) -> AsyncIterator[Cluster]:
 
 
 async def test_an_outage_hurts_the_namespaces_under_policy_only(cluster: Cluster) -> None:
-    """Production by name and by label fails closed, staging works, and a namespace's new labels count at once."""
+    """Production, by name or by label, fails closed; staging works; new labels of a namespace take effect at once."""
     policies = policy_set([Path("config/policies/production.yaml")])
     await cluster.register(*in_force(policies, catalogue(), "gatewright-system"))
     await cluster.until("production", refused=True)
@@ -109,7 +109,7 @@ async def test_an_outage_hurts_the_namespaces_under_policy_only(cluster: Cluster
 
 
 async def test_match_conditions_are_those_of_the_api_server(cluster: Cluster) -> None:
-    """Globs, excluded users and groups, and what is in no namespace, on one registration."""
+    """One registration has globs, excluded users and groups, and cluster-scoped objects."""
     exclude = {"users": ["break-glass"], "groups": ["ops-*"], "serviceAccounts": ["ci/*"]}
     clauses = [
         {"namespaces": ["prod*"]},

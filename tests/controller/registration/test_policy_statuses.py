@@ -43,7 +43,7 @@ def policy(
     namespace: str | None = None,
     **spec: object,
 ):
-    """A policy object for replica-limits, changed by what a test names."""
+    """A policy object for replica-limits, with the test's changes."""
     return {
         "apiVersion": API_VERSION,
         "kind": kind,
@@ -53,7 +53,7 @@ def policy(
 
 
 def exception(namespace: str = HOME, expires: str = "2026-12-01T00:00:00Z", **entry: object):
-    """An exception from it, changed by what a test names."""
+    """An exception from it, with the test's changes."""
     return {
         "apiVersion": API_VERSION,
         "kind": "PolicyException",
@@ -97,7 +97,7 @@ class Statuses:
         self.cache.subscribe(lambda change: self._changed.set())
 
     async def reconciled(self, name: str, namespace: str = "") -> tuple[dict, timedelta | None]:
-        """Reconcile once the cache has what is stored; return the status then stored, and when to look again."""
+        """Reconcile when the cache is current; return the stored status, and the time of the next reconcile."""
         key = f"{namespace}/{name}" if namespace else name
         await self._seen(key, namespace, name)
         result = await self.reconciler.reconcile(ReconcileRequest(namespace or None, name))
@@ -116,7 +116,7 @@ class Statuses:
 
 @pytest.fixture
 def statuses(server: FakeApiServer):
-    """Makes the reconciler of one kind, its watch running."""
+    """Creates the reconciler of one kind, with a running watch."""
 
     @asynccontextmanager
     async def running(resource: Resource) -> AsyncIterator[Statuses]:
@@ -157,7 +157,7 @@ def status_writes(server: FakeApiServer) -> int:
 
 @pytest.mark.parametrize(("resource", "namespace"), [(CLUSTER, ""), (TENANT, "shop")])
 async def test_a_good_policy_is_in_force(server, statuses, resource, namespace):
-    """It says so with its generation, once: a second look writes nothing."""
+    """The status reports it with its generation; a second reconcile writes nothing."""
     server.create(resource, policy(kind=resource.kind, namespace=namespace or None))
     async with statuses(resource) as running:
         assert await running.reconciled("few", namespace) == (ready("True", "InForce"), None)
@@ -196,7 +196,7 @@ async def test_a_good_policy_is_in_force(server, statuses, resource, namespace):
     ids=["a parameter", "a policy", "two kinds", "a tenant's that would change objects"],
 )
 async def test_a_bad_policy_says_what_is_wrong(server, statuses, resource, spec, message):
-    """It has path, error and suggestion, as a denial would."""
+    """The status has path, error and suggestion, like a denial."""
     namespace = "shop" if resource is TENANT else ""
     server.create(resource, policy(kind=resource.kind, namespace=namespace or None, **spec))
     async with statuses(resource) as running:
@@ -225,7 +225,7 @@ async def test_the_status_follows_the_object(server, statuses):
 
 
 async def test_a_policy_that_conflicts_says_so(server, statuses):
-    """It is good by itself, and not in force beside another."""
+    """A valid policy that conflicts with another is reported as not in force."""
     server.create(CLUSTER, policy())
     async with statuses(CLUSTER) as running:
         running.conflicts["few"] = "few and fewer differ"
@@ -237,7 +237,7 @@ async def test_a_policy_that_conflicts_says_so(server, statuses):
 
 
 async def test_what_is_gone_is_left_alone(server, statuses):
-    """Nothing is written for an object that is not there any more."""
+    """Nothing is written for a deleted object."""
     async with statuses(CLUSTER) as running:
         assert (
             await running.reconciler.reconcile(ReconcileRequest(None, "few"))
@@ -336,7 +336,7 @@ TENANTS = policy(kind="AdmissionPolicy", namespace="shop")
 async def test_an_exception_that_does_not_count_says_so(
     server, statuses, from_, namespace, entry, message
 ):
-    """An exception without effect reports so."""
+    """The status reports that an exception has no effect."""
     server.create(EXCEPTION, exception(namespace, **entry))
     async with statuses(EXCEPTION) as running:
         running.policies = [bind(from_, catalogue())]

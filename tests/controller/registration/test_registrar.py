@@ -41,7 +41,7 @@ def log(caplog):
 
 
 async def test_both_secrets_are_made_at_the_first_start(system):
-    """The leaf is verified by the bundle, and the key of the authority is in one Secret only."""
+    """The caBundle verifies the leaf, and only one Secret has the key of the authority."""
     authority, serving = system.secret(NAMES.ca_secret), system.secret(NAMES.tls_secret)
     assert sorted(authority) == ["ca.crt", "tls.crt", "tls.key"]
     assert sorted(serving) == ["tls.crt", "tls.key"]
@@ -51,7 +51,7 @@ async def test_both_secrets_are_made_at_the_first_start(system):
 async def test_nothing_is_registered_before_a_webhook_answers(
     server, client, tmp_path, monkeypatch, log
 ):
-    """A webhook without a certificate is none; once it answers, both configurations are filled."""
+    """Both configurations are filled when the webhook answers with its certificate."""
     monkeypatch.setattr(upkeep, "PROBE_AGAIN", timedelta(milliseconds=10))
     await install(client)
     async with working(server.endpoint, tmp_path) as system:
@@ -69,7 +69,7 @@ async def test_nothing_is_registered_before_a_webhook_answers(
 
 
 async def test_a_service_is_dialled_by_its_cluster_ip(server, client, tmp_path, monkeypatch, log):
-    """No DNS is asked for a name that nothing resolves here; what is missing is named."""
+    """No DNS look-up is made; the error names a missing object."""
     monkeypatch.setattr(upkeep, "PROBE_AGAIN", timedelta(milliseconds=10))
     about = f"Service {NAMESPACE}/gatewright-webhook"
     service = {"metadata": {"name": "gatewright-webhook", "namespace": NAMESPACE}}
@@ -100,7 +100,7 @@ async def test_a_service_is_dialled_by_its_cluster_ip(server, client, tmp_path, 
 async def test_a_webhook_that_does_not_answer_for_minutes_is_a_warning(
     server, client, tmp_path, monkeypatch, log
 ):
-    """While its pods start there is none; then there is one, however often it is asked."""
+    """While its pods start there is no warning; then there is one, however often the webhook is probed."""
     monkeypatch.setattr(upkeep, "PROBE_AGAIN", timedelta(milliseconds=10))
     await install(client)
     async with working(server.endpoint, tmp_path) as system:
@@ -130,7 +130,7 @@ def levels(log) -> list[str]:
 
 
 async def test_break_glass_is_no_problem_of_readiness(system, server):
-    """A process whose webhook configurations are gone stays ready; an empty one is not registered."""
+    """A process with deleted webhook configurations stays ready; with empty ones, it is not registered."""
     for resource in CONFIGURATIONS:
         server.delete(resource, NAME)
     await system.until(lambda: not any(map(system.webhooks, CONFIGURATIONS)))
@@ -138,7 +138,7 @@ async def test_break_glass_is_no_problem_of_readiness(system, server):
 
 
 async def test_a_webhook_without_policies_does_not_answer(system):
-    """What it would say is that it cannot judge yet."""
+    """Its response would be the error that it cannot judge yet."""
     system.policies.engine = None
     with pytest.raises(ProbeError, match="answers with 503: the policies are not loaded yet"):
         await probe(system.registrar.at, system.certificates.ca_bundle())
@@ -204,7 +204,7 @@ async def test_a_webhook_of_somebody_else_in_the_same_configuration_stays(system
 
 
 async def test_a_configuration_that_somebody_deleted_stays_deleted(system, server):
-    """That is how one gets out of trouble."""
+    """Deleting it is the emergency exit for administrators."""
     server.delete(VALIDATING, NAME)
     await system.until(lambda: not system.webhooks(VALIDATING))
     system.clock.go_on()
@@ -213,7 +213,7 @@ async def test_a_configuration_that_somebody_deleted_stays_deleted(system, serve
 
 
 async def test_they_are_made_where_no_chart_made_them(server, client, tmp_path):
-    """Outside a cluster nothing else does."""
+    """Outside of a cluster, nothing else creates them."""
     async with working(server.endpoint, tmp_path, creates=True) as system:
         await system.until(lambda: system.secret(NAMES.tls_secret))
         system.mount()
@@ -222,7 +222,7 @@ async def test_they_are_made_where_no_chart_made_them(server, client, tmp_path):
 
 
 async def test_once_all_is_right_there_are_no_requests(system, server):
-    """Looking again costs nothing."""
+    """Another reconcile sends no request."""
     server.requests.clear()
     for _ in range(3):
         await system.registrar.reconcile(system.registrar.request)
@@ -231,14 +231,14 @@ async def test_once_all_is_right_there_are_no_requests(system, server):
 
 
 async def test_a_deleted_serving_secret_comes_back(system, server):
-    """With a new pair of the same authority."""
+    """It has a new pair of the same authority."""
     before = system.secret(NAMES.tls_secret)
     server.delete(SECRET, NAMES.tls_secret, NAMESPACE)
     await system.until(lambda: system.secret(NAMES.tls_secret) not in ({}, before))
 
 
 async def test_a_lost_authority_is_replaced_and_what_is_served_stays_trusted(system, server):
-    """The webhook still has the pair of the old one, until the new one reaches it."""
+    """The caBundle keeps the old authority until the webhook serves a pair of the new one."""
     before, leaf = system.secret(NAMES.ca_secret), system.secret(NAMES.tls_secret)
     system.clock.go_on()
     server.delete(SECRET, NAMES.ca_secret, NAMESPACE)
@@ -254,7 +254,7 @@ async def test_a_lost_authority_is_replaced_and_what_is_served_stays_trusted(sys
 async def test_a_secret_of_somebody_else_is_never_overwritten(
     server, client, tmp_path, caplog, name
 ):
-    """The error says what to do; nothing is registered."""
+    """The error names the remedy; nothing is registered."""
     data = encoded(tls_crt=b"theirs", tls_key=b"theirs")
     theirs = server.create(
         SECRET, {"metadata": {"name": name, "namespace": NAMESPACE}, "data": data}
@@ -287,7 +287,7 @@ def wait_once(system) -> bool:
 async def test_a_rotation_publishes_the_new_authority_before_it_serves_its_leaf(
     server, client, tmp_path
 ):
-    """Old and new are trusted, then the leaf follows; what is served is verified at each moment."""
+    """First both authorities are trusted, then the new leaf is served; the served leaf always verifies."""
     now = datetime.now(UTC)
     old = issue_ca("old", now - timedelta(days=300))
     pair = issue_serving(old, NAMES.dns_names, [], now)
@@ -337,7 +337,7 @@ def version(server, *which: str) -> int:
 
 
 async def test_a_bundle_that_somebody_else_fills_in_is_waited_for(server, client, tmp_path):
-    """The webhooks are there for the bundle to be put in; the rules follow once it verifies what answers."""
+    """The webhooks exist so that the caBundle can be injected; the rules follow when it verifies the server."""
     authority = issue_ca("theirs", datetime.now(UTC))
     pair = issue_serving(authority, NAMES.dns_names, [], datetime.now(UTC))
     await install(client)
@@ -360,7 +360,7 @@ async def test_a_bundle_that_somebody_else_fills_in_is_waited_for(server, client
 
 @pytest.mark.controlplane
 async def test_a_real_api_server_asks_the_webhook_that_was_registered(own_control_plane, tmp_path):
-    """From empty configurations to a review, with no difference left between what is wanted and what is stored."""
+    """The configurations are filled, a review arrives, and the stored configurations equal the desired ones."""
     plane = await asyncio.to_thread(own_control_plane, parts=("etcd", "kube-apiserver"))
     namespaces = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
     deployments = Resource("apps", "v1", "deployments", "Deployment")

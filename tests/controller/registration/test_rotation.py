@@ -117,7 +117,7 @@ MAKE_AUTHORITY, MAKE_SERVING = Todo(authority=True), Todo(serving=True)
     ],
 )
 def test_what_is_next(authority, serving, published, after, todo):
-    """One thing at a time, and in an order in which no client ever meets a certificate it does not trust."""
+    """The steps of a rotation come in an order in which clients trust every served certificate."""
     found = plan(authority, serving, published, NAME, NOW + after)
     assert replace(found, look_again=LOOK_AGAIN) == todo
     assert timedelta(minutes=1) <= found.look_again <= LOOK_AGAIN
@@ -133,7 +133,7 @@ def test_it_looks_again_when_something_is_due():
 
 @pytest.mark.long
 def test_a_rotation_never_serves_what_is_not_trusted():
-    """Over two years of days, with a publication that comes late, the leaf is always verified by the bundle."""
+    """On each day of two years, with late publication, the caBundle verifies the leaf."""
     authority, serving, registered = None, None, b""
     authorities, leaves = 0, 0
     for day in range(730):
@@ -170,7 +170,7 @@ def test_a_rotation_never_serves_what_is_not_trusted():
     ],
 )
 def test_what_was_trusted_stays_trusted_beside_a_new_authority(before, published, bundle):
-    """The authority before it, or what is published where that is lost; but nothing that has expired."""
+    """The bundle keeps the previous authority, or the published one if that is lost, but no expired one."""
     assert successor(CA, before, published, NOW) == Authority(CA, bundle)
 
 
@@ -201,18 +201,21 @@ def secret(**data: bytes) -> dict:
     ],
 )
 def test_an_authority_is_read_or_there_is_none(stored, authority):
-    """Half of one, or one that cannot sign, is none; a broken bundle is at least the authority itself."""
+    """An incomplete authority, or one that cannot sign, counts as none.
+
+    An invalid bundle is replaced by the authority.
+    """
     assert read_authority(stored, NOW) == authority
 
 
 def test_an_expired_authority_is_none():
-    """It could sign nothing that would be trusted."""
+    """Clients would trust nothing that it signs."""
     assert read_authority(secret(tls_crt=CA.certificate, tls_key=CA.key), NOW + 400 * DAY) is None
 
 
 @pytest.mark.parametrize("ahead", [400 * DAY, -4000 * DAY, 0 * DAY])
 def test_certificates_of_a_wrong_clock_are_replaced(ahead):
-    """Whatever time it was when they were made: once the clock is right, all is as at the first start."""
+    """After the clock is corrected, certificates of any wrong time are replaced as at the first start."""
     authority = issue_ca("ca", NOW + ahead)
     serving = issue_serving(authority, NAMES, [], NOW + ahead)
     steps = []
@@ -249,7 +252,7 @@ def test_a_pair_needs_both_halves():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_leaf_carries_every_name_of_the_service(name):
-    """From the short one to the one with the cluster's domain."""
+    """The names range from the short one to the one with the cluster's domain."""
     check(LEAF, CA.certificate, name, NOW)
     with pytest.raises(CertificateError):
         check(LEAF, CA.certificate, f"x.{name}", NOW)

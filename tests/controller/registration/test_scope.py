@@ -32,7 +32,7 @@ NOT_EXCLUDED = {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "valu
 def bound(
     match: dict[str, Any] | None = None, kinds: Any = ("Deployment",), **fields: Any
 ) -> BoundPolicy:
-    """Put a policy in force that judges some kinds where `match` says."""
+    """Return a policy in force that judges some kinds, selected by `match`."""
     policy = Policy("a", Params, kinds=kinds, validate=lambda request, params: iter(()))
     compiled = compile_match(MatchSpec.model_validate(match or {}))
     return BoundPolicy("a", policy, Params(), compiled, frozenset({"Deny"}), **fields)
@@ -213,7 +213,7 @@ def test_namespaces_follow_from_the_policies(policies, expected):
 
 
 def test_the_webhooks_have_names_in_a_fixed_order():
-    """The webhook for all namespaces is the last one; those that fail open have names of their own."""
+    """The webhook for all namespaces is the last one; those that fail open have separate names."""
     found = webhooks(
         bound(PRODUCTION), bound(kinds=("Pod",)), bound(kinds=("Job",), fails_closed=False)
     )
@@ -226,7 +226,7 @@ def test_the_webhooks_have_names_in_a_fixed_order():
 
 
 def test_the_number_of_webhooks_is_small():
-    """Where each kind would need webhooks of its own, they share the union of their namespaces."""
+    """Kinds that would need separate webhooks share the union of their namespaces."""
     kinds = (
         "Pod",
         "Deployment",
@@ -249,7 +249,7 @@ def test_the_number_of_webhooks_is_small():
 
 
 def test_labels_that_cannot_be_told_apart_in_few_webhooks_are_all_sent():
-    """Ten policies with a label each, on ten kinds: all namespaces, in one webhook."""
+    """Ten policies with different labels, for ten kinds, have one webhook for all namespaces."""
     policies = [
         bound(
             {
@@ -271,7 +271,7 @@ WIDGET = Kind("example.com", "Gadget", "gadgets")
 
 
 def test_a_planned_parent_is_sent_where_its_children_are_judged():
-    """Also where the policy excludes the user who creates the parent: the children are the controller's requests."""
+    """It is sent even if the policy excludes the user who creates the parent: the controller creates the children."""
     planners = Planners([Planner(WIDGET, (DEPLOYMENT,), lambda *_: PlannedChildren())])
     policy = bound({"any": [{"namespaces": ["production"]}], "exclude": {"users": ["admin"]}})
     found = webhooks(policy, planners=planners)

@@ -153,7 +153,7 @@ class Things:
         return self._ready(thing, status, reason) or {}
 
     async def until_gone(self, resource: Resource, name: str) -> None:
-        """Wait until an object exists no more."""
+        """Wait until an object no longer exists."""
         await self._until(lambda: self.server.get(resource, name, NAMESPACE) is None or None)
 
     async def until_told(self, reason: str) -> JsonObject:

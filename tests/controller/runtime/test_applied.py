@@ -14,7 +14,7 @@ def pods(*containers: str, **fields: Any) -> JsonObject:
 
 
 def stored(object: JsonObject, applied: JsonObject | str) -> JsonObject:
-    """The same as it is stored, after `applied` was applied."""
+    """The stored object after `applied` was applied."""
     value = applied if isinstance(applied, str) else annotation_of(applied)
     return {**object, "metadata": {"annotations": {APPLIED: value}}}
 
@@ -46,7 +46,7 @@ def stored(object: JsonObject, applied: JsonObject | str) -> JsonObject:
 def test_an_item_that_is_gone_beside_one_that_never_was_applied(
     applied: JsonObject | str, there: JsonObject, desired: JsonObject, replaced: bool
 ) -> None:
-    """One that was only added, or that the plan itself renames, is not."""
+    """An applied item that was replaced is detected; an added item, or a rename in the plan, is not."""
     assert is_replaced(stored(there, applied), desired) == replaced
 
 

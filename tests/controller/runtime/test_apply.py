@@ -67,7 +67,7 @@ def written(things: Things) -> list[str]:
 
 
 async def test_a_field_that_a_new_release_does_not_set_goes(running: Running) -> None:
-    """One write for each child that has it after the start; the next start costs none, and no other field goes."""
+    """After the start, each child with the field gets one write; the next start sends none, and other fields stay."""
     async with running(release("kept", "dropped")) as things:
         for name in ("one", "two"):
             things.create(name)
@@ -89,7 +89,7 @@ async def test_a_field_that_a_new_release_does_not_set_goes(running: Running) ->
 async def test_a_container_that_leaves_the_plan_goes_whatever_is_written_meanwhile(
     running: Running,
 ) -> None:
-    """Though somebody replaced a container by hand, and each write is followed by a status of the Deployment."""
+    """The container is removed, although one was replaced by hand, and the status changes after each write."""
     async with running(pods, owns=(DEPLOYMENT,)) as things:
         things.create(size=2)
         await things.until_ready()
@@ -119,7 +119,7 @@ async def test_a_container_that_leaves_the_plan_goes_whatever_is_written_meanwhi
 
 
 async def test_what_another_writer_added_to_a_list_stays(running: Running) -> None:
-    """Beside the plan's containers, whatever becomes of these; what replaced one of them goes."""
+    """Added containers stay, whatever happens to the plan's; a container that replaced a planned one is removed."""
     async with running(pods, owns=(DEPLOYMENT,)) as things:
         things.create(size=1)
         deployment = await things.until(DEPLOYMENT, "thing")
@@ -134,7 +134,7 @@ async def test_what_another_writer_added_to_a_list_stays(running: Running) -> No
 
 
 async def test_a_child_of_an_older_version_costs_one_apply(running: Running) -> None:
-    """It has no digest of what was applied; then it has, and neither a pass nor a restart writes anything."""
+    """It has no digest of the applied fields; after one apply it has, and neither a pass nor a restart writes."""
     async with running(single) as things:
         things.create()
         await things.until_ready()
@@ -149,7 +149,7 @@ async def test_a_child_of_an_older_version_costs_one_apply(running: Running) -> 
 
 
 async def test_fields_that_another_writer_changed_are_restored(running: Running) -> None:
-    """Also those that were changed while no controller ran; what is not in the plan stays."""
+    """Fields that were changed while no controller ran are restored too; unplanned fields stay."""
     async with running(single) as things:
         things.create()
         await things.until_ready()
@@ -190,7 +190,7 @@ async def test_an_overloaded_api_server_does_not_change_a_ready_object(
 async def test_a_name_that_becomes_free_during_the_same_reconcile_is_used_at_once(
     running: Running,
 ) -> None:
-    """The other object goes between the plan and its write, before the status says NameTaken."""
+    """The other object is deleted between the plan and the write, before the status reports NameTaken."""
     both = ("first", "thing")
 
     def plan(thing: Thing, observed: Observed, now: datetime) -> Plan:
@@ -217,7 +217,7 @@ async def test_a_name_that_becomes_free_during_the_same_reconcile_is_used_at_onc
 
 
 async def test_a_name_that_stays_taken_is_tried_every_minute(running: Running) -> None:
-    """So that nothing is lost with an event: the retry does not wait for one."""
+    """The retry does not depend on an event, which could be lost."""
     async with running(single) as things:
         things.server.create(CONFIGMAP, {"metadata": {"name": "thing", "namespace": NAMESPACE}})
         things.create()
@@ -228,7 +228,7 @@ async def test_a_name_that_stays_taken_is_tried_every_minute(running: Running) -
 
 
 async def test_an_object_of_any_shape_is_its_own_failure(running: Running) -> None:
-    """A spec that is no object fails by itself; the process goes on with the others."""
+    """An object with an invalid spec fails alone; other objects are reconciled."""
     async with running(single) as things:
         for name, spec in (("text", "oops"), ("list", []), ("null", None)):
             metadata = {"name": name, "namespace": NAMESPACE}

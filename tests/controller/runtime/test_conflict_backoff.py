@@ -44,7 +44,7 @@ def contested(of: Conflicts, *, repair: bool) -> float | None:
 
 
 def repair(of: Conflicts) -> None:
-    """Count a repair; the one that makes it a contest raises."""
+    """Count a repair; raise if it makes this a contest."""
     with suppress(ContestedError):
         of.repaired(PLACE, "sent", "why")
 
@@ -61,7 +61,7 @@ def test_some_changes_are_repaired_at_once() -> None:
 
 
 def test_a_contest_is_answered_once_a_minute_and_ends_by_itself() -> None:
-    """In an hour of rewriting there are 64 repairs; two minutes without one end the contest, as does a new plan."""
+    """An hour of rewriting causes 64 repairs; two minutes without a rewrite, or a new plan, end the contest."""
     clock = Clock()
     of = Conflicts(clock)
     repairs = 0
@@ -112,7 +112,7 @@ class Rewriter:
 async def test_a_field_that_is_rewritten_again_and_again(
     running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Few writes, a condition that names field and rival, one Warning; other objects go on, and it ends by itself."""
+    """There are few writes, a condition with field and manager, and one Warning; other objects are reconciled."""
     monkeypatch.setattr(conflict_backoff, "REPAIR_INTERVAL", 0.2)
     monkeypatch.setattr(conflict_backoff, "CONTEST_END", 0.4)
     async with running(single) as things, asyncio.TaskGroup() as group:
@@ -177,7 +177,7 @@ THEIRS: JsonObject = {
 async def test_a_field_of_others_is_not_fought_for(
     running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who sets it back again and again is answered now and then, as with what is ours."""
+    """A writer that reverts a field repeatedly is overridden with growing delays, like for our own fields."""
     monkeypatch.setattr(conflict_backoff, "REPAIR_INTERVAL", 0.1)
     monkeypatch.setattr(conflict_backoff, "CONTEST_END", 0.2)
     async with running(patching, **READS) as things, asyncio.TaskGroup() as group:
@@ -204,7 +204,7 @@ async def test_a_field_of_others_is_not_fought_for(
 
 
 async def test_a_patch_that_is_overruled_on_the_way_in_is_not_sent_again(running: Running) -> None:
-    """Whatever becomes of the object: a mutating webhook that rewrites the field costs one write for each value."""
+    """Even if the object changes, a mutating webhook that rewrites the field costs one write per value."""
     async with running(patching, **READS) as things:
         things.server.mutate(
             lambda each: each | {"data": {"size": "theirs"}} if "data" in each else each
@@ -226,7 +226,7 @@ async def test_a_patch_that_is_overruled_on_the_way_in_is_not_sent_again(running
 
 
 async def test_who_is_overruled_on_the_way_in_does_not_insist(running: Running) -> None:
-    """A mutating webhook that rewrites our field costs one write: what the server answers is what is compared."""
+    """A mutating webhook that rewrites our field costs one write: the server's response is compared."""
     async with running(single) as things:
         things.server.mutate(
             lambda each: each | {"data": {"size": "theirs"}} if "data" in each else each

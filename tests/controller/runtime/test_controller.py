@@ -35,7 +35,7 @@ async def running(
     primary: bool = True,
     **options: Any,
 ) -> AsyncIterator[Manager]:
-    """A process with one controller that is woken by the ConfigMap `one`."""
+    """A process with one controller that reconciles the ConfigMap `one`."""
     manager = Manager(server.endpoint, CollectorRegistry(), identity="the-test")
     controller = Controller("test", reconcile=reconcile, metrics=manager.metrics, **options)
     controller.watch(manager.caches.one(CONFIGMAP, "one", NAMESPACE), itself, primary=primary)
@@ -122,7 +122,7 @@ async def test_a_terminal_error_waits_for_a_change(server: FakeApiServer) -> Non
 
 @pytest.mark.usefixtures("hasty")
 async def test_a_task_that_dies_takes_the_process_along(server: FakeApiServer) -> None:
-    """An exception outside a reconcile, here in an event handler, ends the whole process."""
+    """An exception outside of a reconcile, such as in an event handler, ends the process."""
 
     async def reconcile(request: ReconcileRequest) -> Result:
         return Result()
@@ -145,7 +145,7 @@ async def test_a_task_that_dies_takes_the_process_along(server: FakeApiServer) -
 async def test_a_reconcile_that_takes_too_long_is_ended(
     server: FakeApiServer, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A time-out is an error like another, and is counted by itself."""
+    """A timeout is an error, and is counted separately."""
     monkeypatch.setattr(controller.runtime.workqueue, "FIRST_DELAY", 0.01)
     monkeypatch.setattr(controller.runtime.workqueue, "MAX_JITTER", 0.0)
     caplog.set_level(logging.WARNING, "gatewright.controller")
@@ -167,7 +167,7 @@ async def test_a_reconcile_that_takes_too_long_is_ended(
 
 
 async def test_a_result_asks_for_another_look(server: FakeApiServer) -> None:
-    """Without any change, after the time it says."""
+    """The object is reconciled after the requested time, without any change."""
     looks: asyncio.Queue[int] = asyncio.Queue()
 
     async def reconcile(request: ReconcileRequest) -> Result:
@@ -183,7 +183,7 @@ async def test_a_result_asks_for_another_look(server: FakeApiServer) -> None:
 async def test_all_is_looked_at_again_now_and_then(
     server: FakeApiServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The periodic pass comes from the cache: it makes no request."""
+    """The periodic pass reads the cache, and sends no request."""
     looks: asyncio.Queue[int] = asyncio.Queue()
 
     async def reconcile(request: ReconcileRequest) -> Result:

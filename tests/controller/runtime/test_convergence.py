@@ -26,7 +26,7 @@ class Chaos:
         self.asked: dict[str, int] = {}
 
     def do_something(self) -> None:
-        """Do one thing; that it cannot be done just now is part of the game."""
+        """Make one random change; a rejected one is ignored."""
         name = self.chance.choice(NAMES)
         deeds: list[Callable[[str], object]] = [
             self.ask,
@@ -45,7 +45,7 @@ class Chaos:
             return
 
     def ask(self, name: str) -> None:
-        """Create a Thing, or change what it should be."""
+        """Create a Thing, or change its spec."""
         size = self.chance.randrange(1000)
         if self.server.get(self.things.resource, name, NAMESPACE):
             self.server.change(self.things.resource, name, {"spec": {"size": size}}, NAMESPACE)
@@ -59,18 +59,18 @@ class Chaos:
         self.asked.pop(name, None)
 
     def remove_child(self, name: str) -> None:
-        """Delete what the controller made."""
+        """Delete the controller's child."""
         self.server.delete(CONFIGMAP, name, NAMESPACE)
 
     def edit_child(self, name: str) -> None:
-        """Change what the controller made."""
+        """Change the controller's child."""
         self.server.change(CONFIGMAP, name, {"data": {"size": "edited"}}, NAMESPACE)
 
 
 @pytest.mark.usefixtures("hasty")
 @pytest.mark.parametrize("seed", range(20))
 async def test_in_the_end_all_is_as_planned(running: Running, seed: int) -> None:
-    """Each Thing that is left has its ConfigMap with what was asked last, and is ready for that generation."""
+    """Each remaining Thing has its ConfigMap with the last value, and is ready for that generation."""
 
     def is_right(name: str, size: int) -> Callable[[JsonObject], bool]:
         def holds(child: JsonObject) -> bool:

@@ -44,7 +44,7 @@ THING: JsonObject = {"metadata": {"name": "thing", "namespace": NAMESPACE}, "spe
 
 
 async def test_it_has_no_owner_and_the_next_parent_takes_it_as_it_is(server: FakeApiServer) -> None:
-    """It is created once; another parent of another uid uses it as it is."""
+    """It is created once; a parent with another uid uses it unchanged."""
     server.create(KIND.resource, THING)
     await reconcile(KIND, server, "thing")
     made = server.get(CONFIGMAP, "kept", NAMESPACE)

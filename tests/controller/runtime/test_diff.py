@@ -65,5 +65,5 @@ def test_a_stored_object_must_contain_what_is_desired(
 
 
 def test_a_digest_is_the_same_in_every_process() -> None:
-    """It stands in an annotation: neither the order of keys nor the process changes it."""
+    """The digest is stored in an annotation: neither the order of keys nor the process changes it."""
     assert digest({"a": 1, "b": [2]}) == digest({"b": [2], "a": 1}) == "bc4dd3b9c65854fc"

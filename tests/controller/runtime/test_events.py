@@ -37,12 +37,12 @@ def clock() -> Clock:
 
 @pytest.fixture
 def recorder(client: Client, clock: Clock) -> EventRecorder:
-    """A recorder that writes when the test says so."""
+    """A recorder that writes when the test advances it."""
     return EventRecorder(client, "controller-1", clock=clock)
 
 
 async def written(server: FakeApiServer, recorder: EventRecorder) -> list[JsonObject]:
-    """Write all that was told, and return what is stored."""
+    """Write all recorded events, and return the stored ones."""
     async with asyncio.TaskGroup() as group:
         running = group.create_task(recorder.run())
         await recorder.flush()

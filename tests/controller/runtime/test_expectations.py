@@ -48,14 +48,14 @@ def shown(cache: Cache, version: int) -> None:
 
 
 def test_nothing_written_is_nothing_to_wait_for(expectations: Expectations) -> None:
-    """A first reconcile begins at once."""
+    """Without previous writes, a reconcile begins at once."""
     assert expectations.wait(REQUEST) == 0
 
 
 def test_a_delete_is_waited_for_until_the_cache_shows_it(
     expectations: Expectations, cache: Cache
 ) -> None:
-    """The object is gone, is being deleted, or is another one of the name."""
+    """The cache shows it if the object is gone, in deletion, or another one with the name."""
     (store,) = cache.stores.values()
     shown(cache, 6)
     expectations.deleted(REQUEST, cache, "default/a", "1")
@@ -88,7 +88,7 @@ def test_a_cache_that_is_past_the_write_has_seen_it(
 
 
 def test_patience_ends(expectations: Expectations, cache: Cache, clock: Clock) -> None:
-    """After a while the reconcile goes on, and knows what it must read from the API server."""
+    """After a time limit, the reconcile begins, and reads the stale objects from the API server."""
     expectations.wrote(REQUEST, cache, "default/a", SEVENTH)
     clock.now += 5
     assert expectations.wait(REQUEST) == 0
@@ -96,6 +96,6 @@ def test_patience_ends(expectations: Expectations, cache: Cache, clock: Clock) -
 
 
 def test_one_object_does_not_wait_for_another(expectations: Expectations, cache: Cache) -> None:
-    """Each request has writes of its own."""
+    """The writes of each request are separate."""
     expectations.wrote(REQUEST, cache, "default/a", SEVENTH)
     assert expectations.wait(ReconcileRequest("default", "b")) == 0

@@ -14,7 +14,7 @@ from tests.controller.runtime.test_leader import Clock
 
 @pytest.fixture
 def manager(server: FakeApiServer) -> Manager:
-    """A process that watches two resources and makes nothing."""
+    """A process that watches two resources and writes nothing."""
     manager = Manager(server.endpoint, CollectorRegistry(), identity="the-test")
     manager.caches.of(CONFIGMAP)
     manager.caches.of(SECRET)
@@ -22,12 +22,12 @@ def manager(server: FakeApiServer) -> Manager:
 
 
 async def test_a_process_that_has_read_nothing_says_what_it_waits_for(manager: Manager) -> None:
-    """Each cache by the name of its resource."""
+    """Readiness names each unsynced cache by its resource."""
     assert manager.unready() == "configmaps: not synced; secrets: not synced"
 
 
 async def test_a_synced_process_is_ready(manager: Manager) -> None:
-    """Whether it leads does not matter; it says so when nothing was heard for long."""
+    """Leadership does not matter; a long silence of the API server is reported."""
     stop = asyncio.Event()
     async with asyncio.timeout(20), asyncio.TaskGroup() as group:
         group.create_task(manager.run(stop))

@@ -53,7 +53,7 @@ def lease(server: FakeApiServer) -> JsonObject:
 async def test_the_first_candidate_leads(
     server: FakeApiServer, client: Client, clock: Clock
 ) -> None:
-    """The lease says who, since when (in UTC, with microseconds) and for how long."""
+    """The Lease has the holder, the time (in UTC, with microseconds) and the duration."""
     one = election(client, clock)
     await one.campaign()
     one.check()
@@ -115,7 +115,7 @@ async def test_a_standby_is_there_when_the_lease_ends(client: Client, clock: Clo
 async def test_renewing_takes_one_request(
     server: FakeApiServer, client: Client, clock: Clock
 ) -> None:
-    """A leader knows the lease that it wrote last."""
+    """A leader remembers the Lease that it wrote last."""
     one = election(client, clock)
     await one.campaign()
     server.requests.clear()
@@ -126,7 +126,7 @@ async def test_renewing_takes_one_request(
 async def test_a_lease_that_somebody_deleted_is_made_again(
     server: FakeApiServer, client: Client, clock: Clock
 ) -> None:
-    """The leader goes on leading."""
+    """The leader recreates its Lease and stays the leader."""
     one = election(client, clock)
     await one.campaign()
     server.delete(LEASE, "lock", NAMESPACE)
@@ -156,7 +156,7 @@ async def test_a_lease_that_somebody_deleted_makes_nobody_else_lead(
 async def test_a_wall_clock_that_is_wrong_makes_nobody_lead(
     server: FakeApiServer, client: Client, clock: Clock, hours: int
 ) -> None:
-    """What the holder's clock says is never compared with ours, whether it is early or late."""
+    """The holder's times are never compared with the own clock, whether they are early or late."""
     wrong = datetime(2026, 1, 1, tzinfo=timezone(timedelta(hours=hours)))
     one = Election(
         client, QUICK, "one", clock=clock, now=lambda: wrong + timedelta(seconds=clock())

@@ -26,7 +26,7 @@ HELD: JsonObject = {
 
 
 async def test_a_standby_takes_over_with_fresh_caches(server: FakeApiServer) -> None:
-    """Its watches were dead without a sign: what the last leader wrote meanwhile is known before the first write."""
+    """Its watches were silently dead: before its first write, it reads the last leader's writes."""
     lease = LeaseSettings(NAMESPACE, "lock", duration=3.0, renew_deadline=2.0, retry_period=0.05)
     manager = Manager(server.endpoint, CollectorRegistry(), identity="standby", lease=lease)
     kind = kind_of(single, reads=(ABSENT,), optional=(ABSENT,))
@@ -68,7 +68,7 @@ async def test_a_standby_takes_over_with_fresh_caches(server: FakeApiServer) -> 
 
 
 async def test_the_first_leader_lists_everything_once(server: FakeApiServer) -> None:
-    """There was no leader before it, so its initial lists are up to date."""
+    """There was no previous leader, so its initial lists are current."""
     lease = LeaseSettings(NAMESPACE, "lock")
     manager = Manager(server.endpoint, CollectorRegistry(), identity="first", lease=lease)
     kind = kind_of(single)

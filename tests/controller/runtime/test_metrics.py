@@ -32,7 +32,7 @@ def metrics() -> ControllerMetrics:
 
 
 def value(metrics: ControllerMetrics, name: str, /, **labels: str) -> float | None:
-    """A sample, None if there is none."""
+    """The value of a sample; None if there is none."""
     return metrics.registry.get_sample_value(name, labels)
 
 
@@ -49,7 +49,7 @@ def value(metrics: ControllerMetrics, name: str, /, **labels: str) -> float | No
 def test_a_kind_counts_its_reconciles_by_result(
     metrics: ControllerMetrics, outcome: ReconcileOutcome, result: str
 ) -> None:
-    """Each object has series of its own, under the kind's prefix."""
+    """Each object has separate series, with the kind's prefix."""
     KindMetrics("WebApp", metrics).reconciled(SHOP, outcome, 0.3)
     labels = {"namespace": "production", "name": "shop"}
     assert value(metrics, "webapp_reconcile_total", result=result, **labels) == 1
@@ -58,7 +58,7 @@ def test_a_kind_counts_its_reconciles_by_result(
 
 
 def test_errors_are_counted_by_type(metrics: ControllerMetrics) -> None:
-    """Both types are there from the start, so that a rate can be taken."""
+    """Both types exist from the start, so that queries can compute a rate."""
     kind = KindMetrics("WebApp", metrics)
     assert value(metrics, "webapp_errors_total", type="permanent") == 0
     kind.reconciled(SHOP, "error", 0)
@@ -93,7 +93,7 @@ def test_changes_of_a_status_are_counted_under_a_name_of_their_own(
 
 
 def test_large_clusters_count_without_names() -> None:
-    """The switch takes the labels of single objects away."""
+    """The setting removes the labels of single objects."""
     metrics = ControllerMetrics(CollectorRegistry(), per_object=False)
     kind = KindMetrics("WebApp", metrics)
     kind.reconciled(SHOP, "success", 0)
@@ -120,7 +120,7 @@ def test_creation_is_timed_once_by_namespace(metrics: ControllerMetrics) -> None
 
 
 def test_objects_are_counted_by_phase(metrics: ControllerMetrics) -> None:
-    """An object is in one phase at a time; without one of its own it is Ready or NotReady."""
+    """An object is in one phase at a time; without a phase it counts as Ready or NotReady."""
     kind = KindMetrics("WebApp", metrics)
     for status in ({"phase": "Deploying"}, {}, {"phase": "Running"}):
         kind.status(shop(), status, NOW)

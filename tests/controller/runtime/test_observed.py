@@ -26,7 +26,7 @@ def config_map(name: str, **labels: str) -> JsonObject:
 
 
 def kind(**config_maps: dict[str, str]) -> PlannedKind[Any]:
-    """Return a kind that makes these, removes what there is of its own beside them, and says what it finds."""
+    """Return a kind that creates these children, deletes its other ones, and records the found ones."""
 
     def plan(thing: Thing, observed: Observed, now: datetime) -> Plan:
         del thing, now
@@ -49,13 +49,13 @@ THING: JsonObject = {"metadata": {"name": "thing", "namespace": NAMESPACE}, "spe
 
 
 async def found(server: FakeApiServer, kind: PlannedKind[Any]) -> Any:
-    """Reconcile once, and return what was found in the end."""
+    """Reconcile once, and return the children found at the end."""
     await reconcile(kind, server, "thing")
     return (server.get(kind.resource, "thing", NAMESPACE) or {})["status"]["found"]
 
 
 async def test_what_was_just_written_is_found(server: FakeApiServer) -> None:
-    """By its index: made, changed so that it is found no more, and deleted, each within one reconcile."""
+    """An object is found by its index after it is created, changed and deleted, each within one reconcile."""
     ours, other = {"for": "thing", "by": "us"}, {"for": "nobody", "by": "us"}
     server.create(kind().resource, THING)
     assert await found(server, kind(a=ours, b=ours)) == ["a", "b"]
@@ -64,7 +64,7 @@ async def test_what_was_just_written_is_found(server: FakeApiServer) -> None:
 
 
 async def test_what_is_not_selected_is_not_found(server: FakeApiServer) -> None:
-    """An object with another owner, which has the name and was read live."""
+    """An object with the name and another owner, which was read live, is not found."""
     server.create(kind().resource, THING)
     theirs = config_map("a")
     server.create(CONFIGMAP, {**theirs, "metadata": {**theirs["metadata"], "namespace": NAMESPACE}})

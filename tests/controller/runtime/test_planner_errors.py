@@ -58,7 +58,7 @@ class Flawed:
 
 
 def resize(things: Things, size: int) -> None:
-    """Ask for another size."""
+    """Set another size in the spec."""
     things.server.change(things.resource, "thing", {"spec": {"size": size}}, NAMESPACE)
 
 
@@ -71,7 +71,7 @@ def panics(things: Things) -> float | None:
 async def test_it_shows_until_it_is_mended(
     running: Running, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """One status however often it is tried, of the present generation; then all is as if nothing had happened."""
+    """Retries write one status, with the current generation; after the fix no trace is left."""
     caplog.set_level(logging.WARNING, "gatewright.controller")
     plan = Flawed()
     async with running(plan) as things:
@@ -125,7 +125,7 @@ async def test_it_shows_until_it_is_mended(
 async def test_an_object_that_was_never_planned_says_so_too(
     running: Running, type: type[Thing], phase: JsonObject
 ) -> None:
-    """It has a phase where its kind shows one, and there is no other condition."""
+    """It has a phase if its kind has one, and no other condition."""
     async with running(Flawed(), type=type) as things:
         things.create(size=0)
         failed = await things.until_ready("False", "PlanFailed")
@@ -137,7 +137,7 @@ async def test_an_object_that_was_never_planned_says_so_too(
 
 
 async def test_what_was_made_before_the_mistake_stays(running: Running) -> None:
-    """The plan on the server's answers raises: the child is there, and is not made again."""
+    """Planning with the server's responses raises an error: the child exists, and is not created again."""
     plan = Flawed(flaw=lambda thing, observed: observed.child(CONFIGMAP, name(thing)) is not None)
     async with running(plan) as things:
         things.create()
@@ -194,7 +194,7 @@ async def test_a_status_that_cannot_be_written_hides_nothing(
 
 
 async def test_a_clean_up_that_meets_a_mistake_is_told(running: Running) -> None:
-    """Condition and Warning event say why the object does not go; mended, it goes."""
+    """A condition and a Warning event give the reason; after the fix, the object is deleted."""
 
     def done(thing: Thing, observed: Observed, now: datetime) -> Plan:
         del observed, now

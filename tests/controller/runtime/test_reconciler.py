@@ -66,7 +66,7 @@ async def test_an_object_costs_its_children_and_one_status(running: Running) -> 
 
 
 async def test_a_converged_object_costs_nothing(running: Running) -> None:
-    """Being woken by its own children, and a whole pass, make no write."""
+    """Neither events of its children nor a full pass cause a write."""
     async with running(single) as things:
         things.create()
         await things.until_ready()
@@ -92,7 +92,7 @@ async def test_a_restart_costs_nothing(running: Running) -> None:
 
 
 async def test_a_step_is_made_when_what_it_needs_holds(running: Running) -> None:
-    """The second is created once the first holds, and kept right even when that holds no more."""
+    """The second step is created when the first is ready, and is repaired even if the first is not ready any more."""
 
     def plan(thing: Thing, observed: Observed, now: datetime) -> Plan:
         first = observed.child(CONFIGMAP, "first")
@@ -123,7 +123,7 @@ async def test_a_step_is_made_when_what_it_needs_holds(running: Running) -> None
 async def test_what_the_first_write_makes_true_opens_the_next_gate_at_once(
     running: Running,
 ) -> None:
-    """Steps whose needs hold by the server's answers are made in the same reconcile, with one status."""
+    """Steps whose needs are met by the server's responses are created in the same reconcile, with one status."""
 
     def plan(thing: Thing, observed: Observed, now: datetime) -> Plan:
         del thing, now
@@ -153,7 +153,7 @@ async def test_what_the_first_write_makes_true_opens_the_next_gate_at_once(
 async def test_a_failed_step_stops_only_those_that_need_it(
     running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The condition says what was being done; what fails is tried again, and then all is made."""
+    """The condition has the description of the failed step; it is retried, and then the others are created."""
     monkeypatch.setattr(controller.runtime.workqueue, "FIRST_DELAY", 0.2)
     monkeypatch.setattr(controller.runtime.workqueue, "MAX_JITTER", 0.0)
 
@@ -180,7 +180,7 @@ async def test_a_failed_step_stops_only_those_that_need_it(
 
 
 async def test_a_conflict_is_told_and_tried_again_at_once(running: Running) -> None:
-    """Milliseconds later; of five in a row the status tells once."""
+    """The retry comes after milliseconds; five conflicts in a row cause one status."""
     async with running(single) as things:
         things.server.fail(5, 409, method="PATCH", path="/configmaps/thing")
         things.create()
@@ -193,7 +193,7 @@ async def test_a_conflict_is_told_and_tried_again_at_once(running: Running) -> N
 
 
 async def test_a_permanent_error_waits_for_a_change(running: Running) -> None:
-    """A Warning event and a condition; the next change of the spec mends it."""
+    """There is a Warning event and a condition; the next change of the spec fixes it."""
     async with running(single) as things:
         things.server.fail(1, 422, method="PATCH", path="/configmaps/thing")
         things.create()
@@ -206,7 +206,10 @@ async def test_a_permanent_error_waits_for_a_change(running: Running) -> None:
 
 
 async def test_a_foreign_object_of_the_name_is_left_alone_until_it_goes(running: Running) -> None:
-    """NameTaken, no write; when the name is free the child is made without waiting for a back-off."""
+    """The condition is NameTaken, and nothing is written.
+
+    When the name is free, the child is created without a back-off.
+    """
     async with running(single) as things:
         theirs = {
             "metadata": {"name": "thing", "namespace": NAMESPACE},
@@ -297,7 +300,7 @@ async def test_a_secret_is_made_once_and_no_plan_sees_it(running: Running) -> No
 
 
 async def test_a_patch_changes_only_its_fields_of_that_very_object(running: Running) -> None:
-    """Somebody else's object gets the annotation and keeps all else; a second pass writes nothing."""
+    """A foreign object gets only the annotation; a second pass writes nothing."""
 
     def plan(thing: Thing, observed: Observed, now: datetime) -> Plan:
         del thing, now
@@ -322,7 +325,7 @@ async def test_a_patch_changes_only_its_fields_of_that_very_object(running: Runn
 
 
 async def test_only_a_delete_removes_anything(running: Running) -> None:
-    """A child that a plan leaves out stays; one that it deletes by uid goes."""
+    """A child missing from the plan stays; one that the plan deletes by uid is deleted."""
 
     def plan(thing: Thing, observed: Observed, now: datetime) -> Plan:
         del now
@@ -350,7 +353,7 @@ async def test_only_a_delete_removes_anything(running: Running) -> None:
 async def test_a_finalizer_holds_an_object_while_there_is_something_to_undo(
     running: Running,
 ) -> None:
-    """It is added before the first child and dropped when the plan says that all is undone."""
+    """It is added before the first child, and removed when the plan reports a finished clean-up."""
 
     def plan(thing: Thing, observed: Observed, now: datetime) -> Plan:
         del observed, now
@@ -375,7 +378,7 @@ async def test_a_finalizer_holds_an_object_while_there_is_something_to_undo(
 
 
 async def test_the_time_of_creation_is_counted_once(running: Running) -> None:
-    """Failing and coming back does not count as being made again."""
+    """A later failure and recovery do not count as a creation."""
     async with running(single) as things:
         things.create()
         await things.until_ready()
@@ -425,7 +428,7 @@ async def test_a_problem_of_the_plan_shows_and_its_events_are_told(running: Runn
 
 
 async def test_a_plan_can_ask_for_another_look(running: Running) -> None:
-    """`requeue_after` wakes the object without any change."""
+    """`requeue_after` reconciles the object without any change."""
     looks = 0
 
     def plan(thing: Thing, observed: Observed, now: datetime) -> Plan:
@@ -442,7 +445,7 @@ async def test_a_plan_can_ask_for_another_look(running: Running) -> None:
 
 
 async def test_what_a_planner_reads_wakes_its_objects(running: Running) -> None:
-    """An object that was waiting for somebody else's goes on when that appears."""
+    """An object that waits for a foreign object is reconciled when that appears."""
 
     def plan(thing: Thing, observed: Observed, now: datetime) -> Plan:
         del thing, now
@@ -459,12 +462,12 @@ async def test_what_a_planner_reads_wakes_its_objects(running: Running) -> None:
 
 
 def holder(lease: dict[str, Any]) -> list[str]:
-    """Who holds a Lease."""
+    """The holder of a Lease."""
     return [lease["spec"]["holderIdentity"]]
 
 
 async def test_what_is_read_wakes_only_those_that_share_an_index_with_it(running: Running) -> None:
-    """Of two objects in a namespace, the one looks again that the change is about; also when it is no more."""
+    """Of two objects in a namespace, only the one that a change concerns is reconciled, also after a deletion."""
     looks: list[str] = []
 
     def plan(thing: Thing, observed: Observed, now: datetime) -> Plan:
@@ -492,7 +495,7 @@ async def test_what_is_read_wakes_only_those_that_share_an_index_with_it(running
 
 
 async def test_an_api_that_may_be_absent_holds_nobody_up(running: Running) -> None:
-    """What the API server does not have is known not to be served, before the first plan."""
+    """Before the first plan, an absent API is known not to be served."""
     monitor = Resource("monitoring.example.com", "v1", "monitors", "Monitor")
 
     def plan(thing: Thing, observed: Observed, now: datetime) -> Plan:
@@ -513,7 +516,7 @@ async def test_an_api_that_may_be_absent_holds_nobody_up(running: Running) -> No
 async def test_an_api_that_comes_later_is_made_use_of(
     running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Installing it, and removing it, wakes the objects that can do without, though nothing else changed."""
+    """Installing and removing an optional API reconciles the objects that can use it."""
     monkeypatch.setattr(kube.backoff, "LONGEST", 0.05)
     monitor = Resource("monitoring.example.com", "v1", "monitors", "Monitor")
 

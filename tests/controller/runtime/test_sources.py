@@ -25,7 +25,7 @@ SHOP = ReconcileRequest(NAMESPACE, "shop")
 async def woken(
     server: FakeApiServer, *watched: For | Owns | Watches
 ) -> AsyncIterator[asyncio.Queue[ReconcileRequest]]:
-    """The requests that a controller gets, one by one."""
+    """The requests that a controller gets, in order."""
     requests: asyncio.Queue[ReconcileRequest] = asyncio.Queue()
 
     async def reconcile(request: ReconcileRequest) -> Result:
@@ -59,7 +59,7 @@ async def test_a_change_of_a_spec_wakes_and_a_status_does_not(server: FakeApiSer
 
 
 async def test_whoever_wants_to_is_woken_by_a_status(server: FakeApiServer) -> None:
-    """With another predicate."""
+    """Another predicate lets changes of the status through."""
     async with woken(server, For(DEPLOYMENT, predicate=any_change)) as requests:
         server.create(DEPLOYMENT, named("shop"))
         assert await requests.get() == SHOP
@@ -68,7 +68,7 @@ async def test_whoever_wants_to_is_woken_by_a_status(server: FakeApiServer) -> N
 
 
 async def test_a_child_wakes_its_owner(server: FakeApiServer) -> None:
-    """Any change of it does; other objects of its kind enqueue nothing."""
+    """Any change of a child enqueues its owner; other objects of its kind enqueue nothing."""
     shop = server.create(DEPLOYMENT, named("shop"))
     async with woken(server, For(DEPLOYMENT), Owns(CONFIGMAP)) as requests:
         assert await requests.get() == SHOP
@@ -83,7 +83,7 @@ async def test_a_child_wakes_its_owner(server: FakeApiServer) -> None:
 
 
 async def test_others_wake_what_the_map_says(server: FakeApiServer) -> None:
-    """Of the object before the change and after it, each once."""
+    """The map is called for the old and the new object; each request is enqueued once."""
 
     def labelled(configmap: JsonObject) -> list[ReconcileRequest]:
         return [ReconcileRequest(NAMESPACE, configmap["metadata"]["labels"]["for"])]
@@ -99,7 +99,7 @@ async def test_others_wake_what_the_map_says(server: FakeApiServer) -> None:
 
 
 def test_children_are_somebodys() -> None:
-    """Owns without For, or with two, does not say whose."""
+    """Owns needs exactly one For."""
     manager = Manager(FakeApiServer().endpoint, CollectorRegistry(), identity="the-test")
 
     async def reconcile(request: ReconcileRequest) -> Result:
@@ -146,7 +146,7 @@ WEBAPP = Resource("example.com", "v1", "webapps", "WebApp")
 
 
 def change(old: JsonObject | None, new: JsonObject | None) -> Change:
-    """A change from one metadata to another."""
+    """A change of an object's metadata."""
     entries = [each and entry_of({"metadata": METADATA | each}) for each in (old, new)]
     return Change("modified", "shop/a", entries[0], entries[1], initial=False)
 
@@ -171,7 +171,7 @@ def test_a_change_by_users_counts(new: JsonObject | None, counts: bool) -> None:
 def owned(
     name: str, *, kind: str = "WebApp", api: str = "example.com/v1", controller: bool = True
 ) -> JsonObject:
-    """A child of such an owner."""
+    """A child with this owner."""
     return {
         "ownerReferences": [
             {"apiVersion": api, "kind": kind, "name": name, "uid": "u", "controller": controller}
@@ -197,7 +197,7 @@ def owned(
 def test_a_child_is_mapped_to_its_controlling_owner(
     old: JsonObject | None, new: JsonObject | None, owners: list[str]
 ) -> None:
-    """The owner before the change and after it; a cluster-scoped one has no namespace."""
+    """The old and the new owner are enqueued; a cluster-scoped one without a namespace."""
     assert owner_of(WEBAPP)(change(old, new)) == [ReconcileRequest("shop", name) for name in owners]
     cluster = WEBAPP._replace(namespaced=False)
     assert owner_of(cluster)(change(old, new)) == [ReconcileRequest(None, name) for name in owners]

@@ -28,7 +28,7 @@ class Status:
     fields: dict[str, Any] = field(default_factory=lambda: {"phase": "Running"})
 
     def to_api(self) -> dict[str, Any]:
-        """What was given."""
+        """Return the status."""
         return self.fields
 
 
@@ -46,14 +46,14 @@ def written(
 
 
 def ready(status: dict[str, Any]) -> tuple[str, str, str]:
-    """What the condition Ready says."""
+    """The condition Ready."""
     found = ready_in(status)
     assert found is not None
     return found["status"], found["reason"], found["message"]
 
 
 def test_ready_when_every_step_holds() -> None:
-    """The condition carries the generation it speaks of and the time of its last change."""
+    """The condition has the observed generation and the time of its last change."""
     assert written(generation=7) == {
         "phase": "Running",
         "observedGeneration": 7,
@@ -93,7 +93,7 @@ def test_a_reason_is_a_word_though_a_webhook_gave_a_sentence() -> None:
 
 
 def test_a_message_is_one_line() -> None:
-    """Of several lines, as our own denials have, `kubectl get -o wide` shows the first alone."""
+    """`kubectl get -o wide` would show only the first line of a message, such as of our denials."""
     denied = Forbidden(
         403, "Forbidden", "denied the request: 1 violation\n- service-types: spec.type: NodePort"
     )
@@ -109,13 +109,13 @@ def test_a_message_is_one_line() -> None:
 def test_waiting_says_whether_it_was_ready_before(
     stored: dict[str, Any], generation: int, reason: str
 ) -> None:
-    """What is being made, changed and broken are three different reasons."""
+    """Creation, change and failure have three different reasons."""
     status = written(ready=False, stored=stored, generation=generation)
     assert ready(status) == ("False", reason, "waiting for database")
 
 
 def test_what_is_waited_for_says_how_far_it_is() -> None:
-    """The first that has no condition of its own to say it in."""
+    """Ready has the progress of the first step without its own condition."""
     note, steps = "1 of 3 replicas are ready", {}
     for name, condition, said in (
         ("secret", "", ""),
@@ -138,7 +138,7 @@ def test_what_is_waited_for_says_how_far_it_is() -> None:
 
 
 def test_degraded_stays_degraded_until_ready() -> None:
-    """A second look at a broken object does not take it for a new one."""
+    """A second reconcile of a degraded object does not treat it as a new one."""
     broken = written(ready=False, stored=written())
     assert ready(written(ready=False, stored=broken))[1] == "Degraded"
 
@@ -152,7 +152,7 @@ def test_degraded_stays_degraded_until_ready() -> None:
     ],
 )
 def test_a_failure_says_first_what_was_being_done(error: ApiError, phase: str, reason: str) -> None:
-    """The message begins with the step's words; only a permanent error makes the phase Failed."""
+    """The message begins with the step's description; only a permanent error sets the phase Failed."""
     status = written(Failure(STEP, error))
     assert ready(status) == ("False", reason, "failed to create database: etcd is away")
     assert status["phase"] == phase
@@ -166,7 +166,7 @@ def test_a_problem_of_the_plan_is_permanent() -> None:
 
 
 def test_an_unreadable_object_keeps_what_was_observed() -> None:
-    """Only Ready, the phase and the generation change when no plan can be made."""
+    """Without a plan, only Ready, the phase and the generation change."""
     stored = {**written(), "replicas": 3}
     status = status_of_unplanned(
         Problem("spec.port: bad"), stored, shows_phase=False, generation=2, now=LATER
@@ -200,7 +200,7 @@ def faults() -> ValidationError:
 def test_a_mistake_is_told_by_its_type_and_the_first_line_of_its_text(
     error: Exception, said: str
 ) -> None:
-    """Short, the same at each try, and without the object that it may quote further down."""
+    """The message is short, the same at each retry, and does not contain quoted parts of the object."""
     hint = (
         "internal error; the controller log has the traceback; retried at most every five minutes"
     )
@@ -245,7 +245,7 @@ NOT_PULLED = Problem("no such image", "ImagePull")
 def test_a_step_has_a_condition_of_its_own(
     step: Step, failure: ApiError | None, before: list[tuple[str, str]], said: tuple[str, str, str]
 ) -> None:
-    """What failed comes first, then what is wrong with what was made, then what is waited for."""
+    """Errors come first, then faults of existing children, then progress."""
     old = [{"type": "CacheReady", "status": status, "reason": reason} for status, reason in before]
     failures = [Failure(step, failure)] if failure else []
     stored = {"observedGeneration": 1, "conditions": old}
@@ -265,13 +265,13 @@ def test_a_step_has_a_condition_of_its_own(
 def test_a_kind_may_have_a_phase_of_its_own_while_a_step_fails(
     error: ApiError, failing: str, phase: str
 ) -> None:
-    """Whatever the step has made holds still; what is permanent is a failure for every kind."""
+    """The phase stays while existing children work; a permanent error is Failed for every kind."""
     plan = Plan((HOLDS,), Status(), failing=failing)
     assert status_of(plan, [Failure(HOLDS, error)], {}, generation=1, now=NOW)["phase"] == phase
 
 
 def test_ready_says_what_is_wrong_before_what_is_waited_for() -> None:
-    """The first step with something wrong speaks for the whole."""
+    """The first faulty step determines Ready."""
     plan = Plan((replace(WAITS, name="database"), replace(WAITS, note=NOT_PULLED)), Status())
     status = status_of(plan, [], {}, generation=1, now=NOW)
     assert ready(status) == ("False", "ImagePull", "failed to create cache: no such image")
@@ -295,7 +295,7 @@ APPROVED = {"type": "Approved", "status": "True", "reason": "Looked", "message":
 def test_what_others_say_beside_ours(
     more: dict[str, Any], first: list[dict[str, Any]], said: bool
 ) -> None:
-    """Only a condition that does not speak of our generation is surely not one that we wrote and want no more."""
+    """Only conditions of another generation are known to be of other writers."""
     status = written(generation=7)
     assert (
         is_same({**status, **more, "conditions": [*first, *status["conditions"]]}, status) is said
@@ -303,7 +303,7 @@ def test_what_others_say_beside_ours(
 
 
 def test_what_is_not_said_yet() -> None:
-    """An object without a status, with one of an earlier generation, or with less than all conditions."""
+    """The status is missing, of an earlier generation, or lacks conditions."""
     status = written(generation=7)
     assert not is_same({}, status)
     assert not is_same({"conditions": None}, status)

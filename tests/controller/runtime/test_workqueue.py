@@ -87,7 +87,7 @@ class QueueMachine(RuleBasedStateMachine):
 
     @rule()
     def take(self) -> None:
-        """The free key that is ready and first comes out, or none does."""
+        """Take the first ready key that is not being processed, or none."""
         ready = {
             key: at - priority
             for key, (priority, at) in self.waiting.items()
@@ -131,14 +131,14 @@ TestQueueMachine = QueueMachine.TestCase
 
 
 async def test_a_key_added_twice_comes_once(queue: WorkQueue[str]) -> None:
-    """Additions of a key that waits already become one."""
+    """Several additions of a waiting key become one."""
     queue.add("a")
     queue.add("a")
     assert [taken(queue), taken(queue)] == ["a", None]
 
 
 async def test_a_key_added_while_processed_comes_again_after_done(queue: WorkQueue[str]) -> None:
-    """No change is lost, and no key is processed twice at once."""
+    """No change is lost, and no key is processed twice at the same time."""
     queue.add("a")
     assert taken(queue) == "a"
     queue.add("a")
@@ -148,14 +148,14 @@ async def test_a_key_added_while_processed_comes_again_after_done(queue: WorkQue
 
 
 async def test_a_higher_priority_goes_first(queue: WorkQueue[str]) -> None:
-    """What people change now goes before the first list."""
+    """Present changes come before the objects of the first list."""
     queue.add("listed", priority=LOW)
     queue.add("changed")
     assert [taken(queue), taken(queue)] == ["changed", "listed"]
 
 
 async def test_a_low_priority_does_not_starve(queue: WorkQueue[str], clock: Clock) -> None:
-    """After a minute of waiting a listed key goes before a fresh change."""
+    """After a minute, a listed key comes before a new change."""
     queue.add("listed", priority=LOW)
     clock.now += 61
     queue.add("changed")
@@ -165,7 +165,7 @@ async def test_a_low_priority_does_not_starve(queue: WorkQueue[str], clock: Cloc
 async def test_a_delayed_key_waits_until_an_earlier_time_is_asked_for(
     queue: WorkQueue[str], clock: Clock
 ) -> None:
-    """A change does not wait for the back-off of a failure before it."""
+    """A change does not wait for the back-off of an earlier failure."""
     queue.add("a", after=30)
     await passes(clock, 1)
     assert taken(queue) is None
@@ -177,7 +177,7 @@ async def test_a_delayed_key_waits_until_an_earlier_time_is_asked_for(
 async def test_only_keys_that_a_worker_could_take_are_its_depth(
     queue: WorkQueue[str], clock: Clock
 ) -> None:
-    """A key that comes again tomorrow does not pile up."""
+    """A key that is delayed until tomorrow does not count."""
     queue.add("now")
     queue.add("tomorrow", after=86_400)
     assert len(queue) == 1
@@ -198,7 +198,7 @@ async def test_get_waits_for_the_first_key() -> None:
 
 
 async def test_a_closed_queue_lets_nothing_out() -> None:
-    """Workers end when the queue closes, whatever still waits."""
+    """Workers end when the queue closes, even if keys wait."""
     queue: WorkQueue[str] = WorkQueue()
     queue.add("a")
     queue.close()
@@ -206,7 +206,7 @@ async def test_a_closed_queue_lets_nothing_out() -> None:
 
 
 async def test_times_that_were_overtaken_do_not_count(queue: WorkQueue[str], clock: Clock) -> None:
-    """A key that comes again tomorrow, but is wanted each second meanwhile, comes tomorrow just once."""
+    """A key that is added with a delay of a day every second comes only once the next day."""
     for _ in range(100):
         queue.add("a", after=86_400)
         queue.add("a")
@@ -272,14 +272,14 @@ def test_a_success_starts_again() -> None:
 
 
 def test_the_first_conflicts_wait_milliseconds() -> None:
-    """A conflict is worth another try at once, but not for ever: then it waits as long as any other failure."""
+    """The first conflicts are retried at once; later ones wait like other failures."""
     backoff = KeyBackoff(uniform=highest)
     waits = [backoff.failed("a", CONFLICT) for _ in range(8)]
     assert waits == [0.01, 0.02, 0.04, 0.08, 0.16, 2, 3, 5]
 
 
 def test_the_server_may_ask_for_more() -> None:
-    """Its Retry-After counts where it is longer, conflict or not, up to five minutes."""
+    """Its Retry-After counts if it is longer, also for conflicts, up to five minutes."""
     backoff = KeyBackoff(uniform=lowest)
     assert backoff.failed("a", TooManyRequests(429, "", "", retry_after=7)) == 7
     assert backoff.failed("a", TooManyRequests(429, "", "", retry_after=1)) == 2
@@ -288,7 +288,7 @@ def test_the_server_may_ask_for_more() -> None:
 
 
 def test_a_reconcile_may_ask_for_a_time() -> None:
-    """A `RetryableError` with a time is retried after just that, and counts as no failure."""
+    """A `RetryableError` with a time is retried after that time, and does not count as a failure."""
     backoff = KeyBackoff(uniform=lowest)
     assert backoff.failed("a", RetryableError("later", retry_after=0.5)) == 0.5
     assert backoff.failed("a", RetryableError("again")) == 1

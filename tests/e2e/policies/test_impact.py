@@ -18,7 +18,7 @@ REPLICAS = {"one": 1, "three": 3, "five": 5, "nine": 9}
 def test_impact_names_what_will_be_denied(
     installation: Installation, namespace: str, tmp_path: Path
 ) -> None:
-    """By the objects that stand in the cluster, before anything changes there."""
+    """The existing objects of the cluster are judged, before anything changes there."""
     for name, replicas in REPLICAS.items():
         deployment = manifests.deployment(name, replicas=replicas)
         installation.kubectl("create", "-n", namespace, "-f-", input=deployment)

@@ -110,7 +110,7 @@ spec: {policyName: defaults}
 
 @pytest.fixture
 def plane(own_control_plane: Callable[..., ControlPlane]) -> ControlPlane:
-    """A cluster with a ValidatingAdmissionPolicy of its own, and nothing of Gatewright's but the reports' CRDs."""
+    """A cluster with its own ValidatingAdmissionPolicy, and of Gatewright only the CRDs of reports."""
     started = own_control_plane(parts=("etcd", "kube-apiserver", "kube-controller-manager"))
     started.kubectl(
         "apply", "--server-side", "-f", str(ROOT / "config/crd/reports/openreports.io.yaml")
@@ -166,7 +166,7 @@ def until(plane: ControlPlane, wanted: dict[str, list[str]]) -> None:
 def test_the_audit_follows_the_policies_of_a_cluster(
     plane: ControlPlane, controller: Gatewright
 ) -> None:
-    """It reports what stands there, and again when a policy changes, and nothing once the binding is gone."""
+    """It reports existing violations, again after a change of a policy, and none after the binding is deleted."""
     controller.start()
     until(plane, {"many": ["at most 2 replicas in core"]})
     changed = POLICY.replace("'at most '", "'no more than '")
@@ -194,7 +194,7 @@ def violations(report: dict[str, Any]) -> dict[str, list[tuple[str, str, str]]]:
 
 
 def test_check_judges_by_the_policies_of_a_cluster(plane: ControlPlane, tmp_path: Path) -> None:
-    """What stands there and manifests, with parameters from the cluster, also of kinds that only discovery knows."""
+    """Existing objects and manifests are judged, with parameters and unknown kinds of the cluster."""
     plane.kubectl("apply", "-f", "-", input=GIZMOS)
     plane.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
     gizmo = (

@@ -95,7 +95,7 @@ def test_an_object_is_in_force_in_every_replica_within_a_second(
 def test_the_same_yaml_says_the_same_in_check(
     installation: Installation, namespace: str, tmp_path: Path
 ) -> None:
-    """Policies, a tenant's among them, and an exception: in the cluster, and in a file for `gatewright check`."""
+    """Policies, one of a tenant, and an exception have the same effect in the cluster and in `gatewright check`."""
     written = [
         few(namespace, 2),
         few(
@@ -128,7 +128,7 @@ def test_the_same_yaml_says_the_same_in_check(
 
 
 def _causes(installation: Installation, namespace: str, manifest: JsonObject) -> str:
-    """Return the causes of a denial as JSON; of what is allowed, an empty list."""
+    """Return the causes of a denial as JSON; an empty list for an allowed object."""
     path = f"/apis/apps/v1/namespaces/{namespace}/deployments?dryRun=All"
     code, body = installation.api.request("POST", path, manifest)
     return json.dumps([] if code == 201 else json.loads(body)["details"]["causes"])
@@ -185,7 +185,7 @@ WRONG = "Correct it; `gatewright policies` lists the policies."
 def test_a_wrong_object_is_denied_when_it_is_applied(
     installation: Installation, object: JsonObject, faults: list[str]
 ) -> None:
-    """With path, fault and what was probably meant, on creation and on update."""
+    """The denial has path, fault and suggestion, on creation and on update."""
     said = installation.refusal("apply", "-f-", input=object)
     kind = object["kind"]
     lines = [
@@ -218,7 +218,7 @@ def test_a_wrong_object_is_denied_when_it_is_applied(
 def test_what_the_schema_knows_the_api_server_says(
     installation: Installation, object: JsonObject, said: str
 ) -> None:
-    """It names the field too, whether a webhook is there or not."""
+    """The API server names the field, with or without a webhook."""
     assert installation.refusal("apply", "-f-", input=object) == said
 
 
@@ -307,7 +307,10 @@ def test_a_bad_version_stored_while_nothing_is_registered(
 def test_at_home_nobody_asks_the_webhook_and_the_status_says_what_is_wrong(
     installation: Installation,
 ) -> None:
-    """The namespace of Gatewright is never sent to it; there too a bad version does not unload the good one."""
+    """The webhook gets no requests of Gatewright's namespace.
+
+    There, too, a bad version does not unload the good one.
+    """
     installation.apply(tenants(HOME))
     installation.kubectl(
         "apply", "-f-", input=tenants(HOME) | {"spec": {"policy": "replica-limit"}}
@@ -322,7 +325,10 @@ def test_at_home_nobody_asks_the_webhook_and_the_status_says_what_is_wrong(
 def test_policies_that_conflict_are_told_and_hold_nothing_up(
     installation: Installation, namespace: str
 ) -> None:
-    """The second is not in force and says so in its status until the first goes; others come into force meanwhile."""
+    """The second is not in force, as its status reports, until the first is deleted.
+
+    Others come into force meanwhile.
+    """
     one, two = (
         few(namespace, name=name, policy="resource-defaults", params={"limits": {"cpu": cpu}})
         for name, cpu in (("one", "1"), ("two", "2"))

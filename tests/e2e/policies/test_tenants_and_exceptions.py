@@ -43,7 +43,7 @@ def tenant(installation: Installation, namespace: str) -> Path:
 
 
 def apply(installation: Installation, kubeconfig: Path, object: JsonObject) -> str:
-    """Return what kubectl says to a user who applies an object."""
+    """Return the output of kubectl for a user who applies an object."""
     result = installation.plane.kubectl(
         "apply", "-f-", input=object, kubeconfig=kubeconfig, check=False
     )
@@ -72,7 +72,7 @@ def test_a_tenant_restricts_its_own_namespace(
 def test_a_tenant_decides_nothing_else(
     installation: Installation, namespace: str, tenant: Path, kind: str
 ) -> None:
-    """RBAC refuses it, whatever the object says."""
+    """RBAC forbids other policies, whatever the object contains."""
     object, plural, where = {
         "a cluster policy": (few(namespace), "clusteradmissionpolicies", "at the cluster scope"),
         "an exception at home": (exception(), "policyexceptions", f'in the namespace "{HOME}"'),
@@ -94,7 +94,7 @@ def test_a_tenant_decides_nothing_else(
 def test_a_tenants_exception_is_from_its_own_policies_only(
     installation: Installation, namespace: str, tenant: Path
 ) -> None:
-    """It counts for the AdmissionPolicy of its namespace; of the cluster's policy the status says why not."""
+    """It applies to the AdmissionPolicy of its namespace; for the cluster's policy, the status has the reason."""
     installation.apply(few(namespace), tenants(namespace))
     both = exception(namespace)
     both["spec"]["exceptions"].append({"policy": "own"})
@@ -114,7 +114,7 @@ def test_a_tenants_exception_is_from_its_own_policies_only(
 
 
 def test_an_exception_ends_at_once(installation: Installation, namespace: str) -> None:
-    """It is in force until its last second, and the status says that it ended without anybody's doing."""
+    """It is in force until its last second, and then the status reports its end without any other event."""
     installation.apply(few(namespace))
     installation.until(
         "denied", lambda: installation.denied(namespace, manifests.deployment(replicas=4))

@@ -18,14 +18,14 @@ SO_BEFORE = "(Already present before this update; not denied.)"
 
 
 def warned(*lines: str) -> str:
-    """Return what kubectl prints of warnings."""
+    """Return the warnings that kubectl prints."""
     return "".join(f"Warning: {line}\n" for line in lines)
 
 
 def said(
     installation: Installation, *args: str, input: JsonObject | None = None
 ) -> tuple[int, str]:
-    """Return the exit code of kubectl, and what it says on stderr."""
+    """Return the exit code and the stderr of kubectl."""
     result = installation.plane.kubectl(*args, input=input, check=False)
     return result.returncode, result.stderr
 
@@ -46,7 +46,7 @@ def big(installation: Installation, namespace: str) -> str:
 def test_an_update_that_makes_nothing_worse_is_allowed(
     installation: Installation, big: str
 ) -> None:
-    """Another image, fewer replicas that are still too many: with a warning; more of them: denied."""
+    """Another image, or fewer but still too many replicas, is allowed with a warning; more replicas are denied."""
     image = ("set", "image", "deployment/big", "app=registry.company.com/shop:1.5", "-n", big)
     assert said(installation, *image) == (0, warned(f"{too_many(20, 3)} {SO_BEFORE}"))
 
@@ -71,7 +71,7 @@ def test_an_update_that_makes_nothing_worse_is_allowed(
 
 
 def test_what_violates_can_be_deleted(installation: Installation, big: str) -> None:
-    """Deletion and the removal of its finalizer pass without a word, though nothing is tolerated."""
+    """Deletion and the removal of its finalizer are allowed without a warning, though nothing is tolerated."""
     installation.apply(few(big, allowExistingViolations=False))
     assert said(installation, "delete", "deployment/big", "-n", big, "--wait=false") == (0, "")
     assert "deletionTimestamp" in installation.get("deployment/big", big)["metadata"]
@@ -84,7 +84,7 @@ def test_what_violates_can_be_deleted(installation: Installation, big: str) -> N
 
 
 def test_a_policy_may_insist(installation: Installation, big: str) -> None:
-    """With allowExistingViolations: false an update must mend what was wrong before."""
+    """With allowExistingViolations: false an update must fix existing violations."""
     installation.apply(few(big, allowExistingViolations=False))
     image = ("set", "image", "deployment/big", "app=registry.company.com/shop:1.5", "-n", big)
     code, told = said(installation, *image)
@@ -225,7 +225,7 @@ def test_what_was_tolerated_is_in_the_audit_log(installation: Installation, big:
 def test_a_clause_is_as_wide_as_it_says(
     installation: Installation, namespace: str, clause: JsonObject, judged: set[str]
 ) -> None:
-    """Of creation, patch and scale of one Deployment, those are denied that it selects; the others pass."""
+    """Of creation, patch and scale of a Deployment, only the selected ones are denied."""
     policy = few(namespace, match={"any": [clause | {"namespaces": [namespace]}]})
     guard = few(namespace, 100, name="guard")  # sees to it that all three are sent to the webhook
     installation.apply(policy, guard)
@@ -297,7 +297,7 @@ def test_whose_requests_are_left_alone(installation: Installation, namespace: st
 
 
 def makers(*plurals: str) -> set[tuple[str, str, str]]:
-    """Return what is registered for where policies look at these: the kinds that such things are made of."""
+    """Return the kinds to register if policies judge these: also those that create such objects."""
     planners = planners_of(Settings(), HOME)
     targets = [
         target
@@ -317,7 +317,10 @@ def makers(*plurals: str) -> set[tuple[str, str, str]]:
 
 
 def test_the_registration_follows_the_policies(installation: Installation, namespace: str) -> None:
-    """It asks for what the objects in force look at, and for what that is made of; wider, and narrower again."""
+    """The registration covers the kinds that policies judge, and their planned parents.
+
+    It widens and narrows again.
+    """
     ours = {"gatewright.io"} | {planner.kind.group for planner in planners_of(Settings(), HOME)}
     installation.until(
         "nothing but our own", lambda: {group for group, *_ in installation.rules()} == ours
@@ -358,7 +361,7 @@ def rollout(**metadata: Any) -> JsonObject:
 
 
 def test_a_custom_kind_with_pods_is_judged(installation: Installation, namespace: str) -> None:
-    """By where its pods were said to be; it is registered for when a policy needs it."""
+    """Its declared pod path is used; the kind is registered when a policy needs it."""
     params = {"registries": ["registry.company.com"]}
     installation.apply(few(namespace, policy="image-registries", params=params))
     installation.until("denied", lambda: installation.denied(namespace, rollout()))

@@ -316,7 +316,7 @@ def test_audited_violations_are_listed(run):
 
 
 def test_a_broken_file_hides_no_verdict(run):
-    """All others are judged and reported; the exit code is 3, and standard output is valid JSON."""
+    """All other files are judged and reported; the exit code is 3, and standard output is valid JSON."""
     write("app/a.yaml", named("a"))
     write("app/broken.yaml", "a: b\n\tc: d\n")
     write("app/half.yaml", f"{named('b', BAD)}---\nkind: Pod\n---\n{named('c')}")
@@ -512,7 +512,7 @@ def test_an_ignored_kustomization_is_not_rendered(check):
 
 
 def test_a_chart_is_never_a_silent_pass_without_helm(check, monkeypatch):
-    """It is a problem, exit 3: its templates are not YAML, so nothing of it was judged."""
+    """It is a problem (exit code 3): its templates are not YAML, so none of its objects was judged."""
     monkeypatch.setenv("PATH", "/nowhere")
     write("app/good.yaml", GOOD)
     write("app/chart/Chart.yaml", "apiVersion: v2\nname: chart\nversion: 1.0.0\n")
@@ -547,7 +547,7 @@ def test_a_chart_is_rendered_by_helm(check, run, tmp_path, monkeypatch):
 
 
 def test_several_outputs_at_once(run):
-    """Files are written beside standard output."""
+    """Files are written in addition to standard output."""
     code, out, err = run(
         "check", "--policies", PRODUCTION, "-o", "json=report.json", write("bad.yaml", BAD)
     )
@@ -662,7 +662,7 @@ def test_diff_changes_nothing(run):
 
 
 def test_a_diff_is_no_command_of_a_ci(run):
-    """GitHub takes a line that begins with `::`, indented or not, for a command; terminals obey escapes."""
+    """GitHub runs lines that begin with `::`, indented or not, as commands; terminals interpret escapes."""
     write("p.yaml", STRICT)
     hostile = FIXABLE.replace("spec:\n", "x: |\n    ::error::pwn\u202e\nspec:\n", 1)
     _, out, _ = run("check", "--policies", "p.yaml", "--diff", write("shop.yaml", hostile))
@@ -670,7 +670,7 @@ def test_a_diff_is_no_command_of_a_ci(run):
 
 
 def test_fixes_of_standard_input_are_left_out(run, monkeypatch):
-    """A line says so: there is no file to write."""
+    """A line reports that there is no file to write."""
     write("p.yaml", STRICT)
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(FIXABLE.encode())))
     code, out, err = run("check", "--policies", "p.yaml", "--diff", "-")
@@ -679,7 +679,7 @@ def test_fixes_of_standard_input_are_left_out(run, monkeypatch):
 
 
 def test_unsafe_fixes_need_fixes(run):
-    """Alone they would do nothing."""
+    """Without --fix or --diff, the option would have no effect."""
     code, _, err = run("check", "--policies", "baseline", "--unsafe-fixes", "shop.yaml")
     assert (code, err.splitlines()[-1]) == (
         2,
@@ -762,7 +762,7 @@ def scanned(run, text):
 
 
 def test_code_scanning_gets_a_rule_for_each_check(run):
-    """With the check's own description; a region ends where its line ends."""
+    """Each rule has the check's description; a region ends with its line."""
     results, rules = scanned(run, PRIVILEGED)
     assert [each["ruleId"] for each in results] == [
         "baseline/host-namespaces",
@@ -782,7 +782,7 @@ def test_code_scanning_gets_a_rule_for_each_check(run):
 
 
 def test_moved_lines_open_no_new_alert(run):
-    """GitHub knows an alert by its rule and the hash of its line, which stay."""
+    """GitHub identifies an alert by its rule and the hash of its line, which do not change."""
 
     def alerts(results):
         return [

@@ -143,7 +143,7 @@ async def test_owned_objects_are_left_out(server, check):
 
 
 async def test_namespaces_that_the_webhook_never_sees_are_left_out(server, check):
-    """The system's and Gatewright's own: nothing is denied there."""
+    """These are the system's and Gatewright's own namespaces, in which nothing is denied."""
     policy(server, match={})
     for namespace in ("kube-system", "kube-node-lease", "gatewright-system", "shop"):
         deployment(server, "big", namespace=namespace)
@@ -272,7 +272,7 @@ async def test_a_bad_policy_object_hides_no_verdict(server, check):
 
 
 async def test_a_policy_object_that_conflicts_hides_no_verdict(server, check):
-    """It is a problem, as it is not in force in the webhook; the first one and the others are."""
+    """It is a problem, since it is not in force in the webhook; the first one and the others are in force."""
     policy(server)
     for name, cpu in (("one", "1"), ("two", "2")):
         match = {"any": [{"kinds": ["Pod"]}]}
@@ -352,7 +352,7 @@ async def test_an_unreachable_server_is_a_problem(server, check):
 
 
 async def test_a_tag_in_a_pod_is_verified_by_the_digest_that_runs(server, check, registry):
-    """As the audit does; without access to registries, nothing is verified."""
+    """Like the audit, `check` verifies that digest; without access to registries, nothing is verified."""
     key, digest = ec.generate_private_key(ec.SECP256R1()), f"sha256:{'a' * 64}"
     registry.attach(digest, bundle(key, digest))
     entry = {"images": [registry.address], "keys": [pem(key)]}
@@ -374,7 +374,7 @@ async def test_a_tag_in_a_pod_is_verified_by_the_digest_that_runs(server, check,
 
 
 async def test_credentials_that_are_not_valid_are_one_problem(server, check):
-    """Not one for each kind."""
+    """There is one problem, not one for each kind."""
     server.fail(99, 401, path="/api")
     code, _, err = await check()
     assert (code, err.splitlines()) == (

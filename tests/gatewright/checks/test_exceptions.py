@@ -140,7 +140,7 @@ def written(name, expires, **entry):
     ],
 )
 def test_what_is_wrong_with_an_exception(run, entry, days, code, verdict, message):
-    """Judged by what the objects need of it, and by its end."""
+    """The faults depend on the violations that it covers, and on its end."""
     options = written("it", datetime.now(UTC) + timedelta(days), **entry)
     ended, out, err = run("exceptions", *PRODUCTION, *options, "shop.yaml")
     assert (ended, err) == (code, "")

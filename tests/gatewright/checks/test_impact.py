@@ -82,7 +82,7 @@ def test_another_limit_alone_is_no_change(impact):
 
 
 def test_markdown_says_what_becomes_denied(impact):
-    """In its heading: nothing failed."""
+    """The heading has the number; the command has not failed."""
     heads = [
         impact(*sets, "shop.yaml", "-o", "markdown")[1].splitlines()[0]
         for sets in (SETS, SETS[::-1])
@@ -179,7 +179,7 @@ def test_recorded_reviews_are_judged_unchanged(impact):
 
 
 def test_recorded_reviews_without_an_object_of_their_own_are_judged(impact):
-    """Options of exec have no name, and a connection to a Service's proxy may have nothing at all."""
+    """Options of exec have no name, and a connection to a Service's proxy may have no object."""
     execs, bare = review("shop", 11, "CONNECT"), review("shop", 11, "CONNECT")
     execs["request"] |= {
         "kind": {"group": "", "version": "v1", "kind": "PodExecOptions"},

@@ -94,7 +94,7 @@ def check(capsys):
 
 @pytest.fixture
 def program(tmp_path, monkeypatch):
-    """Write a program in Python that stands on the PATH alone."""
+    """Write a Python program, and make it the only one on the PATH."""
 
     def install(name, text):
         write(f"bin/{name}", f"#!{sys.executable}\nimport os, sys, time\n{text}\n").chmod(0o755)
@@ -130,12 +130,18 @@ def write(name, text):
     ],
 )
 def test_a_field_of_a_rendered_object_has_a_line_in_its_template(path, line):
-    """The key's own, or that of the nearest one above; an item by an action counts if it is alone."""
+    """It is the line of the key, or of the nearest key above.
+
+    An item whose name is an action matches if it is the only one.
+    """
     assert template_places(TEMPLATE, "Deployment", 0).place(path)[0] == line
 
 
 def test_objects_of_a_loop_have_the_lines_of_its_body():
-    """There are more of them than in the template; what another file writes has its first line."""
+    """There are more objects than in the template.
+
+    An object that another file writes has the template's first line.
+    """
     text = "kind: A\n---\nkind: B\n---\nkind: B\n"
     lines = [template_places(text, "B", number).place("")[0] for number in range(4)]
     assert (lines, template_places(text, "C", 0).place("spec")) == ([3, 5, 5, 5], (1, 1))
@@ -202,7 +208,7 @@ VALUES = (
     ],
 )
 def test_a_value_that_a_template_writes_as_it_is_has_its_line_in_the_values(path, place):
-    """The last file that has it; not one of several, nor a default, nor what no file has."""
+    """It is the line in the last file with the value, but not for combined values, defaults or missing values."""
     write("values.yaml", VALUES)
     write("more.yaml", "app: {tag: b}\n")
     values = ChartValues(Path(), ChartOptions(values=("more.yaml",)))
@@ -222,7 +228,7 @@ def test_a_value_of_the_command_line_is_not_that_of_the_file(key):
 @pytest.mark.long
 @NEEDS_KUBECTL
 def test_violations_of_overlays_are_reported_once_in_the_plain_file(check):
-    """Whatever they change; what a kustomization generates has the kustomization's first line."""
+    """The changes of overlays do not matter; generated objects have the kustomization's first line."""
     write("base/shop.yaml", DEPLOYMENT)
     write("base/kustomization.yaml", "resources: [shop.yaml]\n")
     for name in ("blue", "green"):

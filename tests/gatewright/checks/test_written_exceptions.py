@@ -41,7 +41,7 @@ def check(capsys, monkeypatch, tmp_path):
 
 
 def objects_of_cases():
-    """Return what cases of the built-in policies create, some of each kind, with unique names."""
+    """Return objects from cases of the built-in policies, some of each kind, with unique names."""
     by_kind = defaultdict(dict)
     for path in FILES:
         for trial in trials_of(path):
@@ -104,7 +104,7 @@ def with_faults(kind, name, faults):
 
 
 def test_another_violation_of_the_same_object_is_denied(check):
-    """Each fault is excepted alone; with all faults, all others are found."""
+    """Each fault is exempted alone; the others are still found."""
     names = {
         f"{kind}-{n}".lower(): (kind, fault)
         for kind, faults in FAULTS.items()

@@ -74,6 +74,6 @@ def test_colours_need_a_terminal_and_no_opt_out():
 
 @pytest.mark.long
 def test_a_diff_has_colours():
-    """What goes is red, what comes is green."""
+    """Removed lines are red, added lines are green."""
     screen = shown(*CHECK, "--diff")
     assert "\x1b[31m-  replicas: 11\x1b[0m\n\x1b[32m+  replicas: 10\x1b[0m\n" in screen

@@ -129,14 +129,14 @@ def without(objects: Iterable[dict[str, Any]], kind: str) -> list[Any]:
 
 
 def state_of(objects: Sequence[dict[str, Any]]) -> ClusterState:
-    """Return the state of a cluster that has these objects and no others."""
+    """Return the state of a cluster with only these objects."""
     state, malformed = read_state(map(Document.of_object, objects), MODELS)
     assert not malformed
     return state
 
 
 def findings(*objects: dict[str, Any], served: dict[str, bytes] | None = None) -> list[Hazard]:
-    """Return what doctor finds in a cluster that has these objects and no others."""
+    """Return doctor's findings in a cluster with only these objects."""
     return diagnose(state_of(objects), NOW, served)
 
 

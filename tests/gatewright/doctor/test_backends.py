@@ -43,7 +43,7 @@ NO_PORT = {"spec": {"selector": {"app": "guard"}, "ports": [{"name": "https", "p
     ids=["namespace", "service", "port", "not ready", "no slice", "port of the pods"],
 )
 def test_nothing_answers(objects, message):
-    """The finding says what is missing and which requests fail."""
+    """The finding names the missing object and the failing requests."""
     (finding,) = (each for each in findings(CONFIGURATION, *objects) if each.check == "no-endpoint")
     assert finding.level == "critical"
     assert finding.message == (
@@ -76,7 +76,7 @@ def test_a_webhook_that_fails_open_without_endpoints_is_a_warning():
     ],
 )
 def test_one_loss_leaves_nothing(objects, check):
-    """One pod, one drain or one node is a warning."""
+    """A backend that depends on one pod, one drain or one node is a warning."""
     assert found(CONFIGURATION, *objects) == [("warning", check)]
 
 

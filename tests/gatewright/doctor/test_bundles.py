@@ -43,7 +43,7 @@ def test_a_bundle_that_cannot_be_read():
 
 
 def test_a_bundle_that_expired():
-    """It says when."""
+    """The finding has the time of expiry."""
     (finding,) = findings(trusting(encoded(OLD.certificate)), *backend())
     assert (finding.level, finding.check) == ("critical", "ca-bundle-expired")
     assert finding.message == (
@@ -70,7 +70,7 @@ def test_a_bundle_that_expires_soon_is_a_warning():
 
 
 def test_a_bundle_of_another_authority_than_the_mounted_certificate():
-    """The Secret that the pods mount is what they serve."""
+    """The pods serve the certificate of the Secret that they mount."""
     (finding,) = findings(trusting(encoded(OTHER.certificate)), *backend())
     assert (finding.level, finding.check) == ("critical", "certificate")
     assert finding.message.startswith(
@@ -80,7 +80,7 @@ def test_a_bundle_of_another_authority_than_the_mounted_certificate():
 
 
 def test_the_certificate_that_a_server_presents_decides():
-    """What a probe saw counts, and not what lies in a Secret."""
+    """The certificate that a probe got is checked, not the one in the Secret."""
     mine = trusting(encoded(OTHER.certificate))
     right = serving_pair(ca=OTHER).certificate
     assert findings(mine, *backend(), served={"guard.guard.svc": right}) == []

@@ -65,7 +65,7 @@ class Cluster:
         return ended.stderr if ended.returncode else ""
 
     def until_refused(self, reason: str, kind: str, namespace: str = "", **fields: Any) -> None:
-        """Create objects until the API server, which has a change after a moment, refuses one."""
+        """Create objects until the API server refuses one, since it needs a moment to load a change."""
         for _ in range(TRIES):
             refusal = self.create(kind, namespace, **fields)
             if refusal:
@@ -84,7 +84,7 @@ class Cluster:
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """An API server of its own: webhooks that fail closed hurt everybody."""
+    """A separate API server, since webhooks that fail closed affect all tests."""
     directory = tmp_path_factory.mktemp("doctor")
     with ControlPlane.start(
         directory, parts=("etcd", "kube-apiserver"), service_accounts=False
@@ -152,7 +152,7 @@ def test_a_node_cannot_register_beside_a_dead_webhook(cluster):
 
 
 def test_what_a_condition_excludes_is_not_called(cluster):
-    """No finding, and the request succeeds, although nothing answers elsewhere."""
+    """There is no finding, and the request succeeds, although no webhook server answers."""
     conditions = [{"name": "shop", "expression": "request.namespace == 'shop'"}]
     rules = [CONFIG_MAPS | {"resources": ["pods"]}]
     judge = webhook(
@@ -226,7 +226,7 @@ def test_the_certificate_that_the_server_presents(cluster, server, is_right):
 
 
 def test_parameters_that_do_not_exist_refuse_every_request(cluster):
-    """params: as the binding says, with Deny."""
+    """params: requests are refused because of the binding's parameterNotFoundAction Deny."""
     policy = {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "ValidatingAdmissionPolicy",
@@ -420,7 +420,7 @@ FAULTS: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 def test_ten_planted_faults_are_found_and_hurt(cluster):
-    """Each is found at its own object; what fails closed refuses the request that doctor names."""
+    """Each is found at its object; with those that fail closed, the request that doctor names is refused."""
     objects = [each | {"metadata": {"name": name}} for name, (_, each) in FAULTS.items()]
     cluster.apply(*objects)
     try:

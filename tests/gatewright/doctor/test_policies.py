@@ -91,5 +91,5 @@ def cluster_policy(action):
     ],
 )
 def test_policies_without_the_effect_that_they_seem_to_have(objects, expected):
-    """Each shape alone."""
+    """Each kind of fault is tested alone."""
     assert found(*objects) == expected

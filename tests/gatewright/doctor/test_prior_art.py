@@ -36,7 +36,7 @@ DANGEROUS = {"system-namespaces", "cluster-resources"}
 
 
 def judging(namespace: str, resource: str, *operations: str, **changes: object) -> dict:
-    """Return a webhook that judges one resource, in one namespace where it has one."""
+    """Return a webhook that judges one resource, in one namespace if it is namespaced."""
     name, _, group = resource.partition(".")
     rule = {
         "apiGroups": [group],
@@ -71,14 +71,14 @@ def test_what_gardener_finds_problematic_is_found(namespace, resource, operation
     [("kube-system", 4, "lease-timeout"), ("kube-system", 16, "long-timeout")],
 )
 def test_gardeners_limits_of_time_are_found(namespace, seconds, check):
-    """More than 3 s on Leases, and more than 15 s, also where the webhook fails open."""
+    """Timeouts above 3 s on Leases, and above 15 s, are found, also for webhooks that fail open."""
     resource = "leases.coordination.k8s.io" if seconds < 10 else "pods"
     judge = judging(namespace, resource, "UPDATE", failurePolicy="Ignore", timeoutSeconds=seconds)
     assert check in {each for _, each in found(configuration(judge), *backend())}
 
 
 def test_what_clusterlint_finds_is_found():
-    """A missing Service, a webhook that judges kube-system or its own pods, a time-out of 30 s."""
+    """These are a missing Service, a webhook that judges kube-system or its own pods, and a timeout of 30 s."""
     own = judging("guard", "pods", "CREATE")
     assert ("critical", "own-pods") in found(configuration(own), *backend())
     missing = without(backend(), "Service")

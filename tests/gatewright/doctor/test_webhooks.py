@@ -57,12 +57,12 @@ EVERYTHING = RULE | {"apiGroups": ["*"], "resources": ["*/*"], "operations": ["*
     ],
 )
 def test_settings_of_one_webhook(changes, expected):
-    """Each setting alone."""
+    """Each setting is tested alone."""
     assert found(configuration(webhook(**changes)), *backend()) == expected
 
 
 def test_the_patch_sets_the_field():
-    """What kubectl would be given."""
+    """The patch of the printed kubectl command is applied."""
     (finding,) = findings(configuration(webhook(timeoutSeconds=30)), *backend())
     assert finding.command == (
         "kubectl patch validatingwebhookconfiguration guard --type=json -p "
@@ -71,7 +71,7 @@ def test_the_patch_sets_the_field():
 
 
 def test_the_ways_around_a_rule_are_named():
-    """Subresources that change the same thing."""
+    """These are subresources that change the same fields."""
     rule = RULE | {"resources": ["pods"], "operations": ["CREATE", "DELETE"]}
     (finding,) = findings(configuration(webhook(rules=[rule])), *backend())
     assert finding.message == (
@@ -82,7 +82,7 @@ def test_the_ways_around_a_rule_are_named():
 
 
 def test_time_outs_of_mutating_webhooks_add_up():
-    """They are called one after another, in the order of the configurations' names."""
+    """They are called in sequence, in the order of the configurations' names."""
     slow = [
         configuration(
             webhook(name=f"{name}.example.com", timeoutSeconds=15, reinvocationPolicy="IfNeeded"),

@@ -48,7 +48,7 @@ class Editor:
         self.client.text_document_did_change(lsp.DidChangeTextDocumentParams(document, changes))
 
     async def of_version(self, version: int) -> list[lsp.Diagnostic]:
-        """Return the diagnostics of a version of a document: the next ones that are published."""
+        """Return the next published diagnostics of a document's version."""
         shown = await asyncio.wait_for(self.shown.get(), 30)
         assert shown.version == version
         return list(shown.diagnostics)

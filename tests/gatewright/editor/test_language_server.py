@@ -81,7 +81,7 @@ async def test_half_typed_yaml_keeps_what_was_shown(tmp_path):
 
 
 async def test_only_the_newest_text_is_judged(tmp_path):
-    """Texts that come within a moment are one."""
+    """Of several changes within a moment, only the last text is judged."""
     async with editor(tmp_path, **PRODUCTION) as desk:
         await desk.open("shop.yaml", SHOP)
         for version in range(2, 20):
@@ -91,7 +91,7 @@ async def test_only_the_newest_text_is_judged(tmp_path):
 
 
 async def test_quick_fixes_are_those_of_check(tmp_path):
-    """Safe ones are preferred; unsafe ones say so; one action makes all safe ones."""
+    """Safe fixes are preferred; unsafe ones are marked; one action makes all safe fixes."""
     privileged = SHOP.replace("image:", "securityContext: {privileged: true}, image:")
     options = ("--policies", "production", "--policies", "baseline", "--namespace", "production")
     async with editor(tmp_path, *options) as desk:
@@ -113,7 +113,7 @@ async def test_quick_fixes_are_those_of_check(tmp_path):
 
 
 async def test_hovering_says_why(tmp_path):
-    """A violation with the page of its policy."""
+    """The hover has the violation and the page of its policy."""
     async with editor(tmp_path, **PRODUCTION) as desk:
         await desk.open("shop.yaml", SHOP)
         text = await desk.hover("shop.yaml", 4, 4)
@@ -150,7 +150,7 @@ async def test_errors_in_expressions_are_at_their_column(tmp_path):
 
 
 async def test_case_files_are_checked_by_their_schema(tmp_path):
-    """A misspelt field, with what was meant."""
+    """A misspelt field is reported with a suggestion."""
     text = "policy: replica-limits\ncases:\n  - name: few\n    objct: {}\n    expect: allowed\n"
     async with editor(tmp_path) as desk:
         shown = brief(await desk.open("cases.yaml", text))
@@ -173,7 +173,7 @@ NAMESPACE = "apiVersion: v1\nkind: Namespace\nmetadata: {name: default, labels: 
 
 
 async def test_what_has_not_changed_is_judged_again_where_what_it_depends_on_has(tmp_path):
-    """A namespace's labels, and objects that policies look up, are those of the text as it is."""
+    """Labels of namespaces and looked-up objects come from the current text."""
     (tmp_path / "policies.yaml").write_text(LOOKS_AROUND)
     one, other = (INGRESS.replace("NAME", name).replace("HOST", "a.example") for name in "ab")
     text = "---\n".join([NAMESPACE, SHOP, one, other])
@@ -191,7 +191,7 @@ async def test_what_has_not_changed_is_judged_again_where_what_it_depends_on_has
 
 
 async def test_changed_policies_are_in_force_once_they_are_saved(tmp_path):
-    """Where they cannot be used, those of before stay, and a message says why."""
+    """If they are invalid, the previous ones stay in force, and a message has the reason."""
     policies = tmp_path / "policies.yaml"
     policies.write_text(FEW)
     async with editor(tmp_path, policies=["policies.yaml"]) as desk:
@@ -222,7 +222,7 @@ async def test_changed_policies_are_in_force_once_they_are_saved(tmp_path):
     ],
 )
 async def test_wrong_options_are_a_message(tmp_path, options, problem):
-    """The server goes on with those of the command line."""
+    """The server continues with the options of the command line."""
     async with editor(tmp_path, **options) as desk:
         assert await desk.messages.get() == f"Gatewright: initializationOptions: {problem}"
 
@@ -263,7 +263,7 @@ time.sleep(60)
 
 
 async def test_it_ends_with_its_editor(tmp_path):
-    """Even where another process holds its input open."""
+    """It ends even if another process keeps its input open."""
     end, start = os.pipe()
     editor_process = await asyncio.create_subprocess_exec(
         sys.executable,

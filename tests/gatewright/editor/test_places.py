@@ -34,7 +34,7 @@ def test_the_place_of_an_error_is_in_the_expression(text, line, column):
 
 @pytest.mark.parametrize("text", ["expression:", "other: 1", "expression: a"])
 def test_without_a_place_it_is_the_field(text):
-    """An expression of several lines in one line of quotes, or a message without a place."""
+    """Examples are an expression of several lines in one quoted line, and a message without a position."""
     message = "line 3, column 1: no" if text == "expression: a" else "no"
     assert cel_place([text], (1, 1), f"expression: {message}") == (1, 1)
 
@@ -83,7 +83,7 @@ def test_nothing_is_completed_where_nothing_is_known(text):
 
 
 def test_a_text_is_split_into_its_documents():
-    """Dashes within a line, or in a block, begin none."""
+    """Dashes within a line or a block do not begin a document."""
     text = "a: 1\n--- # b\nb: |\n  ---\n---\n"
     found = [(each.text, each.start, each.line) for each in parts_of(text)]
     assert found == [("a: 1\n", 0, 0), ("--- # b\nb: |\n  ---\n", 5, 1), ("---\n", 24, 4)]

@@ -31,7 +31,7 @@ SOME = Policy(
 
 
 def test_the_pages_are_current():
-    """`make manifests` changes none of the committed pages, and leaves none over."""
+    """`make manifests` changes none of the committed pages, and no page is left over."""
     expected = from_policies()
     assert expected == {path: (ROOT / path).read_text() for path in expected}
     there = {str(path.relative_to(ROOT)) for path in (ROOT / "docs/policies").iterdir()}

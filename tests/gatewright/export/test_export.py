@@ -15,7 +15,7 @@ RULE = {
 
 @pytest.fixture
 def export(tmp_path, capsys):
-    """Export policy objects; return the exit code, the objects, and what is lost."""
+    """Export policy objects; return the exit code, the objects, and the losses."""
 
     def run(*objects, options=()):
         path = tmp_path / "set.yaml"

@@ -82,7 +82,7 @@ def _namespace_labels(trial: Trial) -> dict[str, str]:
 
 
 def changes(trial: Trial) -> Iterator[Trial]:
-    """Yield, by another user, the object changed into this, left alone, and deleted."""
+    """Yield requests of another user: a change into this object, an update without a change, and a deletion."""
     about = trial.admission
     if "name" not in about.object["metadata"]:
         return
@@ -98,7 +98,7 @@ def changes(trial: Trial) -> Iterator[Trial]:
 
 
 def judged(trial: Trial) -> tuple[str, bool]:
-    """Return what the policy set decides, and whether it tolerates what was there before."""
+    """Return the verdict of the policy set, and whether it tolerates an existing violation."""
     outcomes = ask(trial.engine, trial.admission, trial.looked_up).outcomes
     is_tolerated = any(each.tolerated for each in outcomes)
     is_violated = is_tolerated or any(each.violations for each in outcomes)
@@ -118,7 +118,7 @@ def built_in(name: str) -> Document:
 
 
 def includes(found, wanted) -> bool:
-    """Return whether a value has all that is wanted."""
+    """Return whether a value contains another one."""
     if isinstance(wanted, dict):
         return all(includes(found.get(key), each) for key, each in wanted.items())
     return found == wanted
@@ -133,7 +133,7 @@ async def put_in_force(api: ApiServer, objects: list) -> None:
 
 
 async def sent(api: ApiServer, trial: Trial) -> Said | None:
-    """Send the request of a case as its user; None where the API server refuses the objects."""
+    """Send the request of a case as its user; return None if the API server rejects the objects."""
     about = trial.admission
     if about.namespace:
         labels = {"metadata": {"labels": _namespace_labels(trial)}}
@@ -158,7 +158,7 @@ async def sent(api: ApiServer, trial: Trial) -> Said | None:
 
 
 async def verdict(api: ApiServer, name: str, trial: Trial) -> str:
-    """Return whether an exported policy denies; "invalid" for what the API server itself refuses."""
+    """Return whether an exported policy denies; "invalid" if the API server itself rejects the object."""
     said = await sent(api, trial)
     if said is None:
         return "invalid"

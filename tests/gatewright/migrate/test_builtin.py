@@ -37,20 +37,20 @@ ROWS = pytest.mark.parametrize("row", CEL, ids=lambda row: f"{row['policy']} {ro
 
 
 def chosen(choice, **fields):
-    """Return fields with one of their values each."""
+    """Return fields with one of their possible values each."""
     picked = {name: choice.choice(values) for name, values in fields.items()}
     return {name: value for name, value in picked.items() if value is not None}
 
 
 def container(choice, name):
-    """Return a container, with or without what the policies look at."""
+    """Return a container, with or without the fields that the policies judge."""
     fields = {key: each for key, each in FIELDS.items() if key != "sysctls"}
     context = {"securityContext": chosen(choice, **fields)} if choice.random() < 0.7 else {}
     return {"name": name, "image": "a:1"} | context | chosen(choice, ports=PORTS)
 
 
 def pods(seed=7):
-    """Yield objects with and without what the policies look at."""
+    """Yield objects with and without the fields that the policies judge."""
     choice = random.Random(seed)
     while True:
         fields = {key: FIELDS[key] for key in ("seLinuxOptions", "seccompProfile", "sysctls")}
@@ -69,7 +69,7 @@ def pods(seed=7):
 
 
 def filled(tests, variables):
-    """Return what a rule tests, with values for the variables of the table."""
+    """Return the tests of a rule, with values for the variables of the table."""
     if isinstance(tests, dict):
         return {key: filled(each, variables) for key, each in tests.items()}
     if isinstance(tests, list):
@@ -117,7 +117,7 @@ def test_a_built_in_policy_decides_as_the_rule_in_cel(row):
     ],
 )  # fmt: skip
 def test_rules_that_cel_cannot_say_become_built_in_policies(policy, allowed, denied):
-    """Also where a rule names the lists of containers in another order."""
+    """The container lists in a rule may have any order."""
     for row in table():
         if row["policy"] != policy or "pattern" in row["tests"]:
             continue

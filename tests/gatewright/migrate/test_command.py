@@ -75,7 +75,7 @@ spec:
 
 
 def test_what_is_not_converted_is_printed_and_reported(tmp_path, monkeypatch, invoke):
-    """Exit code 1; 3 where something could not be read, and the rest is done."""
+    """The exit code is 1, or 3 if something could not be read; the rest is converted."""
     monkeypatch.chdir(tmp_path)
     asks = cluster_policy(PATTERN, name="asks", context=[{"name": "c"}])
     write(tmp_path / "a.yaml", asks)
@@ -96,7 +96,7 @@ def test_what_is_not_converted_is_printed_and_reported(tmp_path, monkeypatch, in
 def test_what_a_policy_object_cannot_hold_is_listed_and_the_rest_is_converted(
     tmp_path, monkeypatch, invoke
 ):
-    """However large a rule is, it is not converted first."""
+    """A rule that is too large is rejected before its conversion."""
     monkeypatch.chdir(tmp_path)
     labels = {f"key-{number}": "?*" for number in range(60_000)}
     wide = cluster_policy({"pattern": {"metadata": {"labels": labels}}}, name="wide")
@@ -112,7 +112,7 @@ def test_what_a_policy_object_cannot_hold_is_listed_and_the_rest_is_converted(
 
 
 def test_a_directory_that_cannot_be_written_is_one_error(tmp_path, invoke):
-    """Exit code 2 where the command line names what is there already, 3 where writing fails."""
+    """The exit code is 2 if the directory exists already, and 3 if writing fails."""
     notes = tmp_path / "notes.txt"
     notes.write_text("mine")
     policy = write(tmp_path / "a.yaml", cluster_policy(PATTERN, kinds=["ConfigMap"]))

@@ -90,7 +90,7 @@ def paths(value: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 @pytest.mark.parametrize("number", range(len(DOCUMENTS)), ids=lambda n: DOCUMENTS[n]["kind"])
 def test_a_field_of_a_wrong_type_ends_nothing(number):
-    """Each field in turn, with each kind of value; what is not converted has a name and a reason."""
+    """Each field is replaced by each type of value; unconverted rules have a name and a reason."""
     for *above, last in paths(DOCUMENTS[number]):
         for wrong in WRONG:
             damaged = copy.deepcopy(DOCUMENTS)

@@ -31,7 +31,7 @@ def test_an_exception_names_the_policies_that_came_of_its_rules():
 
 
 def test_an_exception_from_a_tenants_policy_stands_in_its_namespace(tmp_path):
-    """There alone it counts; one from a cluster policy of the same name has no part in it."""
+    """It takes effect only there; a cluster policy of the same name is not affected."""
     cluster_wide = cluster_policy(PATTERN)
     of_shop = cluster_policy(PATTERN) | {"kind": "Policy"}
     of_shop["metadata"] = of_shop["metadata"] | {"namespace": "shop"}
@@ -111,7 +111,7 @@ def cel_exception(*conditions, kind="ValidatingPolicy", **spec):
 def test_conditions_about_names_and_namespaces_are_selected_by_these(
     conditions, selected, expected
 ):
-    """All of them must hold."""
+    """All conditions must hold."""
     migration = converted(cel_policy(), cel_exception(*conditions))
     assert migration.converted[-1].spec == {
         "reason": "PolicyException kyverno/e of Kyverno",
@@ -154,5 +154,5 @@ def test_an_exception_from_a_mutation_that_ends_when_kyvernos_does():
     ],
 )
 def test_an_exception_that_cannot_be_shown_equal_is_listed(given, reason, nearest):
-    """With what comes nearest."""
+    """The nearest equivalent is listed with it."""
     assert reasons(cel_policy(), given) == [("PolicyException kyverno/e", reason, nearest)]

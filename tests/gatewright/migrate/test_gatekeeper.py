@@ -66,7 +66,7 @@ def test_constraints_of_the_library_become_built_in_policies():
     ],
 )
 def test_a_constraint_without_an_equal_is_listed(given, reason, nearest):
-    """With the built-in policy that comes nearest."""
+    """The nearest built-in policy is listed with it."""
     assert reasons(given) == [(f"{given['kind']} c", reason, nearest)]
 
 
@@ -116,7 +116,7 @@ def test_excluded_namespaces_of_config_and_constraint_are_not_judged():
 
 
 def test_labels_of_pod_security_are_judged_by_one_policy_for_each_mode():
-    """Each namespace by its own label; without one, nothing is judged."""
+    """Each namespace is judged by its own label; without a label, nothing is judged."""
     labels = {"pod-security.kubernetes.io/enforce": "baseline"}
     namespace = {
         "apiVersion": "v1",

@@ -44,13 +44,13 @@ def test_a_rule_applies_where_it_did(match, expected):
     ],
 )  # fmt: skip
 def test_excluded_requests_are_not_judged(exclude, expected):
-    """Filters of exclude, all fields of one together."""
+    """A request is excluded if all fields of one filter match."""
     match = {"any": [{"resources": {"kinds": ["ConfigMap"]}}]}
     assert verdict(matching(match, exclude), "ConfigMap", labels={"a": "b"}) == expected
 
 
 def test_a_pattern_never_judges_deletions():
-    """As in Kyverno, whatever operations its match names."""
+    """As in Kyverno, the operations of its match do not matter."""
     (policy,) = matching(
         {"any": [{"resources": {"kinds": ["ConfigMap"], "operations": ["UPDATE", "DELETE"]}}]}
     ).converted
@@ -69,7 +69,7 @@ def test_a_pattern_never_judges_deletions():
 
 
 def test_conditions_of_a_deletion_read_the_object_as_it_was():
-    """There is no new one."""
+    """A deletion has no new object."""
     rule = cluster_policy({"deny": {}, "message": "kept"})
     rule["spec"]["rules"][0] |= {
         "match": {"any": [{"resources": {"kinds": ["ConfigMap"], "operations": ["DELETE"]}}]},
@@ -82,7 +82,7 @@ def test_conditions_of_a_deletion_read_the_object_as_it_was():
 
 
 def test_conditions_about_the_operation_are_folded():
-    """What holds for every creation and update needs no condition."""
+    """A condition that always holds for creations and updates is omitted."""
     on_change = {"all": [{"key": "{{ request.operation || 'BACKGROUND' }}",
                           "operator": "NotEquals", "value": "DELETE"}]}  # fmt: skip
     (policy,) = converted(cluster_policy(PATTERN, preconditions=on_change)).converted
@@ -168,7 +168,7 @@ def mutating(resources, mutation):
 
 
 def test_a_mutating_policy_keeps_its_mutations():
-    """Except a JSONPatch for kinds whose fields differ: the API server drops what one does not have."""
+    """The exception is a JSONPatch for kinds whose fields differ: the API server drops unknown fields."""
     labels = "Object{metadata: Object.metadata{labels: {'team': 'web'}}}"
     merge = {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": labels}}
     assert (

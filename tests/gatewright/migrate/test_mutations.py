@@ -26,7 +26,7 @@ MERGE = {
      ("CronJob", ("spec", "jobTemplate", "spec", "template"))],
 )  # fmt: skip
 def test_a_merge_changes_pods_and_pod_templates(kind, path):
-    """Parents are created; what +( ) names only where it is missing."""
+    """Parents are created; fields with the anchor +( ) are set only if they are missing."""
     migration = converted(mutating({"patchStrategicMerge": MERGE}))
     pod = mutated(migration, kind)
     for key in path:
@@ -80,5 +80,5 @@ def test_a_json_patch_adds_and_removes():
     ],
 )  # fmt: skip
 def test_a_mutation_that_cannot_be_shown_equal_is_listed(mutate, reason):
-    """With what comes nearest."""
+    """The nearest equivalent is listed with it."""
     assert reasons(mutating(mutate)) == [("ClusterPolicy p, rule r", reason, NEAREST)]

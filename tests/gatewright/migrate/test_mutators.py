@@ -35,13 +35,13 @@ def missing(path):
 
 
 def containers(*given, sort="containers", by):
-    """Return what a mutator makes of containers."""
+    """Return the containers after a mutator."""
     named = [{"name": name, "image": "a:1"} | fields for name, fields in given]
     return mutated(converted(by), spec={sort: named})["spec"][sort]
 
 
 def test_a_label_is_assigned_where_it_is_missing():
-    """AssignMetadata never changes one that is there."""
+    """AssignMetadata never changes an existing label."""
     by = mutator("AssignMetadata", "metadata.labels.owner", assign={"value": "team"})
     assert mutated(converted(by))["metadata"]["labels"] == {"owner": "team"}
     labels = {"owner": "me", "app": "web"}
@@ -49,7 +49,7 @@ def test_a_label_is_assigned_where_it_is_missing():
 
 
 def test_a_field_is_assigned_with_the_parents_that_it_lacks():
-    """With MustNotExist only where it is not set."""
+    """With MustNotExist, only an unset field is assigned."""
     location = 'spec.nodeSelector."example.com/pool"'
     other = {"nodeSelector": {"example.com/pool": "b", "c": "d"}}
     always = converted(assign(location, "a"))
@@ -64,7 +64,7 @@ def test_a_field_is_assigned_with_the_parents_that_it_lacks():
 
 
 def test_a_parent_can_be_a_condition():
-    """MustExist changes what has the parent, MustNotExist what has not."""
+    """MustExist changes objects with the parent, MustNotExist objects without it."""
     location, parent = "spec.dnsConfig.nameservers", "spec.dnsConfig"
     own = {"searches": ["shop"]}
     within = converted(assign(location, ["1.1.1.1"], pathTests=[exists(parent)]))
@@ -77,7 +77,7 @@ def test_a_parent_can_be_a_condition():
 
 
 def test_a_field_of_every_item_of_a_list_is_assigned():
-    """Each gets its parents; a list that is missing stays so."""
+    """Missing parents in each item are created; a missing list is not."""
     by = assign("spec.containers[name:*].securityContext.runAsUser", 1000)
     assert containers(
         ("a", {}), ("b", {"securityContext": {"runAsUser": 0, "privileged": False}}), by=by
@@ -102,7 +102,7 @@ def test_a_field_of_items_is_assigned_where_it_is_missing():
 
 
 def test_one_item_is_changed_where_it_must_exist():
-    """Any other stays, and none is added."""
+    """Other items do not change, and none is added."""
     location = 'spec.containers[name: "side-car"].imagePullPolicy'
     by = assign(location, pathTests=[exists('spec.containers[name: "side-car"]')])
     assert containers(("a", {}), ("side-car", {}), by=by) == [
@@ -183,7 +183,7 @@ def test_values_are_merged_into_a_set_and_pruned_from_it():
 
 
 def test_namespaces_that_the_config_excludes_are_not_changed():
-    """For mutators it has a process of its own."""
+    """The Config has a separate process for mutators."""
     match = [
         {"processes": ["mutation-webhook"], "excludedNamespaces": ["bank-*"]},
         {"processes": ["webhook"], "excludedNamespaces": ["shop"]},
@@ -228,13 +228,13 @@ def test_namespaces_that_the_config_excludes_are_not_changed():
     ],
 )  # fmt: skip
 def test_a_mutator_that_cannot_be_shown_equal_is_listed(given, reason):
-    """With what comes nearest."""
+    """The nearest equivalent is listed with it."""
     nearest = "" if reason == "it never changes anything" else NEAREST
     assert reasons(given) == [(f"{given['kind']} m", reason, nearest)]
 
 
 def test_kinds_that_match_and_apply_to_have_in_common():
-    """Without one in common, a mutator never applies."""
+    """Without a common kind, a mutator never applies."""
     given = assign(PULL)
     given["spec"]["match"] = {"kinds": [{"apiGroups": ["*"], "kinds": ["Pod", "Service"]}]}
     assert converted(given).converted[0].spec["match"] == {"any": [{"kinds": ["Pod"]}]}

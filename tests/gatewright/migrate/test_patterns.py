@@ -78,7 +78,7 @@ def test_one_of_several_patterns_is_enough():
 
 
 def test_rules_about_pods_judge_pod_templates():
-    """As the rules that Kyverno generates; not where an annotation says none."""
+    """They do so like Kyverno's generated rules, unless an annotation disables these."""
     pattern = {"spec": {"=(hostNetwork)": False}}
     template = {"template": {"spec": {"hostNetwork": True}}}
     migration = converted(cluster_policy({"pattern": pattern}))

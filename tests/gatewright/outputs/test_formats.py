@@ -51,7 +51,7 @@ def errors(validator, text):
     ],
 )
 def test_the_exit_code(report, fail_on, code):
-    """3 where something could not be judged, 1 where a level that fails was reported, else 0."""
+    """It is 3 if an object could not be judged, 1 if a failing level was reported, else 0."""
     assert report.exit_code(fail_on) == code
 
 
@@ -78,7 +78,7 @@ def test_a_table_has_a_line_for_each_result():
 
 
 def test_a_table_on_a_terminal_breaks_no_words():
-    """Lines are at most as wide as the terminal where words allow it; no text is lost."""
+    """Lines are at most as wide as the terminal if words allow it; no text is lost."""
     lines = table.render(REPORT, 80).splitlines()
     words = [word for line in lines for word in line.split()]
     assert words == table.render(REPORT).split()
@@ -297,7 +297,7 @@ def test_unreadable_files_leave_room_for_violations_on_github():
 
 
 def test_one_line_for_what_several_policies_say():
-    """Such as that the labels of a namespace are unknown."""
+    """An example is that the labels of a namespace are unknown."""
     same = [ReportedViolation(policy=name, message="cannot be decided") for name in ("a", "b")]
     result = SubjectResult(kind="Pod", name="x", verdict="error", violations=tuple(same))
     assert table.render(Report("check", (result,))).splitlines()[1] == "  a, b: cannot be decided"

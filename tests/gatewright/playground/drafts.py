@@ -24,7 +24,7 @@ SAID = (
 
 
 def fields(**changed: Any) -> dict[str, Any]:
-    """Return what the page sends: a Deployment with too many replicas."""
+    """Return the fields that the page sends: a Deployment with too many replicas."""
     return {
         "policies": REPLICAS,
         "object": SHOP,

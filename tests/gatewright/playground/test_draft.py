@@ -33,7 +33,7 @@ spec:
 
 
 def shown(**changed):
-    """Return what the page shows of a draft."""
+    """Return the texts that the page shows for a draft."""
     return JudgedDraft.of(draft(**changed), NOW).shown(NOW)
 
 
@@ -69,7 +69,7 @@ def test_an_old_object_alone_is_a_deletion_by_the_user():
 
 
 def test_what_policies_set_is_a_diff():
-    """It has only what changes, with context."""
+    """It has only the changed lines, with context."""
     example = next(each for each in EXAMPLES if each["name"] == "resource-defaults")
     patch = shown(policies=example["policies"], object=example["object"])["patch"]
     assert patch.startswith("--- sent\n+++ stored\n@@ ")

@@ -55,7 +55,7 @@ def typed(page, id, text):
 
 @pytest.mark.parametrize(("width", "height"), [(1280, 900), (390, 844)], ids=["desktop", "phone"])
 def test_it_judges_while_one_types(tmp_path, width, height):
-    """Half-typed YAML keeps the last verdict; nothing is wider than the window, and the console has no error."""
+    """Incomplete YAML keeps the last verdict; nothing is wider than the window, and the console has no error."""
     with playground(tmp_path, width, height) as (page, _):
         assert page.run("return [innerWidth, document.documentElement.scrollWidth]") == [
             width,
@@ -81,7 +81,7 @@ def test_it_judges_while_one_types(tmp_path, width, height):
 
 
 def test_a_link_has_everything_behind_its_hash(tmp_path):
-    """The server never gets it; a damaged one leads to the first example."""
+    """The server never gets that part; a damaged link shows the first example."""
     with playground(tmp_path) as (page, url):
         typed(page, "object", SHOP)
         typed(page, "username", "jane")

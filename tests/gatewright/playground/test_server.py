@@ -30,7 +30,7 @@ async def test_a_draft_is_judged(page):
 
 
 async def test_the_page_may_do_nothing_but_talk_to_its_server(page):
-    """Its script and style are allowed by their hashes, and it holds no address."""
+    """Its script and style are allowed by their hashes, and it contains no address."""
     answer = await page.get("/")
     policy = answer.headers["Content-Security-Policy"]
     assert policy.startswith(
@@ -92,7 +92,7 @@ async def test_rubbish_is_refused_with_a_reason(page, body, headers, status, pro
     ],
 )
 def test_only_its_own_names_lead_to_it(host, own):
-    """A name that another site's DNS leads here is refused."""
+    """A name of another site that resolves to this server (DNS rebinding) is refused."""
     assert is_own("desk.example", host) is own
 
 
@@ -103,7 +103,7 @@ async def test_a_foreign_name_is_refused(page):
 
 
 async def test_a_review_ends_in_time(page, monkeypatch):
-    """What takes longer than a webhook may is no verdict."""
+    """A review that takes longer than a webhook may gets no verdict."""
     monkeypatch.setattr("gatewright.playground.server.SECONDS", 0.0)
     answer = await page.post("/review", json=fields())
     problem = "judging takes longer than 0 s, the limit of a webhook"

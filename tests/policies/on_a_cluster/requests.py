@@ -41,7 +41,7 @@ def creation(object: JsonObject, namespace: str | None = None) -> Ask:
 
 
 def request_for(admission: Admission, where: str) -> Ask:
-    """Return the request that leads to a review of `admission`, in the namespace `where`."""
+    """Return the request that causes a review of `admission`, in the namespace `where`."""
     new, old = admission.object, admission.old_object
     if admission.operation == "CONNECT":
         assert new is not None

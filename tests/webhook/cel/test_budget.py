@@ -75,7 +75,7 @@ def test_an_expression_that_costs_too_much_is_cancelled(expression):
 
 
 def test_a_quantity_that_is_none_is_refused_in_linear_time():
-    """Apimachinery's expression for the message would try every prefix with every other one."""
+    """Apimachinery's regular expression would try every prefix with every other one."""
     program = ADMISSION.compile("isQuantity(object.text)", "bool")
     activation = ADMISSION.activation({"object": {"text": "1" * 250_000 + "!"}})
     started = time.thread_time()
@@ -91,7 +91,7 @@ def test_no_operator_absorbs_a_budget_error():
 
 
 def test_all_expressions_of_an_activation_share_one_budget():
-    """The rules of one policy do not get a budget each."""
+    """The rules of one policy do not have separate budgets."""
     program = ADMISSION.compile("lists.range(1000).all(x, x >= 0)", "bool")
     activation = ADMISSION.activation({})
     with pytest.raises(BudgetError):

@@ -31,7 +31,7 @@ def objects():
 
 
 def step() -> None:
-    """Do nothing: what a unit is compared with."""
+    """Do nothing: the baseline of a cost unit."""
 
 
 def lowest(work: Callable[[], object], count: int) -> float:

@@ -51,7 +51,7 @@ def slow(seeds: range, size: int) -> tuple[int, list[str]]:
 
 @pytest.mark.parametrize("size", [30, 3000, 100_000])
 def test_a_random_policy_takes_no_longer_than_it_costs(size):
-    """Thirty policies; a part of them uses the whole budget."""
+    """Of thirty random policies, some use the whole budget."""
     whole, found = slow(range(30), size)
     assert found == []
     assert whole > 9

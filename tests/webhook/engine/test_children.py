@@ -349,7 +349,7 @@ def test_children_are_mutated_before_they_are_judged():
 
 
 def test_a_mutation_of_a_child_that_may_fail_is_reported():
-    """The child is judged as it is; the warning says which policy failed."""
+    """The child is judged unchanged; the warning names the failed policy."""
 
     def fails(request, _params):
         if request.name:  # the emptiest object, of which the engine asks when it is built, has none
@@ -367,7 +367,7 @@ def test_a_mutation_of_a_child_that_may_fail_is_reported():
 
 
 def test_a_mutation_sets_one_field_of_a_child():
-    """Also where the planner uses the same labels for the object and for its pods."""
+    """The planner may use the same labels for the object and for its pods."""
     labels = {"app": "toys"}
     deployment = {
         "apiVersion": "apps/v1",
@@ -447,7 +447,7 @@ def test_an_invalid_name_is_reported_once():
 
 
 def test_a_tolerated_violation_of_the_parent_is_denied_for_a_new_child():
-    """The child is judged by itself: a warning about the parent hides no denial of a child."""
+    """The child is judged separately: a warning about the parent hides no denial of a child."""
 
     def on_both(request, _):
         path = "spec.size" if request.kind == "Shop" else "spec.minAvailable"
@@ -650,7 +650,7 @@ def test_look_ups_of_children_are_look_ups_of_the_parent():
 
 
 def test_no_children_are_planned_for_an_object_that_is_being_deleted():
-    """The controller creates none: a change of the object is judged by itself."""
+    """The controller creates no children, so that only the object itself is judged."""
     ending = {"deletionTimestamp": "2026-11-21T00:00:00Z", "finalizers": ["a"]}
     judging = engine(in_force(SIZES.policy, tolerates_existing=False))
     assert not judging.validate(request(shop(size=6), shop(size=5))).allowed
@@ -674,7 +674,7 @@ def test_a_parent_is_judged_if_a_child_can_be_denied():
 
 
 def plan_kiosk(kiosk, now, served):
-    """Plan a Service; one with another port if budgets are served."""
+    """Plan a Service; with another port if PodDisruptionBudgets are served."""
     del now
     spec = {"ports": [{"port": 2 if ("policy", "poddisruptionbudgets") in served else 1}]}
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a"}, "spec": spec}

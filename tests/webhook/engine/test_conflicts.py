@@ -29,7 +29,7 @@ def mutate_with_look_up(request, params):
 
 
 def mutate_by_another_field(request, _):
-    """Set the label `tier` to what a field says that the emptiest object does not have."""
+    """Set the label `tier` to the value of a field that the smallest object lacks."""
     yield Patch(("metadata", "labels", "tier"), request.object["spec"]["tier"])
 
 
@@ -95,7 +95,7 @@ def test_equal_values_and_other_fields_are_no_conflict(one, other):
 
 
 def test_a_policy_that_needs_more_than_the_emptiest_object_comes_into_force():
-    """What it sets without a look-up, or before it fails, is compared; it is asked about real objects all the same."""
+    """Patches without a look-up, or before a failure, are compared; the policy still mutates real objects."""
     assert (
         len(Engine(in_force("{policy: zones}", "{policy: fields}", "{policy: tiers}")).policies)
         == 3

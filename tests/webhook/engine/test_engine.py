@@ -163,7 +163,7 @@ def test_only_the_action_deny_denies(actions, allowed):
 @pytest.mark.parametrize("actions", [{"Deny"}, {"Warn"}, {"Audit"}, {"Deny", "Audit"}])
 @pytest.mark.parametrize("fails_closed", [True, False])
 def test_a_malformed_object_is_denied_by_policies_that_deny(actions, fails_closed):
-    """A wrong JSON type, whatever failurePolicy says: another action only reports it."""
+    """A wrong JSON type is denied regardless of failurePolicy; policies with other actions only report it."""
     engine = Engine([in_force(COUNTS, actions=frozenset(actions), fails_closed=fails_closed)])
     verdict = engine.validate(ask(POD | {"spec": {"count": "3"}}))
     malformed = Violation(
@@ -176,7 +176,7 @@ def test_a_malformed_object_is_denied_by_policies_that_deny(actions, fails_close
 @pytest.mark.parametrize("actions", [{"Deny"}, {"Warn"}])
 @pytest.mark.parametrize("fails_closed", [True, False])
 def test_a_policy_error_is_decided_by_its_failure_policy(fails_closed, actions):
-    """The outcome denies or not as failurePolicy says, whatever the action; the other policies run."""
+    """The failurePolicy decides whether the outcome denies, whatever the action; the other policies run."""
     bound = in_force(FAILS, fails_closed=fails_closed, actions=frozenset(actions))
     verdict = Engine([bound, in_force(COUNTS)]).validate(ask(POD))
     failed, counted = verdict.outcomes
@@ -471,7 +471,7 @@ def test_objects_too_deep_to_compare_are_judged():
 
 
 def test_a_deletion_timestamp_on_create_is_ignored():
-    """The API server removes it on creation, and in a file it must hide nothing."""
+    """The API server removes it on creation, and in a file it must not hide violations."""
     made = {"kind": "Pod", "metadata": ENDING, "spec": {"count": 1}}
     assert not Engine([in_force(COUNTS)]).validate(ask(made)).allowed
     unmarked = made | {"metadata": {"name": "it"}, "spec": {}}
@@ -621,7 +621,7 @@ def test_violations_that_are_not_tolerated(changes):
 
 
 def test_policies_of_the_cluster_come_before_those_of_a_namespace():
-    """Whatever order the API server lists them in."""
+    """The order of the API server's list does not matter."""
     engine = Engine([in_force(NAMES, namespace="shop"), in_force(COUNTS), in_force(NAMES)])
     assert [outcome.policy for outcome in engine.validate(ask(POD)).outcomes] == [
         "counts",

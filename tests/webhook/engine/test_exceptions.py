@@ -162,7 +162,7 @@ def test_an_exception_without_parameters_counts_before_others():
 )
 @pytest.mark.parametrize("field", ["containers", "images"])
 def test_an_exception_for_containers_has_no_effect_on_other_policies(spec, field):
-    """A rule in CEL, or about numbers of replicas, says nothing of a container: the exception says so."""
+    """A rule in CEL, or about replicas, judges no containers, which the exception's status reports."""
     judge = bind(policy(spec=spec), catalogue())
     text = "images reports nothing about single containers; use kinds, names or namespaces"
     with pytest.raises(FaultsError) as error:
@@ -190,7 +190,7 @@ def test_an_exception_for_containers_has_no_effect_on_other_policies(spec, field
     ],
 )
 def test_an_exception_outside_of_its_policys_scope_has_no_effect(judged, entry, fault):
-    """The policy's `match`, or its namespace, leaves nothing to exempt."""
+    """The policy's `match` or namespace excludes all objects of the exception."""
     bound = bind(judged, catalogue())
     excepting = bind(exception(namespace=bound.namespace, **entry), catalogue())
     with pytest.raises(FaultsError) as error:
@@ -261,7 +261,7 @@ def test_an_exception_that_does_not_count_where_it_stands_says_where_it_would(of
     "spec", [{"policy": "privileged-containers"}, {"policy": "webapp-security-defaults"}]
 )
 def test_an_exception_for_containers_has_an_effect_on_policies_about_them(spec):
-    """These judge each container, or the one that a WebApp is."""
+    """These policies judge each container, or a WebApp as a container."""
     check_exception(
         bind(exception(containers=["app"]), catalogue()),
         [bind(policy(spec=spec), catalogue())],
@@ -280,7 +280,10 @@ def test_an_exception_for_containers_has_an_effect_on_policies_about_them(spec):
     ],
 )
 def test_a_policy_that_names_kinds_with_containers_may_judge_these(kinds, judges):
-    """As a policy of a user's own does; the rules of others are about labels, replicas or API versions."""
+    """A user's own policy may judge containers.
+
+    Rules without containers are about labels, replicas or API versions.
+    """
     assert Policy("own", kinds=kinds).judges_containers is judges
 
 
@@ -346,7 +349,7 @@ def test_an_exception_for_images_includes_image_volumes():
     ],
 )
 def test_an_exception_compares_images_by_their_parts(glob, image, is_excepted):
-    """A denial of `redis:7` says that it comes from docker.io; a `*` reaches into no other registry or repository."""
+    """`redis:7` is an image of docker.io; a `*` matches no other registry or repository."""
     request = ask(
         POD | {"spec": {"containers": [{"name": "app", "image": image}]}}, looked_up={NOW: TODAY}
     )
@@ -383,14 +386,14 @@ def test_an_exception_expires(expires, left):
 
 
 def test_exceptions_need_the_time():
-    """Without the time, an exception widens nothing: the policy is an error outcome."""
+    """Without the time, an exception exempts nothing: the outcome of the policy is an error."""
     with pytest.raises(NotLookedUpError, match=r"^now$"):
         denied(exception(), now=None)
     assert engine(policy(), exception()).needs(ask(POD).attributes) == {NOW}
 
 
 def test_parameters_of_an_exception_may_need_more():
-    """What only these need is looked up too."""
+    """Look-ups that only these parameters need are made too."""
     judge = engine(
         policy(spec={"policy": "probes", "params": {"served": False}}),
         exception(params={"served": True}),
@@ -409,7 +412,7 @@ def test_parameters_of_an_exception_may_need_more():
     ],
 )
 def test_a_mutation_knows_whether_containers_are_excepted_from_it(exempt, is_excepted):
-    """What it sets for the whole pod would reach them; another policy's exceptions do not matter."""
+    """Pod-level fields that it sets would affect them; exceptions from other policies do not matter."""
     seen = []
 
     def sees(request, _):
@@ -463,7 +466,7 @@ def test_thousands_of_tenants_with_exceptions_load_quickly():
 
 
 def test_an_exception_with_unknown_parameters_has_no_effect():
-    """It widens nothing."""
+    """The exception exempts nothing."""
     assert denied(exception(params={"registry": ["quay.io"]})) == ["sidecar", "debug"]
 
 

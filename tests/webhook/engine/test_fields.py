@@ -115,7 +115,7 @@ def test_fields_of_an_absent_object_are_none():
 
 @pytest.mark.parametrize("path", ["spec.volumes", "spec.initContainers"])
 def test_an_absent_list_is_empty(path):
-    """A null list is empty too."""
+    """A missing or null list is empty."""
     assert list(Fields(WHOLE).each(path)) == []
 
 
@@ -137,7 +137,7 @@ def test_a_list_of_other_values_is_an_error(value, path, found, wanted):
 
 
 def test_a_list_of_strings_is_read_whole():
-    """Absent and null lists are empty, as every list is."""
+    """Absent and null lists of strings are empty."""
     fields = Fields({"args": ["a", ""], "command": None})
     assert [fields.strings(path) for path in ("args", "command", "env")] == [["a", ""], [], []]
 

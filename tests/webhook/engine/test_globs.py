@@ -54,7 +54,7 @@ def test_a_glob_matches_what_a_file_name_would(patterns, name):
     ["*" + "a" * 400 + "b*", "*" + "?a" * 200 + "b*", "*a" * 200 + "*b*", "*" + "a?" * 200 + "b"],
 )
 def test_a_pattern_and_a_name_that_almost_match_take_linear_time(pattern):
-    """An author of an exception and of an image chooses both: a thousand of them take no second each."""
+    """Users choose both patterns and names: a thousand matches take less than a second each."""
     globs, name = Globs([pattern]), "a" * MAX_MATCHED
     started = time.process_time()
     assert not any(globs.match(name) for _ in range(100))
@@ -70,7 +70,7 @@ def test_a_pattern_that_is_too_long_is_refused():
 
 
 def test_a_name_that_is_too_long_matches_only_a_star_and_itself():
-    """The limit is far above any name that the API server takes."""
+    """The limit is far above the length of any name that the API server accepts."""
     assert Globs(["a*"]).match("a" * MAX_MATCHED)
     assert not Globs(["a*"]).match("a" * (MAX_MATCHED + 1))
     assert Globs(["*"]).match("a" * (MAX_MATCHED + 1))

@@ -117,7 +117,7 @@ REFERENCE = st.builds(
 @example("a" * 10_000)
 @example("-" * 10_000 + "/x.y/z")
 def test_any_text_is_a_reference_or_is_refused(text):
-    """There is one type of error, and a parsed reference has complete parts."""
+    """Invalid text raises one type of error, and a parsed reference has complete parts."""
     try:
         image = parse_image(text)
     except ImageReferenceError:

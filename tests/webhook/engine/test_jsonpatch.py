@@ -221,7 +221,7 @@ PATCHES = st.lists(st.builds(Patch, PATHS.map(tuple), VALUES, st.booleans()), ma
 
 @given(st.data())
 def test_a_policys_patches_are_applied_together_or_not_at_all(data):
-    """After an error, the operations and the object are as before, and later policies see nothing of it."""
+    """After an error, the operations and the object are unchanged, and later policies see no part of the patch."""
     object, patches, later = data.draw(OBJECTS), data.draw(PATCHES), data.draw(PATCHES)
     request, alone = ask(copy.deepcopy(object)), ask(copy.deepcopy(object))
     patcher, other = Patcher(request), Patcher(alone)
@@ -266,7 +266,7 @@ def test_operations_reproduce_the_object(object, patches):
     st.dictionaries(PATHS.map(tuple), VALUES.filter(lambda value: value is not None), max_size=4),
 )
 def test_a_second_run_has_no_operations(object, defaults):
-    """Defaults that are set already cause none."""
+    """Defaults that are already set cause no operations."""
     request = ask(object)
     patcher = Patcher(request)
     held = []
@@ -296,7 +296,7 @@ def test_only_the_named_path_changes(object, path, value):
 
 
 def test_thousands_of_patches_are_fast():
-    """Fields, missing parents and long lists: the cost of one change does not grow with their number."""
+    """The cost of a change does not grow with the number of fields, missing parents and list items."""
     items = [{"name": str(number), "drop": ["a"]} for number in range(4000)]
     patches = [
         patch

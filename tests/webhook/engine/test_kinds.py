@@ -14,7 +14,7 @@ def test_kind_names_are_unique():
 
 
 def test_gatewrights_kinds_are_in_the_table():
-    """With their container path and scale; of several versions only the stored one."""
+    """They have their container path and scale; of several versions, only the stored one is in the table."""
     assert KINDS["example.com", "WebApp"] == Kind(
         "example.com", "WebApp", "webapps", container="spec", scales=True
     )
@@ -29,7 +29,7 @@ def test_gatewrights_kinds_are_in_the_table():
 
 
 def test_a_policy_can_name_kinds():
-    """Each name is one kind, in the order of the table."""
+    """Each name yields one kind, in the order of the table."""
     found = targets(("WebApp", "Pod"), ("CREATE",))
     assert [target.keys for target in found] == [
         (("example.com", "webapps", "", "CREATE"),),
@@ -38,7 +38,7 @@ def test_a_policy_can_name_kinds():
 
 
 def test_a_subresource_has_its_own_operations():
-    """Connecting is CONNECT and updating is UPDATE, whatever the operations of whole objects."""
+    """They are CONNECT or UPDATE, whatever the operations of the main resource."""
     found = {
         (each.kind.kind, each.subresource): each.operations
         for each in targets("pods", ("CREATE", "DELETE"))

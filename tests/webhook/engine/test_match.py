@@ -86,7 +86,7 @@ def test_namespaces_are_matched_by_globs(globs, namespace, selected):
     ],
 )
 def test_a_selector_selects_labels(selector, labels, selected):
-    """All labels and all expressions must hold, as the API's own selectors have it."""
+    """All labels and all expressions must match, like in the API's own selectors."""
     assert compile_selector(LabelSelector.model_validate(selector))(labels) is selected
 
 
@@ -171,7 +171,7 @@ def test_labels_of_a_parent_are_looked_up_for_its_subresources_only(selector):
 
 
 def test_an_unknown_operator_is_met_by_no_labels():
-    """A newer API server may have operators that are not known here."""
+    """A newer API server may have unknown operators."""
     assert not meets({"a": "1"}, "a", "Gt", {"0"})
     assert not meets({}, "a", None, ())
 

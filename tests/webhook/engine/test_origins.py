@@ -67,5 +67,5 @@ def test_the_longest_origin_wins(path, source):
     ],
 )
 def test_the_value_at_a_path(path, value):
-    """Items of lists are found by position or by key; what is not there is None."""
+    """List items are found by position or by key; a missing value is None."""
     assert value_at(PARENT, path) == value

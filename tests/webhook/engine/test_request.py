@@ -69,7 +69,7 @@ def test_a_deleted_object_is_the_old_object():
 
 
 def test_a_look_up_may_be_empty_but_not_missing():
-    """A missing one is an error that names it."""
+    """A missing look-up is an error with its name."""
     request = ask({}, looked_up={"limit_ranges": []})
     assert request.lookup("limit_ranges") == []
     with pytest.raises(NotLookedUpError, match=r"^parent$"):
@@ -98,7 +98,7 @@ def test_another_state_of_the_object_has_the_same_request():
     ],
 )
 def test_the_name_is_that_of_the_request_or_of_the_object(sent, metadata, name):
-    """A deletecollection names objects in the old object only; an incomplete name has a part that stands in."""
+    """A deletecollection has names only in the old object; a generateName counts as an incomplete name."""
     assert ask({"metadata": metadata}, name=sent).name == name
     assert ask(None, old_object={"metadata": metadata}, operation="DELETE", name=sent).name == name
 

@@ -195,7 +195,10 @@ def named(role, *names):
     ],
 )
 def test_what_is_tolerated_on_a_pod_reaches_no_other_container(policy, bad, good):
-    """A container inherits it that no longer sets a value of its own, or is new; one that sets its own does not."""
+    """A new container, or one that no longer sets its own value, would inherit it.
+
+    One with its own value would not.
+    """
 
     def inheriting(*inherits):
         contexts = ({"securityContext": None if each else good} for each in inherits)
@@ -258,7 +261,7 @@ def role(*rules):
     ],
 )
 def test_an_item_that_moves_in_its_list_is_the_same(policy, old, new, is_denied):
-    """Where items have no names, removing one of them makes nothing worse; there may be no more of the same."""
+    """Removing an item of a list without names is no violation; adding an equal one is."""
     found = outcome(engine(policy), new, old, kind=new["kind"])
     assert (found.denies, bool(found.tolerated)) == (
         is_denied,
@@ -270,7 +273,7 @@ def test_an_item_that_moves_in_its_list_is_the_same(policy, old, new, is_denied)
     ("old", "new", "is_denied"), [([], ["a"], False), (["a"], [], True), (["a"], ["b"], True)]
 )
 def test_a_rule_for_some_names_gives_less_than_one_for_any(old, new, is_denied):
-    """A role is not made worse by naming the objects that it gives rights on."""
+    """Adding resourceNames to a rule does not make a role worse."""
     before, after = role(["secrets"]), role(["secrets"])
     before["rules"][0]["resourceNames"], after["rules"][0]["resourceNames"] = old, new
     assert outcome(engine("wildcard-rights"), after, before, kind="ClusterRole").denies is is_denied
@@ -426,7 +429,7 @@ def test_an_exception_for_a_container_exempts_it_from_mutations():
 
 
 def test_an_exception_with_parameters_changes_its_container_by_those():
-    """The container gets the settings itself: what the exception leaves out would reach it from the pod otherwise."""
+    """The settings are set on the container; otherwise the pod's would apply to it."""
     judge = engine(
         "security-defaults", excepting(containers=["debug"], params={"run_as_non_root": False})
     )

@@ -26,7 +26,7 @@ from webhook.engine.violation import MAX_TEXT, UNSET, shown
     ids=lambda each: str(each)[:20],
 )
 def test_a_value_is_shown_as_json_and_cut(value, text):
-    """Texts keep at most 256 characters; what an object or a list holds is never shown."""
+    """Texts are cut at 256 characters; the contents of objects and lists are never shown."""
     assert shown(value) == text
 
 

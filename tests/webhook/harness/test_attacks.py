@@ -35,7 +35,7 @@ JUDGED = (
 
 @pytest.fixture
 def told(tmp_path):
-    """Return the faults of a case, or its differences, without the directory; of one policy, or of a policy set."""
+    """Return the faults or the differences of a case of a policy or a policy set, without the directory."""
 
     def _told(case, policies="", head="policy: replica-limits", more=JUDGED):
         (tmp_path / "set.yaml").write_text(policies)
@@ -110,7 +110,7 @@ def told(tmp_path):
     ],
 )
 def test_what_is_not_a_request_of_the_api_server_is_an_error(told, case, fault):
-    """A half-written or contradictory case would test something else than it says."""
+    """An incomplete or contradictory case would test something else than it states."""
     assert told(case if "expect" in case else f"{case}, expect: allowed") == [
         f"cases.yaml:3: {fault}"
     ]
@@ -179,7 +179,7 @@ def test_a_typo_in_a_kind_without_a_schema_is_an_error(told, object, fault):
 
 
 def test_a_denied_object_of_a_kind_without_a_schema_may_have_other_fields(told):
-    """Its denial shows that a rule reads the one that it is about."""
+    """Its denial shows that a rule reads the tested field."""
     denied = "expect: {denied: [{path: '', message: few}]}"
     case = f"object: {{{CERTIFICATE}, spec: {{issuer: {{name: '', group: b}}}}}}, {denied}"
     assert told(case, CERTIFICATES, more="") == []

@@ -173,7 +173,7 @@ def test_an_error_in_a_file_has_its_line(file, text, told):
     ],
 )
 def test_an_inconsistent_expectation_is_an_error(file, expect, told):
-    """An expectation must be one possible answer."""
+    """An expectation must be a possible response."""
     text = f"policy: replica-limits\ncases:\n- name: a\n  object: {{kind: Deployment}}\n  expect: {expect}\n"
     assert told in faults(file, text)
 
@@ -720,7 +720,7 @@ def early(request, _):
 
 
 def test_a_policy_that_returns_early_is_not_matched(file):
-    """It read only the kind, the operation or a look-up: the case tests nothing."""
+    """A policy that reads only the kind, the operation or a look-up is not tested by the case."""
     TRIED["early"] = Policy("early", Params, validate=early, kinds=("Pod", "Deployment"))
     assert tried(file, "early", "object: {kind: Pod}, expect: allowed") == [
         "no policy read the object, so nothing was tested (use `expect: not-matched` if that is intended)"
@@ -730,7 +730,7 @@ def test_a_policy_that_returns_early_is_not_matched(file):
 
 
 def test_the_namespace_of_the_object_is_that_of_the_request(file):
-    """As in a cluster, where both are always the same."""
+    """In a cluster, both are always the same."""
     case = "{name: a, expect: allowed, object: {kind: Deployment, metadata: {namespace: shop}}}"
     file.write_text(f"policy: replica-limits\ncases: [{case}]\n")
     (trial,) = load_trials(file, catalogue())
@@ -739,7 +739,7 @@ def test_the_namespace_of_the_object_is_that_of_the_request(file):
 
 
 def test_exceptions_of_a_set_count_where_gatewright_is_installed(tmp_path):
-    """As for `gatewright check`: in another namespace a tenant could exempt itself."""
+    """Like in `gatewright check`, exceptions in other namespaces do not count: a tenant could exempt itself."""
     text = (
         "apiVersion: gatewright.io/v1alpha1\nkind: ClusterAdmissionPolicy\nmetadata: {name: limits}\n"
         "spec: {policy: replica-limits, params: {maximum: 3}}\n---\n"
@@ -774,7 +774,7 @@ def test_exceptions_of_a_set_count_where_gatewright_is_installed(tmp_path):
     ],
 )
 def test_a_case_that_would_pass_too_easily_is_rejected(tmp_path, case, fault):
-    """It would run for one kind several times, or accept every violation."""
+    """Such a case would run for one kind several times, or accept every violation."""
     file = tmp_path / "cases.yaml"
     file.write_text(f"policy: judge\ncases:\n- {{name: a, {case}}}\n")
     with pytest.raises(DocumentError, match=f"^{re.escape(f'{file}:3: {fault}')}$"):
@@ -782,7 +782,7 @@ def test_a_case_that_would_pass_too_easily_is_rejected(tmp_path, case, fault):
 
 
 def test_an_update_does_not_rename_the_object(tmp_path):
-    """The old object of a case has the name of the new one, also where it is derived."""
+    """The old object of a case has the name of the new one, also if it is derived."""
     file = tmp_path / "cases.yaml"
     file.write_text(
         "policy: judge\ncases:\n"
@@ -857,7 +857,7 @@ spec: {policyName: all, validationActions: [Deny]}
 def test_a_case_may_be_about_any_kind_of_a_resource_that_a_policy_names(
     tmp_path, api_version, kind, is_known
 ):
-    """Kubernetes' own kinds are known by name; another one has the name that its resource is the plural of."""
+    """Built-in kinds are known by name; the name of another kind is derived from its plural."""
     (tmp_path / "set.yaml").write_text(POLICY_OF_ANY_KIND)
     file = tmp_path / "cases.yaml"
     file.write_text(

@@ -316,13 +316,13 @@ def test_a_mistyped_kind_is_an_error(engine, version, kind, error):
     ],
 )
 def test_which_documents_are_objects(text, expected):
-    """An incomplete object is one, with an error; files of other tools are not."""
+    """An incomplete object counts as an object, with an error; files of other tools do not."""
     (document,) = parse_documents(text.encode(), "x.yaml")
     assert is_object(document) is expected
 
 
 def test_budgets_and_workloads_are_compared():
-    """Those of one namespace are looked up among the documents."""
+    """Budgets and workloads of the namespace are looked up among the documents."""
     text = (
         "apiVersion: gatewright.io/v1alpha1\nkind: ClusterAdmissionPolicy\nmetadata: {name: evictions}\n"
         "spec: {policy: disruption-budgets, params: {workloads: true}}\n"
@@ -579,7 +579,7 @@ def test_an_irregular_plural_comes_from_the_policy_or_from_a_definition_in_the_f
 
 
 def test_a_kind_that_the_files_define_as_cluster_scoped_has_no_namespace(engine):
-    """Not the default one either."""
+    """It does not get the default namespace."""
     gizmo, _ = judged(engine, GIZMO + DEFINITION.replace("spec: {", "spec: {scope: Cluster, "))
     assert gizmo.title == "Gizmo bad"
 
@@ -646,7 +646,7 @@ def test_only_the_built_in_kind_is_looked_up(policy, params, judged_object, look
 
 
 def test_a_workload_of_an_old_group_is_looked_up():
-    """A Deployment of extensions/v1beta1 is one of apps."""
+    """A Deployment of extensions/v1beta1 counts as one of apps."""
     text = """\
 {apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: it}, spec: {minAvailable: 1, selector: {}}}
 ---
@@ -657,7 +657,7 @@ def test_a_workload_of_an_old_group_is_looked_up():
 
 @pytest.mark.parametrize("kind", ["Namespace", "ClusterRole", "Node"])
 def test_a_custom_kind_with_the_name_of_a_cluster_scoped_one_has_a_namespace(engine, kind):
-    """It says nothing about the namespaces of others either."""
+    """It does not change the scope of the built-in kind."""
     text = f"""\
 {{apiVersion: example.com/v1, kind: {kind}, metadata: {{name: shop, namespace: toys, labels: {{environment: x}}}}}}
 ---

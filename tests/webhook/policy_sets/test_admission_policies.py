@@ -73,7 +73,7 @@ def rules(**rule):
     ("scope", "applies"), [("Cluster", True), ("Namespaced", False), ("*", True)]
 )
 def test_a_namespace_is_cluster_scoped(scope, applies):
-    """A request about one names it as its namespace."""
+    """A request about a Namespace has its name as the namespace."""
     policy = changed(
         POLICY, matchConstraints=rules(scope=scope), validations=[{"expression": "false"}]
     )
@@ -89,7 +89,7 @@ def test_a_namespace_is_cluster_scoped(scope, applies):
     ],
 )
 def test_a_scale_is_selected_by_its_own_labels(selector, applies):
-    """The API server compares the object of the request, which has none, and not the Deployment."""
+    """The API server matches the labels of the Scale, which has none, and not those of the Deployment."""
     policy = changed(
         POLICY,
         matchConstraints=rules(resources=["deployments/scale"]) | {"objectSelector": selector},
@@ -102,7 +102,7 @@ def test_a_scale_is_selected_by_its_own_labels(selector, applies):
 
 
 def test_a_session_has_no_labels_to_select_it_by():
-    """Not even a selector that needs none of them selects it."""
+    """Not even a selector for absent labels selects it."""
     selector = {"matchExpressions": [{"key": "team", "operator": "DoesNotExist"}]}
     constraints = rules(operations=["CONNECT"], resources=["pods/exec"])
     validations = [{"expression": "false", "message": "no sessions"}]
@@ -213,7 +213,7 @@ def test_labels_of_the_namespace_are_looked_up_where_they_decide(constraints, ne
     ],
 )
 def test_a_rule_names_subresources(resource, applies):
-    """A resource without a subresource is the resource alone; `*` after the slash is everything, itself too."""
+    """`pods` means only the resource itself; `pods/*` means it and all its subresources."""
     found = ["replicas: at most 3"] if applies else []
     scale = {"metadata": {"name": "web"}, "spec": {"replicas": 5}}
     policy = changed(POLICY, matchConstraints=rules(resources=[resource]))
@@ -267,7 +267,7 @@ PROD, TEST = ({"namespaceSelector": {"matchLabels": {"env": each}}} for each in 
     ],
 )
 def test_a_rule_applies_as_in_the_api_server(constraints, asked, applies):
-    """A Namespace is cluster-scoped; only what has a namespace, or is one, is selected by labels of a namespace."""
+    """A Namespace is cluster-scoped; a namespaceSelector selects only namespaced objects and Namespaces."""
     policy = changed(
         POLICY, matchConstraints=constraints, validations=[{"expression": "false", "message": "no"}]
     )
@@ -316,7 +316,7 @@ def test_parameters_are_objects_of_the_files():
 
 
 def test_a_policy_with_several_bindings_is_named_after_each():
-    """So that each can be told from the other."""
+    """The names distinguish the bindings."""
     other = changed(BINDING, validationActions=["Warn"]) | {"metadata": {"name": "softly"}}
     assert messages(POLICY, BINDING, other) == [
         "replicas:everywhere: at most 3",
@@ -325,7 +325,10 @@ def test_a_policy_with_several_bindings_is_named_after_each():
 
 
 def test_audit_annotations_are_part_of_the_answer():
-    """Under the policy's name and the key; one without a value is left out, and one that fails is a violation."""
+    """The key is the policy's name and its key.
+
+    An annotation without a value is omitted, and a failing one is a violation.
+    """
     annotations = [
         {"key": "replicas", "valueExpression": "' ' + string(object.spec.replicas) + ' '"},
         {"key": "nothing", "valueExpression": "null"},
@@ -439,7 +442,7 @@ NOTHING = {"validations": [], "auditAnnotations": []}
     ],
 )
 def test_what_the_api_server_refuses_is_an_error(spec, fault):
-    """A policy that `check` takes can be applied."""
+    """A policy that `check` accepts can be applied."""
     with pytest.raises(PolicySetError) as error:
         loaded(changed(POLICY, **spec), BINDING)
     assert fault in str(error.value)

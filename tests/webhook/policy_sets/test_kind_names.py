@@ -93,7 +93,7 @@ def test_a_spelling_that_can_match_nothing_is_an_error(word: str, fault: str) ->
 
 
 def test_a_built_in_policy_takes_the_same_spellings() -> None:
-    """Of the kinds that it judges; another group's kind of the same name is not one."""
+    """Only kinds that the policy judges are accepted, not a kind of another group with the same name."""
 
     def judged(word: str) -> object:
         return bind(

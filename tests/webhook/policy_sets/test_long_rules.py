@@ -45,7 +45,7 @@ def engine(*documents) -> Engine:
 
 
 def takes_long(engine: Engine, about: Attributes) -> bool:
-    """Return whether judging may take long; what no policy judges does not."""
+    """Return whether judging may take long; a request without policies does not."""
     requirements = engine.requirements(about)
     return requirements is not None and requirements.takes_long
 
@@ -95,6 +95,6 @@ def test_only_rules_that_run_count(about, long):
 
 
 def test_a_condition_is_a_rule():
-    """Also where it only decides whether a built-in policy judges."""
+    """Match conditions of a built-in policy count, too."""
     found = engine(TENANTS | {"spec": CONDITION})
     assert takes_long(found, request("Deployment", "deployments", "apps"))

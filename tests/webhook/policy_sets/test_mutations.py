@@ -75,7 +75,7 @@ def test_an_apply_configuration_is_merged_into_a_container(old, new, expected):
     ],
 )
 def test_objects_are_compared_field_by_field(old, new, patches):
-    """Maps by their keys, lists of the same length by their indexes; what is there is overwritten."""
+    """Maps are compared by keys, lists of the same length by indexes; existing values are overwritten."""
     wanted = [
         Patch(path if isinstance(path, tuple) else (path,), value, overwrite=True)
         for path, value in patches

@@ -274,7 +274,7 @@ def test_a_policy_is_in_force_as_written():
     ],
 )
 def test_what_a_policy_object_leaves_out_is_its_policys(spec, expected):
-    """And what its expressions read of the namespace is looked up."""
+    """Unset fields have the policy's defaults, and expressions that read the namespace need a look-up."""
     (found,) = (
         each
         for each in loaded(HEAD.replace("spec:\n", f"spec: {{{spec}}}\n"))

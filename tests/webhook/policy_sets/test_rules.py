@@ -179,7 +179,7 @@ def test_a_field_unknown_offline_is_an_error(field):
     ],
 )
 def test_a_key_unknown_offline_is_an_error(key, value, unknown):
-    """Where the type is not checked, too; a key that is known to be absent is absent."""
+    """It is an error even without type checks; a key that is known to be absent is not an error."""
     asked = {"looked_up": {NAMESPACE_LABELS: {}}}
     rules = [
         f"!('{key}' in dyn({value}))",
@@ -280,7 +280,7 @@ def test_a_review_of_the_api_server_has_all_fields():
     ],
 )
 def test_the_request_has_the_fields_of_the_api_offline(changes, rules):
-    """As far as a file, or a recorded review, can say."""
+    """The fields are set as far as a file or a recorded review contains them."""
     match = {"any": [{"kinds": ["Deployment"], "subresources": [changes.get("subresource", "")]}]}
     asked = {"name": ""} | changes
     assert (
@@ -290,7 +290,7 @@ def test_the_request_has_the_fields_of_the_api_offline(changes, rules):
 
 
 def test_a_review_without_options_is_not_complete():
-    """The API server sends them with every request: what else it knows is an error, too."""
+    """The API server sends options with every request, so that other unknown fields are errors, too."""
     about = {"group": "apps", "version": "v1"}
     sent = {"uid": "u", "operation": "CREATE", "object": DEPLOYMENT, "userInfo": {"uid": "7"}}
     sent |= {
@@ -315,7 +315,7 @@ def test_a_review_without_options_is_not_complete():
     ("kind", "namespace"), [("ClusterRole", ""), ("Namespace", "shop"), ("PersistentVolume", "")]
 )
 def test_what_is_in_no_namespace_has_no_namespace_object(kind, namespace):
-    """A Namespace is not in itself; nothing is looked up."""
+    """A Namespace has no namespaceObject either; nothing is looked up."""
     asked = {"name": "shop", "namespace": namespace}
     match = {"any": [{"kinds": [kind]}]}
     object = {"kind": kind, "metadata": {"name": "shop", "labels": {"a": "b"}}}
@@ -353,7 +353,7 @@ CHANGED = "request.operation == 'CREATE' || object.spec != oldObject.spec"
 @pytest.mark.parametrize("condition", [CHANGED, "object.spec != oldObject.spec"])
 @pytest.mark.parametrize("failure_policy", ["Fail", "Ignore"])
 def test_a_condition_on_the_old_object_hides_no_violation(condition, failure_policy):
-    """The object as it was has no old object: nothing is tolerated where the condition fails for it."""
+    """The old object is judged like a creation: if the condition then fails, nothing is tolerated."""
     rule = {
         "expression": "object.spec.replicas <= 3",
         "path": "spec.replicas",
@@ -374,7 +374,7 @@ def test_a_condition_on_the_old_object_hides_no_violation(condition, failure_pol
 
 
 def test_a_condition_for_creations_selects_the_object_as_it_was():
-    """It is judged as if it were created, so that its violation is tolerated."""
+    """The old object is judged like a creation, so that its violation is tolerated."""
     rule = {"expression": "object.spec.replicas <= 3", "path": "spec.replicas"}
     changed = "oldObject == null || object.spec != oldObject.spec"
     engine = Engine(
@@ -514,7 +514,7 @@ def deployment(replicas, image="nginx", **labels):
 def test_without_a_path_an_update_may_change_nothing_that_a_broken_rule_reads(
     expression, new, is_denied
 ):
-    """Whether another value is worse cannot be known: 500 replicas in place of 5 are a new violation."""
+    """Whether another value is worse is unknown: 500 replicas instead of 5 are a new violation."""
     variables = [{"name": "number", "expression": "object.spec.replicas"}]
     request = ask(new, "Deployment", old_object=deployment(5), operation="UPDATE")
     verdict = Engine(
@@ -538,7 +538,7 @@ def test_without_a_path_an_update_may_change_nothing_that_a_broken_rule_reads(
 )
 @pytest.mark.parametrize("at", ["rule", "condition"])
 def test_nothing_is_tolerated_by_a_rule_that_asks_who_or_what_for(who, at):
-    """A user who may not change an object does not become one who may because somebody else created it."""
+    """A user who may not change an object still may not if another user created it."""
     is_root = {"name": "is_root", "expression": "request.userInfo.username == 'root'"}
     rule = {"expression": f"object.spec.replicas <= 3 || {who}", "path": "spec.replicas"}
     spec = {"validations": [rule], "variables": [is_root]}
@@ -575,7 +575,7 @@ def test_nothing_is_tolerated_by_a_rule_that_reads_nothing_of_the_object(express
     "path", [".spec.replicas", "$.spec.replicas", "/spec/replicas", "object.spec.replicas"]
 )
 def test_a_path_in_another_notation_is_an_error(path):
-    """Every message would say that the field is missing."""
+    """Otherwise every message would report a missing field."""
     text = (
         f'"{path}": expected a path from the object, such as spec.replicas or metadata.labels[team]'
     )
@@ -805,7 +805,7 @@ def test_an_apply_configuration_that_the_api_server_refuses_is_an_error(fields, 
 
 
 def test_a_mutation_of_a_custom_resource_replaces_lists_whatever_their_names():
-    """Which lists have keys only its definition says; its metadata is that of every kind."""
+    """Only the CRD defines which lists have keys; metadata is the same for every kind."""
     match = {"any": [{"kinds": ["example.org/v1/Gadget"]}]}
     fields = "spec: Object.spec{containers: [Object.spec.containers{name: 'b'}], m: {'b': 2.0}}"
     engine = Engine(
@@ -844,7 +844,7 @@ def test_a_mutation_of_a_custom_resource_replaces_lists_whatever_their_names():
     ],
 )
 def test_a_json_patch_is_applied_as_by_the_api_server(patch, replicas):
-    """A double without a fraction is an integer; where a test fails, nothing of the patch is applied."""
+    """A double without a fraction becomes an integer; if a test fails, no part of the patch is applied."""
     steps = [
         f"JSONPatch{{op: '{op}', path: '/spec/{field}', value: {value}}}"
         for op, field, value in patch
@@ -861,7 +861,7 @@ def test_a_json_patch_is_applied_as_by_the_api_server(patch, replicas):
     ],
 )
 def test_a_json_patch_that_makes_an_invalid_object_is_an_error(patch, failure):
-    """The API server would refuse the object, and say nothing of the policy."""
+    """The API server would reject the object without naming the policy."""
     engine = Engine([bound(mutations=[patched(f"[JSONPatch{{op: 'add', {patch}}}]")])])
     (outcome,) = engine.mutate(ask(DEPLOYMENT, "Deployment")).outcomes
     assert str(outcome.error) == f"the JSONPatch makes an invalid object: {failure}"
@@ -906,7 +906,7 @@ def test_a_json_patch_that_makes_an_invalid_object_is_an_error(patch, failure):
     ],
 )  # fmt: skip
 def test_a_manifest_has_the_defaults_of_the_api(kind, object, expression):
-    """Rules hold for it as in the cluster; what the API server sent has them already, and stays as it is."""
+    """Rules judge it like in the cluster; objects from the API server have the defaults, and do not change."""
     match = {"any": [{"kinds": [kind]}]}
     assert messages(object, kind, match=match, validations=[{"expression": expression}]) == []
 
@@ -981,7 +981,7 @@ def test_a_failing_mutation_is_an_error_of_its_policy():
     ],
 )
 def test_a_failing_mutation_shows_nothing_of_the_object(operation, failure):
-    """What a Secret holds is in no message; an object is replaced by nothing else."""
+    """Values of a Secret are in no message; the object is not replaced."""
     match = {"any": [{"kinds": ["Secret"]}]}
     engine = Engine([bound(mutations=[patched(f"[JSONPatch{{{operation}}}]")], match=match)])
     request = ask(

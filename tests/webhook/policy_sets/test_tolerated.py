@@ -65,7 +65,7 @@ def mixed(one: JsonObject, other: JsonObject, chance: random.Random) -> JsonObje
 def request_of(
     trial: Trial, object: JsonObject, old: JsonObject | None, user: tuple[str, tuple[str, ...]]
 ) -> Request:
-    """Return a request like that of a case, about another object and by another user."""
+    """Return a request like that of a case, for another object and by another user."""
     request = read(review(trial.admission))
     attributes = request.attributes._replace(
         username=user[0], groups=user[1], operation="CREATE" if old is None else "UPDATE"
@@ -81,7 +81,7 @@ def outcomes(engine: Engine, request: Request) -> Iterator[tuple[str, Violation,
 
 
 def what(policy: str, violation: Violation) -> tuple[str, str, str]:
-    """Return what a violation is about: nothing of what makes it the same here, and nothing of who asks."""
+    """Return a violation without the fields that make it the same, and without those of the requester."""
     path, rule = violation.key
     return policy, PLACE.sub("[]", path), rule
 
@@ -89,7 +89,10 @@ def what(policy: str, violation: Violation) -> tuple[str, str, str]:
 def tolerated_though_new(
     trial: Trial, engine: Engine, pool: list[JsonObject], chance: random.Random
 ) -> tuple[int, list[str]]:
-    """Update one object of the pool to another; count what is tolerated, and name what was not there for all."""
+    """Update one object of the pool to another.
+
+    Count tolerated violations, and list those that are new for any user.
+    """
     one, other = chance.choices(pool, k=2)
     old = mixed(one, other, chance)
     new = mixed(old, chance.choice(pool), chance)
@@ -119,7 +122,7 @@ def tolerated_though_new(
 
 @pytest.mark.parametrize("cases", CASES, ids=lambda path: path.name.partition(".")[0])
 def test_what_a_policy_tolerates_stood_there_before_whoever_asks(cases: Path) -> None:
-    """Each policy of the catalogue and each documented rule, at objects mixed from those of its cases."""
+    """Each policy of the catalogue and each documented rule judges objects mixed from those of its cases."""
     chance = random.Random(cases.name)
     trials = [
         each
@@ -140,7 +143,7 @@ def test_what_a_policy_tolerates_stood_there_before_whoever_asks(cases: Path) ->
 
 
 def rules(chance: random.Random) -> JsonObject:
-    """Return the spec of a policy whose rules, variables and conditions ask at random who or what for."""
+    """Return the spec of a policy whose rules, variables and conditions randomly read the user or the operation."""
 
     def term() -> str:
         text = chance.choice([*WHO, *WHAT, *WHAT])
@@ -171,7 +174,7 @@ def rules(chance: random.Random) -> JsonObject:
 
 @pytest.mark.parametrize("policies", [200, pytest.param(1000, marks=pytest.mark.long)])
 def test_what_any_rule_tolerates_stood_there_before_whoever_asks(policies: int) -> None:
-    """Random policies in CEL, with 4 updates each."""
+    """Random policies in CEL judge four updates each."""
     chance = random.Random(24)
     file = ROOT / "docs/cel/replica-range.cases.yaml"
     trial = trials_of(file)[0]

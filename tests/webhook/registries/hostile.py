@@ -42,7 +42,7 @@ async def elsewhere(request: web.Request) -> web.Response:
 
 
 async def another(request: web.Request) -> web.Response:
-    """Answer with content of another digest, or refer to it."""
+    """Respond with content of another digest, or with a reference to it."""
     manifests = [{"digest": DIGEST}] * 50
     return web.json_response({"manifests": manifests, "number": next(NUMBERS)})
 

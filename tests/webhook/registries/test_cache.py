@@ -28,7 +28,7 @@ def look_ups(reader, counted) -> ImageLookUps:
 
 
 async def test_a_review_is_judged_again_when_its_images_are_read(look_ups, registry, counted):
-    """The second review has them from memory, and asks nothing."""
+    """The second review reads them from the cache, and sends no request."""
     image = str(registry.image(DIGEST))
     review = look_ups.of_review(frozenset({SIGNATURES}))
     assert review.looked_up[SIGNATURES].get(image) is None
@@ -42,7 +42,7 @@ async def test_a_review_is_judged_again_when_its_images_are_read(look_ups, regis
 
 
 async def test_a_review_without_images_asks_nothing(look_ups):
-    """There is nothing to look up then."""
+    """Without images, there are no look-ups."""
     assert look_ups.of_review(frozenset({"services"})) is None
 
 
@@ -72,7 +72,7 @@ async def test_a_denial_never_rests_on_an_old_answer(look_ups, registry, monkeyp
 
 
 async def test_what_was_read_of_a_digest_outlives_its_registry(look_ups, registry, monkeypatch):
-    """A read that fails later leaves the answer as it is."""
+    """A later failed read keeps the cached result."""
     monkeypatch.setattr(cache, "REFUSAL_SECONDS", 0.0)
     registry.attach(DIGEST, {"a": 1})
     image = str(registry.image(DIGEST))
@@ -90,7 +90,7 @@ async def test_what_was_read_of_a_digest_outlives_its_registry(look_ups, registr
 async def test_a_registry_that_is_gone_is_asked_about_a_digest_once_in_a_while(
     look_ups, registry, monkeypatch
 ):
-    """A denial does not wait for it again and again, as each review of an unsigned image would."""
+    """Otherwise each review of an unsigned image would wait for the registry."""
     image = str(registry.image(DIGEST))
     review = look_ups.of_review(frozenset({SIGNATURES}))
     review.looked_up[SIGNATURES].get(image)
@@ -105,7 +105,7 @@ async def test_a_registry_that_is_gone_is_asked_about_a_digest_once_in_a_while(
 
 
 async def test_a_registry_that_hangs_is_an_answer_in_time(look_ups, registry):
-    """The review ends with the reason, before its own time-out."""
+    """The review ends with the reason, before its own timeout."""
     registry.handlers["*"] = hanging
     image = str(registry.image("", "1"))
     review = look_ups.of_review(frozenset({DIGESTS}))
@@ -117,7 +117,7 @@ async def test_a_registry_that_hangs_is_an_answer_in_time(look_ups, registry):
 
 
 async def test_failures_are_remembered_for_a_time(look_ups, registry, counted):
-    """The text says what the registry did."""
+    """The text has the registry's fault."""
     image = str(registry.image("", "1"))
     for _ in range(2):
         review = look_ups.of_review(frozenset({DIGESTS}))
@@ -177,7 +177,7 @@ async def test_signatures_in_memory_are_bounded_by_their_size(look_ups, registry
 
 
 async def test_what_waits_for_one_host_is_bounded(look_ups, registry, monkeypatch):
-    """Eight images are read at once, and beyond the limit none is asked about."""
+    """Eight images are read in parallel; beyond the limit, no request is sent."""
     monkeypatch.setattr(cache, "MAX_READS", 10)
     registry.handlers["*"] = hanging
     reviews = [look_ups.of_review(frozenset({DIGESTS})) for _ in range(4)]
@@ -195,7 +195,7 @@ async def test_what_waits_for_one_host_is_bounded(look_ups, registry, monkeypatc
 
 
 async def test_what_a_review_got_is_written_as_a_case_sets_it(look_ups, registry):
-    """Digests of tags and signatures of digests, each under its own name."""
+    """Digests of tags and signatures of digests are written under separate keys."""
     digest = registry.put(INDEX, {"manifests": []}, "1")
     tag, pinned = str(registry.image("", "1")), str(registry.image(digest, "1"))
     registry.attach(digest, {"a": 1})

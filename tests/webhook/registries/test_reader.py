@@ -29,7 +29,7 @@ MANIFESTS = "/v2/team/shop/manifests"
 
 @pytest.mark.parametrize("has_referrers", [True, False])
 async def test_bundles_are_found_by_their_own_manifest(registry, reader, has_referrers):
-    """By the referrers API or the tag; the descriptor's type, which is wrong here, decides nothing."""
+    """They are found by the referrers API or the tag; the type in the descriptor, which is wrong here, is ignored."""
     registry.has_referrers = has_referrers
     signed = bundle(KEY, DIGEST)
     registry.attach(DIGEST, signed)
@@ -38,7 +38,7 @@ async def test_bundles_are_found_by_their_own_manifest(registry, reader, has_ref
 
 
 async def test_what_is_no_bundle_or_of_another_image_is_skipped(registry, reader):
-    """An SBOM, a manifest with another subject, and one that is no longer there."""
+    """These are an SBOM, a manifest with another subject, and a deleted one."""
     registry.attach(DIGEST, {}, artifact_type="application/spdx+json")
     other = {"artifactType": "x", "layers": [{"digest": DIGEST}], "subject": {"digest": DIGEST}}
     wrong = {
@@ -73,7 +73,7 @@ async def test_an_image_without_signatures_has_none(registry, reader):
 
 
 async def test_a_tag_has_the_digest_of_its_manifest(registry, reader):
-    """It is computed, whatever the registry says."""
+    """The digest is computed, not taken from the registry."""
     digest = registry.put(INDEX, {"manifests": []}, "1.4")
     assert await reader.digest(registry.image("", "1.4")) == digest
 
@@ -101,7 +101,7 @@ async def token_elsewhere(request: web.Request) -> web.Response:
 
 
 async def compressed(request: web.Request) -> web.Response:
-    """Compress what was asked for as it is."""
+    """Compress a response that was requested without compression."""
     return web.Response(body=b"", headers={"Content-Encoding": "gzip"})
 
 
@@ -155,7 +155,7 @@ async def test_signatures_have_a_limit_in_all(registry, reader):
 
 
 async def test_a_candidate_that_is_too_large_or_malformed_hides_no_other(registry, reader):
-    """An SBOM of megabytes, and a manifest of other types, stand beside the signature."""
+    """A large SBOM and a manifest of another type are attached together with the signature."""
     signed = bundle(KEY, DIGEST)
     registry.attach(DIGEST, signed)
     about = {"subject": {"digest": DIGEST}, "artifactType": BUNDLE}

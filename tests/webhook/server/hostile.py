@@ -302,7 +302,7 @@ class Attacker:
         await self.each(number, attack)
 
     async def handshakes(self, number: int) -> None:
-        """Open connections as fast as they are accepted, and close each one after its handshake."""
+        """Open connections as fast as they are accepted; close each one after its handshake."""
 
         async def attack(streams: Streams) -> None:
             """Close the connection."""
@@ -310,7 +310,7 @@ class Attacker:
         await self.each(number, attack)
 
     async def bursts(self, number: int, data: bytes) -> None:
-        """Send the same bytes at once over each of many connections, read for a while, and close."""
+        """Send the same bytes over many connections at the same time, read for a while, and close."""
 
         async def attack(streams: Streams) -> None:
             reader, writer = streams

@@ -26,7 +26,7 @@ def documented() -> dict[str, dict[int, int]]:
 
 
 def test_the_table_of_the_docstring_is_the_code():
-    """It says who acts after each event, and from where."""
+    """The table of events and actions in the docstring equals the code."""
     assert documented() == {name: getattr(events, name) for name in EVENTS}
 
 

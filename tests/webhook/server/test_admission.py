@@ -58,7 +58,7 @@ async def test_a_mutation_returns_a_patch(webhook, path):
 
 
 async def test_each_hook_asks_its_own_policies(webhook):
-    """Where policies only mutate, or only validate, the other hook allows."""
+    """If policies only mutate, or only validate, the other hook allows."""
     for policy, patched, allowed in ((LABELS, True, True), (NAMES, False, False)):
         webhook.policies.engine = Engine([bind(policy)])
         assert ("patch" in (await webhook.post(review("bad"), "/mutate")).response) is patched
@@ -82,7 +82,7 @@ async def test_each_hook_looks_up_what_its_own_policies_need(start):
 
 
 async def test_the_room_for_bodies_is_free_again(webhook):
-    """After each answer: 40 MiB one after the other are no large reviews at once."""
+    """The room is freed after each response: 40 MiB in sequence do not count as concurrent reviews."""
     body = b"{" + b" " * 8_000_000
     async with webhook.connected() as wire:
         assert [(await wire.post(body)).status for _ in range(5)] == [400] * 5
@@ -267,7 +267,7 @@ async def test_the_largest_body_is_8_mib(webhook, size, status):
 
 @pytest.mark.usefixtures("brisk")
 async def test_the_bodies_of_one_address_leave_room_for_another_address(start):
-    """Where there is no room for one more body of an address, it is read once others have ended."""
+    """If an address has no room for another body, the body is read after others have ended."""
     head = b"POST /validate?timeout=%ds HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
     head += b"Content-Length: 8000000\r\n\r\n"
     whole = json.dumps(review()).encode().ljust(8_000_000)
@@ -525,7 +525,7 @@ async def test_a_review_by_a_rule_of_a_tenant_does_not_delay_others(start):
 
 
 async def test_a_review_with_large_looked_up_objects_does_not_delay_others(start):
-    """They are decoded where a policy reads them, which is in the thread if they are large."""
+    """They are decoded when a policy reads them, in the thread if they are large."""
     begun, released = threading.Event(), threading.Event()
 
     class Slow(dict):
@@ -555,7 +555,7 @@ async def test_a_review_with_large_looked_up_objects_does_not_delay_others(start
 
 
 async def test_a_large_review_is_not_answered_after_its_deadline(start):
-    """One is judged at a time; queued ones wait until the API server's time-out and get no verdict."""
+    """One is judged at a time; queued ones wait until the API server's timeout and get no verdict."""
     slow = Slow()
     async with start(slow.engine) as webhook:
         large = await slow.reached(webhook)
@@ -581,7 +581,7 @@ MANY = {f"f:{number}": {} for number in range(1000)}
     ids=["managed fields", "containers", "more containers", "values", "size"],
 )
 def test_only_reviews_that_are_soon_judged_are_judged_on_the_event_loop(object, light):
-    """What costs are items of lists, such as containers; all values; and the size."""
+    """The cost depends on list items, such as containers, on the number of values, and on the size."""
     assert is_light(json.dumps(review(object=object), separators=(",", ":")).encode()) is light
 
 

@@ -19,7 +19,7 @@ class Clients:
         self.renew()
 
     def renew(self):
-        """Take another CA, and replace the bundle."""
+        """Create another CA, and replace the bundle."""
         self.ca = CertificateAuthority()
         self.bundle.write_bytes(self.ca.pem)
 
@@ -35,13 +35,13 @@ class Clients:
 
 @pytest.fixture
 def clients(tmp_path, authority):
-    """Clients of a CA that the webhook knows."""
+    """Clients with certificates of the webhook's client CA."""
     return Clients(tmp_path, authority)
 
 
 @pytest.fixture
 def start_for(start, clients):
-    """Return what starts a webhook that only some clients may send reviews to."""
+    """Return a function that starts a webhook with a client CA."""
 
     def run(*names, **config):
         certificate = {"client_ca": clients.bundle}
@@ -51,7 +51,7 @@ def start_for(start, clients):
 
 
 async def test_a_client_with_a_certificate_is_answered(start_for, clients):
-    """Every client with a certificate of the CA, if no names are given."""
+    """Without names, every client with a certificate of the CA is answered."""
     async with start_for() as webhook, webhook.connected(clients.context("any")) as wire:
         for path in ("/validate", "/mutate"):
             assert (await wire.post(review(), path)).response["allowed"]
@@ -59,7 +59,7 @@ async def test_a_client_with_a_certificate_is_answered(start_for, clients):
 
 @pytest.mark.parametrize("path", ["/validate", "/mutate"])
 async def test_a_client_without_a_certificate_is_refused(start_for, path):
-    """The answer names what is missing, before the body is read."""
+    """The response names the missing certificate, before the body is read."""
     async with start_for() as webhook:
         answer = await webhook.post(review(), path)
     assert (answer.status, answer.headers["connection"]) == (403, "close")
@@ -80,7 +80,7 @@ async def test_a_name_that_is_not_allowed_is_refused(start_for, clients):
 
 
 async def test_a_certificate_of_another_ca_ends_the_handshake(start_for, clients):
-    """TLS says so by an alert."""
+    """The TLS handshake ends with an alert."""
     stranger = clients.context("kube-apiserver", CertificateAuthority())
     async with start_for() as webhook:
         with pytest.raises(ssl.SSLError, match="UNKNOWN_CA"):
@@ -89,13 +89,13 @@ async def test_a_certificate_of_another_ca_ends_the_handshake(start_for, clients
 
 
 async def test_conversions_need_no_certificate(start_for):
-    """The API server has none when it asks for one."""
+    """The API server sends none in conversion requests."""
     async with start_for() as webhook:
         assert (await webhook.post(conversion(), "/convert")).status == 200
 
 
 async def test_a_new_ca_is_taken_without_a_restart(start_for, clients):
-    """Certificates of the one before are refused from then on; a broken bundle changes nothing."""
+    """Certificates of the previous CA are then rejected; an invalid bundle changes nothing."""
     async with start_for() as webhook:
         old = clients.context("kube-apiserver")
         clients.bundle.write_text("no PEM")
@@ -112,7 +112,7 @@ async def test_a_new_ca_is_taken_without_a_restart(start_for, clients):
 
 
 async def test_a_bundle_that_holds_nothing_is_told(start_for, clients, caplog):
-    """The webhook is not ready: it would answer no client."""
+    """The webhook is not ready, since it would answer no client."""
     clients.bundle.write_text("")
     async with start_for() as webhook:
         problem = f"{clients.bundle}: no CA certificates of clients"

@@ -20,7 +20,7 @@ GROUP = "apiserver.config.k8s.io/v1"
 
 
 def admission_configuration(directory, ca, address, name):
-    """Write what an API server shows the webhook at an address, and return its flag."""
+    """Write the API server's client credentials for the webhook's address, and return the flag."""
     certificate, key = ca.client_certificate(name)
     (directory / "client.crt").write_bytes(certificate)
     (directory / "client.key").write_bytes(key)
@@ -55,7 +55,7 @@ def pod(name):
 async def test_the_api_server_shows_its_certificate(
     own_control_plane, authority, start, tmp_path, pair
 ):
-    """With the right name it gets verdicts; without one, it says what the webhook says; the probe is answered."""
+    """With the right name it gets verdicts; without a certificate, the webhook's error; the probe is answered."""
     ca = CertificateAuthority()
     (tmp_path / "clients.crt").write_bytes(ca.pem)
     names = Callers(["kube-apiserver"])

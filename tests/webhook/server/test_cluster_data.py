@@ -78,7 +78,7 @@ def asked(server: FakeApiServer, plural: str) -> list[bool]:
 
 
 def sent(server: FakeApiServer) -> list[str]:
-    """Return the paths of all requests so far, but those of the watch of Namespaces, which begins with the process."""
+    """Return the paths of all requests so far, except those of the watch of Namespaces."""
     return [each.path for each in server.requests.log if not each.path.endswith("/namespaces")]
 
 
@@ -113,7 +113,7 @@ async def test_limit_ranges_are_those_of_the_namespace(server, look_ups):
 
 
 async def test_changes_are_visible(server, look_ups):
-    """A new LimitRange and a deleted one."""
+    """A new and a deleted LimitRange are seen."""
     await look_ups.objects("limit_ranges", request())
     await synced(look_ups, LIMIT_RANGE)
     server.create(LIMIT_RANGE, {"metadata": {"name": "more", "namespace": "shop"}})
@@ -145,7 +145,7 @@ async def test_budgets_and_workloads_are_those_of_the_namespace(server, look_ups
 
 
 async def test_ingresses_of_all_namespaces_have_names_and_hosts_only(server, look_ups):
-    """Listed and watched ones are the same."""
+    """Both listed and watched Ingresses are reduced to names and hosts."""
     everyones = [
         {"namespace": "lab", "name": "front", "hosts": ["lab.example.com"]},
         {"namespace": "shop", "name": "front", "hosts": ["shop.example.com"]},
@@ -206,7 +206,7 @@ async def test_without_a_scaled_object_nothing_is_requested(server, look_ups, ot
 
 
 async def test_the_parent_of_an_unknown_kind_is_an_error(server, look_ups):
-    """Without its labels a policy must not take the subresource for one that it does not select."""
+    """Without the parent's labels, a policy must not treat the subresource as unselected."""
     with pytest.raises(ApiError, match="the webhook does not read things"):
         await look_ups.parent(request(group="x.io", resource="things", subresource="scale"))
     assert sent(server) == []
@@ -251,7 +251,7 @@ def ok(answer: dict[str, Any]) -> bytes:
     ids=["a List", "nothing", "another one", "malformed"],
 )
 async def test_an_answer_about_something_else_is_an_error(answer):
-    """It says nothing about the namespace: neither that it has no labels, nor that it exists."""
+    """It proves neither that the namespace has no labels, nor that it exists."""
     async with answering(*[[ok(answer)]] * 2) as server, Client(Endpoint(server.url)) as client:
         for look_up in (LookUps(client).namespace_labels, LookUps(client).namespace):
             with pytest.raises(ServerError, match="the response is not the Namespace shop"):
@@ -273,7 +273,7 @@ async def test_an_answer_about_something_else_is_an_error(answer):
     ],
 )
 async def test_a_list_of_something_else_is_an_error(answer, reason):
-    """It does not mean that there are none."""
+    """It does not prove that there are no objects."""
     async with answering([ok(answer)]) as server, Client(Endpoint(server.url)) as client:
         with pytest.raises(ServerError, match=reason):
             await LookUps(client).objects("limit_ranges", request())

@@ -253,7 +253,7 @@ async def test_a_request_in_tiny_pieces_is_read_slowly_and_cut_off(start, monkey
 
 
 async def test_few_tls_records_of_one_byte_are_read_at_once(start, monkeypatch):
-    """Each costs as much as a large one: the rest waits while others are served, and is read later."""
+    """Each record costs as much as a large one: the rest is read later, after others are served."""
     reads = []
     parse = web.RequestHandler.data_received
 
@@ -272,7 +272,7 @@ async def test_few_tls_records_of_one_byte_are_read_at_once(start, monkeypatch):
 
 
 async def test_a_client_of_tiny_tls_records_is_read_ever_less_often(start, monkeypatch):
-    """Also when each holds a part of a whole request: it never gets more than its share."""
+    """The records may contain whole requests: a client never gets more than its share."""
     pauses = []
     pause = HttpConnection._pause
 

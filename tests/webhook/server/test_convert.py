@@ -129,7 +129,7 @@ async def test_a_body_that_is_no_review_gets_400(webhook, body, text):
 
 
 async def test_invalid_requests_are_rejected_as_on_the_other_paths(webhook):
-    """Too large, another type, another method."""
+    """These are a large body, another content type and another method."""
     assert (await webhook.post(review(), "/convert", Content_Type="text/plain")).status == 415
     assert (await webhook.post(b"", "/convert", Content_Length=str(9 * 1024 * 1024))).status == 413
     async with webhook.connected() as wire:

@@ -38,7 +38,7 @@ def metrics(registry) -> WebhookMetrics:
 
 @pytest.fixture
 def start(file, metrics):
-    """Return what loads the policies of that file, and the objects of stores."""
+    """Return the loader of the policies in that file and of the objects in stores."""
 
     def load(*stores: Store) -> Policies:
         objects = PolicyObjects(stores, catalogue(), metrics)
@@ -86,7 +86,7 @@ def test_a_change_comes_into_force(start, file, registry):
 
 
 def test_findings_of_a_policy_that_is_gone_are_no_longer_counted(start, file, registry, metrics):
-    """The other policies count on; one that comes back counts from zero."""
+    """Other policies keep their counts; a policy that comes back counts from zero."""
 
     def counted(policy: str) -> float | None:
         labels = {"policy": policy, "finding": "denied"}
@@ -148,7 +148,7 @@ EMPTY = ["", "---\n", "# no policies\n", "{apiVersion: v1, kind: List, items: []
 
 @pytest.fixture
 def load(registry):
-    """Return what loads policies from real files."""
+    """Return the loader of policies from real files."""
 
     def from_files(*paths) -> Policies:
         metrics = WebhookMetrics(registry)
@@ -171,7 +171,7 @@ def names_of(policies: Policies) -> set[str]:
 
 @pytest.mark.parametrize("text", EMPTY)
 def test_a_file_that_holds_nothing_any_more_keeps_its_policies(load, file, registry, caplog, text):
-    """It may be half-written: the error is logged and counted, until there are policies again."""
+    """The file may be incomplete: the error is logged and counted until it has policies again."""
     file.write_text(POLICY)
     policies = load(file)
     assert names_of(policies) == {"few"}
@@ -188,7 +188,7 @@ def test_a_file_that_holds_nothing_any_more_keeps_its_policies(load, file, regis
 
 @pytest.mark.parametrize("text", EMPTY)
 def test_one_of_two_files_that_holds_nothing_keeps_its_policies(load, tmp_path, caplog, text):
-    """Removing a file from the directory takes its policies out of force, also the last one."""
+    """Removing a file from the directory takes its policies out of force, even the last file."""
     first, second = tmp_path / "a.yaml", tmp_path / "b.yaml"
     first.write_text(POLICY)
     second.write_text(POLICY.replace("few", "fewer"))
@@ -208,7 +208,7 @@ def test_one_of_two_files_that_holds_nothing_keeps_its_policies(load, tmp_path, 
 
 @pytest.mark.parametrize("text", EMPTY)
 def test_a_file_that_holds_nothing_at_the_start_is_an_error(load, file, text):
-    """A file that is named is meant to hold policies."""
+    """A named file must contain policies."""
     file.write_text(text)
     with pytest.raises(DocumentError, match="no policies in this file"):
         load(file)

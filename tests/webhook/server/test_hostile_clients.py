@@ -47,14 +47,14 @@ async def server(tmp_path: Path, unused_tcp_port_factory) -> AsyncIterator[Serve
 
 @pytest.mark.parametrize("attack", [*BODIES, *SLOW])
 async def test_no_client_harms_another(server: Server, attack: str) -> None:
-    """Expensive bodies, sent five times a second, and clients that send slowly or nothing."""
+    """The attackers send expensive bodies five times per second, send slowly, or send nothing."""
     async with server.asked():
         await server.attack(attack)
 
 
 @pytest.mark.parametrize("sent", [b"", request(pod())], ids=["a body", "reviews"])
 async def test_tls_records_of_one_byte_harm_nobody(server: Server, sent: bytes) -> None:
-    """A program in Go sends several times as many as one in Python."""
+    """The attacker is written in Go, which sends several times as many as Python."""
     program = build(Path(__file__).parent / "records", ".", "records")
     where = ("-address", f"127.0.0.1:{server.port}", "-ca", str(server.directory / "ca.crt"))
     async with server.asked():
@@ -70,7 +70,7 @@ async def test_no_address_harms_another(server: Server, attack: str) -> None:
 
 @pytest.mark.parametrize("attack", ["large", "large mutations", "8 MB"])
 async def test_no_address_delays_the_large_reviews_of_another(server: Server, attack: str) -> None:
-    """They take turns, however many connections one of them has."""
+    """Addresses take turns, however many connections one of them has."""
     async with server.asked(TIMEOUT, address="127.0.0.2", body=deployment(600), workers=1):
         await server.attack(attack)
 
@@ -109,7 +109,7 @@ async def test_the_policies_of_a_tenant_harm_no_other_namespace(server: Server) 
 async def test_nothing_that_a_tenant_writes_harms_another_namespace(
     server: Server, seed: int
 ) -> None:
-    """Policies and exceptions at random, replaced one after the other, and reviews that they judge."""
+    """Random policies and exceptions are replaced one after the other, while reviews are judged."""
     draw = random.Random(seed)
     server.api_server.create(NAMESPACES, {"metadata": {"name": "other"}})
     counts = Counter[str]()
@@ -157,7 +157,7 @@ async def test_looked_up_objects_of_tenants_harm_nobody(server: Server) -> None:
 
 
 async def send(server: Server, path: str, body: bytes, counts: Counter[str]) -> None:
-    """Send a tenant's review, and count what is answered."""
+    """Send a tenant's review, and count the responses."""
     async with server.client() as wire:
         answer = await wire.post(body, f"{path}?timeout=3s")
     response = json.loads(answer.body)["response"] if answer.status == 200 else {}

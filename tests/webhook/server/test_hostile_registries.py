@@ -83,7 +83,7 @@ async def registries(server: Server) -> AsyncIterator[None]:
 
 
 def unknown_images(host: str, attack: str, number: int) -> bytes:
-    """Return a review of a pod with images that no registry was asked about before."""
+    """Return a review of a pod with images that were never looked up."""
     digests = [secrets.token_hex(32) for _ in range(number)]
     images = [f"{host}/{attack}/of-{digest}@sha256:{digest}" for digest in digests]
     return pod(spec={"containers": [{"name": each[-9:], "image": each} for each in images]})
@@ -92,7 +92,7 @@ def unknown_images(host: str, attack: str, number: int) -> bytes:
 @pytest.mark.parametrize("number", [10])
 @pytest.mark.parametrize("attack", ATTACKS)
 async def test_no_registry_harms_a_review(server: Server, attack: str, number: int) -> None:
-    """It is asked about new images all the time, while verified images of another one are admitted."""
+    """New images are looked up in it all the time, while verified images of another registry are admitted."""
     async with registries(server):
         body = await put_image_policies_in_force(server)
         counts = Counter[str]()

@@ -58,14 +58,14 @@ async def serial(webhook: Webhook) -> str:
 
 
 async def until(sign: Callable[[], bool]) -> None:
-    """Wait for what the watch brings; there is no event for it."""
+    """Wait for an event of the watch."""
     async with asyncio.timeout(20):
         while not sign():  # noqa: ASYNC110
             await asyncio.sleep(0.005)
 
 
 async def test_the_first_pair_is_served_as_soon_as_the_secret_has_it(start, server, source, pair):
-    """The webhook is up before the Secret exists, says what is missing, and serves without a poll."""
+    """The webhook runs before the Secret exists, names the missing Secret, and then serves without polling."""
     async with start(with_pair=False, source=source, poll_seconds=NEVER) as webhook:
         ready = webhook.certificate.ready
         assert ready() == f"{SECRET_NAME}: not read yet"
@@ -77,7 +77,7 @@ async def test_the_first_pair_is_served_as_soon_as_the_secret_has_it(start, serv
 
 
 async def test_a_secret_that_does_not_exist_is_named(start, source):
-    """A poll finds out; there is no event for what does not exist."""
+    """Polling detects it, since a missing object has no event."""
     async with start(with_pair=False, source=source, poll_seconds=0.01) as webhook:
         await until(lambda: webhook.certificate.ready() == f"{SECRET_NAME}: does not exist")
 
@@ -116,7 +116,7 @@ async def test_each_rotation_is_served_at_the_next_handshake(start, server, sour
 async def test_a_broken_pair_keeps_the_last_good_one(
     start, server, source, pair, caplog, data, reason
 ):
-    """One log line says what is wrong, and that the last pair stays."""
+    """One log line has the fault, and reports that the last pair stays."""
     server.create(SECRET, whole(pair))
     async with start(with_pair=False, source=source, poll_seconds=NEVER) as webhook:
         await until(lambda: webhook.certificate.ready() is None)
@@ -129,7 +129,7 @@ async def test_a_broken_pair_keeps_the_last_good_one(
 
 
 async def test_the_last_pair_outlives_its_secret_and_the_api_server(start, server, source, pair):
-    """A deleted Secret and an API server that is gone change nothing for who connects."""
+    """A deleted Secret and an unavailable API server do not affect clients."""
     server.create(SECRET, whole(pair))
     async with start(with_pair=False, source=source, poll_seconds=0.01) as webhook:
         await until(lambda: webhook.certificate.ready() is None)

@@ -110,7 +110,7 @@ def replica(replicas: tuple[Replica, Replica]) -> Replica:
 
 
 async def test_nothing_is_judged_before_the_config_map_is_there(server, replica, caplog):
-    """Readiness names it; the log does so once."""
+    """Readiness names it, and the log names it once."""
     caplog.set_level(logging.ERROR)
     assert replica.policies.ready() == f"{SOURCE}: not read yet"
     await replica.until_ready_says(f"{SOURCE}: does not exist")
@@ -124,7 +124,7 @@ async def test_nothing_is_judged_before_the_config_map_is_there(server, replica,
 
 
 async def test_a_change_is_in_force_in_all_replicas(server, replicas):
-    """Without a poll; both name the same version of the set, and each version has one name."""
+    """No polling is needed; both replicas report the same version of the set."""
     server.create(CONFIG_MAP, config_map(preset=written("few"), own=written("own")))
     versions = set()
     for names in (("few", "own"), ("fewer", "own"), ("fewest", "own")):
@@ -143,7 +143,7 @@ async def test_a_change_is_in_force_in_all_replicas(server, replicas):
 
 
 async def test_the_version_is_that_of_what_is_written(server, replica):
-    """Labels change nothing; who goes back to an earlier set has its version."""
+    """Labels do not change the version; an earlier set has its earlier version."""
     server.create(CONFIG_MAP, config_map(preset=written("few")))
     await replica.until_in_force("few")
     first = replica.policies.version
@@ -168,7 +168,7 @@ async def test_the_version_is_that_of_what_is_written(server, replica):
     ],
 )
 async def test_a_set_that_cannot_be_used_changes_nothing(server, replica, caplog, text, reason):
-    """All of it: a good key beside the broken one waits too. Log and readiness say so."""
+    """No key of the new set is used if one is invalid; log and readiness report it."""
     server.create(CONFIG_MAP, config_map(preset=written("few")))
     await replica.until_in_force("few")
     version = replica.policies.version
@@ -186,7 +186,7 @@ async def test_a_set_that_cannot_be_used_changes_nothing(server, replica, caplog
 
 
 async def test_policies_go_with_their_key_and_not_with_the_config_map(server, replica):
-    """A ConfigMap without keys has no policies; a deleted one is a mistake."""
+    """A ConfigMap without keys has no policies; a deleted ConfigMap keeps the last ones."""
     server.create(CONFIG_MAP, config_map(preset=written("few")))
     await replica.until_in_force("few")
     server.delete(CONFIG_MAP, NAME, NAMESPACE)
@@ -199,7 +199,7 @@ async def test_policies_go_with_their_key_and_not_with_the_config_map(server, re
 
 
 async def test_policies_outlive_the_api_server(server, replica):
-    """What cannot be asked any more changes nothing."""
+    """An unavailable API server does not change the policies."""
     server.create(CONFIG_MAP, config_map(preset=written("few")))
     await replica.until_in_force("few")
     await server.stop()

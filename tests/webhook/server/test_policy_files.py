@@ -9,7 +9,7 @@ def digest(path):
 
 
 def test_creation_change_and_deletion_are_noticed(tmp_path):
-    """Whoever goes back to an earlier content has its digest."""
+    """An earlier content has its earlier digest."""
     file = tmp_path / "policies.yaml"
     digests = [digest(file)]
     for act in (lambda: file.write_text("a"), lambda: file.write_text("b"), file.unlink):
@@ -20,7 +20,7 @@ def test_creation_change_and_deletion_are_noticed(tmp_path):
 
 
 def test_rewriting_the_same_content_is_no_change(tmp_path):
-    """Only content counts, not modification times, nor where the files are."""
+    """Only the content counts, not modification times or paths."""
     for folder in ("one", "two"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "a.yaml").write_text("a")
@@ -28,7 +28,7 @@ def test_rewriting_the_same_content_is_no_change(tmp_path):
 
 
 def test_the_swap_of_a_mounted_directory_is_noticed(tmp_path):
-    """The kubelet renames one link; the files have the same names as before."""
+    """The kubelet renames one link, and the names of the files do not change."""
     for state in ("..1", "..2"):
         (tmp_path / state).mkdir()
         (tmp_path / state / "policies.yaml").write_text(state)

@@ -87,7 +87,7 @@ def test_recording_stops_when_the_disk_is_full(tmp_path, monkeypatch, caplog):
 
 
 def test_a_file_that_cannot_be_written_is_an_error_at_the_start(tmp_path):
-    """The process ends with it, instead of recording nothing."""
+    """The process ends with the error, instead of recording nothing."""
     file = tmp_path / "none" / "reviews.jsonl"
     with pytest.raises(DocumentError) as error:
         Recorder(file, 1.0)
@@ -110,7 +110,7 @@ for _ in range(300):
     ids=["300 levels", "an integer of 4000 digits"],
 )
 async def test_a_review_that_cannot_be_recorded_is_answered(start, tmp_path, body, caplog):
-    """It is left out of the file, with a line in the log; the next one is recorded."""
+    """It is not in the file, and a log line reports it; the next one is recorded."""
     file = tmp_path / "reviews.jsonl"
     async with start(record=Recorder(file, 1.0).record) as webhook, webhook.connected() as wire:
         answers = [await wire.post(body.encode()), await wire.post(sent())]
@@ -124,7 +124,7 @@ async def test_a_review_that_cannot_be_recorded_is_answered(start, tmp_path, bod
 
 @pytest.mark.parametrize("existing", [False, True])
 def test_the_file_is_private(tmp_path, existing):
-    """It has commands and annotations of all objects: also one that was readable for all."""
+    """It contains commands and annotations of all objects, so an existing readable file becomes private, too."""
     file = tmp_path / "reviews.jsonl"
     if existing:
         file.touch(0o644)

@@ -15,7 +15,7 @@ def filled(shares: Shares, address: str) -> int:
 
 
 def test_an_address_gets_half_of_what_the_others_leave():
-    """However many there are, each one more finds room."""
+    """However many addresses there are, each further one finds room."""
     shares = Shares(1000)
     assert [filled(shares, address) for address in "abc"] == [500, 250, 125]
 
@@ -43,7 +43,7 @@ async def test_what_has_no_room_is_taken_once_enough_is_given_back():
 
 
 async def test_the_end_of_all_is_awaited():
-    """What one address gives back is not the end while another has something."""
+    """The end is reached only when all addresses have released their shares."""
     shares = Shares(10)
     await shares.all_given_back()
     shares.count("a", 1)

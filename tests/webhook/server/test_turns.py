@@ -43,14 +43,14 @@ async def long(turns, work, address):
 
 
 async def test_long_work_of_an_address_does_not_delay_another_on_the_loop():
-    """What comes last from another address is done after one of the first address."""
+    """The last request from another address is done after one piece of work of the first address."""
     turns, work = Turns(), Work()
     await asyncio.gather(*(long(turns, work, address) for address in "aaaaab"))
     assert work.done == ["a", "b", "a", "a", "a", "a"]
 
 
 async def test_work_that_the_machine_interrupts_is_not_long():
-    """What delays it is not of its address, which need not wait for the others' turn."""
+    """The delay is not caused by its address, which does not lose its turn."""
     turns, work = Turns(), Work()
     await turns.run(("a", "shop"), NEVER, work.interrupted, "a", is_short=True)
     await turns.wait("a", time.perf_counter() - 0.01)
@@ -71,7 +71,7 @@ async def test_a_request_of_another_address_is_answered_between_two_pieces_of_lo
 
 
 async def test_addresses_take_turns_in_the_thread():
-    """An address waits there with one piece of work at a time: another one's first is done before its third."""
+    """An address has at most one waiting piece of work: the first piece of another address comes before its third."""
     turns, work = Turns(), Work()
     waiting = [
         asyncio.create_task(
@@ -86,7 +86,7 @@ async def test_addresses_take_turns_in_the_thread():
 
 
 async def test_namespaces_take_turns_in_the_thread():
-    """One API server sends all reviews: a namespace with many leaves the thread to another's first."""
+    """One API server sends all reviews: a namespace with many reviews gives way to the first of another."""
     turns, work = Turns(), Work()
     waiting = [
         asyncio.create_task(turns.run(("a", each), NEVER, work.large, each, is_short=False))

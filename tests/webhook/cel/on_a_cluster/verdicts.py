@@ -82,7 +82,7 @@ def binding(name: str) -> JsonObject:
 
 
 def batches(accepted: dict[Line, JsonObject]) -> Iterator[JsonObject]:
-    """Yield policies with the validations of lines; one with variables has a policy of its own."""
+    """Yield policies with the validations of lines; a line with variables gets a separate policy."""
     plain = [validation for line, validation in accepted.items() if not line.variables]
     for start in range(0, len(plain), AT_ONCE):
         yield policy(f"batch-{start // AT_ONCE}", plain[start : start + AT_ONCE])

@@ -47,7 +47,7 @@ def policy(sort: str, name: str, spec: JsonObject) -> JsonObject:
 
 
 def binding(sort: str, name: str) -> JsonObject:
-    """Return its binding; a validating one warns."""
+    """Return the binding of a policy; that of a validating policy warns."""
     actions = {"validationActions": ["Warn"]} if sort == "Validating" else {}
     made = policy(sort, name, {"policyName": name, **actions})
     return made | {"kind": f"{sort}AdmissionPolicyBinding"}
@@ -60,7 +60,7 @@ def rules(**rule: Any) -> JsonObject:
 
 
 async def create(api: ApiServer, objects: Iterable[JsonObject]) -> None:
-    """Create policies and bindings, and wait until the last one is in force: they are read in order."""
+    """Create policies and bindings, and wait until the last one is in force, since they are loaded in order."""
     canary = policy(
         "Validating",
         "canary",

@@ -36,7 +36,7 @@ REFUSED = "refused"
 
 
 def written(kind: str, number: str) -> tuple[str, JsonObject]:
-    """Return where an object of a kind is created, and the object, which one policy selects."""
+    """Return the path at which an object is created, and the object, which one policy selects."""
     path, fields = next((path, fields) for (path, name), fields in SPECS.items() if name == kind)
     version, _, plural = path.rpartition("/")
     root = f"/apis/{version}" if "/" in version else f"/api/{version}"
@@ -50,7 +50,7 @@ def written(kind: str, number: str) -> tuple[str, JsonObject]:
 
 
 def compared(said: JsonObject) -> JsonObject:
-    """Return an object without what the API server writes, and without the label that selects a policy."""
+    """Return an object without the fields that the API server sets, and without the label that selects a policy."""
     metadata = {key: value for key, value in said["metadata"].items() if key not in SERVER_METADATA}
     labels = {key: value for key, value in metadata.get("labels", {}).items() if key != "map"}
     spec = said.get("spec")
@@ -69,14 +69,14 @@ def compared(said: JsonObject) -> JsonObject:
 
 
 async def there(api: ApiServer, kind: str, number: str) -> JsonObject | str:
-    """Return what the API server makes of the object by its policy."""
+    """Return the object after the API server's mutation."""
     path, object = written(kind, number)
     said = await api(Ask("POST", path, object), dry_run=True)
     return compared(said.body) if said.code == 201 else REFUSED
 
 
 async def here(api: ApiServer, kind: str, mutation: JsonObject) -> JsonObject | str:
-    """Return what Gatewright makes of the object, with what the API server then fills in."""
+    """Return the object after Gatewright's mutation, with the defaults of the API server."""
     path, object = written(kind, "none")
     said = await api(Ask("POST", path, object), dry_run=True)
     assert said.code == 201, said.message
