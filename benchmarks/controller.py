@@ -1,6 +1,6 @@
 """`python -m benchmarks.controller`: the cost of WebApps in the real controller.
 
-The controller is `gatewright controller` as it is installed: all kinds, a Lease, log lines. Its
+The controller is `gatewright controller` as in an installation: all kinds, a Lease, log lines. Its
 processor time is the kernel's; requests and latencies are from the API server's audit log. The rows
 "alone" have etcd and an API server and nothing else, so Deployments do not change: a WebApp has
 converged when both children and the status exist. "whole" is the whole control plane with simulated

@@ -23,7 +23,7 @@ class WatchedObject:
 
     @classmethod
     def of(cls, client: Client, resource: Resource, namespace: str, name: str) -> Self:
-        """Return an object with a watch of its own, which `run` runs."""
+        """Return an object with its own watch, which `run` runs."""
         store, by_name = Store(resource), f"metadata.name={name}"
         return cls(
             Watch(client, resource, store, namespace=namespace, fields=by_name), namespace, name

@@ -50,7 +50,7 @@ def _findings(outcomes: Iterable[Outcome], wording: Callable[[Outcome], str]) ->
             if reporters[outcome.malformed.where] is outcome:
                 yield _finding(outcome.policy, outcome.malformed, action)
         elif outcome.error is not None:
-            # a missing look-up is undecided whatever the failurePolicy
+            # a missing look-up is undecided, regardless of the failurePolicy
             action = "Error" if outcome.denies or outcome.lacks else "Warn"
             yield Finding(outcome.policy, "", wording(outcome), action)
         else:

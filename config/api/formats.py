@@ -1,7 +1,7 @@
 """Formats of text fields that a child gets unchanged.
 
-What the API server rejects there, the parent's type rejects. The CustomResourceDefinition does not
-have them, since its messages would not say what to do.
+The parent's type rejects values that the API server would reject in the children. The
+CustomResourceDefinition does not have them, since its messages would not name the remedy.
 """
 
 import re

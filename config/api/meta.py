@@ -27,7 +27,7 @@ Int64 = Annotated[int, Field(json_schema_extra={"format": "int64"})]
 
 
 def keyed_by(field: str) -> JsonDict:
-    """Return the part of a list's schema that says which field identifies an item."""
+    """Return the part of a list's schema that names the key field of its items."""
     return {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": [field]}
 
 

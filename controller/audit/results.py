@@ -15,7 +15,7 @@ class ReportResult(NamedTuple):
     """One violation of a policy by an object: `result` is fail, warn or error, as in a Report."""
 
     policy: str
-    rule: str  # the built-in policy, or "" where the policy object has rules of its own
+    rule: str  # the built-in policy, or "" if the policy object has its own rules
     path: str
     message: str
     result: ReportLevel

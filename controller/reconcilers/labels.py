@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from config.api.meta import CustomResource
 
-# Labels that say what the application is: inherited, no matter which writer set them.
+# Labels that describe the application are inherited, no matter which writer set them.
 HANDED_ON = frozenset({"app.kubernetes.io/name", "app.kubernetes.io/part-of"})
 # Labels about the object itself, or by which selectors select.
 KEPT = frozenset({"app", "managed-by", "version"})

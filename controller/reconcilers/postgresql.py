@@ -149,7 +149,7 @@ def _removal(database: PostgreSQL, observed: Observed, stored: Volumes) -> Remov
 def _problem(database: PostgreSQL, stored: Volumes) -> Problem | None:
     """Return the problem that only a change of the spec can solve.
 
-    Existing children stay as they are meanwhile.
+    Existing children do not change meanwhile.
     """
     if missing := list(backups.missing(database)):
         return incomplete(*missing)

@@ -29,7 +29,7 @@ class Volumes(NamedTuple):
 
     @property
     def smallest(self) -> str | None:
-        """The smallest size of the existing volumes; None where there are none."""
+        """The smallest size of the existing volumes; Return None if there are none."""
         capacities = [capacity for claim in self.claims if (capacity := _capacity(claim))]
         return min(capacities, key=amount, default=None)
 
@@ -91,7 +91,7 @@ def grows(claim: JsonObject, fields: JsonObject) -> bool:
 def _template(database: PostgreSQL, claims: Sequence[JsonObject]) -> JsonObject:
     """Return the claim template of a new StatefulSet.
 
-    Retained volumes hold data of their own version.
+    Retained volumes have data of their version.
     """
     about = {**labels(database, "database"), VERSION: database.spec.version}
     left = (claim["metadata"]["labels"].get(VERSION) for claim in claims)

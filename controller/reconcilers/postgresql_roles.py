@@ -91,7 +91,7 @@ def _users(database: PostgreSQL) -> dict[str, str]:
 def job(database: PostgreSQL, observed: Observed, version: str) -> JsonObject | None:
     """Return the Job that creates users and databases.
 
-    None where there are none, or where some are invalid.
+    Return None if there are none, or if some are invalid.
     """
     if not _has_any(database) or wrong(database):
         return None

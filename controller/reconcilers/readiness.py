@@ -53,7 +53,7 @@ def old_replicas(workload: JsonObject) -> int:
 
 
 def obstacle(workload: JsonObject) -> Problem | None:
-    """Return why a workload's pods cannot be created, where its conditions say so."""
+    """Return the reason in a workload's conditions why its pods cannot be created."""
     if workload["spec"].get("paused") and is_rolling_out(workload):
         name = workload["metadata"]["name"]
         resume = f"kubectl rollout resume deployment/{name}"

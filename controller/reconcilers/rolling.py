@@ -107,7 +107,7 @@ def _change(
 
 
 def refused(status: ConfigMapStatus, problem: Problem) -> Plan:
-    """Return a plan without writes: children stay as they are until the object is corrected."""
+    """Return a plan without writes: children do not change until the object is corrected."""
     return Plan((), _observed(status), problem=problem)
 
 
@@ -185,7 +185,7 @@ def _list(parent: JsonObject, field: str) -> list[Any]:
 
 
 def _at(value: JsonObject, *path: str) -> str:
-    """Return the name in a reference; empty where there is none."""
+    """Return the name in a reference; "" if there is none."""
     for step in path:
         value = value.get(step) or {}
     return str(value.get("name") or "")

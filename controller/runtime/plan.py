@@ -25,7 +25,7 @@ class Reference(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    """A child that is kept exactly as it is written here, by server-side apply.
+    """A child that is kept exactly in the planned state, by server-side apply.
 
     `origin` maps each field to the parent's field that it comes from, so that a denial can name the
     parent's field.
@@ -57,7 +57,7 @@ class CreateOnly:
 
 
 class ApplyFields(NamedTuple):
-    """Some fields of an object with another owner, applied under a field manager of their own."""
+    """Some fields of an object with another owner, applied by a separate field manager."""
 
     reference: Reference
     fields: JsonObject
@@ -92,7 +92,7 @@ class Step:
     """A group of children; always in the plan, whatever exists already.
 
     The objects of a step are created once all steps that it `depends_on` are `ready`; existing
-    objects are always repaired. A step may have a `condition` of its own in the status, whose
+    objects are always repaired. A step may have its own `condition` in the status, whose
     message is its `note`: the progress or the problem of its objects. Without one, the condition
     Ready has the note.
     """

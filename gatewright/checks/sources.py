@@ -75,7 +75,7 @@ def _expanded(manifest: str, found: Sources) -> Iterator[Path | None]:
 def _files(path: Path, found: Sources, unrendered: Path | None = None) -> Iterator[Path]:
     """Yield a file, the manifests of a directory, or the directory of a chart or kustomization.
 
-    The files of the kustomization in the directory `unrendered` are yielded as they are.
+    The files of the kustomization in the directory `unrendered` are yielded without rendering.
     """
     ignored = _Ignored(path)
     if not path.is_dir():

@@ -7,7 +7,7 @@ from gatewright.export.native import ExportedPolicy
 from gatewright.outputs.yaml_text import written
 from kube.resource import JsonObject
 
-# Each plugin takes a directory with objects of its own kinds only.
+# Each plugin reads a directory with only its own kinds.
 PLUGINS = ("ValidatingAdmissionPolicy", "MutatingAdmissionPolicy")
 
 

@@ -66,7 +66,7 @@ class ConvertedPolicy:
 
     @property
     def object(self) -> dict[str, Any]:
-        """The object as it is written."""
+        """The policy object, as written to a file."""
         metadata = {"name": self.name}
         if self.namespace:
             metadata["namespace"] = self.namespace

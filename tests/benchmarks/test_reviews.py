@@ -41,7 +41,7 @@ def engine(tmp_path_factory):
 
 @pytest.mark.parametrize("name", BODIES)
 def test_each_body_gets_the_verdict_that_is_measured(engine, name):
-    """The violations and patches are the expected ones, with twenty more policies that match beside the four."""
+    """The violations and patches are the expected ones, also with twenty more matching policies."""
     body = BODIES[name]
     request = review.read(body.review).with_looked_up(
         {NAMESPACE_LABELS: {"environment": "production"}}
@@ -83,5 +83,5 @@ def test_the_page_keeps_what_is_around_the_tables():
     ["controller", "passes", "reviews.__main__", "reviews.layers", "reviews.profile", "writes"],
 )
 def test_each_benchmark_can_be_imported(module):
-    """What a benchmark uses of the product is still there."""
+    """The names that benchmarks import still exist."""
     assert import_module(f"benchmarks.{module}").__doc__

@@ -38,6 +38,6 @@ def test_an_empty_bundle_stays_empty():
 
 
 def test_a_broken_bundle_is_an_error():
-    """What is not PEM is refused, not dropped."""
+    """Text that is not PEM is rejected, not ignored."""
     with pytest.raises(CertificateError, match="the CA bundle is not valid PEM"):
         join(NEW, b"nonsense")

@@ -89,7 +89,7 @@ def people(kinds: Iterable[PlannedKind[Any]]) -> dict[str, list[PolicyRule]]:
 
 
 def of_users_of_policies(resource: Resource) -> dict[str, PolicyRule]:
-    """What the roles may do with policy objects."""
+    """The rights of the roles on policy objects."""
     view = {"view": rule(GROUP, [resource.plural], READ)}
     return view | ({"admin": rule(GROUP, [resource.plural], EDIT)} if resource.namespaced else {})
 

@@ -15,8 +15,8 @@ from tests.policies.trials import FILES, trials_of
 from tests.webhook.policy_sets.on_a_cluster.mutating import SPECS
 from webhook.engine.fields import quantity_of
 
-# what the API server writes itself, and what admission plugins write before webhooks are asked
-# (and, of pods' own resources, what follows from those of containers)
+# Fields that the API server sets, and that admission plugins set before webhooks are called (and pod-level resources
+# that follow from those of containers).
 OF_THE_SERVER = ("uid", "creationTimestamp", "managedFields", "generation")
 OF_PLUGINS = (
     "resources",

@@ -119,7 +119,7 @@ OF_CORE = ("securityContext", "env", "seccompProfile", "appArmorProfile")
 
 
 def required(schema: JsonObject, path: str) -> Iterator[str]:
-    """Yield the required fields below a path, but for those of core/v1 and the keys of lists."""
+    """Yield the required fields below a path, except those of core/v1 and the keys of lists."""
     yield from (f"{path}.{name}" for name in schema.get("required", ()))
     for name, each in schema.get("properties", {}).items():
         if name not in OF_CORE:

@@ -22,8 +22,8 @@ TLS = "gatewright-webhook-tls"
 ACCOUNTS = ("controller-manager", "webhook")
 Right = tuple[str, str, str]  # group, resource, verb
 
-# Asked for by the admission plugin OwnerReferencesPermissionEnforcement, where it is on, and so in
-# no audit log: who blocks the deletion of an owner must be allowed to update its finalizers.
+# The admission plugin OwnerReferencesPermissionEnforcement, if enabled, requires the right to update finalizers of an
+# owner with blockOwnerDeletion; the audit log does not show that.
 BLOCKING = "finalizers"
 
 

@@ -38,7 +38,7 @@ def version(object: dict[str, Any]) -> int:
 
 
 def writes(plane: ControlPlane, since: int, agent: str) -> list[str]:
-    """What a controller wrote since a mark, as verb and resource."""
+    """The controller's writes since a mark, as verb and resource."""
     return [
         f"{event['verb']} {event['objectRef']['resource']}{'/' * ('subresource' in event['objectRef'])}"
         f"{event['objectRef'].get('subresource', '')}"

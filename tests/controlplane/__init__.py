@@ -1,6 +1,6 @@
 """A real Kubernetes control plane for tests, from binaries or built from Go modules; see `plane.ControlPlane`.
 
-    # The mark names components beside etcd, the API server and kubectl. All tests share the control
+    # The mark names components in addition to etcd, the API server and kubectl. All tests share the control
     # plane; each has a namespace of its own.
     @pytest.mark.controlplane("kube-controller-manager")
     def test_owned_objects_are_collected(control_plane, namespace):

@@ -52,7 +52,7 @@ def nightly_shop(server: PostgreSQL, store: ObjectStore, tmp_path: Path) -> Back
 
 
 def folder(age: timedelta, pod: str = "x") -> str:
-    """What a backup of that age is called."""
+    """The name of a backup of this age."""
     return f"{datetime.now(UTC) - age:%Y%m%dT%H%M%SZ}-{pod}"
 
 

@@ -1,6 +1,6 @@
 """Sends a request to an API server by its IP address while every DNS look-up hangs.
 
-This program runs in network and mount namespaces of its own, where the only name server never answers. It prints
+This program runs in separate network and mount namespaces, with a single name server that never answers. It prints
 "answered" or the error.
 """
 

@@ -55,7 +55,7 @@ async def test_a_namespace_has_its_name_as_a_label(api: Api) -> None:
 
 
 async def test_a_stale_replace_conflicts(api: Api) -> None:
-    """Who read an object before somebody else changed it cannot replace it."""
+    """An object cannot be replaced with a version read before another change."""
     read = await api.config_map("one")
     await api.client.replace(CONFIG_MAP, read | {"data": {"a": "2"}})
     with pytest.raises(Conflict, match="the object has been modified"):
@@ -124,7 +124,7 @@ async def test_a_replace_is_for_one_uid(api: Api) -> None:
 
 
 async def test_a_json_patch_that_does_not_fit_is_invalid(api: Api) -> None:
-    """What is not there cannot be removed."""
+    """A missing field cannot be removed."""
     await api.config_map("one")
     with pytest.raises(Invalid):
         await api.client.patch(

@@ -9,7 +9,7 @@ ELSEWHERE = "00000000-0000-0000-0000-000000000000"
 
 
 async def test_apply_creates(api: Api) -> None:
-    """What does not exist is created."""
+    """A missing object is created."""
     desired = {"metadata": api.named("one"), "data": {"a": "1"}}
     applied = await api.client.apply(CONFIG_MAP, desired, field_manager="us")
     assert applied["data"] == {"a": "1"}

@@ -39,7 +39,7 @@ class Following:
             watcher.bookmarks = False
 
     async def until_known(self) -> float:
-        """Let somebody create an object, and return how many seconds later the store has it."""
+        """Create an object by another client; return the seconds until the store has it."""
         name, loop = f"object-{next(self._numbers)}", asyncio.get_running_loop()
         began = loop.time()
         self.server.create(CONFIG_MAP, {"metadata": {"name": name, "namespace": "default"}})

@@ -19,7 +19,7 @@ from tests.kube.tls import serving
 
 @dataclass
 class HttpProxy:
-    """What a proxy was told, and what it says to that."""
+    """The requests that a proxy got, and its responses."""
 
     answer: bytes = b"HTTP/1.1 200 Connection established\r\nProxy-Agent: test\r\n\r\n"
     port: int = 0

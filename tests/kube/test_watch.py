@@ -25,7 +25,7 @@ from tests.kube.conftest import CONFIG_MAP, CRD, GIZMO, GIZMO_CRD, NAMESPACE
 
 
 class Following:
-    """A running Watch, what it told, and how long it waited after failures (in truth it hardly does)."""
+    """A running Watch, its notifications, and its pauses after failures (which are shortened)."""
 
     def __init__(self, client: Client, resource: Resource, **options: Any) -> None:
         self.store = Store(resource)
@@ -84,7 +84,7 @@ async def following(
 
 
 def put(server: FakeApiServer, name: str, **data: str) -> dict[str, Any]:
-    """Let somebody else create a ConfigMap."""
+    """Create a ConfigMap by another client."""
     return server.create(
         CONFIG_MAP, {"metadata": {"name": name, "namespace": "default"}, "data": data}
     )

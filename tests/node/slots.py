@@ -19,7 +19,7 @@ GONE_WITHIN = 20.0
 
 
 class NodeError(Exception):
-    """The node cannot start or does not work; the message says what to do."""
+    """The node cannot start or does not work; the message names the remedy."""
 
 
 @dataclass(frozen=True)

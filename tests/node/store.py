@@ -1,4 +1,4 @@
-"""An object store that speaks S3 on the node's address, where pods reach it."""
+"""An S3 object store on the node's address, which pods can reach."""
 
 from pathlib import Path
 

@@ -46,7 +46,7 @@ def database(node) -> Iterator[Installation]:
 
 
 def test_the_standby_streams(database: Installation) -> None:
-    """What the primary stores can be read from the standby."""
+    """Rows written to the primary can be read from the standby."""
     assert streams(database)
     rows = lambda: sql(database, "db-1", "SELECT count(*) FROM orders")  # noqa: E731
     database.until("the standby has the rows", lambda: rows() == "2")

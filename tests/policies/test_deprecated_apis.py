@@ -90,7 +90,7 @@ def test_kinds_that_are_rare_are_known(api_version, kind, said):
 
 
 def test_versions_are_deprecated_before_they_go():
-    """What replaces a version stays longer."""
+    """The replacement of a version is removed later than the version."""
     assert [row for row, (_, deprecated, removed) in BY_KIND.items() if deprecated >= removed] == []
     successors = [
         (removed, BY_KIND.get((new, kind))) for (_, kind), (new, _, removed) in BY_KIND.items()

@@ -234,7 +234,7 @@ def test_registry_rewrite_changes_the_registry_and_nothing_else(kind, pod):
 
 @given(IMAGED_PODS, IMAGED_PODS)
 def test_registry_rewrite_leaves_images_that_an_update_does_not_change(old_pod, pod):
-    """What was there stays as it was, mirror or not."""
+    """Existing images do not change, with or without a mirror."""
     after = mutated("registry-rewrite", {"mirrors": MIRRORS}, "Deployment", pod, old_pod)
     for name in LISTS:
         old = {each["name"]: each.get("image") for each in old_pod[name]}

@@ -25,7 +25,7 @@ def scale(replicas):
 
 
 def violations(trial, subresource, new, old, parent):
-    """What the policies of a trial find in an update: path and message."""
+    """The violations of an update by a trial's policies: path and message."""
     asked = about(parent["kind"], subresource, operation="UPDATE", name="case", namespace="default")
     request = Request(
         asked, copy.deepcopy(new), copy.deepcopy(old), trial.looked_up | {PARENT: parent}

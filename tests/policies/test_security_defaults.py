@@ -102,7 +102,7 @@ def judge(pod: dict[str, Any], version: str = "latest") -> list[Violation]:
 
 @given(PODS, some.sampled_from(POD_KIND_NAMES), PARAMS)
 def test_what_is_set_stays(pod, kind, params):
-    """Whatever somebody set is there afterwards, dropped capabilities first in their list."""
+    """All values that a user set are kept, with dropped capabilities first in their list."""
     assert_holds(mutate(pod, kind, params), pod)
 
 
@@ -124,7 +124,7 @@ def assert_holds(after: Any, before: Any) -> None:
 
 @given(PODS, PARAMS, VERSIONS)
 def test_the_result_is_never_less_restricted(pod, params, version):
-    """What is found afterwards was found before, at every version of the standards."""
+    """Violations after the mutation existed before it, at every version of the standards."""
     before = {(violation.path, violation.rule) for violation in judge(pod, version)}
     after = {
         (violation.path, violation.rule) for violation in judge(mutate(pod, params=params), version)

@@ -69,7 +69,7 @@ def leaves_of(value, path=()):
 
 
 def at(value, path):
-    """What is at a path."""
+    """Return the value at a path."""
     for step in path:
         value = value[step]
     return value

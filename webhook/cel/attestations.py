@@ -13,7 +13,7 @@ ATTESTATION = Environment({"predicate": parse_type("dyn")})
 
 @lru_cache(maxsize=256)
 def compiled(expression: str) -> Program:
-    """Compile a condition. ValueError, which names line and column, where it is none."""
+    """Compile a condition. Raises ValueError, with line and column, if it is invalid."""
     try:
         return ATTESTATION.compile(expression, "bool")
     except CompileError as error:

@@ -26,7 +26,7 @@ class BoundException:
 
     @property
     def title(self) -> str:
-        """What messages call it."""
+        """The name of the exception in messages."""
         place = "" if self.namespace is None else f"{self.namespace}/"
         return f"PolicyException {place}{self.name}"
 

@@ -63,7 +63,7 @@ class Planner:
 
     @property
     def title(self) -> str:
-        """What messages call it."""
+        """The name of the object in messages."""
         return f"{self.kind.kind.lower()}-plan"
 
     @property

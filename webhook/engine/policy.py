@@ -41,7 +41,7 @@ class Policy:
     "scale"), or a tuple of sets and of kinds, by name or in full; `operations` are those judged on
     whole objects; `needs` has the names of look-ups, or is a function that returns them from the
     parameters; `always` puts it in force, with its default parameters and its `action`, if no
-    policy set names it (only for rules that belong to one of Gatewright's own kinds); `fix` says
+    policy set names it (only for rules that belong to one of Gatewright's own kinds); `fix` tells
     whether its fixes are safe.
     """
 

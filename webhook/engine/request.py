@@ -190,8 +190,7 @@ class Request(Fields):
     def selectable(self, *, of_pod: bool = False) -> Iterator[Mapping[str, Any]]:
         """Yield the labels for selectors: of the new and the old object, or of their pods.
 
-        A subresource with an object of its own (/scale, exec) is selected by the labels of its
-        parent.
+        A subresource with its own object (/scale, exec) is selected by the labels of its parent.
         """
         metadata = self._kind.pod_metadata if of_pod else "metadata"
         is_of_parent = self.attributes.subresource and self.kind != self.resource_kind

@@ -26,7 +26,7 @@ class RuleParams(Params):
 
 @dataclass(frozen=True)
 class RulePolicy(Policy):
-    """A policy with rules of its own, for the resources that its `match` names."""
+    """A policy with its own rules, for the resources that its `match` names."""
 
     resources: tuple[Target, ...] = ()
     rules: tuple[str, ...] = ()  # as shown in outputs

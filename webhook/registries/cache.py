@@ -64,7 +64,7 @@ class ImageLookUps:
     """Answers about images, by reference, for all reviews of a process.
 
     The answer about a tag is its digest; the answer about a digest is what is attached to it. Any
-    other text says why there is no answer.
+    other text is the reason why there is no result.
     """
 
     def __init__(self, reader: RegistryReader, metrics: RegistryMetrics) -> None:
@@ -159,7 +159,7 @@ class ReviewImages(Mapping[str, Answer]):
 
     @property
     def looked_up(self) -> Mapping[str, Mapping[str, Answer]]:
-        """What the policies look up."""
+        """The results of the look-ups."""
         return dict.fromkeys(self._names, self)
 
     def __getitem__(self, reference: str) -> Answer:

@@ -45,7 +45,7 @@ def digest_of(paths: Iterable[Path], config_map: WatchedObject | None) -> bytes:
 
 
 def _files(paths: Iterable[Path]) -> Iterator[Path]:
-    """Yield each file; those below a directory stand for it."""
+    """Yield each file, and the files below each directory."""
     for path in paths:
         try:  # what a kubelet mounts keeps its states below names that begin with two dots
             yield from _files(
@@ -63,7 +63,7 @@ def _content(path: Path) -> bytes:
 
 
 def _data(config_map: WatchedObject) -> bytes:
-    """Return what a ConfigMap holds, whatever its labels and versions are."""
+    """Return the data of a ConfigMap, without labels and versions."""
     try:
         return orjson.dumps(config_map.get().get("data"), option=orjson.OPT_SORT_KEYS)
     except AbsentError:

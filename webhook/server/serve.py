@@ -50,7 +50,7 @@ async def listening(
 
 
 async def poll(refresh: Callable[[], None], seconds: float) -> Never:
-    """Call `refresh` now and then, for ever."""
+    """Call `refresh` periodically, forever."""
     while True:
         await asyncio.sleep(seconds)
         refresh()

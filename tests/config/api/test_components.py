@@ -27,7 +27,7 @@ def test_nothing_is_required() -> None:
 
 
 def test_the_api_server_fills_in_the_same() -> None:
-    """What is stored of a platform without any spec, and of a stack that asks for a cache."""
+    """The stored defaults of a platform without a spec, and of a stack with a cache, equal those of the types."""
     about = {"apiVersion": "platform.example.com/v1", "kind": "EcommercePlatform", "metadata": {}}
     assert defaulted(about)["spec"]["cache"] == {"enabled": True}
     stack = {

@@ -17,7 +17,7 @@ def read(spec: dict) -> WebApp:
 
 
 def test_defaults_are_those_of_the_documentation():
-    """What the user leaves out is the port 8080 and the documented resources."""
+    """Unset fields have the documented port 8080 and resources."""
     assert read(SPEC).spec.to_api() == {
         **SPEC,
         "port": 8080,

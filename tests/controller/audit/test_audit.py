@@ -122,7 +122,7 @@ class Auditor:
         ]
 
     def reports(self):
-        """What is reported, by object."""
+        """The reported violations, by object."""
         found = {}
         for resource in KINDS["openreports"]:
             for each in self.server.list(resource):
@@ -151,7 +151,7 @@ async def test_violations_are_reported_until_they_are_mended(server, auditor):
 
 
 async def test_malformed_metadata_hides_no_other_object(server, auditor):
-    """What no API server stores: fields of a wrong type are left out, objects without a name or uid skipped."""
+    """Fields of a wrong type are omitted, and objects without a name or uid are skipped."""
     known = {"name": "a", "namespace": "shop", "uid": "u", "resourceVersion": "1"}
     for field in (*known, "labels", "annotations", "ownerReferences", "deletionTimestamp"):
         for number, junk in enumerate((None, 7, [], {}, [None], {"a": 1})):

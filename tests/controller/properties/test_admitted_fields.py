@@ -34,7 +34,7 @@ Path = tuple[str | int, ...]
 
 @pytest.fixture(scope="module")
 def engine() -> Engine:
-    """What is always in force, and the planners."""
+    """An engine with the rules that are always in force, and with the planners."""
     return Engine(in_force(PolicySet(), catalogue()), planners_of(Settings(), NAMESPACE))
 
 

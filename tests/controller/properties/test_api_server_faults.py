@@ -57,7 +57,7 @@ async def controller_through(
 
 
 async def create(user: Client, place: str, name: str) -> None:
-    """Create WebApps as somebody who tries until it works."""
+    """Create WebApps, and retry until it succeeds."""
     for number in range(MANY):
         while True:
             try:

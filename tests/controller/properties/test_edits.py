@@ -35,7 +35,7 @@ def plan(thing: Thing, observed: Observed, now: datetime) -> Plan:
 
 
 class Editors:
-    """Writers beside the controller: the last value of each must survive all other writes."""
+    """Writers in addition to the controller: the last value of each must survive all other writes."""
 
     def __init__(self, things: Things, chance: random.Random) -> None:
         self.server = things.server
@@ -156,7 +156,7 @@ async def test_nobodys_fields_are_lost(
     """No field of another writer is ever reverted, and in the end all children match the specs."""
     monkeypatch.setattr(
         controller.runtime.conflict_backoff, "REPAIRS_WINDOW", 0.0
-    )  # what vandals are answered with has tests of its own
+    )  # the responses to vandals have separate tests
     async with running(plan) as things:
         for name in NAMES:
             things.server.create(

@@ -41,7 +41,7 @@ RELEASED_WITHIN = DURATION / 2  # much sooner than an unreleased lease
 
 
 class Replicas:
-    """Controller processes, each with a user of its own so that the audit log tells them apart."""
+    """Controller processes, each with a separate user, so that the audit log distinguishes them."""
 
     def __init__(self, plane: ControlPlane, place: str, client: Client, directory: Path) -> None:
         self.plane = plane

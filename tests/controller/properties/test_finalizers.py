@@ -153,10 +153,10 @@ async def test_a_clean_up_that_fails_is_seen_and_tried_again(running: Running) -
 
 
 class OnThings(InjectedFault):
-    """Things cannot be written, but for their status."""
+    """A fault: Things cannot be written, except their status."""
 
     def meets(self, request: Logged) -> bool:
-        """Say whether it is the turn of this request."""
+        """Return whether this request gets the fault."""
         return super().meets(request) and request.path.endswith("/things/thing")
 
 

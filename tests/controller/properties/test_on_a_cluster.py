@@ -63,7 +63,10 @@ async def controlling(
 
 
 class Editors:
-    """All who write beside the controller, each a field of its own; what each wrote last must be there in the end."""
+    """The writers in addition to the controller, each with its own field.
+
+    The last value of each must be there in the end.
+    """
 
     def __init__(self, client: Client, place: str) -> None:
         self.client = client

@@ -48,7 +48,7 @@ def plan(thing: Thing, observed: Observed, now: datetime) -> Plan:
 
 
 class History:
-    """What each Thing's status said, one after the other."""
+    """The statuses of each Thing, in order."""
 
     def __init__(self, things: Things) -> None:
         self.said: dict[str, list[tuple[int, str]]] = defaultdict(list)

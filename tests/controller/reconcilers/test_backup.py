@@ -119,7 +119,7 @@ def observed(
     pods: Sequence[JsonObject] = (),
     secrets: Sequence[str] = ("login", "store"),
 ) -> Observed:
-    """What is there besides the CronJob."""
+    """The observed objects besides the CronJob."""
     there: dict[Any, Sequence[JsonObject]] = {
         (SECRET, "secret", name): [{"metadata": {"name": name}}] for name in secrets
     }

@@ -35,7 +35,7 @@ def planned(object: JsonObject, observed: Observed | None = None) -> Plan:
 
 
 def test_all_of_it_is_planned_before_anything_exists() -> None:
-    """What is judged at admission: every object of every step."""
+    """Admission judges every object of every step."""
     assert list(made(planned(platform(**EVERYTHING), Observed(served=MONITORED)))) == [
         ("PostgreSQL", "shop-db"),
         ("Deployment", "shop-cache"),

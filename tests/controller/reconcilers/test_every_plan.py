@@ -185,7 +185,7 @@ def test_what_is_missing_is_named(kind: PlannedKind[Any]) -> None:
 
 @pytest.fixture(scope="module")
 def engine() -> Engine:
-    """What is always in force, and the planners."""
+    """An engine with the rules that are always in force, and with the planners."""
     return Engine(in_force(PolicySet(), catalogue()), planners_of(Settings(), NAMESPACE))
 
 

@@ -132,7 +132,7 @@ def stateful_set(ready: int = 1, storage: str = "1Gi", version: str = "14") -> J
 
 
 def asked(storage: str) -> JsonObject:
-    """What a claim asks for."""
+    """The requested size of a claim."""
     return {"resources": {"requests": {"storage": storage}}, "storageClassName": "fast"}
 
 

@@ -53,7 +53,7 @@ class Shop(ApiServer):
         await reconcile(APPCONFIG, self, "settings")
 
     def annotation(self, name: str, resource: Any = DEPLOYMENT) -> str | None:
-        """What the pods of a workload are annotated with."""
+        """The annotation of a workload's pod template."""
         stored = self.get(resource, name, "default")
         assert stored
         return stored["spec"]["template"]["metadata"].get("annotations", {}).get(KEY)

@@ -35,7 +35,7 @@ def bundle_of(webhook: dict) -> bytes:
 
 @pytest.fixture
 def log(caplog):
-    """What is logged about registration, informational lines included."""
+    """The log lines about registration, informational ones included."""
     caplog.set_level(logging.INFO, "gatewright.registration")
     return caplog
 

@@ -51,7 +51,7 @@ def test_an_item_that_is_gone_beside_one_that_never_was_applied(
 
 
 def test_a_list_does_not_concern_another() -> None:
-    """A variable that somebody took away does not make a container that somebody added go."""
+    """A variable that another writer removed does not cause the removal of a container that another writer added."""
     applied = pods("a", env=[{"name": "X"}])
     there = {"spec": {"containers": [{"name": "a", "env": []}, {"name": "sidecar"}]}}
     assert not is_replaced(stored(there, applied), applied)

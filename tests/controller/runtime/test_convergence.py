@@ -17,7 +17,7 @@ STEPS = 150
 
 
 class Chaos:
-    """Somebody who does one thing after another to a few Things, and remembers what they asked for last."""
+    """A client that makes random changes to a few Things, and remembers the last values."""
 
     def __init__(self, things: Things, chance: random.Random) -> None:
         self.things = things

@@ -51,7 +51,7 @@ async def written(server: FakeApiServer, recorder: EventRecorder) -> list[JsonOb
 
 
 async def test_an_event_names_its_object(server: FakeApiServer, recorder: EventRecorder) -> None:
-    """What kubectl describe shows of it."""
+    """The fields by which `kubectl describe` finds the event."""
     recorder.record(THING, FAILED)
     (event,) = await written(server, recorder)
     assert event["regarding"] == {

@@ -80,7 +80,7 @@ def test_a_write_is_waited_for_until_the_cache_shows_it(
 def test_a_cache_that_is_past_the_write_has_seen_it(
     expectations: Expectations, cache: Cache
 ) -> None:
-    """What was written and deleted again never shows, but the version passes."""
+    """An object that was written and deleted never appears in the cache, but the version passes."""
     expectations.wrote(REQUEST, cache, "default/a", SEVENTH)
     (store,) = cache.stores.values()
     store.resource_version = 7

@@ -1,4 +1,4 @@
-"""What one reconcile observes, its own writes included."""
+"""A reconcile observes its own writes."""
 
 from datetime import datetime
 from typing import Any

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.usefixtures("hasty")
 
 
 class Flawed:
-    """A planner that raises as long as it `flaw` says so, and counts how often."""
+    """A planner that raises an error while `flaw` is set, and counts the errors."""
 
     def __init__(
         self,

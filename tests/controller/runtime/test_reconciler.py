@@ -80,7 +80,7 @@ async def test_a_converged_object_costs_nothing(running: Running) -> None:
 
 
 async def test_a_restart_costs_nothing(running: Running) -> None:
-    """What has all that is desired is not applied again by a new process."""
+    """A new process does not apply a child again that has all desired fields."""
     async with running(single) as things:
         things.create()
         await things.until_ready()
@@ -396,7 +396,7 @@ async def test_the_time_of_creation_is_counted_once(running: Running) -> None:
 async def test_what_cannot_be_read_is_a_permanent_error_that_names_the_field(
     running: Running,
 ) -> None:
-    """An object that its type refuses gets a condition, and a plan once it is mended."""
+    """An object that its type rejects gets a condition, and a plan after it is corrected."""
     async with running(single) as things:
         things.create(size="many")
         refused = await things.until_ready("False", "Invalid")
@@ -552,7 +552,7 @@ def test_a_kind_writes_only_what_it_owns_or_reads() -> None:
 
 
 def test_an_empty_seen_is_enough_to_plan() -> None:
-    """What `gatewright plan` prints needs no cluster."""
+    """`gatewright plan` needs no cluster."""
     thing = Thing.model_validate({"metadata": {"name": "a"}, "spec": {"size": 3}})
     made = single(thing, Observed(), datetime(2026, 1, 1)).steps[0].writes[0]
     assert isinstance(made, Apply)

@@ -49,7 +49,7 @@ def named(name: str, **metadata: object) -> JsonObject:
 
 
 async def test_a_change_of_a_spec_wakes_and_a_status_does_not(server: FakeApiServer) -> None:
-    """What a controller writes into the status must not wake it."""
+    """A controller's write of the status must not enqueue the object."""
     async with woken(server, For(DEPLOYMENT)) as requests:
         server.create(DEPLOYMENT, named("shop") | {"spec": {"replicas": 1}})
         assert await requests.get() == SHOP

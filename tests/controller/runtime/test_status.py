@@ -159,7 +159,7 @@ def test_a_failure_says_first_what_was_being_done(error: ApiError, phase: str, r
 
 
 def test_a_problem_of_the_plan_is_permanent() -> None:
-    """What the planner finds impossible shows as its reason and message."""
+    """The condition has the reason and message of the planner's problem."""
     status = written(problem=Problem("spec.image is missing"))
     assert ready(status) == ("False", "Incomplete", "spec.image is missing")
     assert status["phase"] == "Failed"

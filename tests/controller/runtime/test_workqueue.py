@@ -56,7 +56,7 @@ def taken(queue: WorkQueue[str]) -> str | None:
 
 
 class QueueMachine(RuleBasedStateMachine):
-    """Whatever is added, taken and done in whatever order, the queue agrees with two dictionaries."""
+    """For any order of add, take and done, the queue agrees with a model of two dictionaries."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -252,7 +252,7 @@ def test_the_wait_doubles_up_to_five_minutes() -> None:
 
 
 def test_jitter_adds_up_to_a_second() -> None:
-    """Keys that failed together do not come back together."""
+    """Keys that failed together are not retried together."""
     assert KeyBackoff(uniform=highest).failed("a", ERROR) == 2.0
 
 
@@ -264,7 +264,7 @@ def test_each_key_has_its_own_count() -> None:
 
 
 def test_a_success_starts_again() -> None:
-    """What went well is forgiven its failures."""
+    """A success resets the count of failures."""
     backoff = KeyBackoff(uniform=lowest)
     backoff.failed("a", ERROR)
     backoff.forget("a")

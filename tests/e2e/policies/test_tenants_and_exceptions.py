@@ -138,7 +138,7 @@ def test_an_exception_ends_at_once(installation: Installation, namespace: str) -
 def test_an_exception_brings_parameters_of_its_own(
     installation: Installation, namespace: str
 ) -> None:
-    """What it names is judged by these, and everything else as before."""
+    """The named objects are judged by its parameters, and all others as before."""
     installation.apply(few(namespace))
     installation.kubectl(
         "apply", "-f-", input=exception(names=["big*"], kinds=["Deployment"], params={"maximum": 6})

@@ -638,7 +638,7 @@ def test_a_check_of_a_level_has_the_fix_of_its_policy(run):
 
 
 def test_diff_changes_nothing(run):
-    """What --fix would change is printed, in place of the verdicts; the exit code is theirs."""
+    """The changes of --fix are printed instead of the verdicts; the exit code is that of the verdicts."""
     write("p.yaml", STRICT)
     code, out, err = run("check", "--policies", "p.yaml", "--diff", write("shop.yaml", FIXABLE))
     assert Path("shop.yaml").read_text() == FIXABLE

@@ -244,7 +244,7 @@ async def test_custom_kinds_are_those_of_the_cluster(server, check, resources):
 
 
 async def test_a_policy_whose_look_up_is_forbidden_cannot_decide(server, check):
-    """What could not be listed is not taken for absent."""
+    """Objects that could not be listed do not count as absent."""
     policy(
         server, name="budgets", policy="disruption-budgets", params={"workloads": True}, match={}
     )

@@ -317,7 +317,7 @@ def test_directories_are_rendered_side_by_side(check, program):
 
 
 def test_a_program_that_does_not_end_is_killed(check, program, monkeypatch):
-    """What it started, which has its output open, is not waited for."""
+    """A child process that keeps the output open is not waited for."""
     monkeypatch.setattr(rendering, "TIME_LIMIT", 0.5)
     program("kustomize", "if os.fork(): os.wait()\nelse: time.sleep(90)")
     write("app/kustomization.yaml", "")

@@ -23,7 +23,7 @@ CHECK = (
 
 
 def shown(*arguments, columns=80, **environment):
-    """What the screen shows of a command on a terminal."""
+    """The screen of a terminal after a command."""
     known = {
         name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS")
     }

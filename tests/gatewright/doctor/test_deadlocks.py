@@ -72,7 +72,7 @@ def test_a_webhook_that_judges_its_own_pods_cannot_come_back():
     ids=["ignore", "object", "condition", "user", "operation", "scope"],
 )
 def test_a_webhook_that_is_not_called_for_its_own_pods_is_no_deadlock(changes):
-    """What keeps the API server from calling it counts: policy, selectors, conditions, rules."""
+    """Everything that keeps the API server from calling it counts: policy, selectors, conditions, rules."""
     judge = webhook(rules=[PODS], namespaceSelector=HERE) | changes
     assert ("critical", "own-pods") not in found(configuration(judge), *backend())
 

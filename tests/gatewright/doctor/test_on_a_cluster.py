@@ -325,7 +325,7 @@ def test_objects_of_a_kind_without_its_conversion_webhook_cannot_be_read(cluster
 
 
 def test_an_aggregated_api_without_service_does_not_answer(cluster):
-    """no-endpoint of an APIService."""
+    """The finding is no-endpoint, at the APIService."""
     aggregated = {
         "apiVersion": "apiregistration.k8s.io/v1",
         "kind": "APIService",
@@ -442,7 +442,7 @@ def test_ten_planted_faults_are_found_and_hurt(cluster):
         ):
             cluster.until_refused("failed calling webhook", kind, namespace)
         cluster.until_refused("failed calling webhook", "Pod", "kube-system", spec=POD)
-        # every command works as it is printed, in any order, and mends what it is printed for
+        # every printed command works, in any order, and fixes its finding
         commands = {
             (name, each["policy"]): each["fix"].partition(": kubectl ")[2]
             for (_, name), violations in found.items()

@@ -1,4 +1,4 @@
-"""What other programs find in webhooks, doctor finds too.
+"""Doctor has the findings of other programs about webhooks.
 
 - Gardener: gardener/gardener pkg/gardenlet/operation/botanist/matchers/matcher.go, and the time-outs
   of its webhook remediation

@@ -10,7 +10,7 @@ from gatewright.migrate.builtin import table
 from gatewright.migrate.patterns import pattern_to_cel
 from tests.gatewright.migrate.converted import cluster_policy, converted, judging
 
-# What the variables of the table stand for here.
+# Values of the table's variables in this test.
 GIVEN = {
     "$words": "RuntimeDefault | Localhost",
     "$globs": {"team": "sh?p*", "owner": "?*"},

@@ -12,7 +12,7 @@ PATTERN = {"pattern": {"data": {"team": "?*"}}, "message": "a team is\n  require
 
 
 class Result(NamedTuple):
-    """What a command exited with and printed."""
+    """The exit code and the output of a command."""
 
     code: object
     out: str

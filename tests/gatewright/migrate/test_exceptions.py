@@ -122,7 +122,7 @@ def test_conditions_about_names_and_namespaces_are_selected_by_these(
 
 
 def test_an_exception_from_a_mutation_that_ends_when_kyvernos_does():
-    """What it names stays unchanged until then."""
+    """Its objects stay unchanged until then."""
     exception = cel_exception(
         "object.metadata.name == 'web'", kind="MutatingPolicy", expiresAt="2026-12-01T00:00:00Z"
     )

@@ -49,7 +49,7 @@ def test_the_policies_of_a_cluster_are_converted(own_control_plane, tmp_path):
     text = (tmp_path / "ours/clusterpolicy-team.yaml").read_text()
     assert text.startswith("# From ClusterPolicy team, rule r (clusterpolicies)\n")
     assert "toys.example.com/v1/Gadget" in text
-    # bob may read nothing: that is said, and it is no success
+    # bob has no rights: the command reports it, and fails
     bob = str(plane.kubeconfig_for("bob"))
     ended = once("migrate", "--kubeconfig", bob, "--output", str(tmp_path / "none"))
     assert ended.returncode == 3

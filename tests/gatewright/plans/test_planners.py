@@ -39,7 +39,7 @@ from webhook.policy_sets.policy_set import load
 SAMPLES = Path(__file__).parents[3] / "config" / "samples"
 RULE = re.compile(r"; (.*?)\. ")
 TODAY = datetime(2026, 11, 21, tzinfo=UTC)
-POLICIES = [  # but for those that ask registries
+POLICIES = [  # except those that read registries
     policy
     for policy in load(parse_documents(TEXT.encode(), "all.yaml"), catalogue())
     if IMAGE_LOOK_UPS.isdisjoint(policy.needs)
@@ -170,7 +170,7 @@ def test_a_type_error_is_a_violation_of_its_field():
 
 
 def test_text_that_no_child_can_have_is_a_violation_of_its_field():
-    """What the API server would reject in the CronJob, or in its pods, is denied in the Backup."""
+    """A value that the API server would reject in the CronJob, or in its pods, is denied in the Backup."""
     backup = {
         "metadata": {"name": "shop"},
         "spec": {

@@ -84,7 +84,7 @@ def excess(expressions: list[str], objects: list[dict[str, object]]) -> Iterator
 
 
 def test_every_function_and_macro_has_calls():
-    """What is added to the table needs a line in `calls`."""
+    """A function in the table needs a line in `calls`."""
     assert FUNCTIONS.keys() == CALLS.keys()
     assert MACROS.keys() == MACRO_CALLS.keys()
 

@@ -149,7 +149,7 @@ def grants(resources, verbs, groups=("apps",)):
     ],
 )
 def test_a_role_with_wildcards_can_be_narrowed_step_by_step(policy, old, new, count):
-    """What a wildcard includes is no more than the wildcard."""
+    """Rights that a wildcard includes do not exceed the wildcard."""
     found = outcome(engine(policy), new, old, kind="Role")
     assert (found.violations, len(found.tolerated)) == ((), count)
 

@@ -1,4 +1,4 @@
-"""What a violation says: the path, the value found, the rule and the fix, on one line of limited length."""
+"""The text of a violation: the path, the value found, the rule and the fix, on one line of limited length."""
 
 import pytest
 

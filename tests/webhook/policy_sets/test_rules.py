@@ -473,7 +473,7 @@ def test_match_names_kinds_operations_and_subresources():
     ],
 )
 def test_a_clause_that_matches_nothing_is_an_error(clause, fault):
-    """The rule would silently never apply. Other API servers may have subresources of their own."""
+    """The rule would silently never apply. Other API servers may have other subresources."""
     spec = {"match": {"any": [clause]}, "validations": [{"expression": "true"}]}
     if fault is None:
         bound(**spec)
@@ -557,7 +557,7 @@ def test_nothing_is_tolerated_by_a_rule_that_asks_who_or_what_for(who, at):
     "expression", ["false", "namespaceObject.metadata.name != 'shop'", "params.size() == 0"]
 )
 def test_nothing_is_tolerated_by_a_rule_that_reads_nothing_of_the_object(expression):
-    """What it reads cannot have been in the object: it denies the change itself."""
+    """Its values are not part of the object: it denies the change itself."""
     rule = {"expression": expression, "path": "spec.replicas"}
     engine = Engine([bound(validations=[rule], params={"a": 1})])
     looked_up = {NAMESPACE: {"metadata": {"name": "shop"}}, NAMESPACE_LABELS: {}}
@@ -798,7 +798,7 @@ def test_lists_of_a_service_are_merged_as_server_side_apply_does(expression, pat
     ],
 )  # fmt: skip
 def test_an_apply_configuration_that_the_api_server_refuses_is_an_error(fields, failure):
-    """What the user set and the configuration does not name would be lost, or the object be invalid."""
+    """Fields of the user that the configuration does not name would be lost, or the object would be invalid."""
     engine = Engine([bound(mutations=[applied(f"Object{{spec: Object.spec{{{fields}}}}}")])])
     (outcome,) = engine.mutate(ask(SERVICE, "Service")).outcomes
     assert str(outcome.error).endswith(failure)

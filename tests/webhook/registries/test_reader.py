@@ -132,7 +132,7 @@ async def test_a_hostile_registry_is_an_error_with_its_reason(registry, reader, 
 
 
 async def test_a_registry_that_is_gone_is_an_error_with_its_reason(reader):
-    """In the words of the system, whatever the HTTP client calls it."""
+    """The reason is the system's error, not the HTTP client's."""
     with pytest.raises(RegistryError) as raised:
         await reader.digest(parse_image("127.0.0.1:1/team/shop:1"))
     assert str(raised.value) == "registry 127.0.0.1:1 cannot be reached: connection refused"

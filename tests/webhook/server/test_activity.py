@@ -31,7 +31,7 @@ def test_the_table_of_the_docstring_is_the_code():
 
 
 def test_a_large_review_and_the_next_one():
-    """The clock restarts whenever somebody acts, and only then."""
+    """The clock restarts on each action, and only then."""
     clock = iter(range(100))
     activity = Activity(lambda: next(clock))
     seen = [(activity.actor, activity.since)]
@@ -53,7 +53,7 @@ def test_a_large_review_and_the_next_one():
 
 @pytest.mark.parametrize("event", EVENTS)
 def test_nothing_happens_after_the_last_answer(event):
-    """What a client sends then starts no clock."""
+    """Bytes that a client sends afterwards start no clock."""
     activity = Activity(lambda: 0.0)
     for name in ("REQUEST", "BODY", "ANSWER", "END"):
         activity.on(getattr(events, name))

@@ -50,7 +50,7 @@ async def test_a_malformed_pod_is_denied_with_the_field(start, spec, code, path)
 
 @pytest.mark.parametrize("depth", [100, 500, 1000])
 async def test_deep_nesting_is_judged_or_rejected(start, depth):
-    """What the decoder rejects gets 400; the webhook keeps serving."""
+    """A body that the decoder rejects gets 400; the webhook continues to serve."""
     nested = "[" * depth + "]" * depth
     body = json.dumps(pod(containers=[CONTAINER])).replace('"p"', f'"p", "deep": {nested}').encode()
     async with start(ENGINE) as webhook:

@@ -387,7 +387,7 @@ async def test_a_webhook_starts_despite_conflicts(server):
 
 
 async def test_the_policies_of_a_tenant_have_room_for_64_kib_together(server, cluster, caplog):
-    """What is beyond is not in force until there is room; other namespaces have room of their own."""
+    """Policies beyond the limit are not in force until there is room; other namespaces have separate limits."""
     labels = {f"label-{number}": "*" for number in range(2000)}
 
     def large(name: str, namespace: str) -> dict[str, Any]:

@@ -32,7 +32,7 @@ def registry() -> CollectorRegistry:
 
 @pytest.fixture
 def metrics(registry) -> WebhookMetrics:
-    """What the webhook counts."""
+    """The metrics of the webhook."""
     return WebhookMetrics(registry)
 
 

@@ -1,4 +1,4 @@
-"""What the server does now and then while it listens."""
+"""The periodic work of the server while it listens."""
 
 import asyncio
 

@@ -94,7 +94,7 @@ def _fixed_point(number: float, digits: int) -> str:
 
 def _scientific(number: float, _: int) -> str:
     mantissa, exponent = f"{number:.6e}".split("e")
-    # Six digits whatever the precision, as in the API server.
+    # Six digits for any precision, like the API server.
     return f"{mantissa}\u00d710{exponent.lstrip('+').translate(_RAISED)}"
 
 

@@ -48,7 +48,7 @@ OPTIONS = {
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What the API server has beside the object: the user that asks, and the namespace."""
+    """The API server's data besides the object: the requesting user, and the namespace."""
 
     user: JsonObject
     namespace: JsonObject
