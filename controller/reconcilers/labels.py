@@ -11,7 +11,7 @@ from config.api.meta import CustomResource
 
 # Labels that describe the application are inherited, no matter which writer set them.
 HANDED_ON = frozenset({"app.kubernetes.io/name", "app.kubernetes.io/part-of"})
-# Labels about the object itself, or by which selectors select.
+# Labels that describe the object itself, or that selectors use.
 KEPT = frozenset({"app", "managed-by", "version"})
 LABELS = "metadata.labels"
 

@@ -33,7 +33,7 @@ def test_prune_drops_what_has_expired(days, left):
 
 
 def test_an_empty_bundle_stays_empty():
-    """Nothing to prune is no error."""
+    """Pruning an empty bundle is not an error."""
     assert prune(b"", NOW) == b""
 
 

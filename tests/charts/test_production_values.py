@@ -136,7 +136,7 @@ def test_network_policies(render):
 
 
 def test_the_webhook_can_use_the_host_network(render):
-    """For control planes that cannot reach pods; the controller receives no calls and is unchanged."""
+    """Host network is for control planes that cannot reach pods; the controller gets no calls, and is unchanged."""
     controller, webhook = (render("webhook.hostNetwork=true").pod(name) for name in DEPLOYMENTS)
     assert (webhook["hostNetwork"], webhook["dnsPolicy"]) == (True, "ClusterFirstWithHostNet")
     assert not controller.keys() & {"hostNetwork", "dnsPolicy"}

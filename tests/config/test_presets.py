@@ -39,7 +39,7 @@ def test_a_file_of_that_name_is_named_by_a_path(tmp_path, monkeypatch):
 
 
 def test_a_path_is_relative_to_the_directory(tmp_path):
-    """As the policies of a case file are."""
+    """Paths in `policies` of a case file are relative to the file's directory."""
     (tmp_path / "sets").mkdir()
     assert policy_path("sets", tmp_path) == tmp_path / "sets"
 

@@ -14,7 +14,7 @@ def test_the_committed_fields_are_those_of_the_api_server(own_control_plane):
 
 
 def test_all_unknown_fields_are_found():
-    """In lists, in objects of named values and in custom resources; an open value has any field."""
+    """Fields in lists, in maps and in custom resources are checked; an open value may have any field."""
     shop = {
         "apiVersion": "apps/v1",
         "kind": "Deployment",

@@ -67,7 +67,7 @@ def test_a_whole_server_is_one_archive(store: ObjectStore, tools: Path) -> None:
 
 
 def test_a_database_is_restored_under_another_name(store: ObjectStore, tools: Path) -> None:
-    """By renaming its collections."""
+    """The restore renames the collections."""
     backup = nightly(store, tools, database="shop")
     assert backup.make().code == 0
     assert backup.restore("latest", "shop", "copy").code == 0

@@ -40,7 +40,7 @@ def test_clients_without_a_server_are_not_enough(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_a_machine_without_servers_skips_with_one_line(tmp_path: Path) -> None:
-    """And passes; in CI it fails."""
+    """The test is skipped; in CI it fails."""
     command = [
         sys.executable,
         "-m",

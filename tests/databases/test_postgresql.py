@@ -146,7 +146,7 @@ def test_a_directory_that_a_kubelet_opened_to_the_group_is_closed_again(
 
 
 def test_an_empty_data_directory_is_filled(database: Database, stack: ExitStack) -> None:
-    """Of a primary and of a standby: as if it did not exist."""
+    """An empty directory of a primary or of a standby is treated like a missing one."""
     for ordinal in (0, 1):
         database.machine.volume(f"data-{ordinal}")
         database.machine.volume(f"data-{ordinal}/pgdata")

@@ -477,7 +477,7 @@ def test_every_preset_and_policy_is_listed(run):
 
 
 def test_a_preset_is_explained_and_compared_by_its_name(run, tmp_path):
-    """Also as the policies of a case file."""
+    """A case file's `policies` can name the preset, too."""
     assert run("explain", "baseline")[1].startswith("baseline\n")
     pod = {
         "apiVersion": "v1",
@@ -535,7 +535,7 @@ def test_explain_shows_whether_a_policy_of_kubernetes_is_in_force(run, tmp_path,
 
 
 def test_explain_names_the_flag_of_policies_that_read_registries(run):
-    """And of no other."""
+    """Pages of other policies do not name it."""
     line = "Reads registries: in `check` and `impact` only with --registry-access."
     pages = {name: run("explain", name)[1] for name in ("image-signatures", "image-tags")}
     assert [line in page for page in pages.values()] == [True, False]
@@ -611,7 +611,7 @@ def test_the_help_of_completion_keeps_its_lines(run):
 
 
 def test_a_table_in_a_file_is_not_printed_too(run, tmp_path):
-    """Nothing is printed where the table goes to a file."""
+    """Nothing is printed if the table goes to a file."""
     (tmp_path / "pod.yaml").write_text(CONFIG_MAP)
     code, out, _ = run(
         "check", "--policies", "baseline", f"-otable={tmp_path}/t.txt", str(tmp_path / "pod.yaml")

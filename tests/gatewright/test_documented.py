@@ -133,6 +133,6 @@ def test_the_page_has_the_default_number_of_workers() -> None:
 
 
 def test_examples_are_short() -> None:
-    """At most forty lines of code, imports included, empty lines not counted."""
+    """It has at most forty lines of code, with imports and without empty lines."""
     for name in ("Gear", "Widgets", "Logs"):
         assert len([line for line in blocks()[name].splitlines() if line.strip()]) <= 40, name

@@ -93,7 +93,7 @@ async def test_a_change_is_known_in_time_however_many_connections_die() -> None:
 
 
 async def test_a_connection_that_dies_costs_one_list() -> None:
-    """After the first bookmark all is as before: in an hour no request but watches, five minutes and more each."""
+    """After the first bookmark, an hour has no requests except watches of five minutes or more."""
     async with following() as follower:
         await asyncio.sleep(100)
         follower.die()

@@ -31,7 +31,7 @@ RIGHT = {
 
 
 def test_only_fields_of_a_wrong_type_are_left_out() -> None:
-    """By lists and by watches alike."""
+    """Both lists and watches drop these fields."""
     for metadata, kept in ((GOOD | WRONG, GOOD), (GOOD | RIGHT, GOOD | RIGHT)):
         page = {"kind": "WidgetList", "metadata": {}, "items": [{"metadata": metadata, "x": 1}]}
         (listed,) = ListPage(WIDGET, orjson.dumps(page))

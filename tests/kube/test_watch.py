@@ -259,7 +259,7 @@ async def test_a_list_that_changes_too_fast_is_read_at_once(
 async def test_failures_are_waited_out_ever_longer(
     server: FakeApiServer, client: Client, answer: Any
 ) -> None:
-    """Whatever is no answer of the API is no event; the pauses double up to 30 s."""
+    """A response that is not of the API causes no event; the pauses double up to 30 s."""
     server.fail(7, **answer, watch=True)
     async with following(client) as follower:
         await follower.failures(7)

@@ -72,7 +72,7 @@ def test_it_is_installed_while_the_dns_hangs(bare: Installation, figure: Figures
 
 @pytest.mark.parametrize("dns", [slow, absent])
 def test_a_new_leader_registers_the_webhook(installed: Installation, figure: Figures, dns) -> None:
-    """Whatever the DNS does, controllers that start lead, and fill in an empty registration."""
+    """Without a working DNS, controllers start, lead, and fill in an empty registration."""
     kubectl = installed.cluster.kubectl
     with dns(installed.node.processes["coredns"]):
         kubectl("delete", "pods", "-l", CONTROLLER, "-n", NAMESPACE)

@@ -26,7 +26,7 @@ def test_the_cluster_comes_back(installed: Installation, figure: Figures) -> Non
 
 
 def failure_policies(installation: Installation) -> set[str]:
-    """Return the failurePolicy of each webhook that gets requests about production."""
+    """Return the failurePolicies of the webhooks that get production's requests."""
     webhooks = installation.cluster.get("validatingwebhookconfiguration/gatewright", "default")
     return {each["failurePolicy"] for each in webhooks["webhooks"]}
 

@@ -28,7 +28,7 @@ def test_it_is_small(node: Node, figure: Figures) -> None:
 
 
 def test_it_has_no_pip(node: Node) -> None:
-    """Nothing in it installs packages of Python."""
+    """The image has no installer of Python packages."""
     code, printed = run_pod(node, "pip", [], command=["python", "-m", "pip"])
     assert (code, "No module named pip" in printed) == (1, True)
 

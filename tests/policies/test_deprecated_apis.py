@@ -80,7 +80,7 @@ def test_what_was_sent_counts():
     ],
 )
 def test_kinds_that_are_rare_are_known(api_version, kind, said):
-    """Whatever Kubernetes has removed is denied."""
+    """Every API version that Kubernetes has removed is denied."""
     object = {"apiVersion": api_version, "kind": kind, "metadata": {"name": "old"}}
     verdict = ENGINE.validate(review.read(encode(Admission(object))))
     messages = [

@@ -67,7 +67,7 @@ def changed(document: dict[str, Any], digest: str) -> dict[str, Any]:
 
 
 def signed_twice(document):
-    """Return a bundle with a second signature, which is invalid."""
+    """Return a bundle with two signatures, which no valid bundle has."""
     envelope = document["dsseEnvelope"]
     return document | {"dsseEnvelope": envelope | {"signatures": 2 * envelope["signatures"]}}
 

@@ -92,7 +92,7 @@ NEW = vote(
 
 
 def test_the_question_moves_and_descriptions_are_kept_aside() -> None:
-    """As people see it with `kubectl get voteconfigs.v1alpha1.voting.schoolofdevops.com`."""
+    """`kubectl get voteconfigs.v1alpha1.voting.schoolofdevops.com` shows the converted object."""
     old = convert(NEW, OLD)
     assert old["spec"] == {
         "question": "Which?",

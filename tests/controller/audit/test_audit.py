@@ -415,7 +415,7 @@ async def test_images_that_run_are_verified_once(server, registry, verifying):
 
 
 async def test_a_tag_is_judged_by_the_digest_that_a_pod_runs(server, registry, verifying):
-    """Whatever the tag points to now; a Pod that has not started is judged by its spec."""
+    """The present digest of the tag does not matter; a Pod that has not started is judged by its spec."""
     image = f"{registry.address}/team/shop:1"
     registry.attach(DIGEST, bundle(KEY, DIGEST))
     other = f"sha256:{'b' * 64}"

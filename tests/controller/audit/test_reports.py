@@ -124,7 +124,7 @@ def test_a_cap_bounds_the_number_of_reports(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_a_report_is_bounded_and_its_summary_is_not():
-    """At most 50 results, each with at most 1,000 characters of message."""
+    """A report has at most 50 results, each with a message of at most 1,000 characters."""
     results = [RESULT._replace(path=f"spec.{index}", message="x" * 2000) for index in range(60)]
     found = report(judged("shop", "web", *results), "openreports", NOW)
     assert (len(found["results"]), found["summary"]["fail"]) == (50, 60)

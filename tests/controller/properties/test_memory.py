@@ -75,7 +75,7 @@ def measured() -> Iterator[list[int]]:
 
 
 def test_a_store_costs_little_more_than_the_json_in_it() -> None:
-    """At most 1.2 times the JSON without its `managedFields`, with all that predicates ask; and it never grows."""
+    """It takes at most 1.2 times the JSON without `managedFields`, and never grows."""
     store = Store(Resource("apps", "v1", "deployments", "Deployment"))
     size = sum(len(deployment(number, 1)) - len(orjson.dumps(OTHERS)) for number in range(OBJECTS))
     with measured() as filled:

@@ -147,6 +147,6 @@ def test_many_faults_are_cut_short() -> None:
 
 
 def test_it_is_found_by_its_configmap() -> None:
-    """By the name that workloads use."""
+    """The index has the name that workloads use."""
     assert list(by_config_map({"spec": {"application": "shop"}})) == ["shop-config"]
     assert list(by_config_map({"spec": {}})) == []

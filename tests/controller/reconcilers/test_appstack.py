@@ -101,7 +101,7 @@ def test_a_frontend_alone_is_told_of_nobody() -> None:
     ],
 )
 def test_what_is_taken_out_is_removed(type: str, left_out: str, removed: list[str]) -> None:
-    """By its uid; volumes and passwords are not among it."""
+    """Its objects are deleted by uid, except volumes and passwords."""
     everything: dict[str, Any] = {**EVERYTHING, "database": {"type": type}}
     before = made(planned(stack(**everything))).values()
     fewer = {name: value for name, value in everything.items() if name != left_out}

@@ -74,7 +74,7 @@ def test_a_server_its_services_and_its_passwords() -> None:
 
 
 def test_every_label_reaches_pods_and_claims() -> None:
-    """So that a selector shows them all."""
+    """All objects have the labels, so that a selector shows them."""
     spec = server(planned())["spec"]
     labels = {
         "app.kubernetes.io/name": "mysql",
@@ -153,7 +153,7 @@ def test_its_backups_log_in_as_root_and_write_to_their_claim() -> None:
 
 
 def test_the_backend_gets_its_login() -> None:
-    """From the Secret of the server, never from the plan."""
+    """Passwords come from the Secret of the server, never from the plan."""
     variables = {each["name"]: each for each in container(made(planned()), "shop-backend")["env"]}
     assert variables["DATABASE_PORT"]["value"] == "3306"
     assert variables["DATABASE_URL"]["value"].startswith("mysql://$(DATABASE_USER):")
@@ -162,7 +162,7 @@ def test_the_backend_gets_its_login() -> None:
 
 
 def test_it_is_ready_once_its_pod_is() -> None:
-    """By the StatefulSet's own status."""
+    """Readiness follows the StatefulSet's status."""
     plan = planned(given([server(planned())]))
     assert plan.steps[0].ready
     assert plan.status.to_api()["endpoints"]["database"] == "mysql://shop-db.eu.svc:3306"

@@ -137,7 +137,7 @@ async def test_what_a_crash_left_is_finished(shop: Shop, done: int) -> None:
 
 
 async def test_a_change_that_is_taken_back_before_it_is_through(shop: Shop) -> None:
-    """Who was restarted for it restarts again; the data is as at first, and all run with it."""
+    """Restarted workloads restart again: the data is the first one again, and all use it."""
     await shop.begin("reached", x="1")
     first = shop.get(APPCONFIG.resource, "settings", "default")
     await shop.configure(x="2")
@@ -159,7 +159,7 @@ async def test_whoever_takes_the_annotation_away_is_not_fought(shop: Shop) -> No
 
 
 async def test_a_hand_edit_is_put_back_and_restarts_nobody(shop: Shop) -> None:
-    """Neither does a ConfigMap that was deleted, and is the same again."""
+    """A deleted ConfigMap that is recreated with the same data causes no restart either."""
     await shop.begin("web", a="1")
     updated = shop.status()["lastUpdated"]
     shop.change(CONFIG_MAP, "shop-config", {"data": {"a": "9"}}, "default")
@@ -181,7 +181,7 @@ async def test_a_change_while_the_configmap_is_gone_restarts(shop: Shop) -> None
 
 
 async def test_the_second_of_one_application_has_no_name_and_restarts_nobody(shop: Shop) -> None:
-    """Only the first may write the ConfigMap that both would make."""
+    """Of two AppConfigs with the same ConfigMap, only the first may write it."""
     await shop.begin("web", a="1")
     other = {
         "metadata": {"name": "other", "namespace": "default"},
@@ -239,7 +239,7 @@ REFERENCE = {"name": "c"}
     ],
 )
 def test_every_way_to_use_a_configmap_is_seen(pod: JsonObject) -> None:
-    """In containers, init containers and volumes."""
+    """References in containers, init containers and volumes are found."""
     assert list(config_maps_of({"spec": {"template": {"spec": pod}}})) == ["c"]
 
 
@@ -247,7 +247,7 @@ def test_every_way_to_use_a_configmap_is_seen(pod: JsonObject) -> None:
     "workload", [{}, {"spec": None}, {"spec": {"template": {"spec": {"containers": None}}}}]
 )
 def test_a_workload_without_pods_uses_none(workload: JsonObject) -> None:
-    """Whatever is missing."""
+    """Missing parts of a pod template cause no error."""
     assert list(config_maps_of(workload)) == []
 
 

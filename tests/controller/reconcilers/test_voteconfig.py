@@ -48,7 +48,7 @@ def test_the_configmap_is_what_a_vote_app_reads() -> None:
 
 
 def test_the_question_is_read_where_v1alpha1_has_it() -> None:
-    """As the API server stores it while no webhook converts; poll wins."""
+    """The API server stores such an object while no webhook converts; `poll` wins."""
     assert data_of(planned(question="Old?", options=OPTIONS))["question"] == "Old?"
     assert data_of(planned(question="Old?", poll=POLL, options=OPTIONS))["question"] == "Which?"
 

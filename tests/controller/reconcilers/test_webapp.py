@@ -282,7 +282,7 @@ async def test_our_finalizer_is_taken_off_and_never_put_on(server: ApiServer) ->
 
 
 async def test_a_spec_that_cannot_be_is_a_failed_webapp(server: ApiServer) -> None:
-    """As an older schema may have let it in: phase Failed, and the field is named."""
+    """An older schema may have admitted the object: the phase is Failed, and the condition names the field."""
     server.serve(WEBAPP.resource)
     server.create(
         WEBAPP.resource,
@@ -302,7 +302,7 @@ async def test_a_spec_that_cannot_be_is_a_failed_webapp(server: ApiServer) -> No
 
 @pytest.mark.parametrize("given", [{}, {"platform": "store", "team": "web", "version": "v1"}])
 def test_labels_are_handed_on(given: dict[str, str]) -> None:
-    """To both children and the pods, and to no selector."""
+    """The labels are on both children and the pods, and in no selector."""
     labelled = WebApp.model_validate(
         {"metadata": {"name": "shop", "labels": given}, "spec": {"replicas": 1, "image": "nginx"}}
     )

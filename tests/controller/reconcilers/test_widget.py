@@ -94,7 +94,7 @@ def test_the_image_comes_from_the_registry_that_is_set() -> None:
 
 
 def test_labels_are_handed_on() -> None:
-    """To the Deployment and its pods, but not to the selector, which never changes."""
+    """The labels are on the Deployment and its pods, but not in the selector, which never changes."""
     object = made(planned(platform="store", team="shop"))
     assert object["metadata"]["labels"] == {"app": "gears", "platform": "store", "team": "shop"}
     assert object["spec"]["template"]["metadata"]["labels"] == {

@@ -154,7 +154,7 @@ def test_every_version_of_a_kind_is_asked_for():
 
 @pytest.mark.parametrize("url", ["https://127.0.0.1:9443", "https://127.0.0.1:9443/"])
 def test_a_url_takes_the_place_of_the_service(url):
-    """For a webhook that runs outside the cluster."""
+    """A webhook outside of the cluster is registered by URL."""
     (webhook,), _ = webhooks(bound("a"), address=WebhookClientConfig(url, BUNDLE))
     assert webhook["clientConfig"]["url"] == "https://127.0.0.1:9443/validate"
     assert "service" not in webhook["clientConfig"]

@@ -191,7 +191,7 @@ async def test_whoever_keeps_changing_it_is_not_fought(system, server):
 
 
 async def test_a_webhook_of_somebody_else_in_the_same_configuration_stays(system, server):
-    """Only those under our domain are ours."""
+    """Only webhooks with names under Gatewright's domain are changed."""
     theirs = {
         "name": "validate.example.com",
         "clientConfig": {"url": "https://example.com"},

@@ -124,7 +124,7 @@ def test_what_is_next(authority, serving, published, after, todo):
 
 
 def test_it_looks_again_when_something_is_due():
-    """Not an hour later."""
+    """The next look is when the step is due, not an hour later."""
     due = NOW - timedelta(hours=1) + (30 * DAY + timedelta(hours=1)) * 2 / 3
     assert plan(ALONE, LEAF, [], NAME, due - timedelta(minutes=20)).look_again == timedelta(
         minutes=20

@@ -137,7 +137,7 @@ async def test_a_lease_that_somebody_deleted_is_made_again(
 async def test_a_lease_that_somebody_deleted_makes_nobody_else_lead(
     server: FakeApiServer, client: Client, clock: Clock
 ) -> None:
-    """Who has observed it waits for as long as it would have lasted: its holder may still be writing."""
+    """A candidate that has observed it waits until it would have expired: its holder may still be writing."""
     one, two = election(client, clock), election(client, clock, "two")
     await one.campaign()
     assert await two._try() is False

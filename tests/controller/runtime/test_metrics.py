@@ -68,7 +68,7 @@ def test_errors_are_counted_by_type(metrics: ControllerMetrics) -> None:
 
 
 def test_the_series_of_a_deleted_object_go(metrics: ControllerMetrics) -> None:
-    """Nothing names it any more, also when it was never counted."""
+    """No series has its name, even if it was never counted."""
     kind = KindMetrics("WebApp", metrics)
     kind.reconciled(SHOP, "success", 0)
     kind.status(shop(), {"phase": "Running"}, NOW)
@@ -102,7 +102,7 @@ def test_large_clusters_count_without_names() -> None:
 
 
 def test_creation_is_timed_once_by_namespace(metrics: ControllerMetrics) -> None:
-    """In the published buckets; an object that was ready before is not counted."""
+    """The time is counted in the published buckets; an object that was ready before is not counted."""
     kind, ready = (
         KindMetrics("WebApp", metrics),
         {"conditions": [condition("Ready", True, "AllReady")]},

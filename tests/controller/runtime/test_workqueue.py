@@ -206,7 +206,7 @@ async def test_a_closed_queue_lets_nothing_out() -> None:
 
 
 async def test_times_that_were_overtaken_do_not_count(queue: WorkQueue[str], clock: Clock) -> None:
-    """A key that is added with a delay of a day every second comes only once the next day."""
+    """A key that is delayed by a day, and meanwhile added every second, comes the next day only once."""
     for _ in range(100):
         queue.add("a", after=86_400)
         queue.add("a")

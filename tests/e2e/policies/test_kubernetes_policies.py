@@ -251,7 +251,7 @@ def test_impact_compares_with_the_policies_of_a_cluster(
 def test_check_changes_a_manifest_as_the_api_server_does(
     plane: ControlPlane, tmp_path: Path
 ) -> None:
-    """By a MutatingAdmissionPolicy in the cluster, whose second mutation sees the result of the first."""
+    """The second mutation of a MutatingAdmissionPolicy in the cluster sees the result of the first."""
     plane.kubectl("apply", "-f", "-", input=MUTATING)
     manifest = plane.kubectl("get", "deployment", "few", "-n", "shop", "-o", "json").stdout
     deployment = json.loads(manifest)

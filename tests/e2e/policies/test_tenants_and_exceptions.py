@@ -161,7 +161,7 @@ def test_an_exception_brings_parameters_of_its_own(
 def test_an_exception_for_one_container_leaves_the_others(
     installation: Installation, namespace: str, entry: JsonObject
 ) -> None:
-    """By its name or by its image."""
+    """A container is selected by its name or by its image."""
     params = {"registries": ["registry.company.com"]}
     installation.apply(few(namespace, policy="image-registries", params=params))
     installation.kubectl("apply", "-f-", input=exception(**entry))

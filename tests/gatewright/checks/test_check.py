@@ -197,7 +197,7 @@ def test_json_has_lines_columns_and_fields(run):
 
 
 def test_check_reads_standard_input(run, monkeypatch):
-    """As in `helm template … | gatewright check -`."""
+    """The test runs `helm template … | gatewright check -`."""
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(BAD.encode())))
     code, out, _ = run("check", "--policies", PRODUCTION, "-")
     assert (code, out.splitlines()[0]) == (1, "denied  Deployment production/shop  (<stdin>:1)")

@@ -37,7 +37,7 @@ def test_an_empty_bundle_is_a_fault_unless_something_injects_it():
 
 
 def test_a_bundle_that_cannot_be_read():
-    """Neither base64 of something else nor garbage is PEM."""
+    """Base64 of other data, and invalid base64, are reported."""
     assert found(trusting("Zm9v"), *backend()) == [("critical", "ca-bundle-invalid")]
     assert found(trusting("%"), *backend()) == [("critical", "ca-bundle-invalid")]
 

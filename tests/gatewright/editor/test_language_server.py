@@ -51,7 +51,7 @@ def brief(diagnostics):
 
 
 async def test_violations_are_shown_while_one_types(tmp_path):
-    """With the editor's policies and namespace, from the field to the end of its line."""
+    """They use the editor's policies and namespace, and extend from the field to the end of its line."""
     async with editor(tmp_path, **PRODUCTION) as desk:
         (shown,) = await desk.open("shop.yaml", SHOP)
         assert brief([shown]) == [(4, 2, 14, REPLICAS)]
@@ -69,7 +69,7 @@ async def test_the_command_line_has_policies_too(tmp_path):
 
 
 async def test_half_typed_yaml_keeps_what_was_shown(tmp_path):
-    """With why it cannot be parsed; other documents are judged."""
+    """The diagnostic has the parser's error; other documents are judged."""
     both = SHOP + "---\n" + SHOP.replace("11", "12")
     async with editor(tmp_path, **PRODUCTION) as desk:
         before = brief(await desk.open("shop.yaml", both))
@@ -123,7 +123,7 @@ async def test_hovering_says_why(tmp_path):
 
 
 async def test_policy_sets_are_completed_and_explained(tmp_path):
-    """By their schema, with the parameters of the policy that is named."""
+    """Completion follows the schema, with the parameters of the named policy."""
     text = "kind: ClusterAdmissionPolicy\nspec:\n  policy: replica-limits\n  params:\n    m\n"
     async with editor(tmp_path) as desk:
         await desk.open("policies.yaml", text)

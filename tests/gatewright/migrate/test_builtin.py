@@ -79,7 +79,7 @@ def filled(tests, variables):
 
 @ROWS
 def test_a_built_in_policy_decides_as_the_rule_in_cel(row):
-    """On 150 objects, among them those that the rule denies and those that it allows."""
+    """Both are compared on 150 objects, some denied and some allowed by the rule."""
     tests = filled(row["tests"], GIVEN)
     is_service = row["policy"] in ("service-types", "external-ips")
     kind = "Service" if is_service else "Pod"

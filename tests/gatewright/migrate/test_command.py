@@ -39,7 +39,7 @@ def write(path, *objects):
 
 
 def test_a_policy_set_is_written_that_check_takes(tmp_path, monkeypatch, invoke):
-    """With the source of each object; exit code 0."""
+    """The file names the source of each object; the exit code is 0."""
     monkeypatch.chdir(tmp_path)
     write(tmp_path / "kyverno.yaml", cluster_policy(PATTERN, kinds=["ConfigMap"], name="team"))
     result = invoke("migrate", "kyverno.yaml", "--output", "ours")

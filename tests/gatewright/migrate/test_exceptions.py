@@ -11,7 +11,7 @@ NEAREST = "a PolicyException with `kinds`, `names` and `namespaces`"
 
 
 def test_an_exception_names_the_policies_that_came_of_its_rules():
-    """With kinds, names and namespaces; it ends on the day that was chosen."""
+    """It has kinds, names and namespaces, and ends on the chosen day."""
     exception = {
         "apiVersion": "kyverno.io/v2",
         "kind": "PolicyException",

@@ -23,7 +23,7 @@ def pod(image):
 
 
 def test_constraints_of_the_library_become_built_in_policies():
-    """With their parameters, match and action."""
+    """Parameters, match and action are converted."""
     (policy,) = converted(
         constraint(
             "K8sAllowedRepos",
@@ -71,7 +71,7 @@ def test_a_constraint_without_an_equal_is_listed(given, reason, nearest):
 
 
 def test_a_template_in_cel_is_converted_with_its_parameters():
-    """Whatever it is called."""
+    """The kind may have any name: it need not be one of the library."""
     source = {
         "variables": [{"name": "most", "expression": "variables.params.most"}],
         "validations": [

@@ -48,7 +48,7 @@ def test_what_is_there_stays():
 
 
 def test_a_json_patch_adds_and_removes():
-    """Whether parents and fields are there or not."""
+    """The results are equal with existing and missing parents and fields."""
     patch = """
     - {op: add, path: /metadata/annotations/example.com~1a, value: b}
     - {op: remove, path: /spec/priority}

@@ -113,7 +113,7 @@ def test_one_item_is_changed_where_it_must_exist():
 
 
 def test_lists_within_lists():
-    """Of every container, every port."""
+    """Every port of every container is changed."""
     by = assign("spec.containers[name:*].ports[containerPort:*].protocol", "UDP")
     ports = {"ports": [{"containerPort": 1}, {"containerPort": 2, "protocol": "TCP"}]}
     assert containers(("a", ports), ("b", {}), by=by) == [
@@ -162,7 +162,7 @@ def test_parts_of_an_image_are_assigned(image, domain, path, tag):
 
 
 def test_values_are_merged_into_a_set_and_pruned_from_it():
-    """In the order that they have; a missing list is created by a merge only."""
+    """Values are added in order; only a merge creates a missing list."""
     location = "spec.containers[name:*].securityContext.capabilities.add"
     own = {"securityContext": {"capabilities": {"add": ["CHOWN", "KILL"]}}}
     values = {"fromList": ["KILL", "NET_RAW"]}

@@ -46,6 +46,6 @@ def test_line_ends_count_alike(end):
 
 
 def test_a_line_keeps_its_hash_when_it_moves():
-    """Whatever is inserted above."""
+    """Inserted lines above do not change the hash."""
     lines = "\n".join(f"line {number}" for number in range(50))
     assert line_hashes(f"# new\n{lines}")[1:] == line_hashes(lines)

@@ -44,7 +44,7 @@ def check(fork, capsys, monkeypatch):
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_no_name_starts_a_line_or_moves_the_cursor(check, format):
-    """Neither on standard output nor on standard error, in no format."""
+    """No format prints a command on standard output or standard error."""
     code, out, err = check(format)
     assert code == 3
     for stream in (out, err):

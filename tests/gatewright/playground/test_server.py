@@ -41,7 +41,7 @@ async def test_the_page_may_do_nothing_but_talk_to_its_server(page):
 
 
 async def test_examples_have_the_policy_set_to_begin_with(page):
-    """And the presets."""
+    """The page has the presets, too."""
     found = await (await page.get("/examples")).json()
     assert found["policies"] == "some: policies"
     assert [*found["presets"]] == ["baseline", "best-practices", "production", "restricted"]
@@ -97,7 +97,7 @@ def test_only_its_own_names_lead_to_it(host, own):
 
 
 async def test_a_foreign_name_is_refused(page):
-    """Before anything is read."""
+    """The request is rejected before its body is read."""
     answer = await page.post("/review", json=fields(), headers={"Host": "evil.example"})
     assert answer.status == 421
 
@@ -123,7 +123,7 @@ def test_a_taken_port_is_one_line(capsys):
 
 
 def test_unreadable_policies_are_one_line(tmp_path, capsys):
-    """As for every command: the exit code is 3."""
+    """The exit code is 3, as for every command."""
     file = tmp_path / "policies.yaml"
     file.write_bytes(b"\xff\xfe")
     with pytest.raises(SystemExit) as ended:

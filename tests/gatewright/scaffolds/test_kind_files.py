@@ -311,7 +311,7 @@ def test_children_of_a_packages_kind_are_judged(run: Run, package: Path, tmp_pat
 def test_policies_can_select_a_packages_kind(
     run: Run, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    """By its name, and among all kinds."""
+    """The kind is found by its name, and among all kinds."""
     request.addfinalizer(catalogue.catalogue.cache_clear)
     (tmp_path / "policies").mkdir()
     (tmp_path / "policies/sprocket_words.py").write_text(POLICY)

@@ -92,7 +92,7 @@ def test_every_function_and_macro_has_calls():
 @pytest.mark.long
 @pytest.mark.parametrize("name", CALLS)
 def test_a_unit_of_a_function_takes_no_longer_than_a_bound(name, objects):
-    """At every size; the calls reach every version of the function."""
+    """The bound holds at every size; the calls reach every version of the function."""
     FUNCTIONS[name].table.clear()
     assert list(excess(CALLS[name], objects)) == []
     if FUNCTIONS[name].form is None and CALLS[name] != CALLS["check"]:

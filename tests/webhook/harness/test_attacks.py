@@ -136,7 +136,7 @@ def test_a_set_without_a_policy_in_force_is_an_error(told, policies):
 
 @pytest.mark.parametrize("rule", ["true", 'object.kind != "Pod"', 'request.operation == "CREATE"'])
 def test_a_rule_that_reads_no_more_than_the_kind_is_not_matched(told, rule):
-    """As a policy in Python that returns early."""
+    """Such a rule is like a policy in Python that returns early."""
     assert told(f"{MANY}, expect: allowed", IN_CEL % rule) == [NOTHING]
     assert told(f"{MANY}, expect: allowed", IN_CEL % f"{rule} && object.spec.replicas > 1") == []
     assert (
@@ -205,7 +205,7 @@ def test_a_label_of_the_namespace_that_no_selector_names_is_a_difference(told):
 
 
 def test_a_label_of_an_unmatched_object_that_no_selector_names_is_a_difference(told):
-    """As with a label of its namespace; an object that a policy judges may have any labels."""
+    """The same holds for labels of the namespace; an object that a policy judges may have any labels."""
     selected = (
         LIMITS
         + "  match: {any: [{objectSelector: {matchLabels: {tier: small}}}, {namespaces: [judged]}]}\n"

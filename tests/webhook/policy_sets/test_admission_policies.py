@@ -190,7 +190,7 @@ def test_constraints_of_policy_and_binding_must_both_match(constraints, applies)
     ],
 )
 def test_labels_of_the_namespace_are_looked_up_where_they_decide(constraints, needed):
-    """In the policy, or in the binding."""
+    """The fault is in the policy or in the binding."""
     wide, narrow = rules(), rules() | constraints
     for policy, binding in ((narrow, wide), (wide, narrow)):
         bound = loaded(

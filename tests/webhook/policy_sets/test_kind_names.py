@@ -44,7 +44,7 @@ from webhook.policy_sets.kind_names import IN_FULL, kinds_named
     ],
 )
 def test_a_word_names_kinds(word: str, expected: list[str]) -> None:
-    """By its name, its apiVersion and name, or with the plural before the group."""
+    """A kind is named by its name, by apiVersion and name, or with the plural before the group."""
     assert [f"{kind.plural}.{kind.group}" for kind in kinds_named(word)] == expected
 
 

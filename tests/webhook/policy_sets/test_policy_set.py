@@ -367,7 +367,7 @@ def test_tenants_policies_are_named_with_their_namespace():
 
 
 def test_a_tenant_does_not_replace_a_policy_that_is_always_in_force():
-    """Only a cluster policy can."""
+    """Only a cluster policy can replace it."""
     text = (
         TENANT.replace("{name: replica-limits", "{namespace: shop, name: ours")
         + "  policy: webapp-names\n"

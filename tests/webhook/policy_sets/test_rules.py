@@ -106,7 +106,7 @@ def test_a_failing_message_expression_falls_back_to_the_message():
 
 
 def test_an_error_is_a_violation_with_fail_and_none_with_ignore():
-    """As in the API server; the other rules are evaluated."""
+    """The rule fails like in the API server; the other rules are evaluated."""
     rules = [{"expression": "object.spec.nope == 1"}, {"expression": "false", "message": "second"}]
     assert messages(validations=rules) == [
         "expression 'object.spec.nope == 1' resulted in error: no such key: nope",
@@ -717,7 +717,7 @@ def test_the_policies_of_a_tenant_share_a_budget(kind, namespace, failed):
 
 
 def test_an_apply_configuration_merges_by_list_keys():
-    """As in server-side apply: containers, env and ports by their keys."""
+    """Containers, env and ports are merged by their keys, like in server-side apply."""
     expression = """Object{
         metadata: Object.metadata{labels: Object.metadata.labels{tier: 'web'}},
         spec: Object.spec{template: Object.spec.template{spec: Object.spec.template.spec{

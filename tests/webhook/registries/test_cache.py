@@ -163,7 +163,7 @@ async def test_memory_is_bounded(look_ups, registry, monkeypatch):
 
 
 async def test_signatures_in_memory_are_bounded_by_their_size(look_ups, registry, monkeypatch):
-    """Not only by their number."""
+    """The limit counts bytes, not only entries."""
     monkeypatch.setattr(cache, "MAX_BYTES", 2_500)
     digests = [f"sha256:{digit * 64}" for digit in "123"]
     for digest in digests:

@@ -54,7 +54,7 @@ async def test_what_is_no_bundle_or_of_another_image_is_skipped(registry, reader
 
 
 async def test_legacy_signatures_are_found(registry, reader):
-    """In the manifest of the tag sha256-….sig."""
+    """They are in the manifest of the tag sha256-….sig."""
     payload, signature = legacy(KEY, DIGEST)
     registry.attach_legacy(DIGEST, payload, signature)
     attached = await reader.attached(registry.image(DIGEST))
@@ -124,7 +124,7 @@ async def garbage(request: web.Request) -> web.Response:
     ],
 )
 async def test_a_hostile_registry_is_an_error_with_its_reason(registry, reader, handler, reason):
-    """Nothing is read without end, from elsewhere, or with a login that is not meant for it."""
+    """Reads are limited in size, stay on the registry's host, and never send credentials of other hosts."""
     registry.handlers["*"] = handler
     with pytest.raises(RegistryError) as raised:
         await reader.attached(registry.image(DIGEST))
@@ -245,7 +245,7 @@ async def test_tokens_in_memory_are_bounded(registry, client, monkeypatch):
 
 
 def test_logins_are_read_from_a_docker_config_file(tmp_path):
-    """By host, as docker and podman write them."""
+    """Credentials are found by host, in the format of docker and podman."""
     file = tmp_path / "config.json"
     both = base64.b64encode(b"ann:secret").decode()
     hub = {"https://index.docker.io/v1/": {"username": "hub", "password": "p"}}

@@ -165,7 +165,7 @@ async def test_connections_that_were_never_used_make_room_at_once(start):
 
 
 async def test_descriptors_that_run_out_are_one_line(start, monkeypatch, caplog):
-    """Who waits for a connection gets it when there are some again."""
+    """A waiting client gets a connection when one is free again."""
     monkeypatch.setattr(connections, "ACCEPT_AGAIN_SECONDS", 0.01)
     async with start() as webhook:
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -215,7 +215,7 @@ def test_a_file_that_holds_nothing_at_the_start_is_an_error(load, file, text):
 
 
 def test_an_empty_directory_has_no_policies(load, tmp_path):
-    """As the chart mounts it without a preset."""
+    """Without a preset, the chart mounts an empty directory."""
     assert names_of(load(tmp_path)) == set()
 
 

@@ -30,7 +30,7 @@ def test_what_is_given_back_can_be_taken_again():
 
 
 async def test_what_has_no_room_is_taken_once_enough_is_given_back():
-    """Until then it waits."""
+    """An address without room waits."""
     shares = Shares(10)
     await shares.take("a", 5)
     waiting = asyncio.create_task(shares.take("a", 3))

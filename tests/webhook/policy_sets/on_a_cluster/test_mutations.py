@@ -110,7 +110,7 @@ async def here(api: ApiServer, kind: str, mutation: JsonObject) -> JsonObject | 
 
 @pytest.mark.controlplane
 def test_a_mutation_is_that_of_the_api_server(own_control_plane: Any) -> None:
-    """By ApplyConfiguration and by JSONPatch, of every kind of list and map, of wrong types and of unknown fields."""
+    """ApplyConfigurations and JSONPatches change every type of list and map, with wrong types and unknown fields."""
     plane = own_control_plane(parts=("etcd", "kube-apiserver"), audit=False)
     table = [(f"p{index}", *row) for index, row in enumerate(mutations())]
 
