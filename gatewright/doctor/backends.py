@@ -1,11 +1,10 @@
 """Check the Services, endpoints and pods of webhooks, conversions and aggregated APIs."""
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
 
-from gatewright.doctor.hazards import CRITICAL, WARNING, Hazard
+from gatewright.doctor.hazards import CRITICAL, WARNING, Hazard, Patch
 from gatewright.doctor.models import (
     ApiService,
     ClientConfig,
@@ -78,8 +77,8 @@ def callers(state: ClusterState) -> Iterator[Caller]:
             )
 
 
-def check(state: ClusterState, now: datetime) -> Iterator[Hazard]:
-    """Yield a finding if no server answers, or if the loss of one pod or node leaves none."""
+def check(state: ClusterState) -> Iterator[Hazard]:
+    """Yield a finding where nothing answers, or where one lost pod or node leaves nothing."""
     for caller in callers(state):
         if (service := caller.config.service) is None:
             continue
@@ -88,12 +87,12 @@ def check(state: ClusterState, now: datetime) -> Iterator[Hazard]:
             level = CRITICAL if caller.is_fatal else WARNING
             open_patch = _fails_open(caller)
             yield Hazard(
-                check="no-endpoint",
-                subject=caller.subject,
-                level=level,
-                path=caller.path,
-                message=f"{fault}, so {caller.fails}",
-                fix="start its server, or correct the Service"
+                "no-endpoint",
+                level,
+                caller.subject,
+                caller.path,
+                f"{fault}, so {caller.fails}",
+                "start what serves it, or correct the Service"
                 + (" and meanwhile let requests pass unchecked" if open_patch else ""),
                 patch=open_patch,
             )
@@ -101,8 +100,8 @@ def check(state: ClusterState, now: datetime) -> Iterator[Hazard]:
             yield from _fragile(caller, service, state)
 
 
-def _fails_open(caller: Caller) -> tuple[Mapping[str, object], ...]:
-    """Return the patch that lets requests pass while a webhook does not answer."""
+def _fails_open(caller: Caller) -> Patch:
+    """Return the patch by which requests pass while a webhook does not answer."""
     if not (caller.is_fatal and isinstance(caller.subject, WebhookConfiguration)):
         return ()
     path = caller.bundle_path.replace("clientConfig/caBundle", "failurePolicy")
@@ -147,27 +146,33 @@ def _fragile(caller: Caller, service: ServiceReference, state: ClusterState) -> 
     replicas = sum(each.replicas or 0 for each in workloads)
     if workloads and all(each.replicas is not None for each in workloads):
         if replicas == 1:
-            yield _weak(
-                caller,
+            yield Hazard(
                 "one-replica",
+                WARNING,
+                caller.subject,
+                caller.path,
                 f"{workloads[0].title} runs one pod. While that is replaced, {caller.fails}",
                 "run at least two replicas",
-                _kubectl("scale", workloads[0], "--replicas=2"),
+                run=_kubectl("scale", workloads[0], "--replicas=2"),
             )
         elif not _has_budget(service, state):
-            yield _weak(
-                caller,
+            yield Hazard(
                 "no-disruption-budget",
+                WARNING,
+                caller.subject,
+                caller.path,
                 f"no PodDisruptionBudget covers {workloads[0].title}. If drains evict all its pods "
                 f"at the same time, {caller.fails}",
                 "add a PodDisruptionBudget",
-                _budget(service, state, workloads[0]),
+                run=_budget(service, state, workloads[0]),
             )
     nodes = [each.node_name for slice in _slices(service, state) for each in slice.endpoints]
     if len(nodes) > 1 and len(set(nodes)) == 1 and nodes[0]:
-        yield _weak(
-            caller,
+        yield Hazard(
             "one-node",
+            WARNING,
+            caller.subject,
+            caller.path,
             f"all {len(nodes)} endpoints of {service} are on the node {nodes[0]}. If that node "
             f"goes, {caller.fails}",
             "spread the pods with a topology spread constraint or a pod anti-affinity",
@@ -188,18 +193,6 @@ def _budget(service: ServiceReference, state: ClusterState, workload: ServingWor
     name, space = workload.metadata.name, workload.metadata.namespace
     options = ("--namespace", space, f"--selector={labels}", "--min-available=1")
     return shlex.join(("kubectl", "create", "poddisruptionbudget", name, *options))
-
-
-def _weak(caller: Caller, name: str, message: str, fix: str, run: str = "") -> Hazard:
-    return Hazard(
-        check=name,
-        subject=caller.subject,
-        level=WARNING,
-        path=caller.path,
-        message=message,
-        fix=fix,
-        run=run,
-    )
 
 
 def _has_budget(service: ServiceReference, state: ClusterState) -> bool:

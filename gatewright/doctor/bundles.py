@@ -2,14 +2,14 @@
 
 import base64
 import binascii
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from urllib.parse import urlsplit
 
 from certs.check import check_served
 from certs.pair import CertificateError, read_certificates
 from gatewright.doctor.backends import Caller, callers
-from gatewright.doctor.hazards import CRITICAL, WARNING, Hazard
+from gatewright.doctor.hazards import CRITICAL, WARNING, Hazard, Patch
 from gatewright.doctor.models import ServiceReference, TlsSecret
 from gatewright.doctor.state import ClusterState
 
@@ -35,11 +35,12 @@ def check(
     """
     for caller in callers(state):
         if not caller.verifies:
-            yield _finding(
-                caller,
+            yield Hazard(
                 "unverified",
                 WARNING,
-                "the API server does not verify the server (insecureSkipTLSVerify): any "
+                caller.subject,
+                f"{caller.path}.caBundle",
+                "the API server does not verify what answers (insecureSkipTLSVerify): any "
                 "pod that answers for the Service reads and changes these requests",
                 "set caBundle and remove insecureSkipTLSVerify",
             )
@@ -50,108 +51,129 @@ def check(
 def _checked(
     caller: Caller, state: ClusterState, now: datetime, served: ServedCertificates
 ) -> Iterator[Hazard]:
-    failing = CRITICAL if caller.is_fatal else WARNING
+    path, failing = f"{caller.path}.caBundle", CRITICAL if caller.is_fatal else WARNING
+    service = caller.config.service
+    name = service.server_name if service else urlsplit(caller.config.url).hostname or ""
+    secrets = list(_mounted(service, state)) if service else []
+    chains = {f"Secret {e.metadata.name}": _decoded(e.data.certificate) for e in secrets}
+    if name in served:
+        chains = {"the server": served[name]}
+    known = _known_authority(caller, secrets, chains.values(), name, now)
     if not caller.config.ca_bundle:
         is_set_later = _is_injected(caller) or not state.is_live
-        if caller.config.service is not None and not is_set_later:
-            yield _finding(
-                caller,
+        if service is not None and not is_set_later:
+            yield Hazard(
                 "ca-bundle-empty",
                 failing,
+                caller.subject,
+                path,
                 "caBundle is empty, so the API server verifies with its machine's authorities, "
                 f"which sign no name under .svc: {caller.fails}",
-                "set caBundle to the authority of the serving certificate",
+                *(known or ("set caBundle to the authority of the serving certificate", ())),
             )
         return
     try:
         bundle = base64.b64decode(caller.config.ca_bundle, validate=True)
-        authorities = read_certificates(bundle, "CA bundle")
+        last = _expiry(bundle)
     except (CertificateError, binascii.Error) as error:
-        yield _finding(
-            caller,
+        yield Hazard(
             "ca-bundle-invalid",
             failing,
+            caller.subject,
+            path,
             f"caBundle cannot be read ({error}), so {caller.fails}",
-            "set caBundle to the authority of the serving certificate, as PEM in base64",
-        )
+            *(known or ("set caBundle to the authority of the serving certificate, as PEM in "
+                        "base64", ())),
+        )  # fmt: skip
         return
-    last = max(each.not_valid_after_utc for each in authorities)
     if last <= now:
-        yield _finding(
-            caller,
+        yield Hazard(
             "ca-bundle-expired",
             failing,
+            caller.subject,
+            path,
             f"every authority in caBundle has expired, the last one at {last:%Y-%m-%d %H:%M} UTC, "
             f"so {caller.fails}",
-            "renew the authority and set caBundle",
+            *(known or ("renew the authority and set caBundle", ())),
         )
-    elif last - now < EXPIRES_SOON:
-        yield _finding(
-            caller,
+        return
+    if last - now < EXPIRES_SOON:
+        yield Hazard(
             "ca-bundle-expiring",
             WARNING,
+            caller.subject,
+            path,
             f"the last authority in caBundle expires at {last:%Y-%m-%d %H:%M} UTC. From then on "
             f"{caller.fails}",
-            "renew the authority and set caBundle",
+            *(known or ("renew the authority and set caBundle", ())),
         )
-    if last > now:
-        yield from _presented(caller, bundle, state, now, served)
-
-
-def _presented(
-    caller: Caller, bundle: bytes, state: ClusterState, now: datetime, served: ServedCertificates
-) -> Iterator[Hazard]:
-    service = caller.config.service
-    name = service.server_name if service else urlsplit(caller.config.url).hostname or ""
-    mounted = _mounted(service, state) if service else iter(())
-    chains = [("the server", served[name])] if name in served else list(mounted)
-    faults = list[str]()
-    for source, chain in chains:
-        try:
-            check_served(chain, bundle, name, now)
-        except CertificateError as error:
-            faults.append(f"{source}: {error}")
+    faults = [
+        f"{source}: {fault}"
+        for source, chain in chains.items()
+        if (fault := _fault(chain, bundle, name, now))
+    ]
     if faults and len(faults) == len(chains):
-        yield _finding(
-            caller,
+        yield Hazard(
             "certificate",
-            CRITICAL if caller.is_fatal else WARNING,
+            failing,
+            caller.subject,
+            caller.path,
             f"caBundle does not verify the certificate for {name} ({'; '.join(faults)}), so "
             f"{caller.fails}",
-            "set caBundle to the authority that signed it, or issue it again",
+            *(known or ("set caBundle to the authority that signed it, or issue it again", ())),
         )
 
 
-def _mounted(service: ServiceReference, state: ClusterState) -> Iterator[tuple[str, bytes]]:
-    """Yield the certificates of the TLS Secrets that the pods behind a Service mount."""
-    names = dict.fromkeys(
-        volume.secret.secret_name
-        for workload in state.serving(service)
-        for volume in workload.spec.template.spec.volumes
-        if volume.secret is not None
-    )
-    for name in names:
+def _known_authority(
+    caller: Caller,
+    secrets: Iterable[TlsSecret],
+    chains: Collection[bytes],
+    name: str,
+    now: datetime,
+) -> tuple[str, Patch] | None:
+    """Return the fix that sets an authority beside a certificate, if it verifies what is served."""
+    for each in secrets:
+        bundle = _decoded(each.data.authority)
+        if any(not _fault(chain, bundle, name, now) for chain in chains) and (
+            _expiry(bundle) - now >= EXPIRES_SOON
+        ):
+            patch = {"op": "add", "path": caller.bundle_path, "value": each.data.authority}
+            return f"set caBundle to ca.crt of the {each.title}", (patch,)
+    return None
+
+
+def _fault(chain: bytes, bundle: bytes, name: str, now: datetime) -> str:
+    """Return why a client that trusts a bundle rejects a certificate; "" if it does not."""
+    try:
+        check_served(chain, bundle, name, now)
+    except CertificateError as error:
+        return str(error)
+    return ""
+
+
+def _expiry(bundle: bytes) -> datetime:
+    return max(each.not_valid_after_utc for each in read_certificates(bundle, "CA bundle"))
+
+
+def _mounted(service: ServiceReference, state: ClusterState) -> Iterator[TlsSecret]:
+    """Yield the TLS Secrets that the pods behind a Service mount."""
+    workloads = state.serving(service)
+    for name in dict.fromkeys(name for each in workloads for name in each.secret_names):
         secret = state.find("", "Secret", service.namespace, name)
-        if isinstance(secret, TlsSecret) and secret.data.certificate:
-            try:
-                yield f"Secret {name}", base64.b64decode(secret.data.certificate, validate=True)
-            except binascii.Error:
-                continue
+        if isinstance(secret, TlsSecret) and _decoded(secret.data.certificate):
+            yield secret
+
+
+def _decoded(value: str) -> bytes:
+    """Return what base64 stands for; empty where it is none."""
+    try:
+        return base64.b64decode(value, validate=True)
+    except binascii.Error:
+        return b""
 
 
 def _is_injected(caller: Caller) -> bool:
     return any(each in caller.subject.metadata.annotations for each in INJECTED)
-
-
-def _finding(caller: Caller, name: str, level: str, message: str, fix: str) -> Hazard:
-    return Hazard(
-        check=name,
-        subject=caller.subject,
-        level=level,
-        path=f"{caller.path}.caBundle" if name != "certificate" else caller.path,
-        message=message,
-        fix=fix,
-    )
 
 
 def endpoints(state: ClusterState) -> list[tuple[str, int, str]]:

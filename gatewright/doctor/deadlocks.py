@@ -1,7 +1,6 @@
 """Find webhooks that block their own recovery, or the cluster's."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
 
 from gatewright.doctor.calls import ExampleRequest, is_called, is_named
 from gatewright.doctor.hazards import CRITICAL, NOTE, WARNING, Hazard, excluding, sparing
@@ -31,8 +30,8 @@ VITAL = frozenset(
 )
 
 
-def check(state: ClusterState, now: datetime) -> Iterator[Hazard]:
-    """Yield a finding for each webhook that blocks a recovery while it does not answer."""
+def check(state: ClusterState) -> Iterator[Hazard]:
+    """Yield a finding for each webhook without which something does not come back."""
     closed = [each for each in state.registered() if each.fails_closed]
     needs = list(cluster_needs())
     for each in closed:
@@ -55,11 +54,11 @@ def _of_webhook(
     namespaced = [need for need in needed if need.namespace]
     wide = [need for need in needed if not need.namespace]
     spaces = sorted({need.namespace for need in (*own, *data, *namespaced)})
-    excluded = f"exclude {_and(spaces)}", excluding(each.configuration, each.index, spaces)
+    excluded = f"exclude {_and(spaces)}", excluding(each, spaces)
     resources = list(dict.fromkeys(need.resource for need in (*wide, *lost)))
     spared = (
         f"do not call it for {_and(resources)}",
-        sparing(each.configuration, each.index, resources),
+        sparing(each, resources),
     )
     for check, level, requests, what, (fix, patch) in (
         ("own-pods", CRITICAL, own, f"requests for its own pods (behind {service})", excluded),
@@ -85,15 +84,15 @@ def _of_webhook(
             when, then = "If its last pod goes", ": the pods cannot come back"
         if requests:
             yield Hazard(
-                check=check,
-                subject=each.configuration,
-                level=level,
-                path=each.path,
-                message=(
+                check,
+                level,
+                each.configuration,
+                each.path,
+                (
                     f"{name} judges {what} and fails closed. {when}, the API server refuses "
                     f"{_listed(requests)}{then}"
                 ),
-                fix=fix,
+                fix,
                 patch=patch,
             )
 
@@ -121,17 +120,17 @@ def _cycles(closed: Sequence[Registered], state: ClusterState) -> Iterator[Hazar
         path = " -> ".join([*ring, ring[0]])
         spaces = sorted({served[name][0].namespace for name in ring})
         yield Hazard(
-            check="cycle",
-            subject=first.configuration,
-            level=CRITICAL,
-            path=first.path,
-            message=(
+            "cycle",
+            CRITICAL,
+            first.configuration,
+            first.path,
+            (
                 f"{path}: the pods of each are judged by the next one, and all fail closed. If the "
                 f"pods of {first.service} and {_and(others)} are gone at the same time, the API "
                 "server refuses to create any of them"
             ),
-            fix=f"exclude {_and(spaces)}",
-            patch=excluding(first.configuration, first.index, spaces),
+            f"exclude {_and(spaces)}",
+            patch=excluding(first, spaces),
         )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from datetime import datetime
 
-from gatewright.doctor import backends, bundles, deadlocks, policies, webhooks
+from gatewright.doctor import backends, bundles, deadlocks, policies, timeouts, webhooks
 from gatewright.doctor.hazards import LEVELS_OF_HARM, Hazard
 from gatewright.doctor.state import ClusterState
 
@@ -16,10 +16,11 @@ def diagnose(
     `served` are the certificates that probed servers presented (PEM by DNS name).
     """
     found = [
-        *deadlocks.check(state, now),
-        *backends.check(state, now),
+        *deadlocks.check(state),
+        *backends.check(state),
         *bundles.check(state, now, served),
-        *webhooks.check(state, now),
+        *timeouts.check(state),
+        *webhooks.check(state),
         *policies.check(state, now),
     ]
     return sorted(

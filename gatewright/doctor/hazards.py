@@ -6,19 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gatewright.doctor.models import ClusterObject, WebhookConfiguration
+from gatewright.doctor.models import ClusterObject
+from gatewright.doctor.state import Registered
 
 CRITICAL, WARNING, NOTE = "critical", "warning", "note"
 LEVELS_OF_HARM = (CRITICAL, WARNING, NOTE)
-RESOURCES = {
-    "ValidatingWebhookConfiguration": "validatingwebhookconfiguration",
-    "MutatingWebhookConfiguration": "mutatingwebhookconfiguration",
-    "CustomResourceDefinition": "crd",
-    "APIService": "apiservice",
-}
+Patch = tuple[Mapping[str, Any], ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Hazard:
     """One fault of an object.
 
@@ -28,12 +24,12 @@ class Hazard:
     """
 
     check: str
-    subject: ClusterObject
     level: str
+    subject: ClusterObject
+    path: str
     message: str
     fix: str
-    path: str = ""
-    patch: tuple[Mapping[str, Any], ...] = ()
+    patch: Patch = ()
     run: str = ""
 
     @property
@@ -41,10 +37,7 @@ class Hazard:
         """The kubectl command that fixes the fault; "" if none does."""
         if not self.patch:
             return self.run
-        resource = RESOURCES.get(self.subject.kind, self.subject.kind.lower())
-        operations = shlex.quote(json.dumps(self.patch))
-        name = shlex.quote(self.subject.metadata.name)
-        return f"kubectl patch {resource} {name} --type=json -p {operations}"
+        return patch_command(self.subject, self.patch)
 
     @property
     def remedy(self) -> str:
@@ -52,17 +45,26 @@ class Hazard:
         return f"{self.fix}: {self.command}" if self.command else f"{self.fix}."
 
 
-def excluding(
-    configuration: WebhookConfiguration, index: int, namespaces: Sequence[str]
-) -> tuple[Mapping[str, Any], ...]:
-    """Return the patch that excludes namespaces from a webhook's namespaceSelector."""
-    selector = configuration.webhooks[index].namespace_selector
+def patch_command(subject: ClusterObject, patch: Patch) -> str:
+    """Return the kubectl command that applies a JSON Patch."""
+    words = ("kubectl", "patch", subject.kind.lower(), subject.metadata.name, "--type=json", "-p")
+    return shlex.join((*words, json.dumps(patch)))
+
+
+def setting(each: Registered, field: str, value: object) -> Patch:
+    """Return the patch that sets a field of a webhook."""
+    return ({"op": "add", "path": f"/webhooks/{each.index}/{field}", "value": value},)
+
+
+def excluding(each: Registered, namespaces: Sequence[str]) -> Patch:
+    """Return the patch with which a webhook no longer sees some namespaces."""
+    selector = each.webhook.namespace_selector
     requirement = {
         "key": "kubernetes.io/metadata.name",
         "operator": "NotIn",
         "values": list(namespaces),
     }
-    path = f"/webhooks/{index}/namespaceSelector"
+    path = f"/webhooks/{each.index}/namespaceSelector"
     if selector is None:
         value: Any = {"matchExpressions": [requirement]}
         return ({"op": "add", "path": path, "value": value},)
@@ -71,15 +73,13 @@ def excluding(
     return ({"op": "add", "path": f"{path}/matchExpressions/-", "value": requirement},)
 
 
-def sparing(
-    configuration: WebhookConfiguration, index: int, resources: Sequence[str]
-) -> tuple[Mapping[str, Any], ...]:
-    """Return the patch that takes resources out of a webhook's rules."""
+def sparing(each: Registered, resources: Sequence[str]) -> Patch:
+    """Return the patch with which a webhook is no longer called for some resources."""
     condition = {
         "name": "spares-what-the-cluster-needs",
         "expression": f"!(request.resource.resource in {json.dumps(list(resources))})",
     }
-    path = f"/webhooks/{index}/matchConditions"
-    if not configuration.webhooks[index].match_conditions:
+    path = f"/webhooks/{each.index}/matchConditions"
+    if not each.webhook.match_conditions:
         return ({"op": "add", "path": path, "value": [condition]},)
     return ({"op": "add", "path": f"{path}/-", "value": condition},)

@@ -8,14 +8,14 @@ from config.documents import Document
 from controller.audit.listing import Lister
 from gatewright.doctor.models import ClusterObject, ClusterPolicy
 from gatewright.doctor.state import FOREIGN_GROUPS, MODELS, ClusterState, add_documents, read_state
-from gatewright.doctor.workloads import ServingWorkload
 from gatewright.outputs import InputProblem
 from kube.errors import ApiError, NotFound
 from kube.resource import JsonObject, Resource
 
 SECRET = Resource("", "v1", "secrets", "Secret")
 PROBE_SECONDS = 5.0
-BY_NAME = "Secret"  # never listed: only Secrets that serving pods mount are read
+PUBLIC = ("tls.crt", "ca.crt")  # what is kept of a Secret: no key
+BY_NAME = "Secret"  # never listed: only those that serving pods mount are read
 
 ServerAddress = tuple[str, int, str]  # address, port, and the server name
 
@@ -73,8 +73,13 @@ class ClusterReader:
     async def _secrets(self, state: ClusterState) -> AsyncIterator[JsonObject]:
         """Yield the certificates, without keys, of the Secrets that pods of webhooks mount."""
         services = {each.service for each in state.registered() if each.service is not None}
-        workloads = [each for service in services for each in state.serving(service)]
-        for namespace, name in dict.fromkeys(_mounts(workloads)):
+        mounted = {
+            (each.metadata.namespace, name): None
+            for service in services
+            for each in state.serving(service)
+            for name in each.secret_names
+        }
+        for namespace, name in mounted:
             try:
                 secret = await self._lister.client.get(SECRET, name, namespace)
             except NotFound:
@@ -85,13 +90,13 @@ class ClusterReader:
                     "checked; --probe asks the server instead"
                 )
                 continue
-            certificate = (secret.get("data") or {}).get("tls.crt", "")
+            data = secret.get("data") or {}
             metadata = {"name": name, "namespace": namespace}
             yield {
                 "apiVersion": "v1",
                 "kind": "Secret",
                 "metadata": metadata,
-                "data": {"tls.crt": certificate},
+                "data": {key: data[key] for key in PUBLIC if key in data},
             }
 
 
@@ -100,15 +105,6 @@ def _is_read(resource: Resource) -> bool:
     if key == ("", BY_NAME):
         return False
     return key in MODELS or resource.group.endswith(FOREIGN_GROUPS)
-
-
-def _mounts(workloads: Iterable[ServingWorkload]) -> list[tuple[str, str]]:
-    return [
-        (workload.metadata.namespace, volume.secret.secret_name)
-        for workload in workloads
-        for volume in workload.spec.template.spec.volumes
-        if volume.secret is not None
-    ]
 
 
 async def ask(endpoints: Iterable[ServerAddress]) -> tuple[dict[str, bytes], list[str]]:

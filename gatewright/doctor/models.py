@@ -114,6 +114,7 @@ class PublicCertificate(ApiModel):
     """The public part of a TLS Secret."""
 
     certificate: str = Field("", alias="tls.crt")
+    authority: str = Field("", alias="ca.crt")
 
 
 class TlsSecret(ClusterObject):

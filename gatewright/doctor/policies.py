@@ -7,8 +7,7 @@ from gatewright.doctor.hazards import CRITICAL, NOTE, WARNING, Hazard
 from gatewright.doctor.models import ClusterBinding, ClusterObject, ClusterPolicy, ForeignPolicy
 from gatewright.doctor.state import ADMISSION, ClusterState
 
-LONG = timedelta(days=30)  # a policy that only reports for longer is not a trial
-KYVERNO_EXCEPTION = "PolicyException"
+LONG = timedelta(days=30)  # after which a policy that only reports is no trial any more
 
 
 def check(state: ClusterState, now: datetime) -> Iterator[Hazard]:
@@ -27,14 +26,13 @@ def _bound(sort: str, state: ClusterState, now: datetime) -> Iterator[Hazard]:
         if policy is None:
             if knows_policies:
                 yield Hazard(
-                    check="binding-without-policy",
-                    subject=binding,
-                    level=WARNING,
-                    path="spec.policyName",
-                    message=f"the policy {binding.spec.policy_name} does not exist, so this "
-                    f"binding "
+                    "binding-without-policy",
+                    WARNING,
+                    binding,
+                    "spec.policyName",
+                    f"the policy {binding.spec.policy_name} does not exist, so this binding "
                     "enforces nothing",
-                    fix="create the policy, or delete the binding",
+                    "create the policy, or delete the binding",
                 )
             continue
         yield from _params(policy, binding, state)
@@ -42,24 +40,25 @@ def _bound(sort: str, state: ClusterState, now: datetime) -> Iterator[Hazard]:
         if not denies and _is_old(binding, now):
             actions = " and ".join(binding.spec.validation_actions)
             yield Hazard(
-                check="never-denies",
-                subject=binding,
-                level=NOTE,
-                path="spec.validationActions",
-                message=f"{policy.metadata.name} denies nothing (validationActions {actions}), "
+                "never-denies",
+                NOTE,
+                binding,
+                "spec.validationActions",
+                f"{policy.metadata.name} denies nothing (validationActions {actions}), "
                 f"for more than {LONG.days} days",
-                fix="set validationActions to [Deny], or delete the binding",
+                "set validationActions to [Deny], or delete the binding",
             )
     if state.knows(ADMISSION, f"{sort}Binding"):
         bound = {each.spec.policy_name for each in bindings}
         for name, policy in policies.items():
             if name not in bound:
                 yield Hazard(
-                    check="policy-without-binding",
-                    subject=policy,
-                    level=WARNING,
-                    message=f"no {sort}Binding names {name}, so it judges nothing",
-                    fix="create a binding, or delete the policy",
+                    "policy-without-binding",
+                    WARNING,
+                    policy,
+                    "",
+                    f"no {sort}Binding names {name}, so it judges nothing",
+                    "create a binding, or delete the policy",
                 )
 
 
@@ -71,13 +70,13 @@ def _params(
         return
     if reference is None:
         yield Hazard(
-            check="params",
-            subject=binding,
-            level=CRITICAL if policy.spec.failure_policy == "Fail" else WARNING,
-            path="spec.paramRef",
-            message=f"{policy.metadata.name} has parameters of kind {kind.kind}, and this binding "
+            "params",
+            CRITICAL if policy.spec.failure_policy == "Fail" else WARNING,
+            binding,
+            "spec.paramRef",
+            f"{policy.metadata.name} has parameters of kind {kind.kind}, and this binding "
             "names none: each expression that reads `params` fails",
-            fix="set spec.paramRef",
+            "set spec.paramRef",
         )
         return
     group = kind.api_version.rpartition("/")[0]
@@ -87,29 +86,38 @@ def _params(
         denies = reference.parameter_not_found_action == "Deny"
         effect = "every request that it matches is refused" if denies else "it judges nothing"
         yield Hazard(
-            check="params",
-            subject=binding,
-            level=CRITICAL if denies and policy.spec.failure_policy == "Fail" else WARNING,
-            path="spec.paramRef",
-            message=f"{kind.kind} {reference.namespace}/{reference.name} does not exist, and "
+            "params",
+            CRITICAL if denies and policy.spec.failure_policy == "Fail" else WARNING,
+            binding,
+            "spec.paramRef",
+            f"{kind.kind} {reference.namespace}/{reference.name} does not exist, and "
             f"parameterNotFoundAction is {reference.parameter_not_found_action}: {effect}",
-            fix="create it, or correct spec.paramRef",
+            "create it, or correct spec.paramRef",
         )
 
 
 def _foreign(state: ClusterState, now: datetime) -> Iterator[Hazard]:
     foreign = list(state.foreign())
-    names = {each.metadata.name for each in foreign if each.kind.endswith("Policy")}
+    policies = {each.metadata.name for each in foreign if each.kind.endswith("Policy")}
     for each in foreign:
-        if each.kind == KYVERNO_EXCEPTION and "exceptions" in each.spec:
-            yield from _unused(each, names)
-        elif (mode := _mode(each)) and _is_old(each, now):
+        for name in _excepted(each) if state.is_live and policies else ():
+            if name not in policies:
+                yield Hazard(
+                    "unused-exception",
+                    NOTE,
+                    each,
+                    "spec",
+                    f"it exempts from the policy {name}, which does not exist",
+                    "delete it, or correct the name",
+                )
+        if (mode := _mode(each)) and _is_old(each, now):
             yield Hazard(
-                check="never-denies",
-                subject=each,
-                level=NOTE,
-                message=f"it denies nothing ({mode}), for more than {LONG.days} days",
-                fix="enforce it, or delete it",
+                "never-denies",
+                NOTE,
+                each,
+                "",
+                f"it denies nothing ({mode}), for more than {LONG.days} days",
+                "enforce it, or delete it",
             )
 
 
@@ -118,41 +126,33 @@ def _mode(each: ForeignPolicy) -> str:
     if each.api_version.startswith("constraints.gatekeeper.sh/"):
         action = each.spec.get("enforcementAction", "deny")
         return f"enforcementAction {action}" if action in ("dryrun", "warn") else ""
-    if each.kind in ("ClusterPolicy", "Policy") and "kyverno.io" in each.api_version:
-        rules = each.spec.get("rules")
-        validates = isinstance(rules, list) and any(
-            isinstance(rule, dict) and "validate" in rule for rule in rules
-        )
-        action = str(each.spec.get("validationFailureAction", "Audit"))
-        own = "failureAction" in str(rules)
-        return (
-            f"validationFailureAction {action}"
-            if validates and not own and (action.lower() == "audit")
-            else ""
-        )
-    if each.api_version.startswith("gatewright.io/") and each.spec.get("action") in (
-        "Warn",
-        "Audit",
-    ):
-        return f"action {each.spec['action']}"
+    # Kyverno's policies in CEL, and Gatewright's
+    actions = each.spec.get("validationActions")
+    if isinstance(actions, list) and actions and "Deny" not in actions:
+        return f"validationActions {' and '.join(map(str, actions))}"
+    if each.api_version.startswith("kyverno.io/") and each.kind in ("ClusterPolicy", "Policy"):
+        default = each.spec.get("validationFailureAction", "Audit")
+        rules = [rule.get("validate") for rule in _maps(each.spec.get("rules"))]
+        found = [rule.get("failureAction", default) for rule in _maps(rules)]
+        if found and all(str(action).lower() == "audit" for action in found):
+            return "failureAction Audit"
     return ""
 
 
-def _unused(each: ForeignPolicy, policies: set[str]) -> Iterator[Hazard]:
-    exceptions = each.spec.get("exceptions")
-    for entry in exceptions if isinstance(exceptions, list) else ():
-        name = (
-            str(entry.get("policyName", "")).rpartition("/")[2] if isinstance(entry, dict) else ""
-        )
-        if name and policies and name not in policies:
-            yield Hazard(
-                check="unused-exception",
-                subject=each,
-                level=NOTE,
-                path="spec.exceptions",
-                message=f"it exempts from the policy {name}, which does not exist",
-                fix="delete it, or correct the name",
-            )
+def _excepted(each: ForeignPolicy) -> Iterator[str]:
+    """Yield the policies that an exception names, in any of the three APIs that have them."""
+    if each.kind != "PolicyException":
+        return
+    for field in ("exceptions", "policyRefs"):
+        for entry in _maps(each.spec.get(field)):
+            name = entry.get("policyName") or entry.get("policy") or entry.get("name")
+            if isinstance(name, str):
+                yield name.rpartition("/")[2]
+
+
+def _maps(values: object) -> list[dict[str, object]]:
+    """Return the maps of a list, whatever it is: other tools' objects have no model here."""
+    return [each for each in values if isinstance(each, dict)] if isinstance(values, list) else []
 
 
 def _is_old(each: ClusterObject, now: datetime) -> bool:

@@ -107,7 +107,7 @@ def _result(
         violations=tuple(
             ReportedViolation(
                 policy=each.check,
-                message=f"{each.message}. {_sentence(each.remedy)}",
+                message=f"{each.message}. Fix: {each.remedy}",
                 level=LEVELS[each.level],
                 action=each.level,
                 path=each.path,
@@ -121,7 +121,3 @@ def _result(
             for each in findings
         ),
     )
-
-
-def _sentence(text: str) -> str:
-    return f"Fix: {text}"

@@ -42,6 +42,7 @@ MODELS: Mapping[tuple[str, str], type[ClusterObject]] = {
 }
 FOREIGN_GROUPS = ("kyverno.io", "constraints.gatekeeper.sh", "gatewright.io")
 READ = TypeVar("READ", bound=ClusterObject)
+WebhookKey = tuple[str, int]  # the title of its configuration, and its index there
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,11 @@ class Registered:
     def webhook(self) -> AdmissionWebhook:
         """The fields of the webhook."""
         return self.configuration.webhooks[self.index]
+
+    @property
+    def key(self) -> WebhookKey:
+        """What no other webhook has."""
+        return self.configuration.title, self.index
 
     @property
     def is_mutating(self) -> bool:
@@ -146,6 +152,20 @@ class ClusterState:
             for configuration in configurations
             for index in range(len(configuration.webhooks))
         ]
+
+    def mutating(self) -> dict[str, list[Registered]]:
+        """Return the mutating webhooks of each resource that rules name, in their order."""
+        groups: dict[str, list[Registered]] = {}
+        for each in self.registered():
+            names = {
+                f"{resource}.{group}" if group else resource
+                for rule in each.webhook.rules
+                for group in rule.api_groups
+                for resource in rule.resources
+            }
+            for name in names if each.is_mutating else ():
+                groups.setdefault(name, []).append(each)
+        return dict(sorted(groups.items()))
 
     def service(self, reference: ServiceReference) -> ClusterService | None:
         """Return a Service by name."""

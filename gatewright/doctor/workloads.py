@@ -49,6 +49,12 @@ class ServingWorkload(ClusterObject):
         """The number of its pods; None for a DaemonSet."""
         return None if self.kind == "DaemonSet" else 1 if (n := self.spec.replicas) is None else n
 
+    @property
+    def secret_names(self) -> list[str]:
+        """The Secrets that its pods mount."""
+        volumes = self.spec.template.spec.volumes
+        return [each.secret.secret_name for each in volumes if each.secret is not None]
+
 
 class BudgetSpec(ApiModel):
     """The spec of a PodDisruptionBudget."""

@@ -2,6 +2,9 @@
 
 from datetime import timedelta
 
+import jsonpatch
+import pytest
+
 from certs import issue_ca
 from tests.gatewright.doctor.clusters import (
     CA,
@@ -77,6 +80,72 @@ def test_a_bundle_of_another_authority_than_the_mounted_certificate():
         "caBundle does not verify the certificate for guard.guard.svc (Secret guard: the "
         "certificate is not verified by the CA bundle"
     )
+
+
+def with_authority(authority):
+    """Return what answers, with an authority beside the certificate that its pods mount."""
+    cluster = backend()
+    cluster[-1]["data"]["ca.crt"] = encoded(authority)
+    return cluster
+
+
+def calling(bundle):
+    """Return a webhook, a conversion and an aggregated API that trust a bundle."""
+    service = {"namespace": "guard", "name": "guard", "port": 443}
+    config = {"service": service, "caBundle": bundle}
+    names = {"plural": "gadgets", "kind": "Gadget"}
+    conversion = {"strategy": "Webhook", "webhook": {"clientConfig": config}}
+    return [
+        trusting(bundle),
+        {
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {"name": "gadgets.example.com"},
+            "spec": {"group": "example.com", "names": names, "conversion": conversion},
+        },
+        {
+            "apiVersion": "apiregistration.k8s.io/v1",
+            "kind": "APIService",
+            "metadata": {"name": "v1.example.com"},
+            "spec": {"group": "example.com", "version": "v1", **config},
+        },
+    ]
+
+
+@pytest.mark.parametrize(
+    ("bundle", "check"),
+    [
+        ("", "ca-bundle-empty"),
+        ("Zm9v", "ca-bundle-invalid"),
+        (encoded(OLD.certificate), "ca-bundle-expired"),
+        (encoded(OTHER.certificate), "certificate"),
+    ],
+)
+@pytest.mark.parametrize("caller", range(3))
+def test_an_authority_beside_the_certificate_mends_the_bundle(caller, bundle, check):
+    """The patch sets ca.crt of the Secret, and then nothing is found."""
+    subject, cluster = calling(bundle)[caller], with_authority(CA.certificate)
+    (finding,) = findings(subject, *cluster)
+    assert (finding.level, finding.check) == ("critical", check)
+    assert finding.fix == "set caBundle to ca.crt of the Secret guard/guard"
+    assert found(jsonpatch.apply_patch(subject, finding.patch), *cluster) == []
+
+
+def test_a_bundle_that_ends_soon_is_replaced_by_the_next_authority():
+    """Both sign the same name; the old one is still valid."""
+    (subject, *_), cluster = calling(encoded(ENDING.certificate)), with_authority(CA.certificate)
+    cluster[-1]["data"]["tls.crt"] = encoded(serving_pair(ca=CA).certificate)
+    both = findings(subject, *cluster)
+    assert sorted(each.check for each in both) == ["ca-bundle-expiring", "certificate"]
+    for finding in both:
+        assert found(jsonpatch.apply_patch(subject, finding.patch), *cluster) == []
+
+
+@pytest.mark.parametrize("authority", [OTHER.certificate, OLD.certificate, b"", b"x"])
+def test_an_authority_that_does_not_verify_is_no_fix(authority):
+    """Words remain, without a command."""
+    (finding,) = findings(trusting(encoded(OLD.certificate)), *with_authority(authority))
+    assert (finding.fix, finding.command) == ("renew the authority and set caBundle", "")
 
 
 def test_the_certificate_that_a_server_presents_decides():

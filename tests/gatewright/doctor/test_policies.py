@@ -30,6 +30,39 @@ def exception(policy):
     }
 
 
+def cel_exception(policy):
+    """Return an exception of Kyverno from a policy in CEL."""
+    return exception("") | {
+        "apiVersion": "policies.kyverno.io/v1",
+        "spec": {"policyRefs": [{"name": policy, "kind": "ValidatingPolicy"}]},
+    }
+
+
+def own_exception(policy):
+    """Return an exception of Gatewright."""
+    return exception("") | {
+        "apiVersion": "gatewright.io/v1alpha1",
+        "spec": {"exceptions": [{"policy": policy}]},
+    }
+
+
+def acting(api_version, kind, *actions):
+    """Return a policy in CEL of Kyverno, or one of Gatewright."""
+    return {
+        "apiVersion": api_version,
+        "kind": kind,
+        "metadata": {"name": "k"} | CREATED,
+        "spec": {"validationActions": list(actions)},
+    }
+
+
+def with_actions(*actions):
+    """Return a policy of Kyverno whose rules have actions of their own."""
+    policy = cluster_policy("Audit")
+    rules = [{"name": f"r{n}", "validate": {"failureAction": e}} for n, e in enumerate(actions)]
+    return policy | {"spec": policy["spec"] | {"rules": rules}}
+
+
 def constraint(action):
     """Return a constraint of Gatekeeper."""
     return {
@@ -88,6 +121,20 @@ def cluster_policy(action):
         ([cluster_policy("Enforce")], []),
         ([cluster_policy("Enforce"), exception("k")], []),
         ([cluster_policy("Enforce"), exception("gone")], [("note", "unused-exception")]),
+        ([cluster_policy("Enforce"), cel_exception("k")], []),
+        ([cluster_policy("Enforce"), cel_exception("gone")], [("note", "unused-exception")]),
+        ([cluster_policy("Enforce"), own_exception("gone")], [("note", "unused-exception")]),
+        ([with_actions("Audit", "Enforce")], []),
+        ([with_actions("Audit", "audit")], [("note", "never-denies")]),
+        ([acting("policies.kyverno.io/v1", "ValidatingPolicy", "Deny")], []),
+        (
+            [acting("policies.kyverno.io/v1", "ValidatingPolicy", "Audit")],
+            [("note", "never-denies")],
+        ),
+        (
+            [acting("gatewright.io/v1alpha1", "ClusterAdmissionPolicy", "Warn", "Audit")],
+            [("note", "never-denies")],
+        ),
     ],
 )
 def test_policies_without_the_effect_that_they_seem_to_have(objects, expected):

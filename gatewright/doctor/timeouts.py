@@ -1,0 +1,108 @@
+"""Time-outs: of webhooks that judge Leases, of others, and of those that are called in turn."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from gatewright.doctor.calls import is_called
+from gatewright.doctor.hazards import CRITICAL, WARNING, Hazard, Patch, patch_command, setting
+from gatewright.doctor.needs import leases
+from gatewright.doctor.state import ClusterState, Registered, WebhookKey
+
+MAX_TIMEOUT = 15  # seconds; Gardener's bound for webhooks that fail closed or open
+MAX_LEASE_TIMEOUT = 3  # seconds: components give up a Lease after 10 s, with several tries in them
+MAX_TOTAL = 30  # seconds: kubectl and most controllers end a request after 30 to 34 s
+
+
+def check(state: ClusterState) -> Iterator[Hazard]:
+    """Yield findings about each webhook alone, then about mutating ones of the same resource."""
+    webhooks = state.registered()
+    seconds = _lowered_timeouts(webhooks, state)
+    for each in webhooks:
+        yield from _timeout(each, seconds[each.key], state)
+    yield from _in_turn(state, seconds)
+
+
+def _lowered_timeouts(webhooks: Iterable[Registered], state: ClusterState) -> dict[WebhookKey, int]:
+    """Return the time-outs with which no webhook, and no group of them, takes too long.
+
+    Every command sets these, so it does not matter which is run, or in which order.
+    """
+    seconds = {
+        each.key: min(each.webhook.timeout_seconds, _bound(each, state)) for each in webhooks
+    }
+    for called in state.mutating().values():
+        # Of a group that takes too long, the slowest are lowered, all to the same time-out.
+        highest = max(seconds[each.key] for each in called)
+        while highest > 1 and sum(min(seconds[e.key], highest) for e in called) > MAX_TOTAL:
+            highest -= 1
+        for each in called:
+            seconds[each.key] = min(seconds[each.key], highest)
+    return seconds
+
+
+def _bound(each: Registered, state: ClusterState) -> int:
+    """Return how long a webhook may take at most."""
+    judges_leases = any(is_called(each.webhook, request, state) for request in leases())
+    return MAX_LEASE_TIMEOUT if judges_leases else MAX_TIMEOUT
+
+
+def _timeout(each: Registered, lowered: int, state: ClusterState) -> Iterator[Hazard]:
+    seconds, bound = each.webhook.timeout_seconds, _bound(each, state)
+    if seconds <= bound:
+        return
+    if bound == MAX_LEASE_TIMEOUT:
+        yield Hazard(
+            "lease-timeout",
+            CRITICAL,
+            each.configuration,
+            each.path,
+            f"{each.webhook.name} judges Leases and may take {seconds} s. While it hangs, "
+            "kube-scheduler, kube-controller-manager and kubelets cannot renew theirs in time and "
+            "lose them",
+            f"leave Leases out of its rules, or set timeoutSeconds to {bound}",
+            setting(each, "timeoutSeconds", lowered),
+        )
+    else:
+        yield Hazard(
+            "long-timeout",
+            WARNING,
+            each.configuration,
+            each.path,
+            f"{each.webhook.name} may take {seconds} s. While it hangs, each request that it "
+            "judges waits so long, and controllers that send them stand still",
+            f"set timeoutSeconds to {bound} or less",
+            setting(each, "timeoutSeconds", lowered),
+        )
+
+
+def _in_turn(state: ClusterState, seconds: Mapping[WebhookKey, int]) -> Iterator[Hazard]:
+    """Yield what adds up: mutating webhooks are called one after another."""
+    reported = set[tuple[str, ...]]()
+    for name, called in state.mutating().items():
+        names = tuple(each.webhook.name for each in called)
+        total = sum(each.webhook.timeout_seconds for each in called)
+        if len(called) > 1 and total > MAX_TOTAL and names not in reported:
+            reported.add(names)
+            yield Hazard(
+                "timeouts-add-up",
+                WARNING,
+                called[-1].configuration,
+                called[-1].path,
+                f"{len(called)} mutating webhooks judge {name}, one after another, and may take "
+                f"{total} s together ({', '.join(names)}). The API server's clients give up after "
+                f"{MAX_TOTAL} s: while these hang, the request fails whatever their failurePolicy",
+                f"lower timeoutSeconds until the sum is at most {MAX_TOTAL}",
+                run=_lowering(called, seconds),
+            )
+
+
+def _lowering(called: Sequence[Registered], seconds: Mapping[WebhookKey, int]) -> str:
+    """Return the commands, one for each configuration, that lower time-outs; "" for too many."""
+    if sum(seconds[each.key] for each in called) > MAX_TOTAL:
+        return ""
+    patches: dict[str, tuple[Registered, Patch]] = {}
+    for each in called:
+        if seconds[each.key] < each.webhook.timeout_seconds:
+            title = each.configuration.title
+            before = patches[title][1] if title in patches else ()
+            patches[title] = each, before + setting(each, "timeoutSeconds", seconds[each.key])
+    return " && ".join(patch_command(e.configuration, patch) for e, patch in patches.values())
