@@ -1,7 +1,6 @@
 """Check that CA bundles verify the servers that the API server calls."""
 
 import base64
-import binascii
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from urllib.parse import urlsplit
@@ -59,6 +58,10 @@ def _checked(
     if name in served:
         chains = {"the server": served[name]}
     known = _known_authority(caller, secrets, chains.values(), name, now)
+
+    def fix(otherwise: str) -> tuple[str, Patch]:
+        return known or (otherwise, ())
+
     if not caller.config.ca_bundle:
         is_set_later = _is_injected(caller) or not state.is_live
         if service is not None and not is_set_later:
@@ -69,22 +72,21 @@ def _checked(
                 path,
                 "caBundle is empty, so the API server verifies with its machine's authorities, "
                 f"which sign no name under .svc: {caller.fails}",
-                *(known or ("set caBundle to the authority of the serving certificate", ())),
+                *fix("set caBundle to the authority of the serving certificate"),
             )
         return
     try:
         bundle = base64.b64decode(caller.config.ca_bundle, validate=True)
         last = _expiry(bundle)
-    except (CertificateError, binascii.Error) as error:
+    except ValueError as error:
         yield Hazard(
             "ca-bundle-invalid",
             failing,
             caller.subject,
             path,
             f"caBundle cannot be read ({error}), so {caller.fails}",
-            *(known or ("set caBundle to the authority of the serving certificate, as PEM in "
-                        "base64", ())),
-        )  # fmt: skip
+            *fix("set caBundle to the authority of the serving certificate, as PEM in base64"),
+        )
         return
     if last <= now:
         yield Hazard(
@@ -94,7 +96,7 @@ def _checked(
             path,
             f"every authority in caBundle has expired, the last one at {last:%Y-%m-%d %H:%M} UTC, "
             f"so {caller.fails}",
-            *(known or ("renew the authority and set caBundle", ())),
+            *fix("renew the authority and set caBundle"),
         )
         return
     if last - now < EXPIRES_SOON:
@@ -105,7 +107,7 @@ def _checked(
             path,
             f"the last authority in caBundle expires at {last:%Y-%m-%d %H:%M} UTC. From then on "
             f"{caller.fails}",
-            *(known or ("renew the authority and set caBundle", ())),
+            *fix("renew the authority and set caBundle"),
         )
     faults = [
         f"{source}: {fault}"
@@ -120,7 +122,7 @@ def _checked(
             caller.path,
             f"caBundle does not verify the certificate for {name} ({'; '.join(faults)}), so "
             f"{caller.fails}",
-            *(known or ("set caBundle to the authority that signed it, or issue it again", ())),
+            *fix("set caBundle to the authority that signed it, or issue it again"),
         )
 
 
@@ -168,7 +170,7 @@ def _decoded(value: str) -> bytes:
     """Return what base64 stands for; empty where it is none."""
     try:
         return base64.b64decode(value, validate=True)
-    except binascii.Error:
+    except ValueError:
         return b""
 
 

@@ -43,6 +43,7 @@ def test_a_bundle_that_cannot_be_read():
     """Base64 of other data, and invalid base64, are reported."""
     assert found(trusting("Zm9v"), *backend()) == [("critical", "ca-bundle-invalid")]
     assert found(trusting("%"), *backend()) == [("critical", "ca-bundle-invalid")]
+    assert found(trusting("ü"), *backend()) == [("critical", "ca-bundle-invalid")]
 
 
 def test_a_bundle_that_expired():
