@@ -206,8 +206,5 @@ def _except(
     file.write_text("---\n".join(written(each.value) for each in exceptions), "utf-8")
     checker.notes.append(f"{file}: {len(exceptions)} exceptions")
     for result in last.results:
-        checker.notes += [
-            f"{result.title} is denied with them, too: {each.message}"
-            for each in result.violations
-            if each.level == "error"
-        ]
+        errors = {each.message: None for each in result.violations if each.level == "error"}
+        checker.notes += [f"{result.title} is denied with them, too: {text}" for text in errors]

@@ -30,10 +30,10 @@ def check(capsys, monkeypatch, tmp_path):
     """Run `check` on objects in a directory; return exit code and streams."""
     monkeypatch.chdir(tmp_path)
 
-    def run(objects, *arguments):
+    def run(objects, *arguments, policies=POLICIES):
         Path("objects.yaml").write_text(yaml.safe_dump_all(objects))
         with pytest.raises(SystemExit) as ended:
-            main(["check", *POLICIES, *arguments, "objects.yaml"])
+            main(["check", *policies, *arguments, "objects.yaml"])
         captured = capsys.readouterr()
         return ended.value.code, captured.out, captured.err
 
@@ -128,3 +128,13 @@ def test_another_violation_of_the_same_object_is_denied(check):
     for name in names:
         assert whole[name] - alone[name] <= left[name]
         assert not left[name] & alone[name]
+
+
+def test_what_no_exception_can_cover_is_noted_once(check):
+    """Three policies ask for the labels of a namespace that is not there."""
+    shop = smallest("Deployment", "shop", "default")
+    production = ("--policies", "production")
+    code, _, err = check([shop], "--write-exceptions", "ex.yaml", *WHEN, policies=production)
+    notes = [line for line in err.splitlines() if "is denied with them" in line]
+    assert (code, len(notes)) == (3, 1)
+    assert notes[0].startswith("note: Deployment default/shop is denied with them, too: cannot be ")
