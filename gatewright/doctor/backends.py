@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gatewright.doctor.hazards import CRITICAL, WARNING, Hazard, Patch
+from gatewright.doctor.hazards import CRITICAL, WARNING, Hazard, Patch, setting
 from gatewright.doctor.models import (
     ApiService,
     ClientConfig,
@@ -12,7 +12,6 @@ from gatewright.doctor.models import (
     EndpointSlice,
     ResourceDefinition,
     ServiceReference,
-    WebhookConfiguration,
 )
 from gatewright.doctor.state import ClusterState
 from gatewright.doctor.workloads import DisruptionBudget, ServingWorkload
@@ -25,7 +24,8 @@ SERVICE_LABEL = "kubernetes.io/service-name"
 class Caller:
     """A server that the API server calls; `fails` names the requests that fail without it.
 
-    `bundle_path` is the JSON pointer of its CA bundle.
+    `bundle_path` is the JSON pointer of its CA bundle; `opens` the patch with which these requests
+    pass, where there is one.
     """
 
     subject: ClusterObject
@@ -33,8 +33,14 @@ class Caller:
     config: ClientConfig
     fails: str
     is_fatal: bool
-    bundle_path: str = ""
+    bundle_path: str
+    opens: Patch = ()
     verifies: bool = True
+
+    @property
+    def level(self) -> str:
+        """How bad it is that nothing answers."""
+        return CRITICAL if self.is_fatal else WARNING
 
 
 def callers(state: ClusterState) -> Iterator[Caller]:
@@ -43,10 +49,18 @@ def callers(state: ClusterState) -> Iterator[Caller]:
         name, pointer = each.webhook.name, f"/webhooks/{each.index}/clientConfig/caBundle"
         if each.fails_closed:
             fails = f"every request that {name} judges is refused"
+            opens = setting(each, "failurePolicy", "Ignore")
         else:
-            fails = f"{name} judges nothing: requests pass unchecked"
-        config = each.webhook.client_config
-        yield Caller(each.configuration, each.path, config, fails, each.fails_closed, pointer)
+            fails, opens = f"{name} judges nothing: requests pass unchecked", ()
+        yield Caller(
+            each.configuration,
+            each.path,
+            each.webhook.client_config,
+            fails,
+            is_fatal=each.fails_closed,
+            bundle_path=pointer,
+            opens=opens,
+        )
     for definition in state.all(ResourceDefinition):
         conversion = definition.spec.conversion
         if conversion.strategy == "Webhook":
@@ -84,28 +98,18 @@ def check(state: ClusterState) -> Iterator[Hazard]:
             continue
         fault = _fault(service, state)
         if fault:
-            level = CRITICAL if caller.is_fatal else WARNING
-            open_patch = _fails_open(caller)
+            meanwhile = " and meanwhile let requests pass unchecked" if caller.opens else ""
             yield Hazard(
                 "no-endpoint",
-                level,
+                caller.level,
                 caller.subject,
                 caller.path,
                 f"{fault}, so {caller.fails}",
-                "start what serves it, or correct the Service"
-                + (" and meanwhile let requests pass unchecked" if open_patch else ""),
-                patch=open_patch,
+                f"start what serves it, or correct the Service{meanwhile}",
+                caller.opens,
             )
         elif caller.is_fatal:
             yield from _fragile(caller, service, state)
-
-
-def _fails_open(caller: Caller) -> Patch:
-    """Return the patch by which requests pass while a webhook does not answer."""
-    if not (caller.is_fatal and isinstance(caller.subject, WebhookConfiguration)):
-        return ()
-    path = caller.bundle_path.replace("clientConfig/caBundle", "failurePolicy")
-    return ({"op": "replace", "path": path, "value": "Ignore"},)
 
 
 def _fault(service: ServiceReference, state: ClusterState) -> str:

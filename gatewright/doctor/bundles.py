@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from certs.check import check_served
 from certs.pair import CertificateError, read_certificates
 from gatewright.doctor.backends import Caller, callers
-from gatewright.doctor.hazards import CRITICAL, WARNING, Hazard, Patch
+from gatewright.doctor.hazards import WARNING, Hazard, Patch
 from gatewright.doctor.models import ServiceReference, TlsSecret
 from gatewright.doctor.state import ClusterState
 
@@ -50,7 +50,7 @@ def check(
 def _checked(
     caller: Caller, state: ClusterState, now: datetime, served: ServedCertificates
 ) -> Iterator[Hazard]:
-    path, failing = f"{caller.path}.caBundle", CRITICAL if caller.is_fatal else WARNING
+    path = f"{caller.path}.caBundle"
     service = caller.config.service
     name = service.server_name if service else urlsplit(caller.config.url).hostname or ""
     secrets = list(_mounted(service, state)) if service else []
@@ -67,7 +67,7 @@ def _checked(
         if service is not None and not is_set_later:
             yield Hazard(
                 "ca-bundle-empty",
-                failing,
+                caller.level,
                 caller.subject,
                 path,
                 "caBundle is empty, so the API server verifies with its machine's authorities, "
@@ -81,7 +81,7 @@ def _checked(
     except ValueError as error:
         yield Hazard(
             "ca-bundle-invalid",
-            failing,
+            caller.level,
             caller.subject,
             path,
             f"caBundle cannot be read ({error}), so {caller.fails}",
@@ -91,7 +91,7 @@ def _checked(
     if last <= now:
         yield Hazard(
             "ca-bundle-expired",
-            failing,
+            caller.level,
             caller.subject,
             path,
             f"every authority in caBundle has expired, the last one at {last:%Y-%m-%d %H:%M} UTC, "
@@ -117,7 +117,7 @@ def _checked(
     if faults and len(faults) == len(chains):
         yield Hazard(
             "certificate",
-            failing,
+            caller.level,
             caller.subject,
             caller.path,
             f"caBundle does not verify the certificate for {name} ({'; '.join(faults)}), so "

@@ -123,7 +123,7 @@ class RuleScope:
         for key in ("operations", "namespaces", "namespaceSelector"):
             if about.get(key):
                 clause[key] = about[key]
-        names = [*(about.get("names") or ()), *filter(None, [about.get("name")])]
+        names = _names(about)
         if names:
             clause["names"] = names
         if selector := about.get("selector"):
@@ -143,7 +143,7 @@ class RuleScope:
             kinds, _ = self._kinds(about)
             if not set(self.kinds) <= set(kinds):
                 yield f"request.kind.kind in {literal([each.rpartition('/')[2] for each in kinds])}"
-        names = [*(about.get("names") or ()), *filter(None, [about.get("name")])]
+        names = _names(about)
         in_namespaces = about.get("namespaces") or ()
         name = f"{self._metadata}.?name.orValue({self._metadata}.?generateName.orValue(''))"
         for value, globs in ((name, names), ("request.namespace", in_namespaces)):
@@ -175,6 +175,10 @@ class RuleScope:
                 tests.append(f"request.userInfo.groups.exists(each, {glob('each', name)})")
         if tests:
             yield some(tests)
+
+
+def _names(about: Mapping[str, Any]) -> list[str]:
+    return [*(about.get("names") or ()), *filter(None, [about.get("name")])]
 
 
 def _plain(kinds: list[str]) -> list[str]:
