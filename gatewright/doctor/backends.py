@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gatewright.doctor.hazards import CRITICAL, WARNING, Hazard, Patch, setting
+from gatewright.doctor.hazards import CRITICAL, WARNING, Hazard, ObjectPatch, setting
 from gatewright.doctor.models import (
     ApiService,
     ClientConfig,
@@ -34,7 +34,7 @@ class Caller:
     fails: str
     is_fatal: bool
     bundle_path: str
-    opens: Patch = ()
+    opens: ObjectPatch = ()
     verifies: bool = True
 
     @property

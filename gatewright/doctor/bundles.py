@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from certs.check import check_served
 from certs.pair import CertificateError, read_certificates
 from gatewright.doctor.backends import Caller, callers
-from gatewright.doctor.hazards import WARNING, Hazard, Patch
+from gatewright.doctor.hazards import WARNING, Hazard, ObjectPatch
 from gatewright.doctor.models import ServiceReference, TlsSecret
 from gatewright.doctor.state import ClusterState
 
@@ -59,7 +59,7 @@ def _checked(
         chains = {"the server": served[name]}
     known = _known_authority(caller, secrets, chains.values(), name, now)
 
-    def fix(otherwise: str) -> tuple[str, Patch]:
+    def fix(otherwise: str) -> tuple[str, ObjectPatch]:
         return known or (otherwise, ())
 
     if not caller.config.ca_bundle:
@@ -132,7 +132,7 @@ def _known_authority(
     chains: Collection[bytes],
     name: str,
     now: datetime,
-) -> tuple[str, Patch] | None:
+) -> tuple[str, ObjectPatch] | None:
     """Return the fix that sets an authority beside a certificate, if it verifies what is served."""
     for each in secrets:
         bundle = _decoded(each.data.authority)

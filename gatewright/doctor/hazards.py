@@ -11,7 +11,7 @@ from gatewright.doctor.state import Registered
 
 CRITICAL, WARNING, NOTE = "critical", "warning", "note"
 LEVELS_OF_HARM = (CRITICAL, WARNING, NOTE)
-Patch = tuple[Mapping[str, Any], ...]
+ObjectPatch = tuple[Mapping[str, Any], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Hazard:
     path: str
     message: str
     fix: str
-    patch: Patch = ()
+    patch: ObjectPatch = ()
     run: str = ""
 
     @property
@@ -45,18 +45,18 @@ class Hazard:
         return f"{self.fix}: {self.command}" if self.command else f"{self.fix}."
 
 
-def patch_command(subject: ClusterObject, patch: Patch) -> str:
+def patch_command(subject: ClusterObject, patch: ObjectPatch) -> str:
     """Return the kubectl command that applies a JSON Patch."""
     words = ("kubectl", "patch", subject.kind.lower(), subject.metadata.name, "--type=json", "-p")
     return shlex.join((*words, json.dumps(patch)))
 
 
-def setting(each: Registered, field: str, value: object) -> Patch:
+def setting(each: Registered, field: str, value: object) -> ObjectPatch:
     """Return the patch that sets a field of a webhook."""
     return ({"op": "add", "path": f"/webhooks/{each.index}/{field}", "value": value},)
 
 
-def excluding(each: Registered, namespaces: Sequence[str]) -> Patch:
+def excluding(each: Registered, namespaces: Sequence[str]) -> ObjectPatch:
     """Return the patch with which a webhook no longer sees some namespaces."""
     selector = each.webhook.namespace_selector
     requirement = {
@@ -73,7 +73,7 @@ def excluding(each: Registered, namespaces: Sequence[str]) -> Patch:
     return ({"op": "add", "path": f"{path}/matchExpressions/-", "value": requirement},)
 
 
-def sparing(each: Registered, resources: Sequence[str]) -> Patch:
+def sparing(each: Registered, resources: Sequence[str]) -> ObjectPatch:
     """Return the patch with which a webhook is no longer called for some resources."""
     condition = {
         "name": "spares-what-the-cluster-needs",

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from gatewright.doctor.calls import is_called
-from gatewright.doctor.hazards import CRITICAL, WARNING, Hazard, Patch, patch_command, setting
+from gatewright.doctor.hazards import CRITICAL, WARNING, Hazard, ObjectPatch, patch_command, setting
 from gatewright.doctor.needs import leases
 from gatewright.doctor.state import ClusterState, Registered, WebhookKey
 
@@ -99,7 +99,7 @@ def _lowering(called: Sequence[Registered], seconds: Mapping[WebhookKey, int]) -
     """Return the commands, one for each configuration, that lower time-outs; "" for too many."""
     if sum(seconds[each.key] for each in called) > MAX_TOTAL:
         return ""
-    patches: dict[str, tuple[Registered, Patch]] = {}
+    patches: dict[str, tuple[Registered, ObjectPatch]] = {}
     for each in called:
         if seconds[each.key] < each.webhook.timeout_seconds:
             title = each.configuration.title
