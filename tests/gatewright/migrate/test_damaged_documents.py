@@ -67,6 +67,35 @@ spec:
   location: spec.type
   parameters: {assign: {value: ClusterIP}, pathTests: [{subPath: spec.type, condition: MustNotExist}]}
 ---
+apiVersion: mutations.gatekeeper.sh/v1
+kind: AssignImage
+metadata: {name: i}
+spec:
+  applyTo: [{groups: [""], versions: [v1], kinds: [Pod]}]
+  location: "spec.containers[name: a].image"
+  parameters:
+    assignDomain: r.io
+    assignPath: p
+    assignTag: ":t"
+    pathTests: [{subPath: "spec.containers[name: a]", condition: MustExist}]
+---
+apiVersion: mutations.gatekeeper.sh/v1
+kind: ModifySet
+metadata: {name: s}
+spec:
+  applyTo: [{groups: [""], versions: [v1], kinds: [Pod]}]
+  location: "spec.containers[name: *].args"
+  parameters: {operation: prune, values: {fromList: [a]}}
+---
+apiVersion: policies.kyverno.io/v1
+kind: PolicyException
+metadata: {name: x, namespace: kyverno}
+spec:
+  policyRefs: [{name: v, kind: ValidatingPolicy}]
+  matchConditions: [{name: c, expression: "object.metadata.name == 'web'"}]
+  expiresAt: "2026-12-01T00:00:00Z"
+  images: []
+---
 apiVersion: config.gatekeeper.sh/v1alpha1
 kind: Config
 metadata: {name: config}
