@@ -1,10 +1,10 @@
 """Find problems in a cluster's admission, Gatewright's or not. Pure, except `loading`.
 
-`models` and `workloads` have the objects as they are read, `state` finds them by name. `calls`
-decides whether a webhook is called for a request, `needs` has the requests that a cluster must get.
+`models` and `workloads` define the objects that are read, and `state` finds them by name. `calls`
+decides whether a webhook is called for a request; `needs` lists the requests that must not fail.
 Each of `deadlocks`, `backends`, `bundles`, `timeouts`, `webhooks` and `policies` yields `hazards`;
-`diagnosis` runs them all. `loading` reads a cluster, and `reporting` turns them into the report of
-all output formats.
+`diagnosis` runs them all. `loading` reads a cluster, and `reporting` turns the hazards into the
+report of all output formats.
 """
 
 from gatewright.doctor.diagnosis import diagnose

@@ -92,7 +92,7 @@ def callers(state: ClusterState) -> Iterator[Caller]:
 
 
 def check(state: ClusterState) -> Iterator[Hazard]:
-    """Yield a finding where nothing answers, or where one lost pod or node leaves nothing."""
+    """Yield a finding if no server answers, or if the loss of one pod or node leaves none."""
     for caller in callers(state):
         if (service := caller.config.service) is None:
             continue
@@ -105,7 +105,7 @@ def check(state: ClusterState) -> Iterator[Hazard]:
                 caller.subject,
                 caller.path,
                 f"{fault}, so {caller.fails}",
-                f"start what serves it, or correct the Service{meanwhile}",
+                f"start its server, or correct the Service{meanwhile}",
                 caller.opens,
             )
         elif caller.is_fatal:

@@ -39,7 +39,7 @@ def check(
                 WARNING,
                 caller.subject,
                 f"{caller.path}.caBundle",
-                "the API server does not verify what answers (insecureSkipTLSVerify): any "
+                "the API server does not verify the server (insecureSkipTLSVerify): any "
                 "pod that answers for the Service reads and changes these requests",
                 "set caBundle and remove insecureSkipTLSVerify",
             )

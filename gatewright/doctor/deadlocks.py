@@ -31,7 +31,7 @@ VITAL = frozenset(
 
 
 def check(state: ClusterState) -> Iterator[Hazard]:
-    """Yield a finding for each webhook without which something does not come back."""
+    """Yield a finding for each webhook that blocks a recovery while it does not answer."""
     closed = [each for each in state.registered() if each.fails_closed]
     needs = list(cluster_needs())
     for each in closed:

@@ -57,7 +57,7 @@ def setting(each: Registered, field: str, value: object) -> ObjectPatch:
 
 
 def excluding(each: Registered, namespaces: Sequence[str]) -> ObjectPatch:
-    """Return the patch with which a webhook no longer sees some namespaces."""
+    """Return the patch that excludes namespaces from a webhook's namespaceSelector."""
     selector = each.webhook.namespace_selector
     requirement = {
         "key": "kubernetes.io/metadata.name",
@@ -74,7 +74,7 @@ def excluding(each: Registered, namespaces: Sequence[str]) -> ObjectPatch:
 
 
 def sparing(each: Registered, resources: Sequence[str]) -> ObjectPatch:
-    """Return the patch with which a webhook is no longer called for some resources."""
+    """Return the patch that takes resources out of a webhook's rules."""
     condition = {
         "name": "spares-what-the-cluster-needs",
         "expression": f"!(request.resource.resource in {json.dumps(list(resources))})",

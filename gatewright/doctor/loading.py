@@ -15,7 +15,7 @@ from kube.resource import JsonObject, Resource
 SECRET = Resource("", "v1", "secrets", "Secret")
 PROBE_SECONDS = 5.0
 PUBLIC = ("tls.crt", "ca.crt")  # what is kept of a Secret: no key
-BY_NAME = "Secret"  # never listed: only those that serving pods mount are read
+BY_NAME = "Secret"  # never listed: only Secrets that serving pods mount are read
 
 ServerAddress = tuple[str, int, str]  # address, port, and the server name
 

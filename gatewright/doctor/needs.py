@@ -1,4 +1,4 @@
-"""The requests that a cluster needs to come back: nodes, its system pods, a webhook's own pods."""
+"""The requests that nodes, system pods and a webhook's own pods need to recover."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -29,18 +29,19 @@ SENDERS = {
     "serviceaccounts/token": NODE,
     "pods/binding": SCHEDULER,
 }
-LABELLED = ("pods", "replicasets", "endpointslices")  # as the template of the workload
+# These have the labels of the workload's pod template.
+LABELLED = ("pods", "replicasets", "endpointslices")
 
 
 @cache
 def table() -> dict[str, dict[str, str]]:
-    """Return the groups of requests: operations and resource, and what fails without them."""
+    """Return the groups of requests: operations and resource, and the effect if they fail."""
     found: dict[str, dict[str, str]] = yaml.safe_load(FILE.read_text())
     return found
 
 
 def cluster_needs() -> Iterator[ExampleRequest]:
-    """Yield the requests without which nodes and system pods do not come back."""
+    """Yield the requests without which nodes and system pods do not recover."""
     for each in _requests("cluster_wide"):
         if each.resource == "namespaces":
             labels = {"kubernetes.io/metadata.name": SYSTEM}
@@ -69,7 +70,7 @@ def data_needs(namespace: str) -> Iterator[ExampleRequest]:
 
 
 def events() -> Iterator[ExampleRequest]:
-    """Yield the request with which a component writes an event."""
+    """Yield the request by which a component writes an event."""
     yield from _requests("events", "default")
 
 

@@ -7,7 +7,7 @@ from gatewright.doctor.hazards import CRITICAL, NOTE, WARNING, Hazard
 from gatewright.doctor.models import ClusterBinding, ClusterObject, ClusterPolicy, ForeignPolicy
 from gatewright.doctor.state import ADMISSION, ClusterState
 
-LONG = timedelta(days=30)  # after which a policy that only reports is no trial any more
+LONG = timedelta(days=30)  # a policy that only reports for longer is not a trial
 
 
 def check(state: ClusterState, now: datetime) -> Iterator[Hazard]:

@@ -1,4 +1,4 @@
-"""Time-outs: of webhooks that judge Leases, of others, and of those that are called in turn."""
+"""Find time-outs that are too long: of one webhook, and of those that are called in sequence."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -13,7 +13,7 @@ MAX_TOTAL = 30  # seconds: kubectl and most controllers end a request after 30 t
 
 
 def check(state: ClusterState) -> Iterator[Hazard]:
-    """Yield findings about each webhook alone, then about mutating ones of the same resource."""
+    """Yield findings about each webhook, then about mutating webhooks of the same resource."""
     webhooks = state.registered()
     seconds = _lowered_timeouts(webhooks, state)
     for each in webhooks:
@@ -68,14 +68,14 @@ def _timeout(each: Registered, lowered: int, state: ClusterState) -> Iterator[Ha
             each.configuration,
             each.path,
             f"{each.webhook.name} may take {seconds} s. While it hangs, each request that it "
-            "judges waits so long, and controllers that send them stand still",
+            "judges waits so long, and so do the controllers that send them",
             f"set timeoutSeconds to {bound} or less",
             setting(each, "timeoutSeconds", lowered),
         )
 
 
 def _in_turn(state: ClusterState, seconds: Mapping[WebhookKey, int]) -> Iterator[Hazard]:
-    """Yield what adds up: mutating webhooks are called one after another."""
+    """Yield findings about mutating webhooks, which are called in sequence, ordered by name."""
     reported = set[tuple[str, ...]]()
     for name, called in state.mutating().items():
         names = tuple(each.webhook.name for each in called)

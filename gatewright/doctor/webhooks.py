@@ -1,4 +1,4 @@
-"""What a webhook's own settings let slip by, or break."""
+"""Find settings of webhooks that miss or break requests."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -25,7 +25,7 @@ EVICTION = ("CREATE", "pods/eviction", "an eviction deletes the pod")
 
 
 def check(state: ClusterState) -> Iterator[Hazard]:
-    """Yield findings about each webhook alone, then about mutating ones of the same resource."""
+    """Yield findings about each webhook, then about mutating webhooks of the same resource."""
     versions = {
         (each.spec.group, each.spec.names.plural): each.spec.versions
         for each in state.all(ResourceDefinition)
