@@ -104,8 +104,8 @@ def _names(leaf: x509.Certificate) -> str:
 
 
 def _carries(leaf: x509.Certificate, dns_name: str) -> bool:
-    wanted = _subject(dns_name)
+    subject = _subject(dns_name)
     parent = dns_name.partition(".")[2]
     return any(
-        name == wanted or (parent and name.value == f"*.{parent}") for name in _subjects(leaf)
+        name == subject or (parent and name.value == f"*.{parent}") for name in _subjects(leaf)
     )

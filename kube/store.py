@@ -153,8 +153,8 @@ class Store:
         return self.resource.key(metadata.get("namespace"), metadata["name"])
 
     def _forget_unfound(self) -> None:
-        gone = {key: self._forget(key) for key in self._unfound or ()}
-        for key, old in gone.items():
+        removed = {key: self._forget(key) for key in self._unfound or ()}
+        for key, old in removed.items():
             self._notify("deleted", key, old, None)
         self._unfound = None
 

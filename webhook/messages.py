@@ -102,8 +102,8 @@ def _reported(outcome: Outcome) -> tuple[Violation, ...]:
 def failure(outcome: Outcome) -> str:
     """Return the message of a policy that failed to judge."""
     if outcome.lacks:
-        wanted = one_line(outcome.lacks).replace("_", " ")
-        return f"could not be decided, since {wanted} could not be looked up. {TRY_AGAIN}"
+        required = one_line(outcome.lacks).replace("_", " ")
+        return f"could not be decided, since {required} could not be looked up. {TRY_AGAIN}"
     if isinstance(outcome.error, RuleError):
         return one_line(str(outcome.error))
     return (

@@ -147,8 +147,8 @@ def _checked(attributes: Attributes, object: Any, field: str) -> dict[str, Any] 
         raise MalformedRequestError(attributes.uid, f"request.{field}: must be an object")
     found, kind = object.get("kind"), attributes.kind
     if found != kind and attributes.operation != "CONNECT":
-        told = f"is {str(found)[:64]!r}, but the request is about {kind!r}"
-        raise MalformedRequestError(attributes.uid, f"request.{field}.kind: {told}")
+        message = f"is {str(found)[:64]!r}, but the request is about {kind!r}"
+        raise MalformedRequestError(attributes.uid, f"request.{field}.kind: {message}")
     return object
 
 
@@ -192,11 +192,11 @@ def decoded(
         review = msgspec.json.decode(body, type=review_type)
     except msgspec.ValidationError as error:
         text, _, path = str(error).partition(" - at `$.")
-        told = f"{path.rstrip('`') or 'the body'}: {text}"
+        message = f"{path.rstrip('`') or 'the body'}: {text}"
         if review_type is IDENTIFIED:
-            raise NotAReviewError(told) from None
+            raise NotAReviewError(message) from None
         uid = decoded(body, IDENTIFIED, api_version, kind).uid
-        raise MalformedRequestError(uid, told) from None
+        raise MalformedRequestError(uid, message) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise NotAReviewError(f"the body is not JSON: {error}") from None
     if (found := (review.api_version, review.kind)) != (api_version, kind):

@@ -40,27 +40,30 @@ def convert(object: JsonObject, desired: str) -> JsonObject:
     Raises ConversionError if the version does not exist or the object is not valid in its version.
     """
     group, _, version = str(object.get("apiVersion")).rpartition("/")
-    wanted_group, _, wanted = desired.rpartition("/")
+    desired_group, _, desired_version = desired.rpartition("/")
     kind = str(object.get("kind"))
     known = KINDS.get((group, kind))
-    if known is None or group != wanted_group:
+    if known is None or group != desired_group:
         raise ConversionError(
             f"{kind[:64]} of {str(object.get('apiVersion'))[:256]} cannot be converted to "
             f"{desired[:256]}"
         )
     hub, up, down, _ = known
-    for each in (version, wanted):
+    for each in (version, desired_version):
         if each != hub and each not in up:
             raise ConversionError(
                 f"{kind} has no version {each[:64]}; it has {', '.join(sorted({hub, *up}))}"
             )
-    if version == wanted:
+    if version == desired_version:
         return object
     metadata = object.get("metadata")
     if not isinstance(metadata, dict) or not isinstance(metadata.get("annotations") or {}, dict):
         raise ConversionError("metadata: must be an object, and so must its annotations")
     lifted = object if version == hub else up[version](object)
-    return {**(lifted if wanted == hub else down[wanted](lifted)), "apiVersion": desired}
+    return {
+        **(lifted if desired_version == hub else down[desired_version](lifted)),
+        "apiVersion": desired,
+    }
 
 
 def stored(object: JsonObject) -> JsonObject:

@@ -67,8 +67,11 @@ def _param_kind(document: Document) -> tuple[str, str]:
 
     For a policy without parameters, a kind that does not exist.
     """
-    wanted = (document.value.get("spec") or {}).get("paramKind") or {"apiVersion": "", "kind": ""}
-    return wanted["apiVersion"].rpartition("/")[0], wanted["kind"]
+    param_kind = (document.value.get("spec") or {}).get("paramKind") or {
+        "apiVersion": "",
+        "kind": "",
+    }
+    return param_kind["apiVersion"].rpartition("/")[0], param_kind["kind"]
 
 
 def _without_params(native: Native, lister: Lister, params: Resource | None) -> Native:

@@ -98,16 +98,18 @@ def changes(
     totals = accumulate(min(len(each.results), MAX_RESULTS) for each in ordered)
     staying = sum(each.about in unread for each in there.values())
     room = min(MAX_REPORTS - staying, sum(total <= MAX_TOTAL for total in totals))
-    wanted = {(each.namespace, each.uid): each for each in ordered[:room]}
+    desired = {(each.namespace, each.uid): each for each in ordered[:room]}
     if left_out := ordered[room:]:
-        wanted["", TRUNCATED] = truncated(len(left_out), len(ordered))
+        desired["", TRUNCATED] = truncated(len(left_out), len(ordered))
     apply = (
         each
-        for key, each in wanted.items()
+        for key, each in desired.items()
         if key not in there or there[key].digest != digest(each)
     )
-    gone = (each for key, each in there.items() if key not in wanted and each.about not in unread)
-    return ReportChanges(tuple(apply), tuple(gone))
+    obsolete = (
+        each for key, each in there.items() if key not in desired and each.about not in unread
+    )
+    return ReportChanges(tuple(apply), tuple(obsolete))
 
 
 def truncated(left_out: int, total: int) -> ObjectResults:
@@ -162,11 +164,12 @@ def report(judged: ObjectResults, format: ReportFormat, now: datetime) -> JsonOb
 
 def with_first_seen(new: JsonObject, old: Mapping[str, Any]) -> JsonObject:
     """Return a report whose results keep the time of their first occurrence in the stored one."""
-    seen = {
+    timestamps = {
         _same(each): each["timestamp"] for each in old.get("results") or () if "timestamp" in each
     }
     results = [
-        {**each, "timestamp": seen.get(_same(each), each["timestamp"])} for each in new["results"]
+        {**each, "timestamp": timestamps.get(_same(each), each["timestamp"])}
+        for each in new["results"]
     ]
     return {**new, "results": results}
 

@@ -71,9 +71,9 @@ class FakeCluster:
     def _removed(self, kind: ServedResource, object: JsonObject) -> None:
         self._uids.discard(object["metadata"]["uid"])
         if kind.resource.kind == "CustomResourceDefinition":
-            for gone in from_crd(object):
-                for (namespace, name), _ in self._storage.all(gone.bucket):
-                    self._writes.delete(WriteRequest(gone, namespace, name), {})
+            for removed in from_crd(object):
+                for (namespace, name), _ in self._storage.all(removed.bucket):
+                    self._writes.delete(WriteRequest(removed, namespace, name), {})
             self._undefine(object)
         self._collect_soon()
 

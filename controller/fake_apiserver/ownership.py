@@ -87,9 +87,11 @@ def apply(
 
     Changes `owners`. Raises the conflicts with other managers unless `force` is given.
     """
-    stood, wanted = dict(leaves(live, kind)), dict(leaves(applied, kind))
+    live_values, desired = dict(leaves(live, kind)), dict(leaves(applied, kind))
     taken = {
-        other: {path for path in owned.paths & wanted.keys() if stood.get(path) != wanted[path]}
+        other: {
+            path for path in owned.paths & desired.keys() if live_values.get(path) != desired[path]
+        }
         for other, owned in owners.items()
         if other != manager
     }
@@ -98,7 +100,7 @@ def apply(
     for other, paths in taken.items():
         owners[other].paths -= paths
     mine = owners.setdefault(manager, Owned(set()))
-    dropped, mine.paths = mine.paths - wanted.keys(), set(wanted)
+    dropped, mine.paths = mine.paths - desired.keys(), set(desired)
     merged: JsonObject = merge(live, applied, kind)
     others: set[ManagedPath] = set().union(*(owned.paths for owned in owners.values()))
     for path in sorted(dropped, key=len):  # an item before its key fields, which identify it

@@ -84,8 +84,12 @@ class StorageReader:
     @staticmethod
     def form(kind: ServedResource, object: JsonObject) -> JsonObject:
         """Return an object in the requested version."""
-        wanted = kind.resource.api_version
-        return object if object.get("apiVersion") == wanted else object | {"apiVersion": wanted}
+        api_version = kind.resource.api_version
+        return (
+            object
+            if object.get("apiVersion") == api_version
+            else object | {"apiVersion": api_version}
+        )
 
 
 def _key(object: JsonObject) -> tuple[str, str]:

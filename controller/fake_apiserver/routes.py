@@ -224,12 +224,15 @@ def stated(body: Any, kind: ServedResource) -> JsonObject:
     if not isinstance(body, dict) or not isinstance(body.setdefault("metadata", {}), dict):
         raise StatusError(400, "the body is not an object of the API")
     resource = kind.resource
-    wanted = (resource.api_version, resource.kind)
+    expected = (resource.api_version, resource.kind)
     if kind.custom and "kind" not in body:
         raise StatusError(400, "Object 'Kind' is missing in the body")
-    if (body.setdefault("apiVersion", wanted[0]), body.setdefault("kind", wanted[1])) != wanted:
+    if (
+        body.setdefault("apiVersion", expected[0]),
+        body.setdefault("kind", expected[1]),
+    ) != expected:
         raise StatusError(
-            400, f"the API version or kind in the data does not match the expected {wanted}"
+            400, f"the API version or kind in the data does not match the expected {expected}"
         )
     return body
 

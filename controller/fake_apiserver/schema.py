@@ -48,10 +48,8 @@ def faults(value: Any, schema: JsonObject, path: str = "") -> Iterator[tuple[str
         if not isinstance(value, int | str):
             yield path, "must be an integer or a string"
         return
-    wanted = TYPES.get(schema.get("type", ""))
-    if wanted and (
-        not isinstance(value, wanted) or (isinstance(value, bool) and bool not in wanted)
-    ):
+    types = TYPES.get(schema.get("type", ""))
+    if types and (not isinstance(value, types) or (isinstance(value, bool) and bool not in types)):
         yield path, f"must be of type {schema['type']}"
         return
     if "enum" in schema and value not in schema["enum"]:

@@ -32,9 +32,9 @@ class WriteRequest:
         )
 
 
-def check_version(write: WriteRequest, old: JsonObject, wanted: JsonObject) -> None:
+def check_version(write: WriteRequest, old: JsonObject, required: JsonObject) -> None:
     """Reject a write with another resourceVersion."""
-    if wanted.get("resourceVersion") not in (None, "", old["metadata"]["resourceVersion"]):
+    if required.get("resourceVersion") not in (None, "", old["metadata"]["resourceVersion"]):
         why = (
             "the object has been modified; please apply your changes to the latest version "
             "and try again"
@@ -42,20 +42,19 @@ def check_version(write: WriteRequest, old: JsonObject, wanted: JsonObject) -> N
         raise conflict(write.kind.resource.plural, write.name, why)
 
 
-def check_uid(write: WriteRequest, old: JsonObject, wanted: JsonObject) -> None:
+def check_uid(write: WriteRequest, old: JsonObject, required: JsonObject) -> None:
     """Reject a precondition with another uid."""
     uid = old["metadata"]["uid"]
-    if wanted.get("uid") not in (None, "", uid):
-        why = (
-            f"Precondition failed: UID in precondition: {wanted['uid']}, UID in object meta: {uid}"
-        )
+    if required.get("uid") not in (None, "", uid):
+        precondition = f"UID in precondition: {required['uid']}, UID in object meta: {uid}"
+        why = f"Precondition failed: {precondition}"
         raise conflict(write.kind.resource.plural, write.name, why)
 
 
-def check_immutable(write: WriteRequest, old: JsonObject, wanted: JsonObject) -> None:
+def check_immutable(write: WriteRequest, old: JsonObject, required: JsonObject) -> None:
     """Reject a change of the uid, which is immutable."""
-    if wanted.get("uid") not in (None, "", old["metadata"]["uid"]):
-        cause = ("metadata.uid", f'Invalid value: "{wanted["uid"]}": field is immutable')
+    if required.get("uid") not in (None, "", old["metadata"]["uid"]):
+        cause = ("metadata.uid", f'Invalid value: "{required["uid"]}": field is immutable')
         raise invalid(write.kind.resource.kind, write.name, cause)
 
 
@@ -66,9 +65,9 @@ def check_identity(write: WriteRequest, new: JsonObject) -> None:
         raise StatusError(400, "the name or namespace of the object does not match the URL")
 
 
-def check_finalizers(write: WriteRequest, old: JsonObject, wanted: JsonObject) -> None:
+def check_finalizers(write: WriteRequest, old: JsonObject, required: JsonObject) -> None:
     """Reject a finalizer that is added to an object in deletion."""
-    added = set(wanted.get("finalizers") or []) - set(old["metadata"].get("finalizers") or [])
+    added = set(required.get("finalizers") or []) - set(old["metadata"].get("finalizers") or [])
     if "deletionTimestamp" in old["metadata"] and added:
         why = "Forbidden: no new finalizers can be added if the object is being deleted"
         raise invalid(write.kind.resource.kind, write.name, ("metadata.finalizers", why))

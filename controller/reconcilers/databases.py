@@ -135,8 +135,8 @@ def _postgresql(
     ready, note = _is_ready(child)
     url = parent.url("postgresql", "db", PORTS["postgresql"])
     is_failed = not ready and ((child or {}).get("status") or {}).get("phase") == "Failed"
-    asked = {} if monitored is None else {"spec.monitoring": "spec.monitoring"}
-    writes = [Apply(object, POSTGRESQL_ORIGIN | asked)]
+    monitoring = {} if monitored is None else {"spec.monitoring": "spec.monitoring"}
+    writes = [Apply(object, POSTGRESQL_ORIGIN | monitoring)]
     return Component("database", writes, ready=ready, note=note, url=url, is_failed=is_failed)
 
 

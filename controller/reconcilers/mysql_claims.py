@@ -31,11 +31,11 @@ def stored_template(stateful_set: JsonObject | None) -> JsonObject | None:
     if stateful_set is None:
         return None
     (template,) = stateful_set["spec"]["volumeClaimTemplates"]
-    about, asked = template["metadata"], template["spec"]
+    about, template_spec = template["metadata"], template["spec"]
     fields = ("accessModes", "resources", "storageClassName")
     return {
         "metadata": {"name": about["name"], "labels": about.get("labels", {})},
-        "spec": {key: asked[key] for key in fields if key in asked},
+        "spec": {key: template_spec[key] for key in fields if key in template_spec},
     }
 
 

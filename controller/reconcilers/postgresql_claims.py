@@ -103,8 +103,10 @@ def _template(database: PostgreSQL, claims: Sequence[JsonObject]) -> JsonObject:
 
 def _stored_template(stateful_set: JsonObject) -> JsonObject:
     (template,) = stateful_set["spec"]["volumeClaimTemplates"]
-    about, asked = template["metadata"], template["spec"]
-    spec = claim_spec(asked["resources"]["requests"]["storage"], asked.get("storageClassName"))
+    about, template_spec = template["metadata"], template["spec"]
+    spec = claim_spec(
+        template_spec["resources"]["requests"]["storage"], template_spec.get("storageClassName")
+    )
     return {
         **KIND,
         "metadata": {"name": about["name"], "labels": about.get("labels", {})},
@@ -128,21 +130,21 @@ def _refused(database: PostgreSQL, version: str, volume: JsonObject) -> Iterator
 def _refused_sizes(
     database: PostgreSQL, template: JsonObject, claims: Sequence[JsonObject], observed: Observed
 ) -> Iterator[str]:
-    wanted = database.spec.storage
+    desired = database.spec.storage
     largest = max([template, *claims], key=requested_storage)
-    if amount(wanted) < requested_storage(largest):
+    if amount(desired) < requested_storage(largest):
         had = largest["spec"]["resources"]["requests"]["storage"]
-        yield f"spec.storage: {wanted}; volumes of {had} cannot shrink. Set it to {had} or more"
+        yield f"spec.storage: {desired}; volumes of {had} cannot shrink. Set it to {had} or more"
         return
     fixed = [
         claim
         for claim in claims
-        if requested_storage(claim) < amount(wanted) and not _expands(claim, observed)
+        if requested_storage(claim) < amount(desired) and not _expands(claim, observed)
     ]
     for class_name in sorted({_class_of(claim) for claim in fixed}):
         named = f"storage class {class_name}" if class_name else "no storage class"
         had = _had(fixed)
-        yield f"spec.storage: {wanted}; volumes of {named} do not grow. Set it back to {had}"
+        yield f"spec.storage: {desired}; volumes of {named} do not grow. Set it back to {had}"
 
 
 def _had(claims: Sequence[JsonObject]) -> str:

@@ -4,13 +4,13 @@ from controller.runtime.plan import Problem
 from kube.resource import JsonObject
 
 
-def progress(ready: int, wanted: int) -> str:
+def progress(ready: int, desired: int) -> str:
     """Return the condition message for pods that are not ready.
 
     It changes only with one of the numbers.
     """
-    text = f"{ready} of {wanted} replicas are ready"
-    return text if ready < wanted else f"{text}, and old ones are still to go"
+    text = f"{ready} of {desired} replicas are ready"
+    return text if ready < desired else f"{text}, and old ones are still to go"
 
 
 def rolled_out(workload: JsonObject | None, replicas: int) -> tuple[bool, str | Problem]:

@@ -102,32 +102,32 @@ def simplified(place: NamespaceScope) -> NamespaceScope | None:
 
 
 def _names(conditions: list[NamePatterns]) -> set[NamespaceCondition] | None:
-    wanted = [each for each in conditions if each.match]
-    unwanted = {pattern for each in conditions if not each.match for pattern in each.patterns}
-    exact = next((each for each in wanted if each.is_exact), None)
+    included = [each for each in conditions if each.match]
+    excluded = {pattern for each in conditions if not each.match for pattern in each.patterns}
+    exact = next((each for each in included if each.is_exact), None)
     if exact is not None:
-        globs, refused = [Globs(each.patterns) for each in wanted], Globs(unwanted)
+        globs, refused = [Globs(each.patterns) for each in included], Globs(excluded)
         left = [
             name
             for name in exact.patterns
             if all(each.match(name) for each in globs) and not refused.match(name)
         ]
         return {NamePatterns(tuple(left))} if left else None
-    if any(unwanted.issuperset(each.patterns) for each in wanted):
+    if any(excluded.issuperset(each.patterns) for each in included):
         return None
-    return {*wanted, NamePatterns(_sorted(unwanted), match=False)} if unwanted else set(wanted)
+    return {*included, NamePatterns(_sorted(excluded), match=False)} if excluded else set(included)
 
 
 def _labels(key: str, conditions: list[Requirement]) -> set[NamespaceCondition] | None:
     values = {each: [set(c.values) for c in conditions if c.operator == each] for each in NEGATED}
-    unwanted = set[str]().union(*values["NotIn"])
+    excluded = set[str]().union(*values["NotIn"])
     if values["DoesNotExist"]:
         return None if values["In"] or values["Exists"] else {Requirement(key, "DoesNotExist")}
     if values["In"]:
-        left = set.intersection(*values["In"]) - unwanted
+        left = set.intersection(*values["In"]) - excluded
         return {Requirement(key, "In", _sorted(left))} if left else None
     found: set[NamespaceCondition] = (
-        {Requirement(key, "NotIn", _sorted(unwanted))} if unwanted else set()
+        {Requirement(key, "NotIn", _sorted(excluded))} if excluded else set()
     )
     return found | ({Requirement(key, "Exists")} if values["Exists"] else set())
 

@@ -36,11 +36,11 @@ def is_replaced(current: JsonObject, desired: JsonObject) -> bool:
 
     If the annotation was changed, the plan counts as the last applied state.
     """
-    stored, wanted = _marks_of(current), _marks_of(desired)
+    stored, planned = _marks_of(current), _marks_of(desired)
     marks = ANNOTATION.fullmatch(applied_to(current))
-    applied = set(re.findall(f".{{{MARK}}}", marks[1])) if marks else wanted
+    applied = set(re.findall(f".{{{MARK}}}", marks[1])) if marks else planned
     lists = {mark[:2] for mark in applied - stored}
-    return any(mark[:2] in lists for mark in stored - applied - wanted)
+    return any(mark[:2] in lists for mark in stored - applied - planned)
 
 
 async def replace_lists(

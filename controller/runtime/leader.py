@@ -216,10 +216,10 @@ def holder_of(lease: JsonObject) -> str:
 def deleted(lease: JsonObject) -> JsonObject:
     """Return a deleted Lease as if it existed, since its holder may still be writing."""
     metadata, spec = lease["metadata"], lease.get("spec") or {}
-    held = {key: spec[key] for key in ("holderIdentity", "leaseDurationSeconds") if key in spec}
+    kept = {key: spec[key] for key in ("holderIdentity", "leaseDurationSeconds") if key in spec}
     return {
         "metadata": {"name": metadata["name"], "namespace": metadata["namespace"]},
-        "spec": held,
+        "spec": kept,
     }
 
 

@@ -177,9 +177,9 @@ class Observed:
 
     def child(self, resource: Resource, name: str) -> JsonObject | None:
         """Return a child of the object; None if there is none, or if another owner has the name."""
-        wanted = (resource.api_version, resource.kind, name)
+        identity = (resource.api_version, resource.kind, name)
         for child in self.children:
-            if (child["apiVersion"], child["kind"], child["metadata"]["name"]) == wanted:
+            if (child["apiVersion"], child["kind"], child["metadata"]["name"]) == identity:
                 return child
         return None
 

@@ -78,11 +78,11 @@ def owner_of(resource: Resource) -> Mapper:
             for entry in (change.old, change.new)
             if entry is not None and entry.owner is not None
         ]
-        wanted = (resource.kind, resource.group)
+        target = (resource.kind, resource.group)
         names = [
             each.name
             for each in found
-            if (each.kind, each.api_version.rpartition("/")[0]) == wanted
+            if (each.kind, each.api_version.rpartition("/")[0]) == target
         ]
         return [ReconcileRequest(namespace or None, name) for name in dict.fromkeys(names)]
 

@@ -154,8 +154,8 @@ class KeyBackoff:
             delay = min(FIRST_DELAY * 2.0 ** min(failures - fast, 32), MAX_DELAY) + self._uniform(
                 0.0, MAX_JITTER
             )
-        asked = (error.retry_after or 0.0) if isinstance(error, ApiError) else 0.0
-        return max(delay, min(asked, MAX_DELAY))
+        requested = (error.retry_after or 0.0) if isinstance(error, ApiError) else 0.0
+        return max(delay, min(requested, MAX_DELAY))
 
     def forget(self, key: Hashable) -> None:
         """Reset the back-off: the key succeeded, or its object was deleted."""

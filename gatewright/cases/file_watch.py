@@ -15,12 +15,12 @@ def run(paths: Sequence[Path]) -> int:
     Each run is a separate process, so that changed policy modules are reloaded.
     """
     arguments = [each for each in sys.argv[1:] if each != "--watch"]
-    seen: dict[Path, float] | None = None
+    previous: dict[Path, float] | None = None
     try:
         while True:
             found = _times(paths)
-            if found != seen:
-                seen = found
+            if found != previous:
+                previous = found
                 subprocess.run([sys.executable, "-m", "gatewright", *arguments], check=False)  # noqa: S603
                 print("-- waiting for changes; press Ctrl-C to stop", file=sys.stderr, flush=True)
             time.sleep(SECONDS)

@@ -169,10 +169,10 @@ class Checker:
                 if isinstance(bound, BoundException):
                     exceptions.append(bound)
                 else:  # an object replaces the chart's policy of the same name
-                    wanted = policies | {(bound.namespace, bound.name): bound}
+                    candidates = policies | {(bound.namespace, bound.name): bound}
                     if bound.policy.mutate is not None:
-                        Engine(wanted.values())
-                    policies = wanted
+                        Engine(candidates.values())
+                    policies = candidates
             except FaultsError as error:
                 self.problems += [
                     InputProblem(f"{path}: {text}", where, whole) for path, text in error.faults

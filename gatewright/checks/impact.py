@@ -23,18 +23,18 @@ def compare(old: SubjectResult, new: SubjectResult) -> SubjectResult:
     was_denied, is_denied = (
         any(each.level == "error" for each in side.violations) for side in (old, new)
     )
-    added, gone = _only_in(new, old), _only_in(old, new)
+    added, removed = _only_in(new, old), _only_in(old, new)
     if is_denied and not was_denied:
         return replace(new, verdict=NEWLY_DENIED, violations=tuple(added))
     quiet = tuple(replace(each, level="note") for each in added if each.level == "error")
     warned = tuple(each for each in added if each.level != "error")
-    mended = tuple(
-        replace(each, level="note", message=f"no longer: {each.message}") for each in gone
+    fixed = tuple(
+        replace(each, level="note", message=f"no longer: {each.message}") for each in removed
     )
     if was_denied and not is_denied:
-        return replace(new, verdict=NO_LONGER_DENIED, violations=(*mended, *warned))
-    if is_denied and (quiet or any(each.level == "error" for each in gone)):
-        return replace(new, verdict=STILL_DENIED, violations=(*quiet, *mended, *warned))
+        return replace(new, verdict=NO_LONGER_DENIED, violations=(*fixed, *warned))
+    if is_denied and (quiet or any(each.level == "error" for each in removed)):
+        return replace(new, verdict=STILL_DENIED, violations=(*quiet, *fixed, *warned))
     if warned:
         return replace(new, verdict=NEWLY_WARNED, violations=warned)
     if old.operations != new.operations:

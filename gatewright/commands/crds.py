@@ -18,5 +18,5 @@ def command(kinds: tuple[str, ...]) -> None:
             raise click.BadParameter(
                 f'no kind "{kind}"{did_you_mean(kind, known)}', param_hint="KIND"
             )
-    wanted = [each for each in types if not kinds or each.definition.kind in kinds]
-    click.echo("---\n".join(crds.render(wanted).values()), nl=False)
+    selected = [each for each in types if not kinds or each.definition.kind in kinds]
+    click.echo("---\n".join(crds.render(selected).values()), nl=False)

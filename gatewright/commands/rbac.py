@@ -40,13 +40,13 @@ def command(
             raise click.BadParameter(
                 f'no kind "{kind}"{did_you_mean(kind, known)}', param_hint="KIND"
             )
-    wanted = [known[each] for each in kinds] or [
+    selected = [known[each] for each in kinds] or [
         each for each in known.values() if each not in own_kinds()
     ]
-    if not wanted:
+    if not selected:
         raise click.UsageError(
             "no installed package adds a kind; the chart has the RBAC rules for all others"
         )
     home, controller = home or settings.namespace or HOME, settings.controller_account
-    objects = [each for kind in wanted for each in roles(kind, home, controller, webhook_account)]
+    objects = [each for kind in selected for each in roles(kind, home, controller, webhook_account)]
     click.echo(yaml.safe_dump_all(objects, sort_keys=False), nl=False)

@@ -156,14 +156,14 @@ class EditorSession:
         return list(self._actions(params))
 
     def _actions(self, params: lsp.CodeActionParams) -> Iterator[lsp.CodeAction]:
-        uri, wanted = params.text_document.uri, params.context.only
+        uri, requested = params.text_document.uri, params.context.only
         shown = self.shown.get(uri, [])
         here = [
             each
             for each in shown
             if params.range.start.line <= each[0].range.start.line <= params.range.end.line
         ]
-        if wanted is None or lsp.CodeActionKind.QuickFix in wanted:
+        if requested is None or lsp.CodeActionKind.QuickFix in requested:
             here.sort(key=lambda each: not each[1].violation.patch_is_safe)
             for diagnostic, found in here:
                 if edit := self._edit(uri, [found]):
@@ -177,8 +177,8 @@ class EditorSession:
                         edit=edit,
                     )
         # Editors request actions at each move of the cursor; computing all fixes takes a while.
-        is_wanted = any(FIX_ALL.startswith(each) for each in wanted or ())
-        if is_wanted or (wanted is None and here):
+        is_wanted = any(FIX_ALL.startswith(each) for each in requested or ())
+        if is_wanted or (requested is None and here):
             safe = [each for _, each in shown if each.violation.patch_is_safe]
             if edit := self._edit(uri, safe):
                 yield lsp.CodeAction("Fix all violations that are safe to fix", FIX_ALL, edit=edit)

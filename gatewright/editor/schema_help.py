@@ -140,8 +140,8 @@ def _whole(schema: JsonSchema, root: JsonSchema, chosen: Mapping[str, str]) -> I
     if "$ref" in schema:
         parts.append(root["$defs"][schema["$ref"].rpartition("/")[2]])
     if "if" in schema:
-        wanted = schema["if"]["properties"].items()
-        if all(chosen.get(name) == each["const"] for name, each in wanted):
+        required = schema["if"]["properties"].items()
+        if all(chosen.get(name) == each["const"] for name, each in required):
             parts.append(schema["then"])
     for part in parts:
         yield from _whole(part, root, chosen)

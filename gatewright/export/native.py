@@ -161,8 +161,8 @@ def _targets(spec: AdmissionPolicySpec, clause: MatchClause, of_tenant: bool) ->
     found = []
     for target in catalogue()[spec.policy].targets:
         kind = target.kind
-        wanted = clause.operations or target.operations or CREATE_AND_UPDATE
-        operations = tuple(each for each in target.operations if each in wanted)
+        requested = clause.operations or target.operations or CREATE_AND_UPDATE
+        operations = tuple(each for each in target.operations if each in requested)
         is_named = clause.kinds is None or kind.kind in [e.split("/")[-1] for e in clause.kinds]
         in_clause = clause.subresources is None or target.subresource in clause.subresources
         is_native = kind.group in NATIVE

@@ -75,8 +75,8 @@ def _controllers(spec: Mapping[str, Any]) -> list[str]:
         return []
     if constraints.get("excludeResourceRules"):
         return []
-    asked = (spec.get("autogen") or {}).get("podControllers") or {}
-    named = asked.get("controllers")
+    autogen = (spec.get("autogen") or {}).get("podControllers") or {}
+    named = autogen.get("controllers")
     plurals = {f"{each.lower()}s": each for each in TEMPLATED if each != "ReplicationController"}
     return [plurals[each] for each in (plurals if named is None else named) if each in plurals]
 

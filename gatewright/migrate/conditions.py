@@ -57,10 +57,10 @@ class Conditions:
         if operator not in ("Equals", "NotEquals", "In", "AnyIn", "AllIn", "NotIn", "AnyNotIn",
                             "AllNotIn"):  # fmt: skip
             refuse(f"the operator {operator} about {OPERATION}")
-        wanted = [e for e in self._operations if (e in values) != ("Not" in operator)]
-        if len(wanted) == len(self._operations):
+        matching = [e for e in self._operations if (e in values) != ("Not" in operator)]
+        if len(matching) == len(self._operations):
             return "true"
-        return f"{OPERATION} in {literal(wanted)}" if wanted else "false"
+        return f"{OPERATION} in {literal(matching)}" if matching else "false"
 
 
 def _test(key: Queried, operator: str, value: Any) -> str:

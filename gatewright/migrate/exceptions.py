@@ -66,9 +66,9 @@ def _referenced(
     references: Iterable[Mapping[str, Any]], policies: Sequence[ConvertedPolicy]
 ) -> Iterator[ConvertedPolicy]:
     """Yield the policies converted from those that an exception of policies.kyverno.io names."""
-    wanted = {(each["kind"], each["name"]) for each in references}
+    referenced = {(each["kind"], each["name"]) for each in references}
     for each in policies:
-        if (each.origin.document.value["kind"], each.origin.metadata["name"]) in wanted:
+        if (each.origin.document.value["kind"], each.origin.metadata["name"]) in referenced:
             yield each
 
 

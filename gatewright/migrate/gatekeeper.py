@@ -48,14 +48,14 @@ def convert_constraint(
     is_foreign = template is not None and OF_LIBRARY not in str(template.get("metadata"))
     if is_foreign or value["kind"] not in CONSTRAINTS:
         refuse("its template is in Rego, and no policy is known to decide the same")
-    wanted = CONSTRAINTS[value["kind"]](parameters)
+    policies = CONSTRAINTS[value["kind"]](parameters)
     if unknown := [key for key, each in parameters.items() if each]:
         refuse(f"the parameter {unknown[0]} has no equal")
     if conditions:
         common["matchConditions"] = conditions
-    for policy, params in wanted:
+    for policy, params in policies:
         written = {"policy": policy, "params": params} | common
-        suffix = f"-{policy}" if len(wanted) > 1 else ""
+        suffix = f"-{policy}" if len(policies) > 1 else ""
         note = "Gatewright's policy may judge more fields: see `gatewright explain`"
         yield ConvertedPolicy(origin, _with_kinds(written, policy), f"{name}{suffix}", notes=[note])
 

@@ -69,7 +69,7 @@ def _patches(change: PathChange, root: str, before: str, ensured: set[PathSteps]
         return _of_items(change, at, root, before)
     path = [str(step) for step in change.path]
     there = [_there(root, path[:end]) for end in range(len(path) + 1)]
-    tests = [there[end] if wanted else negated(there[end]) for end, wanted in change.tests.items()]
+    tests = [there[end] if exists else negated(there[end]) for end, exists in change.tests.items()]
     field = _at(root, path)
     if change.value is None:
         patches = [f"[JSONPatch{{op: 'remove', path: {before}{literal(_pointer(path))}}}]"]
@@ -94,7 +94,7 @@ def _of_items(change: PathChange, at: int, root: str, before: str) -> str:
     inner = PathChange(
         change.path[at + 1 :],
         change.value,
-        {end - at - 1: wanted for end, wanted in change.tests.items() if end > at + 1},
+        {end - at - 1: exists for end, exists in change.tests.items() if end > at + 1},
     )
     patches = _patches(
         inner, item, f"{before}{literal(_pointer(path) + '/')} + string({index}) + ", set()

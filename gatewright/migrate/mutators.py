@@ -81,7 +81,7 @@ def _tests(given: Any, path: PathSteps) -> dict[int, bool]:
             continue
         if end == len(path) or (step.key and not tests.get(end)):
             refuse("it may add an item to a list", UNKNOWN[1])
-        if False in (wanted for length, wanted in tests.items() if length <= end):
+        if False in (exists for length, exists in tests.items() if length <= end):
             refuse("it changes a list only where there is none", UNKNOWN[1])
     return tests
 

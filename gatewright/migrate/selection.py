@@ -47,10 +47,10 @@ def pod_controllers(policy: Mapping[str, Any]) -> list[str]:
                     return []
                 needed |= not {"Pod", *TEMPLATED}.isdisjoint(kinds)
     annotations = policy["metadata"].get("annotations") or {}
-    wanted = annotations.get("pod-policies.kyverno.io/autogen-controllers", "all")
-    if not needed or wanted == NONE:
+    selected = annotations.get("pod-policies.kyverno.io/autogen-controllers", "all")
+    if not needed or selected == NONE:
         return []
-    return [e for e in TEMPLATED if wanted == "all" or e in wanted.replace(" ", "").split(",")]
+    return [e for e in TEMPLATED if selected == "all" or e in selected.replace(" ", "").split(",")]
 
 
 class RuleScope:
@@ -220,9 +220,9 @@ def _labels(metadata: str, selector: Mapping[str, Any]) -> str:
     return every(tests)
 
 
-def _annotations(metadata: str, wanted: Mapping[str, Any]) -> list[str]:
+def _annotations(metadata: str, selected: Mapping[str, Any]) -> list[str]:
     annotations = f"{metadata}.?annotations.orValue({{}})"
-    return [_entry(annotations, key, str(value)) for key, value in wanted.items()]
+    return [_entry(annotations, key, str(value)) for key, value in selected.items()]
 
 
 def _entry(entries: str, key: str, value: str) -> str:

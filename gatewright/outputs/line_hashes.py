@@ -30,8 +30,8 @@ def _numbered(units: list[int]) -> Iterator[str]:
             [*units, *[0] * LENGTH], lambda total, unit: (total * BASE + unit) % MODULUS, initial=0
         )
     )
-    seen = Counter[int]()
+    counts = Counter[int]()
     for start in (0, *(index + 1 for index, unit in enumerate(units) if unit == ord("\n"))):
         found = (sums[start + LENGTH] - sums[start] * SHIFTED) % MODULUS
-        seen[found] += 1
-        yield f"{found:x}:{seen[found]}"
+        counts[found] += 1
+        yield f"{found:x}:{counts[found]}"

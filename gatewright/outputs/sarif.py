@@ -40,7 +40,7 @@ def render(report: Report) -> str:
     rules = {
         name: index for index, name in enumerate(dict.fromkeys(each.rule_name for _, each in kept))
     }
-    seen: dict[str, int] = {}
+    counts: dict[str, int] = {}
     lines = cache(_lines)
     run = {
         "tool": {
@@ -60,7 +60,7 @@ def render(report: Report) -> str:
             }
         ],
         "results": [
-            _result(result, each, rules[each.rule_name], seen, lines) for result, each in kept
+            _result(result, each, rules[each.rule_name], counts, lines) for result, each in kept
         ],
     }
     log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
@@ -86,11 +86,11 @@ def _result(
     result: SubjectResult,
     each: ReportedViolation,
     rule: int,
-    seen: dict[str, int],
+    counts: dict[str, int],
     lines: Callable[[str], HashedLines],
 ) -> dict[str, Any]:
     identity = "\n".join((each.policy, result.kind, result.namespace, result.name, each.path))
-    seen[identity] = number = seen.get(identity, -1) + 1
+    counts[identity] = number = counts.get(identity, -1) + 1
     fingerprints = {FINGERPRINT: hashlib.sha256(f"{identity}\n{number}".encode()).hexdigest()}
     region, line_hash = _region(each.place, lines)
     if line_hash:

@@ -143,11 +143,11 @@ class Cluster:
         if isinstance(child.write, CreateOnly):
             return Difference(child, None, None if current is not None else child.object)
         exactly = {} if current is None else {"uid": _uid(current)}
-        wanted = child.object | {"metadata": child.object["metadata"] | exactly}
+        desired = child.object | {"metadata": child.object["metadata"] | exactly}
         try:
             after = await self._client.apply(
                 child.resource,
-                wanted,
+                desired,
                 field_manager=FIELD_MANAGER,
                 force=current is not None,
                 dry_run=True,

@@ -38,8 +38,8 @@ def planners_of(
     `controller_user` defaults to the controller's account in the namespace `home`, where it is
     installed.
     """
-    values, wanted = planner_settings(settings), {name.lower() for name in settings.kinds}
-    kinds = (kind for kind in planned_kinds() if not wanted or kind.name in wanted)
+    values, enabled = planner_settings(settings), {name.lower() for name in settings.kinds}
+    kinds = (kind for kind in planned_kinds() if not enabled or kind.name in enabled)
     controller_user = controller_user or service_account(home, settings.controller_account)
     planners = (planner(kind, values) for kind in kinds)
     return Planners(planners, controller_user, settings.namespaces, partial(is_chosen, values))
@@ -70,16 +70,16 @@ def optional_resources() -> list[Resource]:
 def planner(kind: PlannedKind[Any], settings: Mapping[str, Any]) -> Planner:
     """Return a kind's planner as a plain function from the decoded object to its children."""
     custom: type[CustomResource] = kind.type
-    makes = {each: _kind(each) for each in kind.owns}
+    kinds_of = {each: _kind(each) for each in kind.owns}
     types = {each.resource: each.type for each in planned_kinds()}
 
     def child(write: Apply | CreateOnly) -> PlannedObject:
         resource, object = kind.owned(write.object), write.object
         filled = defaulted_as(types[resource], object) if resource in types else object
         if isinstance(write, Apply):
-            return PlannedObject(makes[resource], filled, write.origin)
+            return PlannedObject(kinds_of[resource], filled, write.origin)
         return PlannedObject(
-            makes[resource], filled, write.origin, once=True, owned=not write.adopt_labels
+            kinds_of[resource], filled, write.origin, once=True, owned=not write.adopt_labels
         )
 
     def plan(object: JsonObject, now: datetime, served: Served) -> PlannedChildren:
@@ -97,7 +97,7 @@ def planner(kind: PlannedKind[Any], settings: Mapping[str, Any]) -> Planner:
     scale = custom.definition.scale
     return Planner(
         _kind(kind.resource),
-        tuple(makes.values()),
+        tuple(kinds_of.values()),
         plan,
         replicas=None if scale is None else scale.replicas.removeprefix("."),
         optional=tuple(map(_kind, kind.optional)),

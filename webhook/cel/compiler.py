@@ -119,8 +119,8 @@ class Compiler:
             return self._optional_field(*node.args)
         known = FUNCTIONS.get(node.function)
         if known is None:
-            meant = get_close_matches(node.function, FUNCTIONS, n=1)
-            hint = f'; did you mean "{meant[0]}()"?' if meant else ""
+            similar = get_close_matches(node.function, FUNCTIONS, n=1)
+            hint = f'; did you mean "{similar[0]}()"?' if similar else ""
             self.fail(node, f"undeclared reference to '{node.function}()'{hint}")
         operands, homogeneous = syntax.below(node), self.homogeneous
         self.homogeneous = homogeneous and node.function != "format"

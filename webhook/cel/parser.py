@@ -50,8 +50,10 @@ class _Parser:
         if not self.taken(mark):
             self.unexpected(f"'{mark}'")
 
-    def unexpected(self, wanted: str) -> NoReturn:
-        self.fail(self.token.at, f"syntax error: found {self.token.text[:40]!r}, expected {wanted}")
+    def unexpected(self, expected: str) -> NoReturn:
+        self.fail(
+            self.token.at, f"syntax error: found {self.token.text[:40]!r}, expected {expected}"
+        )
 
     def fail(self, at: int, text: str) -> NoReturn:
         raise CompileError(self.source, at, text)

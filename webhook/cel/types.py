@@ -139,27 +139,27 @@ def applied(types: Sequence[Type], *, is_member: bool) -> str:
     return f"{types[0]}.({shown})" if is_member else f"({shown})"
 
 
-def assignable(wanted: Type, found: Type, bound: dict[str, Type]) -> bool:
-    """Return whether `found` is assignable to `wanted`; binds type parameters."""
-    if wanted.is_parameter:
-        known = bound.setdefault(wanted.name, found)
+def assignable(declared: Type, found: Type, bound: dict[str, Type]) -> bool:
+    """Return whether `found` is assignable to `declared`; binds type parameters."""
+    if declared.is_parameter:
+        known = bound.setdefault(declared.name, found)
         if not assignable(known, found, bound) and not assignable(found, known, bound):
             return False
         if found == DYN or known == UNKNOWN or not assignable(known, found, bound):
-            bound[wanted.name] = found
+            bound[declared.name] = found
         return True
-    if {wanted.name, found.name} & {"dyn", "unknown"} or found.is_parameter:
+    if {declared.name, found.name} & {"dyn", "unknown"} or found.is_parameter:
         return True
-    if found.name == "null_type" and (wanted.name == "optional_type" or "." in wanted.name):
+    if found.name == "null_type" and (declared.name == "optional_type" or "." in declared.name):
         return True
-    if wanted.name == found.name == "type":
+    if declared.name == found.name == "type":
         return True
     return (
-        wanted.name == found.name
-        and len(wanted.params) == len(found.params)
+        declared.name == found.name
+        and len(declared.params) == len(found.params)
         and all(
             assignable(inner, given, bound)
-            for inner, given in zip(wanted.params, found.params, strict=True)
+            for inner, given in zip(declared.params, found.params, strict=True)
         )
     )
 
@@ -173,9 +173,9 @@ def result_type(
     """
     results = []
     for signature in signatures:
-        wanted, known = signature.types(len(types)), dict(bound)
-        if wanted is not None and all(
-            assignable(*pair, known) for pair in zip(wanted, types, strict=True)
+        declared, known = signature.types(len(types)), dict(bound)
+        if declared is not None and all(
+            assignable(*pair, known) for pair in zip(declared, types, strict=True)
         ):
             results.append(_substituted(signature.result, known))
     if not results:

@@ -80,11 +80,11 @@ class Patcher:
             holder, steps = self._request, patch.steps
         node: Any = holder.value
         for depth, step in enumerate(steps, 1):
-            wanted: Any = list if type(step) is int else dict
-            if type(node) is not wanted:
+            expected: Any = list if type(step) is int else dict
+            if type(node) is not expected:
                 path = ".".join(map(str, steps[: depth - 1]))
-                raise WrongTypeError(holder.path(path), node, wanted)
-            old = node[step] if wanted is list else node.get(step, UNSET)
+                raise WrongTypeError(holder.path(path), node, expected)
+            old = node[step] if expected is list else node.get(step, UNSET)
             if depth == len(steps) or old is None or old is UNSET:
                 break
             node = old

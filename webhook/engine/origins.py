@@ -65,7 +65,7 @@ def _entry(value: Any, step: str) -> Any:
         return None
     if step.isdigit():
         return value[int(step)] if int(step) < len(value) else None
-    key, _, wanted = step.partition("=")
+    key, _, expected = step.partition("=")
     return next(
-        (each for each in value if isinstance(each, dict) and each.get(key) == wanted), None
+        (each for each in value if isinstance(each, dict) and each.get(key) == expected), None
     )

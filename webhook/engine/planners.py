@@ -49,12 +49,13 @@ class PlannedChildren(NamedTuple):
 class Planner:
     """The planner of one kind. Like a policy that fails closed, a failure denies.
 
-    `makes` are the kinds of its children. `plan` plans an object, given the time and the `optional`
-    kinds that the API server has. `replicas` is the field that its /scale sets, if it has one.
+    `child_kinds` are the kinds of its children. `plan` plans an object, given the time and the
+    `optional` kinds that the API server has. `replicas` is the field that its /scale sets, if it
+    has one.
     """
 
     kind: Kind
-    makes: tuple[Kind, ...]
+    child_kinds: tuple[Kind, ...]
     plan: Callable[[JsonObject, datetime, Served], PlannedChildren]
     replicas: str | None = None
     optional: tuple[Kind, ...] = ()
@@ -119,10 +120,10 @@ class Planners:
 
     def reach(self, planner: Planner) -> frozenset[Kind]:
         """Return the kinds of all children and grandchildren."""
-        found = list(planner.makes)
+        found = list(planner.child_kinds)
         for kind in found:  # the list grows during the loop
             if kind in self._planners:
-                found += [each for each in self._planners[kind].makes if each not in found]
+                found += [each for each in self._planners[kind].child_kinds if each not in found]
         return frozenset(found)
 
 

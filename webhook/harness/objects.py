@@ -48,10 +48,10 @@ def require_object(document: Document) -> None:
             )
     if not isinstance(value.get("metadata"), dict):
         raise DocumentError(f"{document.where('metadata')}: metadata: missing, or not an object")
-    for field, wanted in METADATA.items():
-        if not isinstance(value["metadata"].get(field), wanted | None):
+    for field, expected in METADATA.items():
+        if not isinstance(value["metadata"].get(field), expected | None):
             path = f"metadata.{field}"
-            raise DocumentError(f"{document.where(path)}: {path}: must be {JSON_TYPES[wanted]}")
+            raise DocumentError(f"{document.where(path)}: {path}: must be {JSON_TYPES[expected]}")
     _require_known_kind(document)
 
 
@@ -61,10 +61,10 @@ def _require_known_kind(document: Document) -> None:
     names = {name for of, name in known_kinds() if of == group}
     if kind in names:
         return
-    meant = did_you_mean(kind, names, cutoff=0.8)
-    if meant.startswith("; did"):
+    suggestion = did_you_mean(kind, names, cutoff=0.8)
+    if suggestion.startswith("; did"):
         raise DocumentError(
-            f'{document.where("kind")}: kind: {api_version} has no kind "{kind}"{meant}'
+            f'{document.where("kind")}: kind: {api_version} has no kind "{kind}"{suggestion}'
         )
 
 

@@ -103,11 +103,11 @@ def audited(answer: ReviewAnswer) -> list[PolicyMessage]:
 
 
 def _status(trial: Trial, expected: ExpectedAnswer, answer: ReviewAnswer) -> Iterator[str]:
-    wanted = expected.denied or expected.malformed
+    desired = expected.denied or expected.malformed
     code = 403 if expected.denied else 400 if expected.malformed else None
     if code_of(answer) != code:
         yield f"expected {_decision(code)}, got {_decision(code_of(answer))}"
-    yield from _violations("violation", denied(answer), wanted, trial.prefix)
+    yield from _violations("violation", denied(answer), desired, trial.prefix)
 
 
 def _decision(code: int | None) -> str:
@@ -115,11 +115,11 @@ def _decision(code: int | None) -> str:
 
 
 def _violations(
-    noun: str, found: list[PolicyMessage], wanted: list[Expected], prefix: str
+    noun: str, found: list[PolicyMessage], desired: list[Expected], prefix: str
 ) -> Iterator[str]:
     """Compare violations by path, and by message and policy where the case names them."""
     left = list(found)
-    for expected in wanted:
+    for expected in desired:
         match = next((each for each in left if is_expected(expected, each, prefix)), None)
         if match is None:
             message = "" if expected.message is None else f" with message {expected.message!r}"
@@ -144,15 +144,15 @@ def joined(prefix: str, path: str) -> str:
 
 
 def _object(trial: Trial, expected: ExpectedAnswer, answer: ReviewAnswer) -> Iterator[str]:
-    wanted = trial.admission.object
+    desired = trial.admission.object
     if expected.patched:
-        wanted = merge(wanted, expected.patched)
-    if expected.patched and same(trial.admission.object, wanted):
+        desired = merge(desired, expected.patched)
+    if expected.patched and same(trial.admission.object, desired):
         yield "patched: equals the object (use `expect: allowed` if that is intended)"
-    if answer.allowed and not same(answer.object, wanted):
+    if answer.allowed and not same(answer.object, desired):
         yield from (
             f"patched differently: {operation}"
-            for operation in jsonpatch.make_patch(wanted, answer.object)
+            for operation in jsonpatch.make_patch(desired, answer.object)
         )
 
 

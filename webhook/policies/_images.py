@@ -58,7 +58,7 @@ class Registry:
 
 def _alike(pattern: Sequence[str], parts: Sequence[str]) -> bool:
     return len(pattern) == len(parts) and all(
-        wanted in ("*", part) for wanted, part in zip(pattern, parts, strict=True)
+        expected in ("*", part) for expected, part in zip(pattern, parts, strict=True)
     )
 
 

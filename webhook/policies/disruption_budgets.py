@@ -150,8 +150,8 @@ def _is_all(value: int | str | None) -> bool:
 def _workload(object: Fields) -> BudgetedWorkload:
     """Read a workload; one that a Deployment scales counts with 0 replicas."""
     replicas = object.integer("spec.replicas")
-    wanted = 0 if is_scaled_by_deployment(object) else 1 if replicas is None else replicas
-    return BudgetedWorkload(_title(object), object.texts("spec.template.metadata.labels"), wanted)
+    desired = 0 if is_scaled_by_deployment(object) else 1 if replicas is None else replicas
+    return BudgetedWorkload(_title(object), object.texts("spec.template.metadata.labels"), desired)
 
 
 def _scaled(request: Request) -> BudgetedWorkload:

@@ -173,10 +173,10 @@ def _faults(
     if len(signers) < entry.minimum:
         had = f"has {len(signers)} of {entry.minimum} signatures"
         what = "has no signature" if entry.minimum == 1 else had
-        seen = f"; found: {', '.join(rejected)}" if rejected else ""
+        others = f"; found: {', '.join(rejected)}" if rejected else ""
         expected = ", ".join(each.id for each in entry.verifying_keys)
         fix = f"sign it: cosign sign --key cosign.key {name}"
-        yield f"{what} by a key of the policy ({expected}){seen}", fix
+        yield f"{what} by a key of the policy ({expected}){others}", fix
     for each in attestations:
         signed, _ = statements(attached, image, each.verifying_keys)
         ofthis = [found for found in signed if found.predicate_type == each.type]

@@ -52,8 +52,8 @@ def kinds_named(word: str) -> tuple[Kind, ...]:
         plurals = {kind.plural: kind.kind for kind in by_name.values()}
         if word.lower() in plurals:
             raise LookupError(f'unknown kind "{word}"; did you mean "{plurals[word.lower()]}"?')
-        meant = did_you_mean(word, set(by_name), cutoff=0.8)
-        hint = meant if "mean" in meant else f"; {IN_FULL}"
+        suggestion = did_you_mean(word, set(by_name), cutoff=0.8)
+        hint = suggestion if "mean" in suggestion else f"; {IN_FULL}"
         raise LookupError(f'unknown kind "{word}"{hint}')
     group, version, name = spelled["group"] or "", spelled["version"], spelled["kind"]
     if (group, name) in known:
@@ -94,14 +94,14 @@ def _served(word: str, kind: Kind, version: str) -> Kind:
     """Return a kind. Raises LookupError if no API server has it in this version."""
     built_in = _built_in().get((kind.group, kind.kind))
     if built_in is not None and version not in built_in.versions:
-        meant = f"{built_in.resource.api_version}/{kind.kind}"
-        raise LookupError(f'unknown version in "{word}"; did you mean "{meant}"?')
+        suggestion = f"{built_in.resource.api_version}/{kind.kind}"
+        raise LookupError(f'unknown version in "{word}"; did you mean "{suggestion}"?')
     return kind
 
 
 def _meant(name: str, group: str, known: Mapping[GroupKind, Kind]) -> str:
     """Return a hint: the same kind of another group, or a similar one of this group."""
-    for (_, kind), meant in known.items():
+    for (_, kind), suggestion in known.items():
         if kind == name:
-            return f'; did you mean "{meant.resource.api_version}/{name}"?'
+            return f'; did you mean "{suggestion.resource.api_version}/{name}"?'
     return did_you_mean(name, {kind for of, kind in known if of == group})

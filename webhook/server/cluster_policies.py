@@ -82,11 +82,11 @@ class PolicyObjects:
         }
         versions = {id: (entry.uid, entry.generation) for id, entry in stored.items()}
         changed = [id for id, version in versions.items() if self._versions.get(id) != version]
-        gone = self._versions.keys() - versions.keys()
+        removed = self._versions.keys() - versions.keys()
         self._versions = versions
-        if not changed and not gone:
+        if not changed and not removed:
             return False
-        for id in gone:
+        for id in removed:
             self.problems.pop(id, None)
             if self._replace(id, None):
                 self._metrics.policy_generation.remove(id[0].kind, id[1])

@@ -68,15 +68,15 @@ class Connections(HttpServer):
     async def accept(self) -> Never:
         """Accept connections forever, one at a time, so that other tasks can run."""
         loop = asyncio.get_running_loop()
-        told = -FULL_SECONDS
+        logged = -FULL_SECONDS
         async with asyncio.TaskGroup() as handshakes:
             while True:
                 try:
                     client, address = await loop.sock_accept(self._listener)
                 except OSError as error:  # such as too many open files
-                    if loop.time() >= told + FULL_SECONDS:
+                    if loop.time() >= logged + FULL_SECONDS:
                         log.warning("no connection can be accepted: %s", error.strerror)
-                        told = loop.time()
+                        logged = loop.time()
                     await asyncio.sleep(ACCEPT_AGAIN_SECONDS)
                     continue
                 if self._has_room(address[0]):

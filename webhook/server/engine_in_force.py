@@ -143,8 +143,8 @@ class Policies:
         self._metrics.policy_set.labels(self.version).set(1)
         before = self.engine.policies if self.engine else ()
         self.engine = engine
-        gone = {each.title for each in before} - {each.title for each in engine.policies}
-        self._metrics.forget(gone)
+        removed = {each.title for each in before} - {each.title for each in engine.policies}
+        self._metrics.forget(removed)
         fields = {"policies": len(engine.policies), "version": self.version}
         log.info("policies in force", extra={"fields": fields})
 

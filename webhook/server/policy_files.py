@@ -75,21 +75,21 @@ def _documents_in(config_map: WatchedObject) -> Iterator[Document]:
         source = f"{config_map}: {key}"
         documents = list(parse_documents(text.encode(), source))
         if not documents:
-            meant = "remove it if its policies are to go"
-            raise DocumentError(f"{source}: no policies in this key; {meant}")
+            remedy = "remove it if its policies are to go"
+            raise DocumentError(f"{source}: no policies in this key; {remedy}")
         yield from documents
 
 
 def _documents(paths: Iterable[Path]) -> Iterator[Document]:
     for path in paths:
         if path.is_dir():
-            meant = "remove it if its policies are to go"
+            remedy = "remove it if its policies are to go"
             files = yaml_files_in(path)
         else:
-            meant = "leave it out of --policies if there are to be none"
+            remedy = "leave it out of --policies if there are to be none"
             files = [path]
         for file in files:
             documents = list(read_documents(file))
             if not documents:
-                raise DocumentError(f"{file}: no policies in this file; {meant}")
+                raise DocumentError(f"{file}: no policies in this file; {remedy}")
             yield from documents

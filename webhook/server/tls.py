@@ -55,8 +55,8 @@ class ServingCertificate:
         try:
             certificate, key = self._source.read()
             authorities = self._client_ca.read_bytes() if self._client_ca else b""
-            seen, self._seen = self._seen, hash((certificate, key, authorities))
-            if seen == self._seen and self._problem is None:
+            previous, self._seen = self._seen, hash((certificate, key, authorities))
+            if previous == self._seen and self._problem is None:
                 return
             self._take(certificate, key, authorities)
         except (ValueError, OSError) as error:

@@ -65,10 +65,10 @@ def _best(meter: Meter, name: str, items: list[Any], worse: int) -> Any:
     return best
 
 
-def _position(meter: Meter, items: list[Any], wanted: Any, step: int = 1) -> int:
+def _position(meter: Meter, items: list[Any], sought: Any, step: int = 1) -> int:
     for place in range(len(items))[::step]:
         meter.charge(2)
-        if equal(meter, items[place], wanted):
+        if equal(meter, items[place], sought):
             return place
     return -1
 
@@ -100,8 +100,8 @@ def _flatten_into(meter: Meter, found: list[Any], items: list[Any], depth: int) 
             found.append(item)
 
 
-def _has(meter: Meter, items: list[Any], wanted: Any) -> bool:
-    return _position(meter, items, wanted) >= 0
+def _has(meter: Meter, items: list[Any], sought: Any) -> bool:
+    return _position(meter, items, sought) >= 0
 
 
 def _sort(meter: Meter, items: list[Any]) -> list[Any]:
@@ -118,8 +118,8 @@ def _distinct(meter: Meter, items: list[Any]) -> list[Any]:
     return found
 
 
-def _contains(meter: Meter, items: list[Any], wanted: Iterable[Any]) -> bool:
-    return all(_has(meter, items, each) for each in _each(meter, wanted))
+def _contains(meter: Meter, items: list[Any], sought: Iterable[Any]) -> bool:
+    return all(_has(meter, items, each) for each in _each(meter, sought))
 
 
 def _equivalent(meter: Meter, one: list[Any], two: list[Any]) -> bool:
