@@ -2,9 +2,9 @@
 
 The constant defaults are in `openapi.json`, taken from a real API server. This module adds the
 defaults that depend on other fields (k8s.io/kubernetes/pkg/apis/*/*/defaults.go). A quantity keeps
-its notation, but becomes text. What admission plugins and the storage of a kind add later (service
-accounts, tolerations, cluster IPs, UIDs, status) is not filled in, nor are the pod-level resources
-that are computed from its containers.
+its notation, but becomes text. Fields that admission plugins and the storage of a kind add later
+(service accounts, tolerations, cluster IPs, UIDs, status) are not set, nor are the pod-level
+resources that are computed from containers.
 """
 
 import copy

@@ -84,7 +84,7 @@ class BackupSource(ApiModel):
 
 
 class BackupSpec(ApiModel):
-    """What to dump, where to, when, and how long to keep it."""
+    """The source, the destination, the schedule and the retention of backups."""
 
     source: BackupSource = Field(
         BackupSource.model_construct(), description="The database to dump."

@@ -48,7 +48,7 @@ class EnvVar(ApiModel):
 
 
 class DatabaseBackup(Dumps):
-    """When to dump the database, where to, and how long to keep dumps."""
+    """The schedule, the destination and the retention of the database's backups."""
 
     enabled: bool | None = Field(
         None,

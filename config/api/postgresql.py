@@ -18,7 +18,7 @@ DEFAULT_RESOURCES = ResourceRequirements.model_construct(
 
 
 class PostgreSQLBackup(Dumps):
-    """When to dump the database, where to, and how long to keep dumps."""
+    """The schedule, the destination and the retention of the database's backups."""
 
     enabled: bool = Field(False, description="Whether the databases are backed up.")
     storage: StorageSize | None = Field(

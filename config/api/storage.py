@@ -53,7 +53,7 @@ class BackupDestination(ApiModel):
 
 
 class Dumps(ApiModel):
-    """When to dump a database server, where to, and how long to keep dumps."""
+    """The schedule, the destination and the retention of a database server's backups."""
 
     schedule: Schedule = "0 2 * * *"
     retention: Retention = "30d"

@@ -61,7 +61,7 @@ def database(
 ) -> Component:
     """Return the database.
 
-    An existing database of another type stays as it is, since it has the data.
+    An existing database of another type does not change, since it has the data.
 
     `monitored` is None for a kind without monitoring.
     """

@@ -2,7 +2,7 @@
 
 null, bool, int, double, string, bytes, list and map are None, bool, int, float, str, bytes, list
 and dict. `Uint`, `Timestamp` and `Duration` (both in nanoseconds) are subclasses of int,
-distinguished by their exact type. Libraries add types of their own to `NAMES`.
+distinguished by their exact type. Libraries add their types to `NAMES`.
 """
 
 import math

@@ -31,8 +31,8 @@ class Attached:
 def read(request: Request, look_up: str, references: Iterable[str]) -> dict[str, Any]:
     """Return the look-ups of images. Raises NotLookedUpError if any is missing.
 
-    Each is asked for before the first one that is missing ends the judgement, so that all are read
-    at the same time.
+    All look-ups are requested before a missing one ends the judgement, so that they are read in
+    parallel.
     """
     known = request.lookup(look_up)
     found = {each: known.get(each) for each in references}
@@ -42,6 +42,6 @@ def read(request: Request, look_up: str, references: Iterable[str]) -> dict[str,
 
 
 def require_digests(request: Request) -> None:
-    """Raise NotLookedUpError where image-pins lacked digests: without one, nothing is decided."""
+    """Raise NotLookedUpError if image-pins lacked digests: without one, nothing is decided."""
     if DIGESTS in request.looked_up.get(LACKED, ()):
         raise NotLookedUpError(DIGESTS)

@@ -27,7 +27,7 @@ def contexts(request: Request) -> list[Fields]:
 
 
 def is_windows(pod: Fields | None) -> bool:
-    """Return whether the pod's os.name is windows, where most of a security context is invalid."""
+    """Return whether the pod runs on Windows, for which most of a security context is invalid."""
     return pod is not None and pod.string("os.name") == "windows"
 
 
