@@ -123,9 +123,8 @@ class LookUps:
             return [look_up.shaped(object, "") for each in listed async for object in each]
         entries = list[Entry]()
         for store in stores:
-            known = store.entries()
-            keys = known if namespace is None else store.index(BY_NAMESPACE, namespace)
-            entries += map(known.__getitem__, sorted(keys))
+            keys = store.keys() if namespace is None else store.index(BY_NAMESPACE, namespace)
+            entries += filter(None, map(store.entry, sorted(keys)))
         return StoredObjects(look_up, entries)
 
     def _store(self, resource: Resource) -> Store:
