@@ -18,6 +18,7 @@ from controller.fake_apiserver.storage import Storage
 from controller.fake_apiserver.watches import CUT, END, WatchStreams
 from controller.fake_apiserver.write_request import WriteRequest
 from controller.fake_apiserver.writes import Writes
+from kube.client import typed
 from kube.endpoint import Endpoint, anonymous, static_token
 from kube.resource import JsonObject, Resource
 
@@ -134,8 +135,7 @@ class FakeApiServer:
     def create(self, resource: Resource, object: JsonObject) -> JsonObject:
         """Create an object as another client, without an HTTP request."""
         write = self._write(resource, object["metadata"].get("namespace", ""), "")
-        about = {"apiVersion": resource.api_version, "kind": resource.kind}
-        return self._writes.create(write, stated(about | object, write.kind))
+        return self._writes.create(write, stated(typed(resource, object), write.kind))
 
     def change(
         self,
@@ -156,8 +156,7 @@ class FakeApiServer:
         write = self._write(
             resource, metadata.get("namespace", ""), metadata["name"], subresource, manager
         )
-        about = {"apiVersion": resource.api_version, "kind": resource.kind}
-        return self._writes.apply(write, stated(about | object, write.kind), force=True)[0]
+        return self._writes.apply(write, stated(typed(resource, object), write.kind), force=True)[0]
 
     def delete(self, resource: Resource, name: str, namespace: str = "") -> None:
         """Delete an object as another client, without an HTTP request."""

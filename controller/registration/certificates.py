@@ -135,13 +135,8 @@ class Certificates:
         """
         if stored is None:
             metadata = {"name": name, "namespace": self._names.namespace, "labels": LABELS}
-            secret = {
-                "apiVersion": "v1",
-                "kind": "Secret",
-                "type": "kubernetes.io/tls",
-                "metadata": metadata,
-            }
-            answer = await self._client.create(SECRET, secret | {"data": data})
+            secret = {"type": "kubernetes.io/tls", "metadata": metadata, "data": data}
+            answer = await self._client.create(SECRET, secret)
         elif LABELS.items() <= (stored["metadata"].get("labels") or {}).items():
             answer = await self._client.replace(SECRET, stored | {"data": data})
         else:

@@ -111,8 +111,6 @@ class EventRecorder:
             about.get("namespace") or "default",
         )
         return {
-            "apiVersion": EVENT.api_version,
-            "kind": EVENT.kind,
             "metadata": {"name": name, "namespace": namespace},
             "eventTime": micro_time(datetime.now(UTC)),
             "reportingController": REPORTER,
