@@ -19,6 +19,11 @@ class OwnerReference(NamedTuple):
     name: str
     uid: str
 
+    @property
+    def group(self) -> str:
+        """The API group of the owner; empty for the core group."""
+        return self.api_version.rpartition("/")[0]
+
 
 class Entry(NamedTuple):
     """One object as JSON, with the fields that predicates and handlers read without decoding it."""
@@ -48,6 +53,11 @@ class Change(NamedTuple):
     new: Entry | None
     initial: bool
     """Whether a list found it; then it may have happened long ago."""
+
+    @property
+    def entries(self) -> list[Entry]:
+        """The old and the new entry, as far as there are."""
+        return [entry for entry in (self.old, self.new) if entry is not None]
 
 
 class Store:

@@ -28,7 +28,7 @@ def check_ownership(owner: Owner, resource: Resource, current: JsonObject, *, ad
         belongs = f"was not created by this {owner.resource.kind}"
         raise NameTakenError(f"{what} exists and {belongs}; rename one of them")
     same = (owner.resource.kind, owner.resource.group, owner.request.name)
-    if (other.kind, other.api_version.rpartition("/")[0], other.name) == same:
+    if (other.kind, other.group, other.name) == same:
         raise StillThereError(
             f"{what} of a deleted {other.kind} is still terminating; it will be recreated"
         )

@@ -71,30 +71,21 @@ def always(request: ReconcileRequest) -> Mapper:
 def owner_of(resource: Resource) -> Mapper:
     """Return a mapper of a child to the object of `resource` that controls or controlled it."""
 
-    def owners(change: Change) -> Iterable[ReconcileRequest]:
-        namespace = change.key.rpartition("/")[0] if resource.namespaced else ""
-        found = [
-            entry.owner
-            for entry in (change.old, change.new)
-            if entry is not None and entry.owner is not None
-        ]
-        target = (resource.kind, resource.group)
-        names = [
-            each.name
-            for each in found
-            if (each.kind, each.api_version.rpartition("/")[0]) == target
-        ]
-        return [ReconcileRequest(namespace or None, name) for name in dict.fromkeys(names)]
+    def requests(change: Change) -> Iterable[ReconcileRequest]:
+        namespace = ReconcileRequest.of(change.key).namespace if resource.namespaced else None
+        owners = [entry.owner for entry in change.entries if entry.owner is not None]
+        target = resource.group, resource.kind
+        names = [each.name for each in owners if (each.group, each.kind) == target]
+        return [ReconcileRequest(namespace, name) for name in dict.fromkeys(names)]
 
-    return owners
+    return requests
 
 
 def mapped(map: Callable[[JsonObject], Iterable[ReconcileRequest]]) -> Mapper:
     """Return a mapper by a function of an object: of its old and its new state."""
 
     def requests(change: Change) -> Iterable[ReconcileRequest]:
-        states = [entry.object for entry in (change.old, change.new) if entry is not None]
-        return dict.fromkeys(request for state in states for request in map(state))
+        return dict.fromkeys(request for entry in change.entries for request in map(entry.object))
 
     return requests
 
@@ -111,7 +102,7 @@ def readers_of(
     def keys(change: Change) -> Iterable[str]:
         if not common:
             return primaries
-        objects = [entry.object for entry in (change.old, change.new) if entry is not None]
+        objects = [entry.object for entry in change.entries]
         values = {
             (name, value)
             for name, index in common.items()
