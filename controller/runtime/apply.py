@@ -70,7 +70,8 @@ class Applier:
         """Create a child that does not exist; update an applied one that differs."""
         request, resource = self.owner.request, self.kind.owned(write.object)
         key = resource.key(request.namespace, write.object["metadata"]["name"])
-        if (place := (request, resource, key)) in self.sent:
+        place = WrittenObject(request, resource, key)
+        if place in self.sent:
             return
         current = self.observed.get(resource, key)
         if current is not None and not is_controlled_by(current, self.owner.object):
@@ -111,12 +112,11 @@ class Applier:
 
         The write requires the compared version, since a list item replaced meanwhile would stay.
         """
-        _, resource, key = place
         for _ in range(MAX_RACES):
             try:
                 return await self._keep_state(place, current, desired)
             except Conflict:
-                newer = await live(self.client, resource, key)
+                newer = await live(self.client, place.resource, place.key)
                 if newer is None:
                     raise
                 self._check(place, newer, adopts=False)
@@ -133,7 +133,7 @@ class Applier:
         if applied == REPLACED or (changed is not None and is_replaced(current, desired)):
             self.conflicts.check(place, digest(desired), repair=True)
             current = await replace_lists(
-                self.client, place[1], current, desired, manager=FIELD_MANAGER
+                self.client, place.resource, current, desired, manager=FIELD_MANAGER
             )
         await self._update(place, current, desired, changed, FIELD_MANAGER, only_this=True)
 
@@ -143,8 +143,9 @@ class Applier:
         Each owner has its own field manager.
         """
         reference, resource = patch.reference, patch.reference.resource
-        place = self.owner.request, resource, resource.key(reference.namespace, reference.name)
-        current = self.observed.get(*place[1:])
+        key = resource.key(reference.namespace, reference.name)
+        place = WrittenObject(self.owner.request, resource, key)
+        current = self.observed.get(resource, key)
         if place in self.sent or current is None or current["metadata"]["uid"] != reference.uid:
             return
         named = {"name": reference.name, "namespace": reference.namespace}
@@ -167,7 +168,7 @@ class Applier:
 
         With `only_this`, only to this version of it.
         """
-        (_, resource, _), sent = place, digest(desired)
+        resource, sent = place.resource, digest(desired)
         needed = changed is not None and not self.conflicts.is_overridden(
             place, sent, digest(cut(current, desired))
         )
@@ -207,7 +208,7 @@ class Applier:
             )
             self.observed.record(resource, key, None)
             self.expectations.deleted(self.owner.request, self.caches[resource], key, reference.uid)
-            self.sent.add((self.owner.request, resource, key))
+            self.sent.add(WrittenObject(self.owner.request, resource, key))
 
     def _check(self, place: WrittenObject, current: JsonObject, *, adopts: bool) -> None:
         """Raise unless `current` is a child of the owner, or one that it adopts, and stays."""

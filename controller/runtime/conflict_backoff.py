@@ -4,6 +4,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from controller.runtime.types import ReconcileRequest, RetryableError
 from kube.resource import Resource
@@ -13,8 +14,13 @@ REPAIRS_WINDOW = 60.0  # … within this many seconds are a contest
 REPAIR_INTERVAL = 60.0  # seconds between two repairs during a contest
 CONTEST_END = 120.0  # seconds without a repair that end a contest
 
-# The request that an object is written for, and the object's resource and key.
-WrittenObject = tuple[ReconcileRequest, Resource, str]
+
+class WrittenObject(NamedTuple):
+    """The request that an object is written for, and the object's resource and key."""
+
+    request: ReconcileRequest
+    resource: Resource
+    key: str
 
 
 class ContestedError(RetryableError):
@@ -83,5 +89,5 @@ class Conflicts:
     def forget(self, request: ReconcileRequest) -> None:
         """Remove the objects of a deleted owner."""
         for known in (self._repairs, self._overridden):
-            for place in [place for place in known if place[0] == request]:
+            for place in [place for place in known if place.request == request]:
                 del known[place]

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from controller.runtime import status as statuses
 from controller.runtime.apply import FIELD_MANAGER, Applier, live
 from controller.runtime.cache import Cache
-from controller.runtime.conflict_backoff import Conflicts, ContestedError
+from controller.runtime.conflict_backoff import Conflicts, ContestedError, WrittenObject
 from controller.runtime.diff import digest
 from controller.runtime.events import EventRecorder
 from controller.runtime.expectations import Expectations
@@ -162,7 +162,7 @@ class Reconciler:
     async def _write_status(self, owner: Owner, status: JsonObject) -> None:
         """Write the status if it changed, and update the metrics."""
         before, sent = owner.status, digest(status)
-        place = (owner.request, owner.resource, owner.request.key)
+        place = WrittenObject(owner.request, owner.resource, owner.request.key)
         if not statuses.is_same(before, status) and not self.conflicts.is_overridden(
             place, sent, digest(before)
         ):

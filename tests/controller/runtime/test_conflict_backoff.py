@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from controller.runtime import conflict_backoff
-from controller.runtime.conflict_backoff import Conflicts, ContestedError
+from controller.runtime.conflict_backoff import Conflicts, ContestedError, WrittenObject
 from controller.runtime.events import EVENT
 from controller.runtime.kind import Reads
 from controller.runtime.plan import ApplyFields, Observed, Plan, Reference, Step
@@ -31,7 +31,7 @@ MESSAGE = (
     "failed to create config: ConfigMap thing: data.size is changed again and again by another writer; it is restored "
     "once a minute"
 )
-PLACE = (ReconcileRequest(NAMESPACE, "thing"), CONFIGMAP, "default/thing")
+PLACE = WrittenObject(ReconcileRequest(NAMESPACE, "thing"), CONFIGMAP, "default/thing")
 
 
 def contested(of: Conflicts, *, repair: bool) -> float | None:
