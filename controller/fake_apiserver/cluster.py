@@ -30,9 +30,7 @@ class FakeCluster:
 
     def kinds(self, group: str, version: str) -> list[ServedResource]:
         """Return the kinds served under one group and version."""
-        return [
-            kind for (each, its, _), kind in self._kinds.items() if (each, its) == (group, version)
-        ]
+        return [kind for place, kind in self._kinds.items() if place[:2] == (group, version)]
 
     def groups(self) -> dict[str, list[str]]:
         """Return the served versions of each named group."""

@@ -146,12 +146,12 @@ def _rules(keys: Iterable[DemandKey]) -> Iterator[JsonObject]:
         plural = f"{kind.plural}/{subresource}" if subresource else kind.plural
         key = kind.group, kind.versions, tuple(sorted(found)), kind.namespaced
         resources.setdefault(key, []).append(plural)
-    for (group, versions, asked, namespaced), plurals in sorted(resources.items()):
+    for (group, versions, operation_names, namespaced), plurals in sorted(resources.items()):
         yield {
             "apiGroups": [group],
             "apiVersions": list(versions),
             "resources": sorted(plurals),
-            "operations": list(asked),
+            "operations": list(operation_names),
             "scope": "Namespaced" if namespaced else "Cluster",
         }
 

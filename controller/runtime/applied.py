@@ -90,7 +90,7 @@ def _mark(value: Any, path: int, marks: set[str]) -> None:
     elif isinstance(value, list):
         for place, item in enumerate(value):
             key = list_key(item)
-            its = crc32(str(place if key is None else key).encode(), path)
+            item_path = crc32(str(place if key is None else key).encode(), path)
             if key is not None:
-                marks.add(f"{path & 0xFF:02x}{its & 0xFFFFFF:06x}")
-            _mark(item, its, marks)
+                marks.add(f"{path & 0xFF:02x}{item_path & 0xFFFFFF:06x}")
+            _mark(item, item_path, marks)

@@ -58,13 +58,13 @@ def _in_map(stored: JsonObject, desired: JsonObject, field: str, path: str) -> s
     if field in ATOMIC and len(stored) > len(desired):
         return path
     for key, value in desired.items():
-        its = stored.get(key)
+        actual = stored.get(key)
         # in list items, such as env variables, the API server does not store empty strings
-        if its == value or (value == "" and its is None and not field):
+        if actual == value or (value == "" and actual is None and not field):
             continue
-        if field in QUANTITIES and _amount(its) == _amount(value):
+        if field in QUANTITIES and _amount(actual) == _amount(value):
             continue
-        found = difference(its, value, key, f"{path}.{key}" if path else key)
+        found = difference(actual, value, key, f"{path}.{key}" if path else key)
         if found is not None:
             return found
     return None
@@ -77,8 +77,8 @@ def _in_list(stored: list[Any], desired: list[Any], path: str) -> str | None:
         stored = [by_key[key] for key in keys if key in by_key]
     if len(stored) != len(desired):
         return path
-    for place, (its, item) in enumerate(zip(stored, desired, strict=True)):
-        found = difference(its, item, path=f"{path}[{place}]")
+    for place, (actual, item) in enumerate(zip(stored, desired, strict=True)):
+        found = difference(actual, item, path=f"{path}[{place}]")
         if found is not None:
             return found
     return None

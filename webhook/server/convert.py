@@ -30,9 +30,9 @@ def answer(body: bytes) -> tuple[bytes, str]:
     Raises NotAReviewError if it cannot be answered.
     """
     try:
-        asked = decoded(body, CONVERSION, API_VERSION, KIND)
-        uid = asked.uid
-        return _review(uid, {"status": "Success"}, list(_converted(asked))), ""
+        request = decoded(body, CONVERSION, API_VERSION, KIND)
+        uid = request.uid
+        return _review(uid, {"status": "Success"}, list(_converted(request))), ""
     except orjson.JSONEncodeError as error:
         problem = f"what became of the objects is no JSON: {error}"
     except ConversionError as error:
@@ -42,12 +42,12 @@ def answer(body: bytes) -> tuple[bytes, str]:
     return _review(uid, {"status": "Failure", "message": problem}, []), problem
 
 
-def _converted(asked: _ConversionRequest) -> Iterator[dict[str, Any]]:
-    for number, object in enumerate(asked.objects):
+def _converted(request: _ConversionRequest) -> Iterator[dict[str, Any]]:
+    for number, object in enumerate(request.objects):
         if not isinstance(object, dict):
             raise ConversionError(f"request.objects[{number}]: must be an object")
         try:
-            yield convert(object, asked.desired)
+            yield convert(object, request.desired)
         except ConversionError as error:
             raise ConversionError(f"{_name(object)}: {error}") from None
 
