@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from controller.audit.judge import ObjectJudge
 from controller.audit.listing import Lister
-from kube.resource import JsonObject, Resource
+from kube.resource import GroupKind, JsonObject, Resource
 from webhook.engine import Engine
 from webhook.engine.kinds import KINDS, NAMESPACES, Kind
 from webhook.engine.look_ups import LOOK_UPS
@@ -58,16 +58,16 @@ async def look_up(lister: Lister, *engines: Engine) -> Known:
         if not lister.unread.keys().isdisjoint(resources):
             known.forget(name)
     optional = {
-        kind: kind.resource
+        kind.resource
         for engine in engines
-        for each in engine.planners
-        for kind in each.optional
+        for planner in engine.planners
+        for kind in planner.optional
     }
     known.served = frozenset(
         [
-            (kind.group, kind.plural)
-            for kind, resource in optional.items()
-            if await lister.has(resource) and await lister.client.serves(resource)
+            (each.group, each.plural)
+            for each in sorted(optional)
+            if await lister.has(each) and await lister.client.serves(each)
         ]
     )
     return known
@@ -78,13 +78,16 @@ def kinds_of(resources: Iterable[Resource]) -> list[Kind]:
 
     The first version in `resources` is the preferred one; it becomes the last of the kind.
     """
-    found: dict[tuple[str, str], Kind] = {}
+    served: dict[GroupKind, list[Resource]] = {}
     for each in resources:
-        key = each.group, each.kind
-        if key not in KINDS:
-            later = found[key].versions if key in found else ()
-            versions = (
-                (each.version, *later) if not later else (*later[:-1], each.version, later[-1])
-            )
-            found[key] = Kind(*key, each.plural, versions, namespaced=each.namespaced)
-    return [*found.values()]
+        served.setdefault((each.group, each.kind), []).append(each)
+    return [
+        Kind(
+            *group_kind,
+            preferred.plural,
+            versions=(*(each.version for each in others), preferred.version),
+            namespaced=preferred.namespaced,
+        )
+        for group_kind, (preferred, *others) in served.items()
+        if group_kind not in KINDS
+    ]
