@@ -48,10 +48,8 @@ def configured(environment: Mapping[str, str]) -> list[Path]:
 
 def in_cluster(environment: Mapping[str, str], service_account: Path) -> Endpoint:
     """Return the endpoint in the environment of every Pod; its token is read again each minute."""
-    host, port = (
-        environment["KUBERNETES_SERVICE_HOST"],
-        environment.get("KUBERNETES_SERVICE_PORT", "443"),
-    )
+    host = environment["KUBERNETES_SERVICE_HOST"]
+    port = environment.get("KUBERNETES_SERVICE_PORT", "443")
     authorities = service_account / "ca.crt"
     return Endpoint(
         url=f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}",

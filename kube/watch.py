@@ -139,12 +139,14 @@ class Watch:
             raise
         self._selection.pop("limit", None)
         self.store.end_listing(version)
-        self._must_list, self._listed_at = False, self._monotonic()
+        self._must_list = False
+        self._listed_at = self._monotonic()
 
     async def _watch(self) -> None:
         """Follow one stream to its end."""
         seconds = int(self._uniform(*(WATCH_SECONDS if self._bookmarks else UNMARKED_SECONDS)))
-        started, heard, happened = self._monotonic(), False, False
+        started = self._monotonic()
+        heard = happened = False
         query = {"watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": seconds}
         query |= {"resourceVersion": self.store.resource_version, **selected(self._selection)}
         accept = METADATA if self._selection.get("metadata_only") else JSON
@@ -178,7 +180,8 @@ class Watch:
             async with asyncio.timeout(BOOKMARK_LIMIT):
                 return await anext(stream, None)
         except TimeoutError:
-            self._must_list, self._bookmarks, self._silent = True, False, True
+            self._must_list = self._silent = True
+            self._bookmarks = False
             return None
 
     def _take(self, kind: str, object: JsonObject) -> bool:

@@ -78,13 +78,19 @@ class Audit:
         With `kubernetes`, the cluster's ValidatingAdmissionPolicies judge too. `images` reads
         registries. `on_judged` is called when a pass has new totals.
         """
-        self._client, self._engine, self._now = client, engine, now
-        self._interval, self._limit, self._format = interval, RateLimit(qps), format
-        self._namespaces, self._excluded = tuple(namespaces), excluded_namespaces
-        self._kubernetes, self._images = kubernetes, images
+        self._client = client
+        self._engine = engine
+        self._interval = interval
+        self._limit = RateLimit(qps)
+        self._format = format
+        self._namespaces = tuple(namespaces)
+        self._excluded = excluded_namespaces
+        self._kubernetes = kubernetes
+        self._images = images
+        self._on_judged = on_judged
+        self._now = now
         self._metrics = AuditMetrics(registry, interval)
         self._started: datetime | None = None
-        self._on_judged = on_judged
         self.totals: dict[str, dict[str, int]] | None = None
         """FIGURES of the last finished pass by policy object: its name, or `namespace/name`."""
         self.covers = Counter[str]()
@@ -152,7 +158,9 @@ class Audit:
     async def _found(self, judge: ObjectJudge, lister: Lister) -> tuple[list[ObjectResults], int]:
         """Return the objects with violations, and how many were judged."""
         policies = {each.title: each for each in judge.engine.policies}
-        found, number, covers = list[ObjectResults](), 0, Counter[str]()
+        found = list[ObjectResults]()
+        covers = Counter[str]()
+        number = 0
         verifier = ImageVerifier(judge, self._images) if self._images else None
         async for each in existing(lister, [judge], self._excluded):
             number += 1
@@ -201,7 +209,8 @@ class Audit:
         return planned
 
     async def _apply(self, judged: ObjectResults, now: datetime, *, is_there: bool) -> None:
-        resource, new = KINDS[self._format].of(judged.namespace), report(judged, self._format, now)
+        resource = KINDS[self._format].of(judged.namespace)
+        new = report(judged, self._format, now)
         if is_there:
             get = partial(self._client.get, resource, judged.uid, judged.namespace)
             new = with_first_seen(new, await self._limit.send(get))

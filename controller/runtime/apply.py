@@ -142,7 +142,8 @@ class Applier:
 
         Each owner has its own field manager.
         """
-        reference, resource = patch.reference, patch.reference.resource
+        reference = patch.reference
+        resource = reference.resource
         key = resource.key(reference.namespace, reference.name)
         place = WrittenObject(self.owner.request, resource, key)
         current = self.observed.get(resource, key)
@@ -191,10 +192,8 @@ class Applier:
             self.conflicts.repaired(place, sent, message)
 
     async def _delete(self, reference: Reference) -> None:
-        resource, key = (
-            reference.resource,
-            reference.resource.key(reference.namespace, reference.name),
-        )
+        resource = reference.resource
+        key = resource.key(reference.namespace, reference.name)
         current = self.observed.get(resource, key)
         if (
             current is None

@@ -106,12 +106,12 @@ class EventRecorder:
             for key in ("name", "namespace", "uid", "resourceVersion")
             if about.get(key)
         }
-        name, namespace = (
-            f"{about['name'][:220]}.{secrets.token_hex(8)}",
-            about.get("namespace") or "default",
-        )
+        metadata = {
+            "name": f"{about['name'][:220]}.{secrets.token_hex(8)}",
+            "namespace": about.get("namespace") or "default",
+        }
         return {
-            "metadata": {"name": name, "namespace": namespace},
+            "metadata": metadata,
             "eventTime": micro_time(datetime.now(UTC)),
             "reportingController": REPORTER,
             "reportingInstance": self._instance[:128],

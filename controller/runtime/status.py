@@ -120,10 +120,8 @@ def is_same(stored: JsonObject, status: JsonObject) -> bool:
     a condition with another generation, or none, belongs to another writer.
     """
     conditions = stored.get("conditions") or ()
-    types, generation = (
-        {each["type"] for each in status["conditions"]},
-        status["observedGeneration"],
-    )
+    types = {each["type"] for each in status["conditions"]}
+    generation = status["observedGeneration"]
     own = [
         each
         for each in conditions
@@ -146,8 +144,11 @@ def unplannable(kind: str, error: Exception) -> Problem:
     It has the first line of the exception's text, shortened: further lines often quote whole
     objects.
     """
-    text, name = ADDRESS.sub("", str(error).strip().partition("\n")[0]), type(error).__name__
-    what = f"{name}: {text[:MAX_QUOTED]}{'…' if len(text) > MAX_QUOTED else ''}" if text else name
+    name = type(error).__name__
+    text = ADDRESS.sub("", str(error).strip().partition("\n")[0])
+    if len(text) > MAX_QUOTED:
+        text = f"{text[:MAX_QUOTED]}…"
+    what = f"{name}: {text}" if text else name
     hint = (
         "internal error; the controller log has the traceback; retried at most every five minutes"
     )

@@ -83,12 +83,14 @@ class Exchange:
         _traceback: TracebackType | None,
     ) -> bool:
         refusal = None if error is None else self._refusal(error)
+        status = 200 if error is None else 500
         if refusal is not None:
             self.answer = HttpAnswer.refusing(refusal)
+            status = refusal.status
         if self._room is not None:
             bodies, size = self._room
             bodies.count(self.address, -size)
-        hook, status = self.route.hook, refusal.status if refusal else 500 if error else 200
+        hook = self.route.hook
         self._metrics.in_flight[hook] -= 1
         self._metrics.latency(hook).observe(time.perf_counter() - self.began)
         self._metrics.requests(hook, str(status)).inc()
