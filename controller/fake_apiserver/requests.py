@@ -78,11 +78,17 @@ class Requests:
     faults: list[InjectedFault] = field(default_factory=list)
     _news: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def note(self, request: Logged, code: int) -> None:
-        """Record the response status; 0 means unanswered."""
-        if code == 0:
-            self.log.append(request)
+    def received(self, request: Logged) -> None:
+        """Record a request."""
+        self.log.append(request)
+        self._wake()
+
+    def answered(self, request: Logged, code: int) -> None:
+        """Record the status code of its response."""
         request.code = code
+        self._wake()
+
+    def _wake(self) -> None:
         self._news.set()
         self._news = asyncio.Event()
 

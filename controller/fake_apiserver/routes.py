@@ -56,7 +56,7 @@ class Routes:
             request.content_type,
             request.headers.get("User-Agent", ""),
         )
-        self._requests.note(logged, 0)
+        self._requests.received(logged)
         try:
             if body := await request.read():
                 logged.body = orjson.loads(body)
@@ -70,7 +70,7 @@ class Routes:
             response = encoded(400, StatusError(400, "the body is not JSON").status)
         except StatusError as refusal:
             response = encoded(refusal.code, refusal.status)
-        self._requests.note(logged, response.status)
+        self._requests.answered(logged, response.status)
         return response
 
     async def _route(self, request: web.Request, logged: Logged) -> web.StreamResponse:
@@ -107,7 +107,7 @@ class Routes:
             return encoded(200, form(self._writes.existing(write)))
         if logged.watch:
             watcher = self._watches.start(kind, write.namespace, request.query, form)
-            self._requests.note(logged, 200)
+            self._requests.answered(logged, 200)
             return await self._watches.serve(
                 request, watcher, float(request.query.get("timeoutSeconds") or 1800)
             )
