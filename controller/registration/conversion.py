@@ -16,7 +16,6 @@ from controller.registration.configurations import (
     VALIDATING,
     Service,
     WebhookClientConfig,
-    published,
 )
 from controller.registration.upkeep import DesiredPart, Upkeep
 from controller.runtime.cache import Cache, Caches
@@ -70,8 +69,7 @@ class Conversion(Upkeep):
 
     def desired(self, resource: Resource, stored: JsonObject | None) -> DesiredPart | None:
         """Return the stanza; None without a CRD or a CA bundle."""
-        published_there = published(self._cache.get(self._configuration))
-        trusted = self.ca_bundle() if self.ca_bundle else next(filter(None, published_there), None)
+        trusted = self.trusted(self._cache.get(self._configuration))
         if stored is None or not trusted:
             return None
         address = WebhookClientConfig(self.at, trusted)

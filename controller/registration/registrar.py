@@ -19,7 +19,6 @@ from controller.registration.configurations import (
     Service,
     Timeouts,
     WebhookClientConfig,
-    published,
     registration,
 )
 from controller.registration.upkeep import DesiredPart, Upkeep
@@ -70,9 +69,7 @@ class Registrar(Upkeep):
 
         They have no rules until another controller has filled in a caBundle.
         """
-        trusted = (
-            self.ca_bundle() if self.ca_bundle else next(filter(None, published(stored)), None)
-        )
+        trusted = self.trusted(stored)
         engine = self._engine()
         if (
             engine is None
