@@ -109,14 +109,12 @@ def _redact_values(holder: Any) -> None:
 
 def _redact_env(value: Any) -> None:
     """Redact the values of environment variables, wherever they are."""
-    items = (
-        value.items()
-        if isinstance(value, dict)
-        else enumerate(value)
-        if isinstance(value, list)
-        else ()
-    )
-    for key, item in items:
+    if isinstance(value, list):
+        for item in value:
+            _redact_env(item)
+    if not isinstance(value, dict):
+        return
+    for key, item in value.items():
         if key != "env":
             _redact_env(item)
         elif isinstance(item, dict):  # a map by name, as in some custom resources
