@@ -52,6 +52,23 @@ class Resource(NamedTuple):
         return f"{namespace}/{name}" if self.namespaced else name
 
 
+def group_version(api_version: str) -> tuple[str, str]:
+    """Return the group and the version that an `apiVersion` names; the core group is ""."""
+    group, _, version = api_version.rpartition("/")
+    return group, version
+
+
+def group_version_kind(object: Mapping[str, Any]) -> tuple[str, str, str]:
+    """Return group, version and kind of an object, or of what refers to one."""
+    return *group_version(str(object.get("apiVersion", ""))), str(object.get("kind", ""))
+
+
+def group_kind(object: Mapping[str, Any]) -> GroupKind:
+    """Return group and kind of an object, or of what refers to one."""
+    group, _, kind = group_version_kind(object)
+    return group, kind
+
+
 def target(path: str, query: Mapping[str, object]) -> str:
     """Return a path with the query parameters that have a value."""
     present = {name: value for name, value in query.items() if value}

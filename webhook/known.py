@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from kube.resource import JsonObject
+from kube.resource import JsonObject, group_kind
 from webhook.engine import NAMESPACE, NAMESPACE_LABELS, SERVED, NotLookedUpError
 from webhook.engine.kinds import Kind
-from webhook.engine.look_ups import LOOK_UPS, group_kind
+from webhook.engine.look_ups import LOOK_UPS
 from webhook.engine.match import Labels
 from webhook.engine.planners import Served
 from webhook.engine.request import NAME_LABEL

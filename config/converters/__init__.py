@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from config.converters import voteconfig
 from config.converters.errors import ConversionError
-from kube.resource import JsonObject
+from kube.resource import JsonObject, group_version
 
 __all__ = ["ConversionError", "as_written", "convert", "stored"]
 
@@ -39,8 +39,8 @@ def convert(object: JsonObject, desired: str) -> JsonObject:
 
     Raises ConversionError if the version does not exist or the object is not valid in its version.
     """
-    group, _, version = str(object.get("apiVersion")).rpartition("/")
-    desired_group, _, desired_version = desired.rpartition("/")
+    group, version = group_version(str(object.get("apiVersion")))
+    desired_group, desired_version = group_version(desired)
     kind = str(object.get("kind"))
     known = KINDS.get((group, kind))
     if known is None or group != desired_group:
@@ -71,7 +71,7 @@ def stored(object: JsonObject) -> JsonObject:
 
     An object of a kind with a single version unchanged.
     """
-    group, _, version = str(object.get("apiVersion")).rpartition("/")
+    group, version = group_version(str(object.get("apiVersion")))
     known = KINDS.get((group, str(object.get("kind"))))
     if known is None or version not in known.up:
         return object

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
 
-from kube.resource import JsonObject
+from kube.resource import JsonObject, group_kind, group_version
 from webhook.engine import NOW, Attributes, BoundPolicy, Engine, Request, Verdict
 from webhook.engine.containers import CONTAINER_LISTS
 from webhook.engine.images import parsed
@@ -61,7 +61,7 @@ class ObjectJudge:
             uid=metadata["uid"],
             operation="CREATE",
             group=kind.group,
-            version=object["apiVersion"].rpartition("/")[2],
+            version=group_version(object["apiVersion"])[1],
             kind=object["kind"],  # a policy that names only resources has a guessed kind
             resource_group=kind.group,
             resource=kind.plural,
@@ -83,8 +83,7 @@ class ObjectJudge:
         )
 
     def _answers_for(self, kind: Kind, owner: JsonObject) -> bool:
-        group = owner["apiVersion"].rpartition("/")[0]
-        above = self._by_name.get((group, owner["kind"])) if owner.get("controller") else None
+        above = self._by_name.get(group_kind(owner)) if owner.get("controller") else None
         return above is not None and (
             self._judged_by[kind] <= self._judged_by[above] or above in self._planned
         )

@@ -4,7 +4,7 @@ from config.api.admission import GROUP
 from config.documents import Document
 from controller.audit.inventory import kinds_of
 from controller.audit.listing import Lister
-from kube.resource import JsonObject, Resource
+from kube.resource import JsonObject, Resource, group_kind
 from webhook.policy_sets.admission_policies import Native, native_policies
 from webhook.policy_sets.bound_objects import document_of
 
@@ -67,11 +67,7 @@ def _param_kind(document: Document) -> tuple[str, str]:
 
     For a policy without parameters, a kind that does not exist.
     """
-    param_kind = (document.value.get("spec") or {}).get("paramKind") or {
-        "apiVersion": "",
-        "kind": "",
-    }
-    return param_kind["apiVersion"].rpartition("/")[0], param_kind["kind"]
+    return group_kind((document.value.get("spec") or {}).get("paramKind") or {})
 
 
 def _without_params(native: Native, lister: Lister, params: Resource | None) -> Native:

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 import orjson
 
 from controller.audit.results import ObjectResults, ReportResult
-from kube.resource import GroupKind, JsonObject, Resource
+from kube.resource import GroupKind, JsonObject, Resource, group_kind
 
 SOURCE = "gatewright"
 MANAGED = {"app.kubernetes.io/managed-by": SOURCE}
@@ -74,9 +74,8 @@ class Stored(NamedTuple):
     def of(cls, metadata: Mapping[str, Any]) -> "Stored":
         """Return the stored report with this metadata."""
         owner = (metadata.get("ownerReferences") or [{}])[0]
-        about = owner.get("apiVersion", "").rpartition("/")[0], owner.get("kind", "")
         digest = (metadata.get("annotations") or {}).get(HASH, "")
-        return cls(metadata.get("namespace", ""), metadata["name"], digest, about)
+        return cls(metadata.get("namespace", ""), metadata["name"], digest, group_kind(owner))
 
 
 class ReportChanges(NamedTuple):

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from kube.resource import JsonObject, Resource
+from kube.resource import JsonObject, Resource, group_version
 
 BUILT_IN_LISTS: dict[str, tuple[str, ...]] = {
     "containers": ("name",),
@@ -76,9 +76,8 @@ def built_in() -> Iterator[ServedResource]:
     """
     for line in KINDS.strip().splitlines():
         api_version, plural, kind, *flags = line.split()
-        group, _, version = api_version.rpartition("/")
         traits = "".join(flags)
-        resource = Resource(group, version, plural, kind, namespaced="C" not in traits)
+        resource = Resource(*group_version(api_version), plural, kind, namespaced="C" not in traits)
         yield ServedResource(
             resource,
             status="S" in traits,

@@ -7,7 +7,7 @@ import orjson
 
 from config.documents import Document, DocumentError
 from config.lines import OneLine
-from kube.resource import JsonObject
+from kube.resource import JsonObject, group_version_kind
 
 # By the verb of an audit event.
 OPERATIONS = {"create": "CREATE", "update": "UPDATE", "patch": "UPDATE"}
@@ -73,14 +73,14 @@ def _review(event: JsonObject) -> JsonObject | None:
     )
     if not isinstance(object, dict) or "kind" not in object:
         return None
-    group, _, version = str(object.get("apiVersion", "")).rpartition("/")
+    group, version, kind = group_version_kind(object)
     user = event.get("user") or {}
     return {
         "apiVersion": "admission.k8s.io/v1",
         "kind": "AdmissionReview",
         "request": {
             "uid": str(event.get("auditID") or "recorded"),
-            "kind": {"group": group, "version": version, "kind": object["kind"]},
+            "kind": {"group": group, "version": version, "kind": kind},
             "resource": {
                 "group": about.get("apiGroup", ""),
                 "version": about.get("apiVersion", ""),

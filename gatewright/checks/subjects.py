@@ -8,10 +8,10 @@ from config.documents import Document, DocumentError
 from gatewright.checks.pipeline import PoliciesInForce, known_of
 from gatewright.checks.sources import Sources
 from gatewright.console.terminal import Progress, progress
+from kube.resource import group_version_kind
 from webhook.engine.kinds import KINDS, NATIVE_KINDS, Kind
 from webhook.engine.match import Labels
 from webhook.harness.manifests import JudgedManifest, kinds_in
-from webhook.harness.reviews import group_version_kind
 from webhook.known import Known
 
 if TYPE_CHECKING:

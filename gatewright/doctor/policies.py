@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from gatewright.doctor.hazards import CRITICAL, NOTE, WARNING, Hazard
 from gatewright.doctor.models import ClusterBinding, ClusterObject, ClusterPolicy, ForeignPolicy
 from gatewright.doctor.state import ADMISSION, ClusterState
+from kube.resource import group_version
 
 LONG = timedelta(days=30)  # a policy that only reports for longer is not a trial
 
@@ -79,7 +80,7 @@ def _params(
             "set spec.paramRef",
         )
         return
-    group = kind.api_version.rpartition("/")[0]
+    group, _ = group_version(kind.api_version)
     if not reference.name or not reference.namespace or not state.knows(group, kind.kind):
         return
     if state.find(group, kind.kind, reference.namespace, reference.name) is None:

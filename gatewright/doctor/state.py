@@ -19,6 +19,7 @@ from gatewright.doctor.models import (
     WebhookConfiguration,
 )
 from gatewright.doctor.workloads import DisruptionBudget, ServingWorkload
+from kube.resource import group_kind
 from webhook.engine.match import Labels, compile_selector
 
 ADMISSION = "admissionregistration.k8s.io"
@@ -212,8 +213,8 @@ def add_documents(state: ClusterState, documents: Iterable[Document]) -> list[tu
     """Add the objects that doctor uses; return those that do not fit the schema of their kind."""
     unread = list[tuple[Document, str]]()
     for document in documents:
-        group = document.value["apiVersion"].rpartition("/")[0]
-        model = MODELS.get((group, document.value["kind"]))
+        group, kind = group_kind(document.value)
+        model = MODELS.get((group, kind))
         if model is None and group.endswith(FOREIGN_GROUPS):
             model = models.ForeignPolicy
         if model is None:

@@ -24,6 +24,7 @@ from gatewright.migrate.results import (
     Origin,
     Unconverted,
 )
+from kube.resource import group_version
 from webhook.policy_sets.bound_objects import bind
 from webhook.policy_sets.catalogue import catalogue
 
@@ -64,7 +65,7 @@ def migrate(documents: Iterable[Document], expires: str = "") -> Migration:
     mutator = partial(convert_mutator, excluded=unchanged)
     exceptions = []
     for document in documents:
-        group, _, version = str(document.value.get("apiVersion")).rpartition("/")
+        group, version = group_version(str(document.value.get("apiVersion")))
         kind = str(document.value.get("kind"))
         if version not in VERSIONS.get(group, (version,)):
             run.skip(document, f"unknown version {version} of {group}")

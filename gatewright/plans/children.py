@@ -14,7 +14,7 @@ from config.faults import FaultsError, did_you_mean, faults, parse
 from controller.reconcilers import planned_kinds
 from controller.runtime.kind import PlannedKind
 from controller.runtime.plan import Apply, CreateOnly, Observed, Plan, Step
-from kube.resource import JsonObject, Resource
+from kube.resource import JsonObject, Resource, group_version
 from webhook.harness.objects import require_object
 
 PlanSettings = Mapping[str, Any]
@@ -122,7 +122,7 @@ def parent_of(document: Document, namespace: str) -> Parent:
         raise DocumentError(
             f"{document.where(path)}: {path}: missing; the children are named after it"
         )
-    written = document.value["apiVersion"].rpartition("/")[2]
+    written = group_version(document.value["apiVersion"])[1]
     parent = Parent(
         kind, value | {"metadata": {"namespace": namespace} | value["metadata"]}, written
     )
@@ -144,7 +144,7 @@ def parent_of(document: Document, namespace: str) -> Parent:
 def has_planned_kind(document: Document) -> bool:
     """Whether a document belongs to an API group that has a planned kind; others are skipped."""
     require_object(document)
-    return document.value["apiVersion"].rpartition("/")[0] in {
+    return group_version(document.value["apiVersion"])[0] in {
         kind.resource.group for kind in planned_kinds()
     }
 

@@ -1,6 +1,7 @@
 """The output of kubectl for a request and its response."""
 
-from webhook.harness.reviews import Admission, ReviewAnswer, group_version_kind
+from kube.resource import group_version_kind
+from webhook.harness.reviews import Admission, ReviewAnswer
 
 VERBS = {  # kubectl's command, present participle and past participle, by operation
     "CREATE": ("create", "creating", "created"),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kube.resource import Resource
+from kube.resource import Resource, group_kind, group_version_kind
 
 DEPLOYMENT = Resource("apps", "v1", "deployments", "Deployment")
 NODE = Resource("", "v1", "nodes", "Node", namespaced=False)
@@ -28,3 +28,14 @@ def test_a_namespace_is_given_where_there_is_one() -> None:
 def test_keys() -> None:
     """Stores and queues use keys."""
     assert (DEPLOYMENT.key("a", "b"), NODE.key(None, "n")) == ("a/b", "n")
+
+
+@pytest.mark.parametrize(
+    ("api_version", "group", "version"),
+    [("v1", "", "v1"), ("apps/v1", "apps", "v1"), ("", "", "")],
+)
+def test_group_and_version_are_separated(api_version: str, group: str, version: str) -> None:
+    """The core group has no name."""
+    object = {"apiVersion": api_version, "kind": "X"}
+    assert group_version_kind(object) == (group, version, "X")
+    assert group_kind(object) == (group, "X")

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 
 import orjson
 
-from kube.resource import JsonObject
+from kube.resource import JsonObject, group_version
 from webhook.engine.bound import outcomes_of
 from webhook.engine.exemptions import NOW
 from webhook.engine.fields import Fields
@@ -115,7 +115,7 @@ def _child(
         uid=parent_request.uid,
         operation="CREATE" if old is None else "UPDATE",
         group=kind.group,
-        version=str(planned.object["apiVersion"]).rpartition("/")[2],
+        version=group_version(str(planned.object["apiVersion"]))[1],
         kind=kind.kind,
         resource_group=kind.group,
         resource=kind.plural,

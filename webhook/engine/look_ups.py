@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from kube.resource import GroupKind, JsonObject, Resource
+from kube.resource import GroupKind, JsonObject, Resource, group_kind
 from webhook.engine.fields import Fields, WrongTypeError
 from webhook.engine.kinds import KINDS, POD_KINDS
 
@@ -59,11 +59,6 @@ LOOK_UPS = {
     "workloads": LookUp(WORKLOADS),
     "ingresses": LookUp((INGRESS,), summary, everywhere=True),
 }
-
-
-def group_kind(object: Mapping[str, Any]) -> GroupKind:
-    """Return the group and the kind of an object."""
-    return str(object.get("apiVersion", "")).rpartition("/")[0], object["kind"]
 
 
 def with_object(

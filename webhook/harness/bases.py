@@ -3,8 +3,8 @@
 import copy
 from typing import Any
 
+from kube.resource import group_kind
 from webhook.engine.kinds import KINDS, NAMESPACES, POD_KINDS, RBAC, Kind
-from webhook.engine.look_ups import group_kind
 
 POD_SPEC: dict[str, Any] = {"containers": [{"name": "app", "image": "registry.example/app:1.0"}]}
 LABELS = {"app": "case"}

@@ -9,14 +9,14 @@ from typing import Any, Literal
 
 from config.faults import FaultsError, did_you_mean, refuse
 from config.schemas import root_type, unknown_fields
-from kube.resource import JsonObject
+from kube.resource import JsonObject, group_version_kind
 from webhook.engine import BoundPolicy, Policy
 from webhook.engine.kinds import KINDS, Kind, plural
 from webhook.engine.origins import value_at
 from webhook.harness.bases import at, has_smallest, merge, pod_path, reviewed_namespace, smallest
 from webhook.harness.case_file import Case, ExpectedAnswer
 from webhook.harness.looked_up import CaseFaults
-from webhook.harness.reviews import Admission, group_version_kind
+from webhook.harness.reviews import Admission
 from webhook.harness.rule_reads import unread
 from webhook.policy_sets.rules import RulePolicy
 

@@ -6,9 +6,10 @@ from typing import Any
 
 from config.faults import did_you_mean
 from config.schemas import unknown_fields
+from kube.resource import group_kind
 from webhook.engine import PARENT
 from webhook.engine.images import ImageReferenceError, parse_image
-from webhook.engine.look_ups import LOOK_UPS, group_kind, summary
+from webhook.engine.look_ups import LOOK_UPS, summary
 from webhook.engine.origins import value_at
 from webhook.engine.violation import JSON_TYPES
 from webhook.harness.bases import has_smallest, smallest

@@ -11,6 +11,7 @@ import orjson
 from config.converters import ConversionError, stored
 from config.defaulting import defaulted
 from config.documents import Document, DocumentError
+from kube.resource import group_version_kind
 from webhook.engine import LACKED, NAMESPACE_LABELS, NOW, BoundPolicy, Engine, Outcome, lacked
 from webhook.engine.conflicts import ConflictingPoliciesError
 from webhook.engine.kinds import ANY_VERSION, Kind, plural
@@ -19,7 +20,7 @@ from webhook.engine.request import NAME_LABEL
 from webhook.findings import Finding, findings
 from webhook.harness.bases import reviewed_namespace
 from webhook.harness.objects import as_served, is_whole, namespace_of, require_object
-from webhook.harness.reviews import Admission, ReviewAnswer, ask, group_version_kind
+from webhook.harness.reviews import Admission, ReviewAnswer, ask
 from webhook.known import Known
 from webhook.messages import failure
 from webhook.policies._attached import IMAGE_LOOK_UPS

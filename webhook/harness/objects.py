@@ -2,11 +2,10 @@
 
 from config.documents import Document, DocumentError
 from config.faults import did_you_mean
-from kube.resource import JsonObject
+from kube.resource import JsonObject, group_version, group_version_kind
 from webhook.engine.kinds import KINDS
 from webhook.engine.violation import JSON_TYPES
 from webhook.harness.bases import kinds_by_name
-from webhook.harness.reviews import group_version_kind
 from webhook.policy_sets.kind_names import known_kinds
 
 # JSON types of fields that are read before any policy runs.
@@ -84,6 +83,6 @@ def as_served(object: JsonObject) -> JsonObject:
     """Return an object in its kind's current API group: `apps/v1`, not `extensions/v1beta1`."""
     group, _, kind = group_version_kind(object)
     for api_version in MOVED.get(group, ()):
-        if (api_version.rpartition("/")[0], kind) in KINDS:
+        if (group_version(api_version)[0], kind) in KINDS:
             return {**object, "apiVersion": api_version}
     return object

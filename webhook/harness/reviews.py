@@ -6,6 +6,7 @@ from typing import Any
 import jsonpatch
 import orjson
 
+from kube.resource import group_version_kind
 from webhook.engine import LACKED, Engine, Outcome, Verdict, kinds, lacked
 from webhook.policies._attached import IMAGE_LOOK_UPS
 from webhook.review import answer, read
@@ -38,12 +39,6 @@ class Admission:
     def about(self) -> dict[str, Any]:
         """The object of the request; for DELETE the old one."""
         return self.object if self.object is not None else self.old_object or {}
-
-
-def group_version_kind(object: dict[str, Any]) -> tuple[str, str, str]:
-    """Return group, version and kind of an object."""
-    group, _, version = str(object.get("apiVersion", "")).rpartition("/")
-    return group, version, str(object.get("kind", ""))
 
 
 def review(admission: Admission) -> bytes:

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 
 from pydantic import Field
 
+from kube.resource import group_version
 from webhook.engine import Params, Policy, Request, Violation, Violations
 from webhook.engine.kinds import KINDS, RBAC, Kind, plural
 from webhook.policies._api_lifecycles import LATEST, LIFECYCLES
@@ -80,7 +81,7 @@ def _judged() -> Iterator[Kind]:
     """Yield the kinds of the table; of other kinds, the old versions, which alone are judged."""
     versions: dict[tuple[str, str], list[str]] = {}
     for api_version, kind in BY_KIND:
-        group, _, version = api_version.partition("/")
+        group, version = group_version(api_version)
         versions.setdefault((group, kind), []).append(version)
     for (group, kind), old in versions.items():
         yield KINDS.get((group, kind)) or Kind(group, kind, plural(kind), tuple(old))

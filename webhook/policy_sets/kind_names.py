@@ -8,7 +8,7 @@ from functools import cache
 from config.api.match import MatchSpec
 from config.faults import did_you_mean
 from config.schemas import resources
-from kube.resource import GroupKind
+from kube.resource import GroupKind, group_version
 from webhook.engine.kinds import KINDS, Kind, plural
 
 _SPELLED = re.compile(
@@ -24,7 +24,7 @@ def _built_in() -> Mapping[GroupKind, Kind]:
     known = resources()
     for name in sorted(known, key=lambda name: name.count("/")):  # the core group first
         api_version, _, kind = name.rpartition("/")
-        group, _, version = api_version.rpartition("/")
+        group, version = group_version(api_version)
         before = found[group, kind].versions if (group, kind) in found else ()
         resource, namespaced = known[name]
         found[group, kind] = Kind(group, kind, resource, (*before, version), namespaced=namespaced)

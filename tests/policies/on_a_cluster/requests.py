@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from kube.resource import JsonObject
+from kube.resource import JsonObject, group_version_kind
 from webhook.engine.kinds import resource_of
 from webhook.harness.bases import is_cluster_scoped, smallest
-from webhook.harness.reviews import Admission, group_version_kind
+from webhook.harness.reviews import Admission
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ import orjson
 import pytest
 
 from webhook.harness.bases import smallest
-from webhook.harness.reviews import Admission, group_version_kind, review
+from webhook.harness.reviews import Admission, review
 from webhook.review import read
 
 
@@ -68,12 +68,3 @@ def test_a_review_names_kind_and_resource(admission, kind, target, name):
         (attributes.resource_group, attributes.resource, attributes.subresource),
         attributes.name,
     ) == (kind, target, name)
-
-
-@pytest.mark.parametrize(
-    ("api_version", "found"),
-    [("v1", ("", "v1", "X")), ("apps/v1", ("apps", "v1", "X")), ("", ("", "", "X"))],
-)
-def test_group_and_version_are_separated(api_version, found):
-    """The core group has no name."""
-    assert group_version_kind({"apiVersion": api_version, "kind": "X"}) == found
