@@ -62,6 +62,6 @@ def _results(verdict: Verdict, policies: Mapping[str, BoundPolicy]) -> Iterator[
                 each.path,
                 each.message,
                 level,
-                bound.severity,
-                bound.category,
+                bound.policy.severity,
+                bound.policy.category,
             )

@@ -112,10 +112,7 @@ def _reported(
 
 def policy_infos(policies: Iterable[BoundPolicy]) -> dict[str, PolicyInfo]:
     """Return the fields of each policy in force that output formats print."""
-    return {
-        each.title: _info(each.title, each.policy, each.severity, each.category)
-        for each in policies
-    }
+    return {each.title: _info(each.title, each.policy) for each in policies}
 
 
 def check_infos(results: Iterable[SubjectResult]) -> dict[str, PolicyInfo]:
@@ -123,16 +120,12 @@ def check_infos(results: Iterable[SubjectResult]) -> dict[str, PolicyInfo]:
     found = {
         each.rule_name: each.check for result in results for each in result.violations if each.check
     }
-    policies = {name: catalogue()[check] for name, check in found.items()}
-    return {
-        name: _info(name, policy, policy.severity, policy.category)
-        for name, policy in policies.items()
-    }
+    return {name: _info(name, catalogue()[check]) for name, check in found.items()}
 
 
-def _info(name: str, policy: Policy, severity: str, category: str) -> PolicyInfo:
+def _info(name: str, policy: Policy) -> PolicyInfo:
     text = policy.documentation
-    return PolicyInfo(name, summary(policy), text, severity, category, policy.fix)
+    return PolicyInfo(name, summary(policy), text, policy.severity, policy.category, policy.fix)
 
 
 def exceptions_of(documents: Iterable[Document]) -> list[tuple[Document, BoundException]]:

@@ -45,8 +45,6 @@ class BoundPolicy:
     namespace: str | None = None
     tolerates_existing: bool = True
     exempt: Exemptions = NO_EXEMPTIONS
-    severity: str = ""  # default: the policy's own
-    category: str = ""
     condition: RequestPredicate | None = None  # from `matchConditions`
     condition_needs: frozenset[str] = frozenset()
     size: int = 0  # bytes of its object as JSON

@@ -148,7 +148,7 @@ def _in_force(
     if faults := tuple(_incomplete(spec, _type(document)[1])):
         raise FaultsError(faults)
     from webhook.policy_sets.expressions import Expressions  # with CEL: 40 modules
-    from webhook.policy_sets.rules import CATEGORY, RuleParams, rule_policy
+    from webhook.policy_sets.rules import RuleParams, rule_policy
 
     targets = targets_of(spec.match_constraints, kinds)
     found = Expressions(spec, has_params=spec.param_kind is not None)
@@ -164,8 +164,6 @@ def _in_force(
             frozenset(["Deny"] if spec.mutations else map(str, binding.validation_actions)),
             fails_closed=found.fails_closed,
             tolerates_existing=False,
-            severity="medium",
-            category=CATEGORY,
             condition=condition_of(*matches, kinds=kinds),
             condition_needs=frozenset({NAMESPACE_LABELS} if selects_namespaces(*matches) else ()),
         )

@@ -1,7 +1,7 @@
 """Checks one object of a policy set and turns it into a policy or an exception in force."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
@@ -81,17 +81,16 @@ def bind(value: Any, catalogue: Catalogue) -> BoundPolicy | BoundException:
     if in_a_namespace:
         _check_tenant(policy, params, document.metadata)
     _check_match(match, policy, namespace)
+    severity, category = spec.severity or policy.severity, spec.category or policy.category
     return BoundPolicy(
         document.metadata.name,
-        policy,
+        replace(policy, severity=severity, category=category),
         params,
         compile_match(match),
         frozenset(map(str, spec.validation_actions)),
         fails_closed=spec.failure_policy == "Fail",
         namespace=namespace,
         tolerates_existing=spec.allow_existing_violations and not rules.depends_on_sender,
-        severity=spec.severity or policy.severity,
-        category=spec.category or policy.category,
         condition=rules.condition,
         condition_needs=rules.needs,
         size=size,

@@ -91,8 +91,6 @@ def in_force(
             policy.params(),
             Match(),
             frozenset({policy.action}),
-            severity=policy.severity,
-            category=policy.category,
         )
         for policy in always_in_force(catalogue)
         if policy.name not in named

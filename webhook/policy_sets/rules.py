@@ -13,8 +13,6 @@ from webhook.policy_sets.bound_objects import Rules
 from webhook.policy_sets.expressions import Expressions, Spec
 from webhook.policy_sets.rule_resources import resources_of
 
-CATEGORY = "custom"
-
 ParamsOf = Callable[[Request, Any], Iterable[Any]]
 
 
@@ -72,7 +70,7 @@ def rule_policy(
         validate=with_each(found.violations) if found.rules or found.annotations else None,
         mutate=with_each(found.patches) if found.mutations else None,
         annotate=with_each(found.annotated) if found.annotations else None,
-        category=CATEGORY,
+        category="custom",
         needs=tuple(found.needs),
         resources=resources,
         rules=tuple(_listed(spec)),

@@ -280,7 +280,8 @@ def test_what_a_policy_object_leaves_out_is_its_policys(spec, expected):
         for each in loaded(HEAD.replace("spec:\n", f"spec: {{{spec}}}\n"))
         if not each.policy.always
     )
-    assert (found.tolerates_existing, found.severity, found.category, found.needs) == expected
+    policy = found.policy
+    assert (found.tolerates_existing, policy.severity, policy.category, found.needs) == expected
 
 
 def test_one_policy_can_be_in_force_twice():
