@@ -98,15 +98,10 @@ class Fields(Record):
 
     def quantities(self, path: str) -> dict[str, Quantity]:
         """Return the list of resources at `path` (limits, requests …) by name; a null is absent."""
-        items = self._read(path, dict)
-        if not items:
-            return {}
         found = {}
-        for name, value in items.items():
+        for name, value in self.mapping(path).items():
             try:
-                if type(value) is str:  # the common case, without another call
-                    found[name] = parse_quantity(value)
-                elif value is not None:
+                if value is not None:
                     found[name] = quantity_of(value)
             except QuantityError:
                 raise WrongTypeError(self.path(entry(path, name)), value, quantity=True) from None

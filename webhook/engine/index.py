@@ -45,8 +45,7 @@ class Index:
 
     def policies_for(self, attributes: Attributes) -> TargetPolicies:
         """Return the policies for a request, each with the undecided part of its match."""
-        _, operation, _, _, _, group, resource, subresource, _, namespace, *_ = attributes
-        place = group, resource, subresource, operation, namespace
+        place = *attributes.target, attributes.namespace
         found = self._policies_by_place.get(place)
         if found is None:
             found = self._narrowed(attributes)

@@ -1,7 +1,6 @@
 """Set fields of an object, and describe what was set as a minimal JSONPatch (RFC 6902)."""
 
 from collections.abc import Iterable
-from functools import lru_cache
 from typing import Any
 
 from kube.resource import FieldPath, PathElement
@@ -18,13 +17,7 @@ Changes = dict[tuple[int, PathElement], tuple[Any, PathElement, Any, Record, Fie
 
 def pointer(path: Iterable[PathElement]) -> str:
     """Return `path` as a JSON pointer (RFC 6901)."""
-    return "".join([f"/{step}" if type(step) is int else _token(str(step)) for step in path])
-
-
-@lru_cache(maxsize=4096)
-def _token(step: str) -> str:
-    """Return a key as a part of a pointer: `~` and `/` are escaped."""
-    return f"/{step.replace('~', '~0').replace('/', '~1')}"
+    return "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in path)
 
 
 class Patcher:
