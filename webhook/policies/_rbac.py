@@ -7,7 +7,6 @@ from webhook.engine.request import Request
 
 ROLES = ("ClusterRole", "Role")
 BINDINGS = ("ClusterRoleBinding", "RoleBinding")
-GROUP = "rbac.authorization.k8s.io"
 
 NAMES, ANY_NAME = "resourceNames", "of any name"
 PARTS = ("apiGroups", "resources", "verbs", "nonResourceURLs", NAMES)

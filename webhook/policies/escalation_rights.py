@@ -13,13 +13,14 @@ Fix: remove the verb; leave such changes to subjects that have the rights alread
 """
 
 from webhook.engine import Fields, Params, Policy, Request, Violations
-from webhook.policies._rbac import GROUP, ROLES, reach, rules
+from webhook.engine.kinds import RBAC
+from webhook.policies._rbac import ROLES, reach, rules
 
 # Its subresources are the keys of a user's other attributes: userextras/scopes.
 EXTRAS = "userextras"
 ACTED_ON = {  # verb: API groups and resources
-    "escalate": ({"*", GROUP}, {"*", "roles", "clusterroles"}),
-    "bind": ({"*", GROUP}, {"*", "roles", "clusterroles"}),
+    "escalate": ({"*", RBAC}, {"*", "roles", "clusterroles"}),
+    "bind": ({"*", RBAC}, {"*", "roles", "clusterroles"}),
     "impersonate": (
         {"*", "", "authentication.k8s.io"},
         {"*", "users", "groups", "serviceaccounts", "uids", EXTRAS},
