@@ -6,14 +6,7 @@ from functools import cached_property
 from itertools import chain, islice
 from typing import Any
 
-from webhook.engine.exemptions import (
-    NO_EXEMPTIONS,
-    NOW,
-    Exemptions,
-    covered,
-    covered_fields,
-    nearest,
-)
+from webhook.engine.exemptions import NO_EXEMPTIONS, NOW, Exemptions, nearest
 from webhook.engine.fields import WrongTypeError
 from webhook.engine.jsonpatch import Patcher
 from webhook.engine.match import Match
@@ -44,7 +37,7 @@ class BoundPolicy:
     fails_closed: bool = True
     namespace: str | None = None
     tolerates_existing: bool = True
-    exempt: Exemptions = NO_EXEMPTIONS
+    exemptions: Exemptions = NO_EXEMPTIONS
     condition: RequestPredicate | None = None  # from `matchConditions`
     condition_needs: frozenset[str] = frozenset()
     size: int = 0  # bytes of its object as JSON
@@ -63,17 +56,17 @@ class BoundPolicy:
     @cached_property
     def rules(self) -> int:
         """The maximum cost of judging by it, in rules of 0.1 ms."""
-        patterns = sum(each.patterns for each in self.exempt)
+        patterns = sum(each.patterns for each in self.exemptions)
         return self.size // RULE_BYTES + patterns + (RULES_OF_A_BUDGET if self.evaluates else 0)
 
     @cached_property
     def needs(self) -> frozenset[str]:
         """The look-ups that it needs, with its own parameters and those of exceptions."""
         needed = self.policy.needed(self.params) | self.condition_needs
-        for exempt in self.exempt:
+        for each in self.exemptions:
             needed |= {NOW}
-            if exempt.params is not None:
-                needed |= self.policy.needed(exempt.params)
+            if each.params is not None:
+                needed |= self.policy.needed(each.params)
         return needed
 
     def validate(self, request: Request) -> Outcome | None:
@@ -85,7 +78,7 @@ class BoundPolicy:
             violations = self._judged(request, self.policy.validate)
             if violations is None:
                 return None
-            if self.exempt and (fields := covered_fields(self.exempt, request)):
+            if self.exemptions and (fields := self.exemptions.covered_fields(request)):
                 violations = (each for each in violations if each.where not in fields)
             found = next(violations, None)
             outcome = self.passed if found is None else self._outcome(request, found, violations)
@@ -101,7 +94,7 @@ class BoundPolicy:
     def validate_and_count(self, request: Request) -> Outcome | None:
         """Return the result of `validate`, with the exceptions that cover further violations."""
         outcome = self.validate(request)
-        if not self.exempt:
+        if not self.exemptions:
             return outcome
         return replace(outcome or self.passed, covered=tuple(self._covered(request, outcome)))
 
@@ -113,7 +106,7 @@ class BoundPolicy:
         The caller raises the error again: a frame that refers to it would keep it and the request
         in memory until the next garbage collection.
         """
-        entry = covered_fields(self.exempt, request).get(path) if self.exempt else None
+        entry = self.exemptions.covered_fields(request).get(path)
         rest = None if entry is None else without_field(request.object, path)
         if entry is None or rest is None or rest == request.object:
             return None
@@ -122,7 +115,7 @@ class BoundPolicy:
     def _covered(self, request: Request, outcome: Outcome | None) -> Iterator[str]:
         """Yield the title of an exception for each violation that would count without it."""
         try:
-            bare = replace(self, exempt=NO_EXEMPTIONS).validate(request)
+            bare = replace(self, exemptions=NO_EXEMPTIONS).validate(request)
         except WrongTypeError as error:
             found = self._without_malformed(request, error.path)
             if found is None:
@@ -131,7 +124,8 @@ class BoundPolicy:
             yield title
             yield from self._covered(rest, outcome)
             return
-        fields, records = covered_fields(self.exempt, request), covered(self.exempt, request)
+        fields = self.exemptions.covered_fields(request)
+        records = self.exemptions.covered(request)
         left = set(outcome.violations) if outcome else set()
         for each in bare.violations if bare else ():
             entry = fields.get(each.where) or nearest(each.holder, records, request)
@@ -161,13 +155,13 @@ class BoundPolicy:
             return None
         if self.condition is not None and not self.condition(request):
             return None
-        if not self.exempt:
+        if not self.exemptions:
             found: Iterator[Any] = iter(judge(request, self.params))
             return found
-        exempt = covered(self.exempt, request)
-        request.excepted = any(record is not request for record in exempt)
+        covered = self.exemptions.covered(request)
+        request.excepted = any(record is not request for record in covered)
         params: dict[Record, Params | None] = {request: self.params}
-        params |= {record: each.params for record, each in exempt.items()}
+        params |= {record: each.params for record, each in covered.items()}
         return None if params[request] is None else _by_record(request, judge, params)
 
     def _outcome(self, request: Request, first: Violation, others: Iterator[Violation]) -> Outcome:
@@ -176,7 +170,7 @@ class BoundPolicy:
         if not old:
             return Outcome(self.title, self.actions, (first, *islice(others, MAX_VIOLATIONS)))
         before = Before(old)
-        expired = covered(self.exempt, request, expired=True) if self.exempt else {}
+        expired = self.exemptions.covered(request, expired=True)
         new: list[Violation] = []
         tolerated: list[Violation] = []
         for each in chain((first,), others):
@@ -184,8 +178,8 @@ class BoundPolicy:
             if len(new) > MAX_VIOLATIONS:
                 break
         for each in tolerated if expired else ():
-            if (exempt := nearest(each.holder, expired, request)) is not None:
-                each.expired = f"{exempt.title} expired {exempt.expires:%Y-%m-%d}"
+            if (entry := nearest(each.holder, expired, request)) is not None:
+                each.expired = f"{entry.title} expired {entry.expires:%Y-%m-%d}"
         return Outcome(self.title, self.actions, tuple(new), tuple(tolerated))
 
     def _before(self, request: Request) -> list[Violation]:

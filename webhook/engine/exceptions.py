@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from config.api.policy_exception import ExceptionEntry, PolicyExceptionSpec
 from config.faults import FaultsError, did_you_mean, parse
 from webhook.engine.bound import BoundPolicy
-from webhook.engine.exemptions import Exempt, Exemptions
+from webhook.engine.exemptions import Exemption, Exemptions
 from webhook.engine.globs import Globs
 from webhook.engine.images import ImagePattern
 from webhook.engine.match import globs
@@ -53,7 +53,7 @@ def check_exception(
                 found = _without_effect(named[name], entry)
                 faults += ((f"{at}.{field}", text) for field, text in found)
             try:
-                _exempt(named[name], exception, entry, f"{at}.params")
+                _exemption(named[name], exception, entry, f"{at}.params")
             except FaultsError as error:
                 faults += error.faults
             continue
@@ -104,25 +104,25 @@ def with_exceptions(
             entries.setdefault((exception.namespace, entry.policy), []).append((exception, entry))
     found = []
     for policy in policies:
-        exempt = []
+        exemptions = []
         for place in _places(policy, home):
             for exception, entry in entries.get((place, policy.name), ()):
                 with suppress(FaultsError):  # reported where the exception is checked
-                    exempt.append(_exempt(policy, exception, entry))
-        exempt.sort(key=lambda each: each.params is not None)
-        found.append(replace(policy, exempt=Exemptions(exempt)))
+                    exemptions.append(_exemption(policy, exception, entry))
+        exemptions.sort(key=lambda each: each.params is not None)
+        found.append(replace(policy, exemptions=Exemptions(exemptions)))
     return tuple(found)
 
 
-def _exempt(
+def _exemption(
     policy: BoundPolicy, exception: BoundException, entry: ExceptionEntry, at: str = "params"
-) -> Exempt:
+) -> Exemption:
     """Return an entry compiled for a policy. Raises FaultsError if its parameters are invalid."""
     params = None
     if entry.params is not None:
         values = policy.params.model_dump(mode="json") | entry.params
         params = parse(policy.policy.params, values, noun="parameter", at=at)
-    return Exempt(
+    return Exemption(
         expires=exception.spec.expires,
         kinds=None if entry.kinds is None else frozenset(entry.kinds),
         names=globs(entry.names),

@@ -17,7 +17,7 @@ NOW = "now"  # the look-up of the current time, which exceptions need: an aware 
 
 
 @dataclass(frozen=True, slots=True)
-class Exempt:
+class Exemption:
     """One entry of a PolicyException, for one policy. A field that is None does not restrict it.
 
     With `params`, the policy judges with these parameters; without, it does not judge. With
@@ -67,10 +67,10 @@ class Exempt:
             yield request
 
 
-class Exemptions(tuple[Exempt, ...]):
+class Exemptions(tuple[Exemption, ...]):
     """The entries for one policy; there may be thousands, each for one object by name."""
 
-    def __init__(self, _: Iterable[Exempt] = ()) -> None:
+    def __init__(self, _: Iterable[Exemption] = ()) -> None:
         """Index them by kind and name, if they have these."""
         self._index: dict[tuple[str | None, str | None], list[int]] = {}
         for index, each in enumerate(self):
@@ -79,41 +79,38 @@ class Exemptions(tuple[Exempt, ...]):
                 for name in (None,) if names is None else names:
                     self._index.setdefault((kind, name), []).append(index)
 
-    def about(self, request: Request) -> Iterator[Exempt]:
+    def about(self, request: Request) -> Iterator[Exemption]:
         """Yield the entries that match an object, in order."""
+        if not self:
+            return  # most policies have none, and the name of the object may be malformed
         keys = itertools.product((None, request.resource_kind), (None, request.name))
         for index in sorted(itertools.chain(*(self._index.get(key, ()) for key in keys))):
             if self[index].is_about(request):
                 yield self[index]
 
+    def covered(self, request: Request, *, expired: bool = False) -> dict[Record, Exemption]:
+        """Return each record that unexpired (or expired) entries exempt, with its first entry.
+
+        Entries with `paths` are left out: they exempt only fields.
+        """
+        found: dict[Record, Exemption] = {}
+        for entry in self.about(request):
+            if entry.paths is None and (request.lookup(NOW) >= entry.expires) is expired:
+                for record in entry.records(request):
+                    found.setdefault(record, entry)
+        return found
+
+    def covered_fields(self, request: Request) -> dict[str, Exemption]:
+        """Return the paths that unexpired entries exempt, each with its first entry."""
+        found: dict[str, Exemption] = {}
+        for entry in self.about(request):
+            if entry.paths is not None and request.lookup(NOW) < entry.expires:
+                for path in entry.paths:
+                    found.setdefault(path, entry)
+        return found
+
 
 NO_EXEMPTIONS = Exemptions()
-
-
-def covered(
-    entries: Exemptions, request: Request, *, expired: bool = False
-) -> dict[Record, Exempt]:
-    """Return each record that unexpired (or expired) entries exempt, with its first entry.
-
-    Entries with `paths` are left out: they exempt only fields.
-    """
-    now = request.lookup(NOW)
-    found: dict[Record, Exempt] = {}
-    for entry in entries.about(request):
-        if entry.paths is None and (now >= entry.expires) is expired:
-            for record in entry.records(request):
-                found.setdefault(record, entry)
-    return found
-
-
-def covered_fields(entries: Exemptions, request: Request) -> dict[str, Exempt]:
-    """Return the paths that unexpired entries exempt, each with its first entry."""
-    found: dict[str, Exempt] = {}
-    for entry in entries.about(request):
-        if entry.paths is not None and request.lookup(NOW) < entry.expires:
-            for path in entry.paths or ():
-                found.setdefault(path, entry)
-    return found
 
 
 def nearest(record: Record | None, values: Mapping[Record, T], root: Record) -> T | None:

@@ -25,7 +25,7 @@ from webhook.engine import (
     Verdict,
     Violation,
 )
-from webhook.engine.exemptions import Exempt, Exemptions
+from webhook.engine.exemptions import Exemption, Exemptions
 from webhook.engine.globs import Globs
 from webhook.engine.kinds import KINDS, Kind
 from webhook.engine.match import compile_match
@@ -484,24 +484,24 @@ def test_a_tolerated_violation_of_the_parent_is_denied_for_a_new_child():
         ({"namespace": "other"}, 0),
         (
             {
-                "exempt": Exemptions(
-                    (Exempt(datetime(2027, 1, 1, tzinfo=UTC), kinds=frozenset({"Deployment"})),)
+                "exemptions": Exemptions(
+                    (Exemption(datetime(2027, 1, 1, tzinfo=UTC), kinds=frozenset({"Deployment"})),)
                 )
             },
             0,
         ),
         (
             {
-                "exempt": Exemptions(
-                    [Exempt(datetime(2027, 1, 1, tzinfo=UTC), kinds=frozenset({"Shop"}))]
+                "exemptions": Exemptions(
+                    [Exemption(datetime(2027, 1, 1, tzinfo=UTC), kinds=frozenset({"Shop"}))]
                 )
             },
             1,
         ),
         (
             {
-                "exempt": Exemptions(
-                    [Exempt(datetime(2026, 1, 1, tzinfo=UTC), names=Globs(["toys"]))]
+                "exemptions": Exemptions(
+                    [Exemption(datetime(2026, 1, 1, tzinfo=UTC), names=Globs(["toys"]))]
                 )
             },
             1,

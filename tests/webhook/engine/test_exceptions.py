@@ -13,7 +13,7 @@ from tests.webhook.asking import ask
 from tests.webhook.asking import in_force as in_effect
 from webhook.engine import NOW, Engine, NotLookedUpError, Params, Policy
 from webhook.engine.exceptions import check_exception
-from webhook.engine.exemptions import Exempt, Exemptions
+from webhook.engine.exemptions import Exemption, Exemptions
 from webhook.engine.globs import Globs
 from webhook.policy_sets.bound_objects import bind
 from webhook.policy_sets.catalogue import catalogue
@@ -405,10 +405,10 @@ def test_parameters_of_an_exception_may_need_more():
     ("exempt", "is_excepted"),
     [
         ([], False),
-        ([Exempt(NEVER, params=Params())], False),
-        ([Exempt(NEVER, containers=Globs(["app"]))], True),
-        ([Exempt(NEVER, containers=Globs(["app"])), Exempt(NEVER, params=Params())], True),
-        ([Exempt(TODAY, containers=Globs(["app"]))], False),
+        ([Exemption(NEVER, params=Params())], False),
+        ([Exemption(NEVER, containers=Globs(["app"]))], True),
+        ([Exemption(NEVER, containers=Globs(["app"])), Exemption(NEVER, params=Params())], True),
+        ([Exemption(TODAY, containers=Globs(["app"]))], False),
     ],
 )
 def test_a_mutation_knows_whether_containers_are_excepted_from_it(exempt, is_excepted):
@@ -420,7 +420,7 @@ def test_a_mutation_knows_whether_containers_are_excepted_from_it(exempt, is_exc
         return iter(())
 
     sets = Policy("sets", mutate=sees)
-    judge = Engine([in_effect(sets, exempt=Exemptions(exempt)), in_effect(sets)])
+    judge = Engine([in_effect(sets, exemptions=Exemptions(exempt)), in_effect(sets)])
     seen.clear()
     judge.mutate(ask(POD, looked_up={NOW: TODAY}))
     assert seen == [is_excepted, False]
@@ -461,7 +461,7 @@ def test_thousands_of_tenants_with_exceptions_load_quickly():
         tuple(replace(excepted, namespace=f"team-{number}") for number in range(3000)),
     )
     started = time.process_time()
-    assert [len(each.exempt) for each in in_force(written, {})] == [1] * 3000
+    assert [len(each.exemptions) for each in in_force(written, {})] == [1] * 3000
     assert time.process_time() - started < 1.0
 
 
