@@ -172,15 +172,14 @@ def _audited(verdict: Verdict) -> Iterator[tuple[str, str, int]]:
             name = re.sub("[^A-Za-z0-9_.-]", "-", f"{policy}.{key}")
             text = value.encode()[:MAX_VALUE].decode(errors="ignore")
             yield name[-MAX_KEY:].lstrip("-_."), text, len(orjson.dumps(text))
-        keys = (
-            ("error",)
-            if outcome.error is not None
-            else ("malformed",)
-            if outcome.malformed is not None
-            else ()
-        )
+        if outcome.error is not None:
+            keys = ["error"]
+        elif outcome.malformed is not None:
+            keys = ["malformed"]
+        else:
+            keys = sorted(outcome.actions)
         reported = _reported(outcome)
-        kept = [(key, reported) for key in keys or sorted(outcome.actions) if reported]
+        kept = [(key, reported) for key in keys]
         for key, violations in (*kept, ("tolerated", outcome.tolerated)):
             for violation in violations:
                 _, text, size = violation.words

@@ -53,12 +53,10 @@ class Child(NamedTuple):
         """Return a violation mapped to the parent's field, if the field comes from the parent."""
         if violation.of:
             return violation
-        kind, namespace, name = (
-            self.attributes.kind,
-            self.attributes.namespace,
-            self.attributes.name,
+        kind, name = self.attributes.kind, self.attributes.name
+        child = violation.child or ChildField(
+            kind, self.attributes.namespace, name, violation.where
         )
-        child = violation.child or ChildField(kind, namespace, name, violation.where)
         source = traced(violation.path, self.origin, self.parent)
         if source is not None:
             return replace(violation, field=source, holder=None, child=child)

@@ -50,9 +50,7 @@ class Engine:
         self.policies = tuple(policies)
         self.planners = planners
         self._counts_exceptions = counts_exceptions
-        self._validating = Index(
-            (each for each in self.policies if each.policy.validate is not None), planners
-        )
+        self._validating = Index(each for each in self.policies if each.policy.validate is not None)
         self._mutating = Index(each for each in self.policies if each.policy.mutate is not None)
         self._needed_by = {
             key: self._needed_by_children(planner, key[2])
@@ -87,7 +85,7 @@ class Engine:
         run, however small the object is; with children, on all rules of the namespace.
         """
         found = (self._mutating if mutating else self._validating).policies_for(attributes)
-        if found.planner is not None:
+        if not mutating and self.planners.of_request(attributes) is not None:
             needs = found.needs | self._needed_by[attributes.target]
             return Requirements(needs, self._tenants_rules[attributes.namespace] > MAX_LIGHT_RULES)
         return Requirements(found.needs, found.rules > MAX_LIGHT_RULES) if found.policies else None
@@ -108,13 +106,14 @@ class Engine:
             return Verdict()
         attributes = request.attributes
         outcomes: Iterable[Outcome] = ()
-        policies, kind, planner, *_ = self._validating.policies_for(attributes)
-        if kind is not None:
-            request = request.of_kind(kind)
+        found = self._validating.policies_for(attributes)
+        if found.kind is not None:
+            request = request.of_kind(found.kind)
             method = "validate_and_count" if self._counts_exceptions else "validate"
-            outcomes = outcomes_of(policies, methodcaller(method, request))
+            outcomes = outcomes_of(found.policies, methodcaller(method, request))
         if attributes.username == self.planners.controller_user.username:
             outcomes = [each.mapped(self._with_controller_fix) for each in outcomes]
+        planner = self.planners.of_request(attributes)
         if planner is not None and not request.is_being_deleted:
             outcomes = without_repeats(outcomes, judge_children(self, planner, request))
         return Verdict(as_sent(outcomes, attributes))
@@ -132,12 +131,12 @@ class Engine:
         that is being deleted, is never patched.
         """
         attributes = request.attributes
-        policies, kind, *_ = self._mutating.policies_for(attributes)
-        if kind is None or request.object is None or request.is_being_deleted:
+        found = self._mutating.policies_for(attributes)
+        if found.kind is None or request.object is None or request.is_being_deleted:
             return Verdict()
-        request = request.of_kind(kind)
+        request = request.of_kind(found.kind)
         patcher = Patcher(request)
-        outcomes = outcomes_of(policies, methodcaller("mutate", request, patcher))
+        outcomes = outcomes_of(found.policies, methodcaller("mutate", request, patcher))
         return Verdict(as_sent(outcomes, attributes), patcher.operations, request.object)
 
     @property

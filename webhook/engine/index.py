@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 from webhook.engine.bound import BoundPolicy
 from webhook.engine.kinds import NAMESPACES, Kind, Target, TargetKey
-from webhook.engine.planners import NO_PLANNERS, Planner, Planners
 from webhook.engine.request import NAMESPACE, NAMESPACE_LABELS, Attributes
 
 MAX_PLACES = 4096  # cached pairs of target and namespace
@@ -15,13 +14,12 @@ MAX_PLACES = 4096  # cached pairs of target and namespace
 class TargetPolicies(NamedTuple):
     """The policies of one target in one namespace, and the look-ups that they need.
 
-    `policies` are those that may apply, `kind` is the judged kind, `planner` plans the object's
-    children, and `rules` is the number of rules in tenants' policies.
+    `policies` are those that may apply, `kind` is the judged kind, and `rules` is the number of
+    rules in tenants' policies.
     """
 
     policies: tuple[BoundPolicy, ...]
     kind: Kind | None
-    planner: Planner | None
     needs: frozenset[str]
     rules: int
 
@@ -29,9 +27,8 @@ class TargetPolicies(NamedTuple):
 class Index:
     """Policies by target: first those of the cluster, then those of the request's namespace."""
 
-    def __init__(self, policies: Iterable[BoundPolicy], planners: Planners = NO_PLANNERS) -> None:
+    def __init__(self, policies: Iterable[BoundPolicy]) -> None:
         """Index the policies; leave out targets that no clause of a policy can select."""
-        self._planners = planners
         self.targets: dict[TargetKey, Target] = {}
         self.all: dict[TargetKey, list[BoundPolicy]] = {}
         self._policies_by_place: dict[tuple[str, str, str, str, str], TargetPolicies] = {}
@@ -70,5 +67,4 @@ class Index:
             needs -= {NAMESPACE_LABELS, NAMESPACE}
         kind = self.targets[key].kind if policies else None
         rules = sum(bound.rules for bound in policies if bound.namespace is not None)
-        planner = self._planners.of_request(attributes)
-        return TargetPolicies(tuple(policies), kind, planner, frozenset(needs), rules)
+        return TargetPolicies(tuple(policies), kind, frozenset(needs), rules)
