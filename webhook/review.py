@@ -9,6 +9,7 @@ import orjson
 
 from webhook.engine import Attributes, Request, Verdict
 from webhook.engine.kinds import NAMESPACES
+from webhook.engine.request import NOTHING
 from webhook.messages import REASONS, audit_annotations, status, warnings
 
 API_VERSION, KIND = "admission.k8s.io/v1", "AdmissionReview"
@@ -18,7 +19,6 @@ PLAIN_ALLOW = (
     b'{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview",'
     b'"response":{"uid":%s,"allowed":true}}'
 )
-NOTHING: Mapping[str, Any] = {}
 NULL = b"null"
 # Marks an object that is being deleted; the API server escapes no letters.
 DELETION_TIMESTAMP = b'"deletionTimestamp"'

@@ -6,7 +6,7 @@ from config.quantities import Quantity
 from webhook.engine.fields import Fields, WrongTypeError
 
 CONTAINER_LISTS = ("containers", "initContainers", "ephemeralContainers")
-NOTHING: dict[str, Any] = {}
+EMPTY: dict[str, Any] = {}
 
 Amounts = dict[str, Quantity]
 
@@ -31,7 +31,7 @@ class Container(Fields):
         self.value = value
         self.name: str | None = value.get("name")
         self.image: str | None = value.get("image")
-        self.security_context: dict[str, Any] = value.get("securityContext") or NOTHING
+        self.security_context: dict[str, Any] = value.get("securityContext") or EMPTY
         self._limits: Amounts | None = None
         self._requests: Amounts | None = None
         if type(self.security_context) is not dict:

@@ -28,6 +28,9 @@ from webhook.policies._security_contexts import in_user_namespace, unless
 PRIVILEGED, BASELINE, RESTRICTED = LEVELS = ("privileged", "baseline", "restricted")
 
 
+Judge = Callable[[Request, Any], Iterable[Violation]]
+
+
 class PodSecurityCheck(NamedTuple):
     """One check: the policy of a level from a version on, until a later row replaces it."""
 
@@ -36,22 +39,21 @@ class PodSecurityCheck(NamedTuple):
     policy: Policy
     params: Params
     # Without the policy's exemptions, if the check had none at that version.
-    judge: Callable[[Request, Any], Iterable[Violation]]
+    judge: Judge
     replaces: str = ""  # a check of the level below that this one includes
 
 
 def _check(
-    level: str, since: int, policy: Policy, replaces: str = "", judge: object = None, **params: Any
+    level: str,
+    since: int,
+    policy: Policy,
+    replaces: str = "",
+    judge: Judge | None = None,
+    **params: Any,
 ) -> PodSecurityCheck:
     validate = judge or policy.validate
-    return PodSecurityCheck(
-        level,
-        since,
-        policy,
-        policy.params(**params),
-        validate,  # type: ignore[arg-type]
-        replaces,
-    )
+    assert validate is not None
+    return PodSecurityCheck(level, since, policy, policy.params(**params), validate, replaces)
 
 
 _baseline, _restricted = partial(_check, BASELINE), partial(_check, RESTRICTED)

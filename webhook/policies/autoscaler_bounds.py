@@ -14,8 +14,6 @@ from pydantic import Field
 from webhook.engine import Fix, Params, Policy, Request, Violation, Violations
 from webhook.policies.replica_limits import numbers
 
-KINDS = ("HorizontalPodAutoscaler", "ScaledObject")
-
 
 class AutoscalerBounds(Params):
     """How far autoscalers may go down, and how far their bounds lie apart."""
@@ -54,7 +52,7 @@ POLICY = Policy(
     "autoscaler-bounds",
     AutoscalerBounds,
     validate=validate,
-    kinds=KINDS,
+    kinds=("HorizontalPodAutoscaler", "ScaledObject"),
     category="capacity",
     fix=Fix(True, "the same program runs, in another number"),
 )

@@ -24,7 +24,7 @@ VERSIONS = {
     "ValidatingAdmissionPolicy": ("v1",),
 }
 POLICIES = {(f"{GROUP}/{each}", kind) for kind, versions in VERSIONS.items() for each in versions}
-NO_PARAMS = (
+PARAMS_NOT_FOUND = (
     "failed to configure binding: no params found for policy binding with `Deny` "
     "parameterNotFoundAction"
 )
@@ -183,7 +183,7 @@ def _params_of(
         own = reference.namespace or request.attributes.namespace
         values = [each for namespace, each in chosen if not namespace or namespace == own]
         if not values and reference.parameter_not_found_action == "Deny":
-            raise RuleError(NO_PARAMS)
+            raise RuleError(PARAMS_NOT_FOUND)
         return (each for each in values if applies(request, each))
 
     return params_of

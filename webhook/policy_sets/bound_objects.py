@@ -22,7 +22,7 @@ OF_ALL_NAMESPACES = frozenset(name for name, look_up in LOOK_UPS.items() if look
 # Size of one object as JSON, or of all objects of a tenant: compiling these takes well below a
 # second.
 MAX_POLICY_BYTES = 64 * 1024
-KINDS = ("ClusterAdmissionPolicy", "AdmissionPolicy", "PolicyException")
+POLICY_SET_KINDS = ("ClusterAdmissionPolicy", "AdmissionPolicy", "PolicyException")
 NOWHERE = (
     "matches nothing: the policy judges no request with these kinds, subresources, operations and "
     "namespaces"
@@ -52,10 +52,10 @@ def bind(value: Any, catalogue: Catalogue) -> BoundPolicy | BoundException:
     """Return the policy or exception of one object. Raises FaultsError with all faults."""
     if not isinstance(value, dict):
         refuse("", "not an object")
-    if value.get("apiVersion") != API_VERSION or value.get("kind") not in KINDS:
+    if value.get("apiVersion") != API_VERSION or value.get("kind") not in POLICY_SET_KINDS:
         is_typed = {"apiVersion", "kind"} <= value.keys()
         found = f"{value['apiVersion']} {value['kind']}" if is_typed else "this"
-        known = f"{', '.join(KINDS[:-1])} and {KINDS[-1]}"
+        known = f"{', '.join(POLICY_SET_KINDS[:-1])} and {POLICY_SET_KINDS[-1]}"
         refuse("", f"a policy set contains {API_VERSION} {known} objects, not {found}")
     if (size := size_of(value)) > MAX_POLICY_BYTES:
         refuse("", f"has {size:,} bytes; at most {MAX_POLICY_BYTES:,} are allowed")

@@ -10,6 +10,7 @@ from aiohttp import web
 from config.api.policy import API_VERSION
 from webhook import review
 from webhook.engine import Attributes, Engine, Request, Requirements, Verdict
+from webhook.engine.request import NOTHING
 from webhook.registries.cache import ImageLookUps
 from webhook.server import convert
 from webhook.server.answers import Refusal
@@ -124,7 +125,7 @@ class AdmissionHandler:
         route = exchange.route
         # compiling a policy object is slow
         is_short = is_light(body) and not requirements.takes_long and about.group != POLICY_GROUP
-        known, images = review.NOTHING, None
+        known, images = NOTHING, None
         if needs := requirements.needs:
             seconds = min(LOOK_UP_SECONDS, route.seconds / 2)
             known = await looked_up(self._look_ups, about, needs, seconds)

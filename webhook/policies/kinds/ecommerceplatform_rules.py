@@ -32,11 +32,10 @@ def validate(request: Request, params: Params) -> Violations:
         yield request.violation("spec.host", host, "the host of an Ingress must be a DNS name", fix)
 
 
-KINDS = ("EcommercePlatform",)
 POLICY = Policy(
     "ecommerceplatform-rules",
     validate=validate,
-    kinds=KINDS,
+    kinds=("EcommercePlatform",),
     category="ecommerceplatform",
     always=True,
 )
