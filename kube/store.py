@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 import orjson
 
 from kube.index import IndexFunction, StoreIndex
-from kube.resource import JsonObject, Resource
+from kube.resource import JsonObject, Resource, group_version
 
 
 class OwnerReference(NamedTuple):
@@ -22,7 +22,7 @@ class OwnerReference(NamedTuple):
     @property
     def group(self) -> str:
         """The API group of the owner; empty for the core group."""
-        return self.api_version.rpartition("/")[0]
+        return group_version(self.api_version)[0]
 
 
 class Entry(NamedTuple):
