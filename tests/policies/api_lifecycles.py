@@ -24,8 +24,8 @@ Do not edit.
 """
 
 LATEST = "1.{minor}"  # the release of Kubernetes that the markers are from
-# Group and version, kinds, the version to use instead (with its group, where that is another one),
-# and the minor releases of Kubernetes 1 that deprecated and removed it.
+# Group and version, kinds, the version to use instead (with its group, if it differs), and the
+# minor releases of Kubernetes 1 that deprecated and removed it.
 LIFECYCLES = (
 '''
 NO_RESOURCES = {

@@ -110,7 +110,7 @@ def test_examples_and_cases(tmp_path):
         page.run("document.getElementById('case').click()")
         until(page, "note", "The test case is ready to be copied.")
         assert text(page, "cases").startswith(
-            "# The policy set is beside this file, as policies.yaml.\n"
+            "# The policy set is in the same directory, as policies.yaml.\n"
         )
 
 
