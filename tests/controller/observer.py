@@ -9,8 +9,8 @@ from kube.client import Client
 from kube.resource import JsonObject, Resource
 from kube.store import Change
 
-WITHIN = 20.0
-COLLECTED_WITHIN = 90.0  # seconds; the garbage collector discovers new kinds every 30 s
+WITHIN = 60.0  # seconds; a busy machine needs more than 20
+COLLECTED_WITHIN = 180.0  # seconds; the garbage collector discovers new kinds every 30 s
 
 
 class Observer:

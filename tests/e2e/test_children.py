@@ -20,7 +20,7 @@ from tests.gatewright.started import once
 pytestmark = pytest.mark.controlplane("kube-controller-manager")
 
 RULE = re.compile(r"^- ([a-z0-9-]+): .*?; (.*?)\. ", re.MULTILINE)
-WITHIN = 10.0
+WITHIN = 60.0  # seconds
 
 
 def policy(

@@ -28,7 +28,7 @@ from kube.resource import JsonObject, Resource
 CONFIGMAP = Resource("", "v1", "configmaps", "ConfigMap")
 SECRET = Resource("", "v1", "secrets", "Secret")
 NAMESPACE = "default"
-WITHIN = 10.0
+WITHIN = 60.0  # seconds
 
 
 ANYTHING: JsonObject = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
@@ -171,9 +171,8 @@ class Things:
         self.create(marker)
         await self.until_ready(name=marker)
         queue = self.manager.controllers[0].queue
-        async with asyncio.timeout(
-            WITHIN
-        ):  # objects of the initial list are queued after the marker
+        # Objects of the initial list are queued after the marker.
+        async with asyncio.timeout(WITHIN):
             while queue.processing or any(  # noqa: ASYNC110
                 each.ready_at <= time.monotonic() for each in queue._entries.values()
             ):

@@ -59,7 +59,7 @@ async def serial(webhook: Webhook) -> str:
 
 async def until(sign: Callable[[], bool]) -> None:
     """Wait for an event of the watch."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not sign():  # noqa: ASYNC110
             await asyncio.sleep(0.005)
 
