@@ -113,18 +113,12 @@ IDENTIFIED = Review[Identified]
 
 
 def read(body: bytes) -> Request:
-    """Decode an AdmissionReview.
-
-    Raises NotAReviewError, or MalformedRequestError for its request.
-    """
+    """Decode an AdmissionReview. Raises NotAReviewError or MalformedRequestError."""
     return request(attributes(body))
 
 
 def request(attributes: Attributes, looked_up: Mapping[str, Any] = NOTHING) -> Request:
-    """Return the request of a review with its objects and look-ups.
-
-    Raises as `read`.
-    """
+    """Return the request of a review with its objects and look-ups. Raises as `read`."""
     object, operation = attributes.sent.object, attributes.operation
     if type(object) is msgspec.Raw:
         object = loaded(object)

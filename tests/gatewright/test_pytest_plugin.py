@@ -65,7 +65,7 @@ def test_an_invalid_case_file_is_an_error(project):
 
 @pytest.mark.long
 def test_a_misspelt_path_is_an_error(project):
-    """Otherwise, nobody would notice the missing cases among other tests."""
+    """Otherwise, the missing cases would not be noticed among other tests."""
     project.makeini("[pytest]\ngatewright_cases = casess\n")
     project.makepyfile("def test_one(): pass")
     result = run(project)
