@@ -1,7 +1,6 @@
 """The audit as the chart runs it: its arguments and rights, with a webhook and without."""
 
 import json
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import yaml
 from tests.charts.rendered import NAMESPACE, Rendered
 from tests.controlplane.plane import ControlPlane
 from tests.gatewright.started import Gatewright
+from tests.waiting import until
 
 pytestmark = pytest.mark.controlplane  # helm is built as the control plane is
 
@@ -74,15 +74,13 @@ def test_the_chart_gives_the_audit_its_rights(
     account = plane.service_account_kubeconfig(NAMESPACE, CONTROLLER)
     with Gatewright(plane, tmp_path, "controller", *options, kubeconfig=account) as controller:
         controller.start()
-        deadline = time.monotonic() + WITHIN
-        while not (
-            found := json.loads(plane.kubectl("get", "policyreports", "-A", "-o", "json").stdout)[
+        (report,) = until(
+            lambda: json.loads(plane.kubectl("get", "policyreports", "-A", "-o", "json").stdout)[
                 "items"
-            ]
-        ):
-            assert time.monotonic() < deadline, controller.process.tail()
-            time.sleep(0.5)
-    (report,) = found
+            ],
+            within=WITHIN,
+            problem=controller.process.tail,
+        )
     assert (report["scope"]["kind"], report["scope"]["name"]) == ("Deployment", "shop")
     assert {each["policy"] for each in report["results"]} >= {"image-registries", "resource-limits"}
     user = f"system:serviceaccount:{NAMESPACE}:{CONTROLLER}"

@@ -5,7 +5,6 @@ import json
 import ssl
 import tempfile
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from typing import Any
 from tests.controlplane.api import Api
 from tests.controlplane.pki import CertificateAuthority
 from tests.controlplane.plane import ControlPlane
+from tests.waiting import until
 
 HOOKS = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
 
@@ -93,8 +93,7 @@ def asked_before_admission(plane: ControlPlane) -> Iterator[Callable[[Asked], An
         return sent.get("object")
 
     try:
-        while ask(Asked("v1/ConfigMap", "configmaps", True, {})) is None:
-            time.sleep(0.1)
+        until(lambda: ask(Asked("v1/ConfigMap", "configmaps", True, {})) is not None)
         yield ask
     finally:
         api.request("DELETE", f"{HOOKS}/captures.example.com")

@@ -3,7 +3,6 @@
 import os
 import signal
 import socket
-import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -15,6 +14,7 @@ from controller.reconcilers.postgresql import POSTGRESQL
 from controller.runtime.plan import Apply, CreateOnly, Observed
 from kube.resource import JsonObject
 from tests.databases.pods import SECONDS, Machine, Pod
+from tests.waiting import until
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 PASSWORDS = {"password": "it's a \\secret: 1", "replication-password": "also' \\:this"}
@@ -77,11 +77,12 @@ class Database:
         assert pod.run("prepare") == 0, pod.logged()
         address = self.address(int(pod.name.rpartition("-")[2]))
         process = pod.start("postgres", "-c", f"listen_addresses={address}")
-        deadline = time.monotonic() + SECONDS
-        while not self.is_ready(pod):
+
+        def is_ready() -> bool:
             assert process.poll() is None, pod.logged()
-            assert time.monotonic() < deadline, pod.logged()
-            time.sleep(0.02)
+            return self.is_ready(pod)
+
+        until(is_ready, within=SECONDS, problem=pod.logged)
         return pod
 
     def is_ready(self, pod: Pod) -> bool:
@@ -93,17 +94,13 @@ class Database:
     def crash(self, pod: Pod) -> None:
         """End an instance as if its node failed, also a server that `pg_ctl` started outside the pod's processes."""
         pod.kill()
-        place, deadline = (
-            self.data(int(pod.name.rpartition("-")[2])) / "postmaster.pid",
-            time.monotonic() + SECONDS,
-        )
+        place = self.data(int(pod.name.rpartition("-")[2])) / "postmaster.pid"
         if place.exists():
             server = int(place.read_text().split()[0])
             with suppress(ProcessLookupError):
                 os.kill(server, signal.SIGKILL)
-            while Path(f"/proc/{server}").exists():  # until its new parent has reaped it
-                assert time.monotonic() < deadline, f"{server} is still there"
-                time.sleep(0.01)
+            # Its new parent reaps it.
+            until(lambda: not Path(f"/proc/{server}").exists(), within=SECONDS)
 
     def job(self, kind: str, name: str, **secrets: str) -> Pod:
         """Return the pod of a Job or CronJob; `secrets` are users' passwords."""

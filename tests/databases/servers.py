@@ -5,13 +5,13 @@ import pwd
 import shutil
 import subprocess
 import tempfile
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
 from tests.controlplane.processes import Process, Reaper, free_ports
+from tests.waiting import until
 
 USER = "nobody"
 READY_WITHIN = 30.0
@@ -76,13 +76,12 @@ class Server(ABC):
             self.name, self.command(*command), self.directory / "log", self._reaper
         )
         self._process.start()
-        end = time.monotonic() + READY_WITHIN
-        while not self.answers():
-            assert not self._process.died, self._process.tail()
-            assert time.monotonic() < end, (
-                f"not ready within {READY_WITHIN:g} s\n{self._process.tail()}"
-            )
-            time.sleep(0.05)
+        until(
+            lambda: self._process.died or self.answers(),
+            within=READY_WITHIN,
+            problem=self._process.tail,
+        )
+        assert not self._process.died, self._process.tail()
 
     @abstractmethod
     def answers(self) -> bool:

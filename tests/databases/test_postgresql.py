@@ -4,7 +4,6 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
@@ -15,6 +14,7 @@ import pytest
 from tests.databases import binaries
 from tests.databases.instances import PASSWORDS, Database, psql
 from tests.databases.pods import SECONDS, Machine, Pod
+from tests.waiting import until
 
 pytestmark = pytest.mark.databases("postgresql")
 
@@ -197,10 +197,7 @@ def test_a_standby_that_does_not_follow_is_not_ready(
 
 def until_ready(database: Database, pod: Pod, expected: bool) -> None:
     """Wait until the readiness probe of an instance succeeds."""
-    deadline = time.monotonic() + SECONDS
-    while database.is_ready(pod) is not expected:
-        assert time.monotonic() < deadline, pod.logged()
-        time.sleep(0.1)
+    until(lambda: database.is_ready(pod) is expected, within=SECONDS, problem=pod.logged)
 
 
 def follow(primary: Pod, standby: Pod) -> None:

@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +15,7 @@ from tests.controlplane.processes import Process, Reaper
 from tests.gatewright.documented import blocks
 from tests.gatewright.packages import declare
 from tests.gatewright.started import COMMAND, once
+from tests.waiting import until
 
 WIDGETS = Path("config/crd/bases/example.com_widgets.yaml")
 COGS = {
@@ -46,11 +46,8 @@ def running(log: Path, *command: str, **environment: str) -> Iterator[Process]:
 
 def until_logged(process: Process, text: str) -> None:
     """Wait until a process has logged a text: before that, it may have no signal handlers yet."""
-    deadline = time.monotonic() + 30.0
-    while text not in process.log.read_text():
-        assert not process.died, process.tail()
-        assert time.monotonic() < deadline, process.tail()
-        time.sleep(0.05)
+    until(lambda: process.died or text in process.log.read_text(), within=30, problem=process.tail)
+    assert not process.died, process.tail()
 
 
 @pytest.mark.controlplane("kube-controller-manager", "kube-scheduler", "hollow-kubelet")

@@ -22,6 +22,7 @@ from kube.store import Change, Store
 from kube.watch import Watch
 from tests.fakes.proxy import Proxy
 from tests.kube.conftest import CONFIG_MAP, CRD, GIZMO, GIZMO_CRD, NAMESPACE
+from tests.waiting import eventually
 
 
 class Following:
@@ -405,8 +406,7 @@ async def test_an_optional_resource_that_is_not_installed_is_no_warning(
     caplog.set_level(logging.INFO, "gatewright.kube.watch")
     absent = Resource("monitoring.coreos.com", "v1", "servicemonitors", "ServiceMonitor")
     async with following(client, resource=absent, optional=optional) as follower:
-        while follower.watch.problem is None:  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
+        await eventually(lambda: follower.watch.problem is not None)
     message = 'cannot watch servicemonitors: 404 NotFound: servicemonitors "" not found'
     assert [(each.levelname, each.getMessage()) for each in caplog.records] == [(level, message)]
 

@@ -12,6 +12,7 @@ from tests.e2e import manifests
 from tests.e2e.conftest import Cluster
 from tests.node.node import Node
 from tests.node.release import NAME, NAMESPACE, Release
+from tests.waiting import until
 
 PRODUCTION = "policies.preset=production"
 ALL = "app.kubernetes.io/name=gatewright"
@@ -124,9 +125,7 @@ class Installation:
     def until(self, what: str, sign: Callable[[], bool], within: float = PATIENCE) -> float:
         """Wait for a condition, and return the seconds that it took."""
         began = time.monotonic()
-        while not sign():
-            assert time.monotonic() - began < within, f"not so after {within:.0f} s: {what}"
-            time.sleep(0.1)
+        until(sign, within=within, every=0.1, problem=lambda: what)
         return time.monotonic() - began
 
     def left(self) -> list[str]:

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from typing import Any
 
 from tests.controlplane.gobuild import build
 from tests.controlplane.processes import Process, Reaper, free_ports
+from tests.waiting import until
 from tests.webhook.registries.signing import BUNDLE
 
 MODULE = Path(__file__).parent
@@ -112,13 +112,12 @@ def running(kind: str, directory: Path) -> Iterator[RealRegistry]:
 
 
 def _wait_ready(process: Process, url: str) -> None:
-    deadline = time.monotonic() + READY_WITHIN
-    while True:
+    def answers() -> bool:
         try:
             urllib.request.urlopen(url, timeout=5).close()
         except urllib.error.URLError:
-            if process.died or time.monotonic() > deadline:
-                raise TimeoutError(f"{url}\n{process.tail()}") from None
-            time.sleep(0.03)
-        else:
-            return
+            return False
+        return True
+
+    until(lambda: process.died or answers(), within=READY_WITHIN, problem=process.tail)
+    assert not process.died, f"{url}\n{process.tail()}"

@@ -1,13 +1,13 @@
 """The audit of `gatewright controller` on a real API server, from the first report to the last fixed violation."""
 
 import json
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
+from tests import waiting
 from tests.controlplane.plane import ControlPlane
 from tests.gatewright.started import Gatewright, once
 
@@ -81,10 +81,7 @@ def reported(plane: ControlPlane) -> dict[str, list[str]]:
 
 def until(plane: ControlPlane, wanted: dict[str, list[str]]) -> None:
     """Wait until the reports are those: kubectl has no condition for it."""
-    deadline = time.monotonic() + WITHIN
-    while (found := reported(plane)) != wanted:
-        assert time.monotonic() < deadline, found
-        time.sleep(0.5)
+    waiting.until(lambda: reported(plane) == wanted, within=WITHIN, problem=lambda: reported(plane))
 
 
 def test_violations_are_reported_until_they_are_mended(

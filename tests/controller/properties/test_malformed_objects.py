@@ -22,6 +22,7 @@ from controller.runtime.manager import Manager
 from gatewright.testing import ApiServer
 from kube.resource import JsonObject
 from tests.controller.reconcilers.every_kind import NAMESPACE, cases
+from tests.waiting import eventually
 
 JUNK: tuple[Any, ...] = (
     None,
@@ -138,9 +139,7 @@ async def test_a_malformed_object_is_its_own_failure(kind: PlannedKind[Any]) -> 
                 labels = {"metadata": {"labels": {"changed": "yes"}}, "spec": sample.get("spec")}
                 server.change(kind.resource, each["metadata"]["name"], labels, NAMESPACE)
             server.create(kind.resource, good)
-            while left := unreported(server, kind):  # noqa: ASYNC110
-                await asyncio.sleep(0.1)
-            assert not left
+            await eventually(lambda: not unreported(server, kind))
             assert manager.unready() is None
             generate_latest(manager.metrics.registry)
 
@@ -191,8 +190,7 @@ async def test_malformed_metadata_ends_nothing() -> None:
                     server.serve(resource)
         async with asyncio.timeout(WITHIN), all_kinds(server) as manager:
             await manager.caches.synced()
-            while len(server.watches.open) < len(list(manager.caches)):  # noqa: ASYNC110
-                await asyncio.sleep(0.1)
+            await eventually(lambda: len(server.watches.open) >= len(list(manager.caches)))
             for watcher in server.watches.open:
                 resource = watcher.kind.resource
                 sample = samples.get(resource, {"kind": resource.kind, "spec": {}})
@@ -203,8 +201,9 @@ async def test_malformed_metadata_ends_nothing() -> None:
                     }
                     watcher.lines.put_nowait(orjson.dumps(event) + b"\n")
             server.create(WEBAPP.resource, good)
-            while not has_ready(server.get(WEBAPP.resource, "good", NAMESPACE) or {}):  # noqa: ASYNC110
-                await asyncio.sleep(0.1)
+            await eventually(
+                lambda: has_ready(server.get(WEBAPP.resource, "good", NAMESPACE) or {})
+            )
             assert [
                 cache.watches[0].problem for cache in manager.caches if cache.watches[0].problem
             ] == []

@@ -22,6 +22,7 @@ from kube.errors import ServerError
 from kube.resource import JsonObject, Resource
 from tests.controller.registration.test_scope import bound
 from tests.controlplane.plane import ControlPlane
+from tests.waiting import eventually
 from webhook.engine import BoundPolicy, Engine
 from webhook.policy_sets.catalogue import catalogue
 from webhook.policy_sets.policy_set import in_force
@@ -73,11 +74,11 @@ class Cluster:
 
     async def until(self, namespace: str, *, refused: bool) -> None:
         """Wait until the API server has observed the previous writes."""
-        for _ in range(600):
-            if await self.is_refused(namespace, spec=SPEC) is refused:
-                return
-            await asyncio.sleep(0.05)
-        raise AssertionError(f"refused in {namespace}: {not refused}")
+
+        async def is_so() -> bool:
+            return await self.is_refused(namespace, spec=SPEC) is refused
+
+        await eventually(is_so)
 
 
 @pytest.fixture

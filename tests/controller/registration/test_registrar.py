@@ -18,6 +18,7 @@ from kube.client import Client
 from kube.credentials import load
 from kube.resource import Resource
 from tests.controller.registration.conftest import NAME, NAMES, NAMESPACE, bound, install, working
+from tests.waiting import eventually
 from webhook.engine import Engine
 
 CONFIGURATIONS = (VALIDATING, MUTATING)
@@ -116,11 +117,12 @@ async def test_a_webhook_that_does_not_answer_for_minutes_is_a_warning(
 
 async def until_logged(log, error: str, level: str = "INFO") -> None:
     """Wait until a log line has this error; there is no event for it."""
-    async with asyncio.timeout(30):
-        while (level, error) not in {  # noqa: ASYNC110
-            (each.levelname, getattr(each, "fields", {}).get("error")) for each in log.records
-        }:
-            await asyncio.sleep(0.01)
+    await eventually(
+        lambda: (
+            (level, error)
+            in {(each.levelname, getattr(each, "fields", {}).get("error")) for each in log.records}
+        )
+    )
 
 
 def levels(log) -> list[str]:

@@ -24,6 +24,7 @@ from controller.runtime.manager import Manager
 from controller.runtime.plan import Observed, Plan
 from controller.runtime.types import ReconcileRequest
 from kube.resource import JsonObject, Resource
+from tests.waiting import eventually
 
 CONFIGMAP = Resource("", "v1", "configmaps", "ConfigMap")
 SECRET = Resource("", "v1", "secrets", "Secret")
@@ -172,11 +173,14 @@ class Things:
         await self.until_ready(name=marker)
         queue = self.manager.controllers[0].queue
         # Objects of the initial list are queued after the marker.
-        async with asyncio.timeout(WITHIN):
-            while queue.processing or any(  # noqa: ASYNC110
-                each.ready_at <= time.monotonic() for each in queue._entries.values()
-            ):
-                await asyncio.sleep(0)
+        await eventually(
+            lambda: (
+                not queue.processing
+                and all(each.ready_at > time.monotonic() for each in queue._entries.values())
+            ),
+            within=WITHIN,
+            every=0,
+        )
 
     def writes(self) -> list[str]:
         """The controller's writes so far: method, resource and name."""

@@ -5,7 +5,6 @@ import json
 import secrets
 import shutil
 import ssl
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -19,6 +18,7 @@ from kube.resource import JsonObject
 from tests.controlplane.plane import ControlPlane
 from tests.e2e.conftest import CONFIG, Cluster
 from tests.gatewright.started import Gatewright, registered
+from tests.waiting import until
 
 HOME = "gatewright-system"
 WITHIN = 30.0
@@ -73,10 +73,7 @@ class Installation(Cluster):
 
     def until(self, what: str, sign: Callable[[], object]) -> None:
         """Poll until a condition holds or the time is up."""
-        deadline = time.monotonic() + WITHIN
-        while not sign():
-            assert time.monotonic() < deadline, f"not {what} within {WITHIN:.0f} s"
-            time.sleep(0.02)
+        until(sign, within=WITHIN, problem=lambda: what)
 
     def generations(self, object: JsonObject) -> list[int | None]:
         """Return the generation of a policy object that each replica has in force."""

@@ -12,6 +12,7 @@ import yaml
 
 from tests.controlplane.plane import ControlPlane
 from tests.gatewright.started import Gatewright, once, registered
+from tests.waiting import until
 
 pytestmark = [pytest.mark.controlplane, pytest.mark.long]
 
@@ -146,21 +147,18 @@ def controller(plane: ControlPlane, tmp_path: Path) -> Iterator[Gatewright]:
         yield running
 
 
-def until(plane: ControlPlane, wanted: dict[str, list[str]]) -> None:
+def reported(plane: ControlPlane) -> dict[str, list[str]]:
+    """Return the messages of each object's report."""
+    items = json.loads(plane.kubectl("get", "reports.openreports.io", "-A", "-o", "json").stdout)
+    return {
+        each["scope"]["name"]: [result["message"] for result in each["results"]]
+        for each in items["items"]
+    }
+
+
+def until_reported(plane: ControlPlane, wanted: dict[str, list[str]]) -> None:
     """Wait until the reports are those: kubectl has no condition for it."""
-    deadline = time.monotonic() + WITHIN
-    while True:
-        items = json.loads(
-            plane.kubectl("get", "reports.openreports.io", "-A", "-o", "json").stdout
-        )["items"]
-        found = {
-            each["scope"]["name"]: [result["message"] for result in each["results"]]
-            for each in items
-        }
-        if found == wanted:
-            return
-        assert time.monotonic() < deadline, found
-        time.sleep(0.5)
+    until(lambda: reported(plane) == wanted, within=WITHIN, problem=lambda: reported(plane))
 
 
 def test_the_audit_follows_the_policies_of_a_cluster(
@@ -168,12 +166,12 @@ def test_the_audit_follows_the_policies_of_a_cluster(
 ) -> None:
     """It reports existing violations, again after a change of a policy, and none after the binding is deleted."""
     controller.start()
-    until(plane, {"many": ["at most 2 replicas in core"]})
+    until_reported(plane, {"many": ["at most 2 replicas in core"]})
     changed = POLICY.replace("'at most '", "'no more than '")
     plane.kubectl("apply", "-f", "-", input=changed)
-    until(plane, {"many": ["no more than 2 replicas in core"]})
+    until_reported(plane, {"many": ["no more than 2 replicas in core"]})
     plane.kubectl("delete", "validatingadmissionpolicybinding", "replicas")
-    until(plane, {})
+    until_reported(plane, {})
 
 
 def check(plane: ControlPlane, *arguments: str) -> tuple[int, dict[str, Any]]:
@@ -257,11 +255,13 @@ def test_check_changes_a_manifest_as_the_api_server_does(
     deployment = json.loads(manifest)
     deployment["metadata"] = {"name": "new", "namespace": "shop"}
     (tmp_path / "new.json").write_text(json.dumps(deployment))
-    deadline = time.monotonic() + WITHIN
     create = ("create", "--dry-run=server", "-o", "json", "-f", str(tmp_path / "new.json"))
-    while (created := json.loads(plane.kubectl(*create).stdout)["spec"])["replicas"] == 1:
-        assert time.monotonic() < deadline, "the API server does not apply the policy"
-        time.sleep(0.2)
+
+    def changed() -> Any:
+        spec = json.loads(plane.kubectl(*create).stdout)["spec"]
+        return None if spec["replicas"] == 1 else spec
+
+    created = until(changed, within=WITHIN)
     _, report = check(plane, str(tmp_path / "new.json"))
     (result,) = report["results"]
     assert (created["paused"], created["replicas"]) == (True, 2)
@@ -279,9 +279,7 @@ def test_audit_annotations_reach_the_audit_log(plane: ControlPlane, tmp_path: Pa
     ) as running:
         running.start()
         deadline = time.monotonic() + WITHIN
-        while "validate" not in registered(plane):
-            assert time.monotonic() < deadline
-            time.sleep(0.2)
+        until(lambda: "validate" in registered(plane), within=WITHIN)
         wanted = {"validate.gatewright.io/annotated.made-by": "admin with kubectl-create"}
         for attempt in itertools.count():
             mark = plane.audit_mark()

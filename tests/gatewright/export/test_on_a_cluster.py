@@ -5,6 +5,7 @@ import itertools
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import jsonpatch
@@ -23,6 +24,7 @@ from tests.policies.on_a_cluster.apiserver import ApiServer, Said, api_server
 from tests.policies.on_a_cluster.beforehand import beforehand
 from tests.policies.on_a_cluster.objects import EVERYBODY
 from tests.policies.on_a_cluster.requests import Ask, creation, path_of, request_for
+from tests.waiting import eventually
 from webhook.engine import NAMESPACE_LABELS
 from webhook.engine.request import NAME_LABEL
 from webhook.harness.bases import has_smallest, merge, smallest
@@ -185,11 +187,13 @@ async def compared(api: ApiServer, cases: dict[str, list[Trial]]) -> Comparison:
 
 async def until_denied(api: ApiServer, cases: dict[str, list[Trial]]) -> None:
     """Wait until each policy denies a case that it must deny."""
+
+    async def denies(name: str, bad: Iterator[Trial]) -> bool:
+        return await verdict(api, name, next(bad)) == "denied"
+
     for name, each in cases.items():
         bad = itertools.cycle(trial for trial in each if judged(trial)[0] == "denied")
-        async with asyncio.timeout(WAIT):
-            while await verdict(api, name, next(bad)) != "denied":  # noqa: ASYNC110  no event
-                await asyncio.sleep(0.1)
+        await eventually(partial(denies, name, bad), within=WAIT)
 
 
 @pytest.mark.controlplane
@@ -259,9 +263,8 @@ def test_exported_mutations_change_what_the_policy_set_changes(own_control_plane
         async with api_server(plane) as api:
             await api.make(creation(EVERYBODY))
             await put_in_force(api, objects)
-            async with asyncio.timeout(WAIT):
-                while not all([await changed(api, e) for e in cases]):  # noqa: ASYNC110
-                    await asyncio.sleep(0.1)
+            for each in cases:
+                await eventually(partial(changed, api, each), within=WAIT)
             return []
 
     asyncio.run(run())

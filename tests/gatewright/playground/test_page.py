@@ -1,11 +1,11 @@
 """The playground in a browser."""
 
 import subprocess
-import time
 from contextlib import contextmanager
 
 import pytest
 
+from tests import waiting
 from tests.gatewright.outputs import chromium
 from tests.gatewright.outputs.test_html import UNREADABLE, browser
 from tests.gatewright.playground.drafts import REPLICAS, SAID, SHOP
@@ -42,10 +42,7 @@ def text(page, id):
 
 def until(page, id, wanted):
     """Wait until an element has a text."""
-    deadline = time.monotonic() + 20
-    while (found := text(page, id)) != wanted:
-        assert time.monotonic() < deadline, found
-        time.sleep(0.05)
+    waiting.until(lambda: text(page, id) == wanted, within=20, problem=lambda: text(page, id))
 
 
 def typed(page, id, text):

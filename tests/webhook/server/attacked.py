@@ -21,6 +21,7 @@ from config.api.policy_exception import PolicyException
 from config.crds import definition
 from controller.fake_apiserver import FakeApiServer
 from tests.gatewright.processes.test_webhook_process import kubeconfig
+from tests.waiting import eventually
 from tests.webhook.server.conftest import Wire, review, write_pair
 from webhook.policy_sets.catalogue import catalogue
 from webhook.server.cluster_data import NAMESPACES
@@ -219,16 +220,12 @@ async def attacked(
 
 async def until_it_answers(server: Server) -> None:
     """Wait until a review is answered."""
-    async with asyncio.timeout(30):
-        while True:
-            try:
-                wire = Wire(
-                    *await asyncio.open_connection("127.0.0.1", server.port, ssl=server.trusts)
-                )
-                answer = await wire.post(review("good"))
-                wire.writer.transport.abort()
-                if answer.status == 200:
-                    return
-            except (OSError, EOFError):
-                pass
-            await asyncio.sleep(0.1)
+
+    async def answers() -> bool:
+        try:
+            async with server.client() as wire:
+                return (await wire.post(review("good"))).status == 200
+        except (OSError, EOFError):
+            return False
+
+    await eventually(answers)

@@ -15,6 +15,7 @@ import uvloop
 from prometheus_client import CollectorRegistry
 
 from certs import KeyPair, issue_ca, issue_serving
+from tests.waiting import eventually
 from webhook.engine import BoundPolicy, Engine, Params, Patch, Policy, Request, Violation
 from webhook.engine.match import Match
 from webhook.server.admission import AdmissionHandler
@@ -239,9 +240,7 @@ class Webhook:
 
     async def until_counted(self, value: float, name: str, **labels: str) -> None:
         """Wait for a metric to have a value; there is no event for it."""
-        async with asyncio.timeout(20):
-            while self.counted(name, **labels) != value:  # noqa: ASYNC110
-                await asyncio.sleep(0.005)
+        await eventually(lambda: self.counted(name, **labels) == value)
 
 
 @pytest.fixture(scope="session")

@@ -275,10 +275,9 @@ async def test_the_bodies_of_one_address_leave_room_for_another_address(start):
         held = [await stack.enter_async_context(webhook.connected()) for _ in range(2)]
         for wire in held:
             await wire.send(head % 10 + b" ")
-        while webhook.counted(  # noqa: ASYNC110
-            "controller_runtime_webhook_requests_in_flight", webhook="validate"
-        ) < len(held):
-            await asyncio.sleep(0)  # a metric has no event
+        await webhook.until_counted(
+            len(held), "controller_runtime_webhook_requests_in_flight", webhook="validate"
+        )
         waiting, late = [await stack.enter_async_context(webhook.connected()) for _ in range(2)]
         late.writer.write(head % 1 + whole)
         answer = await late.answer()
@@ -297,10 +296,9 @@ async def test_the_time_for_an_answer_begins_with_the_head(webhook):
     head = b"POST /validate?timeout=0.01s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
     async with webhook.connected() as wire:
         await wire.send(head + b"Content-Length: %d\r\n\r\n" % len(body))
-        while not webhook.counted(  # noqa: ASYNC110
-            "controller_runtime_webhook_requests_in_flight", webhook="validate"
-        ):
-            await asyncio.sleep(0)  # a metric has no event
+        await webhook.until_counted(
+            1, "controller_runtime_webhook_requests_in_flight", webhook="validate"
+        )
         await asyncio.sleep(0.01)  # all of the time
         await wire.send(body)
         answer = await wire.answer()

@@ -13,6 +13,7 @@ from kube.endpoint import Endpoint
 from kube.errors import ApiError, ServerError, Unreachable
 from kube.resource import Resource
 from tests.kube.servers import answering
+from tests.waiting import eventually
 from webhook.engine import Attributes
 from webhook.engine.look_ups import BUDGET, INGRESS, LIMIT_RANGE, WORKLOADS
 from webhook.server.cluster_data import NAMESPACES, LookUps
@@ -118,9 +119,11 @@ async def test_changes_are_visible(server, look_ups):
     await synced(look_ups, LIMIT_RANGE)
     server.create(LIMIT_RANGE, {"metadata": {"name": "more", "namespace": "shop"}})
     server.delete(LIMIT_RANGE, "shop-limits", "shop")
-    async with asyncio.timeout(10):
-        while await names(look_ups, "limit_ranges") != ["more"]:  # noqa: ASYNC110
-            await asyncio.sleep(0.002)  # there is no event for it
+
+    async def are_visible() -> bool:
+        return await names(look_ups, "limit_ranges") == ["more"]
+
+    await eventually(are_visible)
     assert asked(server, "limitranges").count(True) == 1
 
 

@@ -8,6 +8,7 @@ from prometheus_client import CollectorRegistry
 
 from config.documents import DocumentError
 from kube.store import Store
+from tests.waiting import eventually
 from tests.webhook.server.conftest import NAMES, bind
 from webhook.engine import Engine
 from webhook.policy_sets.catalogue import catalogue
@@ -227,8 +228,7 @@ async def test_a_file_that_changes_before_the_objects_are_known_is_loaded_afterw
     file.write_text("2")
     async with asyncio.timeout(10), asyncio.TaskGroup() as group:
         following = group.create_task(policies.follow(in_force.set, seconds=60))
-        while policies.ready() == "not loaded yet":  # noqa: ASYNC110
-            await asyncio.sleep(0)
+        await eventually(lambda: policies.ready() != "not loaded yet", every=0)
         assert policies.ready() == "policy objects of the cluster: not read yet"
         store.known.set()
         await in_force.wait()

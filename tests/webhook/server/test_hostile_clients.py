@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.controlplane.gobuild import build
+from tests.waiting import eventually
 from tests.webhook.server.attacked import (
     SECONDS,
     TIMEOUT,
@@ -99,8 +100,11 @@ async def test_the_policies_of_a_tenant_harm_no_other_namespace(server: Server) 
             RESOURCES[1], COSTLY | {"metadata": {"name": f"p{number}", "namespace": "shop"}}
         )
     async with server.client() as wire, asyncio.timeout(30):
-        while b"shop/p49" not in (await wire.post(pod())).body:  # noqa: ASYNC110
-            await asyncio.sleep(0.1)
+
+        async def is_in_force() -> bool:
+            return b"shop/p49" in (await wire.post(pod())).body
+
+        await eventually(is_in_force)
     async with server.asked(body=json.dumps(review(namespace="other")).encode()):
         await server.attack("pod")
 

@@ -15,6 +15,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from tests.waiting import eventually
 from tests.webhook.registries.conftest import SmallRegistry
 from tests.webhook.registries.hostile import ATTACKS
 from tests.webhook.registries.signing import bundle, pem
@@ -57,8 +58,11 @@ async def put_image_policies_in_force(server: Server) -> bytes:
     body = pod(spec={"containers": containers})
     async with server.client() as wire, asyncio.timeout(30):
         unsigned = pod(spec={"containers": [{"name": "app", "image": f"{names[0]}/evil"}]})
-        while b"image-signatures" not in (await wire.post(unsigned)).body:  # noqa: ASYNC110
-            await asyncio.sleep(0.1)
+
+        async def is_in_force() -> bool:
+            return b"image-signatures" in (await wire.post(unsigned)).body
+
+        await eventually(is_in_force)
         answer = await wire.post(body)
         assert b"image-signatures" not in answer.body
     return body

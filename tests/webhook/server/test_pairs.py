@@ -2,7 +2,7 @@
 
 import asyncio
 import base64
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 
 import pytest
@@ -12,6 +12,7 @@ from controller.fake_apiserver import FakeApiServer
 from controller.reconcilers.resources import SECRET
 from kube.client import Client
 from kube.watched import WatchedObject
+from tests.waiting import eventually
 from tests.webhook.server.conftest import NAME, Webhook, review
 from webhook.server.cluster_data import NAMESPACES
 from webhook.server.pairs import PairSecret
@@ -57,36 +58,29 @@ async def serial(webhook: Webhook) -> str:
         return wire.writer.get_extra_info("peercert")["serialNumber"]
 
 
-async def until(sign: Callable[[], bool]) -> None:
-    """Wait for an event of the watch."""
-    async with asyncio.timeout(60):
-        while not sign():  # noqa: ASYNC110
-            await asyncio.sleep(0.005)
-
-
 async def test_the_first_pair_is_served_as_soon_as_the_secret_has_it(start, server, source, pair):
     """The webhook runs before the Secret exists, names the missing Secret, and then serves without polling."""
     async with start(with_pair=False, source=source, poll_seconds=NEVER) as webhook:
         ready = webhook.certificate.ready
         assert ready() == f"{SECRET_NAME}: not read yet"
         server.create(SECRET, secret())
-        await until(lambda: ready() == f"{SECRET_NAME}: has no tls.crt and no tls.key")
+        await eventually(lambda: ready() == f"{SECRET_NAME}: has no tls.crt and no tls.key")
         server.change(SECRET, TLS, whole(pair), NAMESPACE)
-        await until(lambda: ready() is None)
+        await eventually(lambda: ready() is None)
         assert (await webhook.post(review())).status == 200
 
 
 async def test_a_secret_that_does_not_exist_is_named(start, source):
     """Polling detects it, since a missing object has no event."""
     async with start(with_pair=False, source=source, poll_seconds=0.01) as webhook:
-        await until(lambda: webhook.certificate.ready() == f"{SECRET_NAME}: does not exist")
+        await eventually(lambda: webhook.certificate.ready() == f"{SECRET_NAME}: does not exist")
 
 
 async def test_a_missing_right_is_named(start, server, source):
     """Readiness has the API server's own words."""
     server.fail(1000, 403)
     async with start(with_pair=False, source=source, poll_seconds=0.01) as webhook:
-        await until(lambda: "403" in webhook.certificate.ready())
+        await eventually(lambda: "403" in webhook.certificate.ready())
 
 
 async def test_each_rotation_is_served_at_the_next_handshake(start, server, source, authority):
@@ -94,7 +88,7 @@ async def test_each_rotation_is_served_at_the_next_handshake(start, server, sour
     pairs = [issue_serving(authority, [NAME], [], datetime.now(UTC)) for _ in range(5)]
     server.create(SECRET, whole(pairs[0]))
     async with start(with_pair=False, source=source, poll_seconds=NEVER) as webhook:
-        await until(lambda: webhook.certificate.ready() is None)
+        await eventually(lambda: webhook.certificate.ready() is None)
         async with webhook.connected() as old:
             seen = {await serial(webhook)}
             for number, pair in enumerate(pairs[1:], 2):
@@ -119,11 +113,11 @@ async def test_a_broken_pair_keeps_the_last_good_one(
     """One log line has the fault, and reports that the last pair stays."""
     server.create(SECRET, whole(pair))
     async with start(with_pair=False, source=source, poll_seconds=NEVER) as webhook:
-        await until(lambda: webhook.certificate.ready() is None)
+        await eventually(lambda: webhook.certificate.ready() is None)
         server.change(SECRET, TLS, {"data": None}, NAMESPACE)
-        await until(lambda: "the last good one stays in force" in caplog.text)
+        await eventually(lambda: "the last good one stays in force" in caplog.text)
         server.change(SECRET, TLS, secret(**data), NAMESPACE)
-        await until(lambda: reason in caplog.text)
+        await eventually(lambda: reason in caplog.text)
         assert webhook.certificate.ready() is None
         assert (await webhook.post(review())).status == 200
 
@@ -132,9 +126,9 @@ async def test_the_last_pair_outlives_its_secret_and_the_api_server(start, serve
     """A deleted Secret and an unavailable API server do not affect clients."""
     server.create(SECRET, whole(pair))
     async with start(with_pair=False, source=source, poll_seconds=0.01) as webhook:
-        await until(lambda: webhook.certificate.ready() is None)
+        await eventually(lambda: webhook.certificate.ready() is None)
         server.delete(SECRET, TLS, NAMESPACE)
-        await until(lambda: webhook.counted("certwatcher_read_certificate_errors_total") > 0)
+        await eventually(lambda: webhook.counted("certwatcher_read_certificate_errors_total") > 0)
         await server.stop()
         assert webhook.certificate.ready() is None
         assert (await webhook.post(review())).status == 200

@@ -13,6 +13,7 @@ from controller.reconcilers.resources import CONFIG_MAP
 from gatewright.processes.policies_in_force import policies_of
 from kube.client import Client
 from kube.watched import WatchedObject
+from tests.waiting import eventually
 from webhook.server.cluster_data import NAMESPACES
 from webhook.server.engine_in_force import Policies
 from webhook.server.metrics import WebhookMetrics
@@ -52,21 +53,15 @@ class Replica:
 
     async def until_in_force(self, *names: str) -> None:
         """Wait until just the policies of these names are in force; there is no event for it."""
-        async with asyncio.timeout(20):
-            while self.names() != set(names):  # noqa: ASYNC110
-                await asyncio.sleep(0.005)
+        await eventually(lambda: self.names() == set(names))
 
     async def until_ready_says(self, problem: str) -> None:
         """Wait until readiness names this problem."""
-        async with asyncio.timeout(20):
-            while self.policies.ready() != problem:  # noqa: ASYNC110
-                await asyncio.sleep(0.005)
+        await eventually(lambda: self.policies.ready() == problem)
 
     async def until_refused(self, times: int) -> None:
         """Wait until this many sets were refused."""
-        async with asyncio.timeout(20):
-            while self.refused() != times:  # noqa: ASYNC110
-                await asyncio.sleep(0.005)
+        await eventually(lambda: self.refused() == times)
 
     def names(self) -> set[str]:
         """Return the names of the policies in force, without the rules that are always in force."""

@@ -14,6 +14,7 @@ from kube.resource import JsonObject
 from tests.controlplane.plane import ControlPlane
 from tests.policies.on_a_cluster.apiserver import ApiServer, Said, api_server
 from tests.policies.on_a_cluster.requests import Ask
+from tests.waiting import eventually
 from tests.webhook.cel.on_a_cluster.objects import DEFINITION, objects
 from tests.webhook.cel.on_a_cluster.verdicts import Line, batches, binding, corpus, in_batch, policy
 from webhook.engine import NAMESPACE, NAMESPACE_LABELS, BoundPolicy
@@ -153,10 +154,11 @@ async def prepare(api: ApiServer, policies: dict[str, JsonObject]) -> None:
         await api.make(Ask("POST", POLICIES, written | {"spec": spec}))
         await api.make(Ask("POST", BINDINGS, binding(name)))
     await until_in_force(api, list(policies))
-    while True:
-        if (await api(Ask("GET", PATHS["Thing"]), dry_run=False)).code == 200:
-            break
-        await asyncio.sleep(0.1)
+
+    async def is_served() -> bool:
+        return (await api(Ask("GET", PATHS["Thing"]), dry_run=False)).code == 200
+
+    await eventually(is_served)
 
 
 async def differences(api: ApiServer) -> tuple[int, list[str]]:

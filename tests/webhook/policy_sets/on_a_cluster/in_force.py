@@ -7,6 +7,7 @@ from typing import Any
 from kube.resource import JsonObject
 from tests.policies.on_a_cluster.apiserver import ApiServer
 from tests.policies.on_a_cluster.requests import Ask
+from tests.waiting import eventually
 
 GROUP = "admissionregistration.k8s.io/v1"
 ROOT = f"/apis/{GROUP}"
@@ -73,8 +74,9 @@ async def create(api: ApiServer, objects: Iterable[JsonObject]) -> None:
         await api.make(Ask("POST", f"{ROOT}/{PATHS[each['kind']]}", each))
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "canary"}}
     path = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
-    while True:
-        if (await api(Ask("POST", path, body), dry_run=True)).warnings:
-            break
-        await asyncio.sleep(0.1)
+
+    async def warns() -> bool:
+        return bool((await api(Ask("POST", path, body), dry_run=True)).warnings)
+
+    await eventually(warns)
     await asyncio.sleep(1)  # validating and mutating policies are read by different watches

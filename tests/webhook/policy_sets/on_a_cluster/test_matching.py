@@ -11,6 +11,7 @@ from gatewright.checks.pipeline import PoliciesInForce
 from kube.resource import JsonObject
 from tests.policies.on_a_cluster.apiserver import ApiServer, api_server
 from tests.policies.on_a_cluster.requests import Ask
+from tests.waiting import eventually
 from tests.webhook.policy_sets.on_a_cluster.in_force import (
     NAMESPACE,
     binding,
@@ -139,11 +140,13 @@ async def applied(api: ApiServer, path: str, object: JsonObject) -> set[str]:
     """Return the policies that the API server applies to an object, by its warnings."""
     version = object["apiVersion"]
     root = f"/apis/{version}" if "/" in version else f"/api/{version}"
-    while True:
-        said = await api(Ask("POST", f"{root}/{path}", object), dry_run=True)
-        if said.code != 404:  # a kind that was just defined
-            break
-        await asyncio.sleep(0.1)
+    ask = Ask("POST", f"{root}/{path}", object)
+
+    async def is_served() -> bool:
+        return (await api(ask, dry_run=True)).code != 404
+
+    await eventually(is_served)  # its kind was just defined
+    said = await api(ask, dry_run=True)
     assert said.code == 201, said.message
     return {warning.split("'")[1] for warning in said.warnings}
 
