@@ -96,15 +96,15 @@ def test_a_tenants_exception_is_from_its_own_policies_only(
 ) -> None:
     """It applies to the AdmissionPolicy of its namespace; for the cluster's policy, the status has the reason."""
     installation.apply(few(namespace), tenants(namespace))
+    four = manifests.deployment(replicas=4)
+    installation.until("registered", lambda: installation.denied(namespace, four))
     both = exception(namespace)
     both["spec"]["exceptions"].append({"policy": "own"})
     assert apply(installation, tenant, both) == "policyexception.gatewright.io/why-not created\n"
     installation.until(
         "excepted", lambda: not installation.denied(namespace, manifests.deployment(replicas=3))
     )
-    said = installation.refusal(
-        "create", "-n", namespace, "-f-", input=manifests.deployment(replicas=4)
-    )
+    said = installation.refusal("create", "-n", namespace, "-f-", input=four)
     assert said == forbidden(too_many(4, 3))
     assert installation.ready(both) == (
         "False",
@@ -140,13 +140,12 @@ def test_an_exception_brings_parameters_of_its_own(
 ) -> None:
     """The named objects are judged by its parameters, and all others as before."""
     installation.apply(few(namespace))
+    big = manifests.deployment("big-shop", replicas=6)
+    installation.until("registered", lambda: installation.denied(namespace, big))
     installation.kubectl(
         "apply", "-f-", input=exception(names=["big*"], kinds=["Deployment"], params={"maximum": 6})
     )
-    installation.until(
-        "excepted",
-        lambda: not installation.denied(namespace, manifests.deployment("big-shop", replicas=6)),
-    )
+    installation.until("excepted", lambda: not installation.denied(namespace, big))
     said = installation.refusal(
         "create", "-n", namespace, "-f-", input=manifests.deployment("big-shop", replicas=7)
     )
@@ -164,9 +163,10 @@ def test_an_exception_for_one_container_leaves_the_others(
     """A container is selected by its name or by its image."""
     params = {"registries": ["registry.company.com"]}
     installation.apply(few(namespace, policy="image-registries", params=params))
-    installation.kubectl("apply", "-f-", input=exception(**entry))
     pod = manifests.pod()
     pod["spec"]["containers"].append({"name": "sidecar", "image": "docker.io/team/proxy:2"})
+    installation.until("registered", lambda: installation.denied(namespace, pod))
+    installation.kubectl("apply", "-f-", input=exception(**entry))
     installation.until("excepted", lambda: not installation.denied(namespace, pod))
     pod["spec"]["containers"].append({"name": "debug", "image": "quay.io/debug"})
     said = installation.refusal("create", "-n", namespace, "-f-", input=pod)
