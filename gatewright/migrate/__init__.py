@@ -1,13 +1,18 @@
 """Convert policies of Kyverno, Gatekeeper and Pod Security to policy objects. Pure.
 
-`kyverno` converts a rule: `selection` converts its match, and `rule_tests` its tests, by `patterns`
-with their `scalars` and by `conditions` with their `paths`; `celtext` writes the CEL. `builtin`
-maps rules to equivalent built-in policies, `mutations` writes mutations, and `cel_rules` adapts
-rules that are written in CEL. `cel_policies` converts Kyverno's policies in CEL, `gatekeeper`
-Gatekeeper's constraints by the table of `constraints`, `mutators` its mutators, `exceptions`
-Kyverno's exceptions, and `pod_security` labels of namespaces. `kinds` translates names of kinds,
-`elsewhere` is the table of policy libraries, `conversion` runs all conversions and collects
-`results`, and `writing` writes the files.
+`conversion` gives each document, or rule of a document, to the converter of its kind, with the
+`context` of the other documents, and collects `results`; `writing` writes the files.
+
+- Kyverno: `kyverno` converts a rule. `filters` reads its match, which `selection` converts;
+  `rule_tests` converts its tests, by `patterns` with `scalars` and by `conditions` with `paths`;
+  `builtin` finds a built-in policy that decides the same. `cel_policies` converts policies in CEL,
+  and `exceptions` exceptions.
+- Gatekeeper: `gatekeeper` converts constraints, by the table of `constraints` where their template
+  is in Rego; `mutators` converts mutators.
+- Pod Security: `pod_security` converts labels of namespaces.
+
+`celtext` writes CEL, `cel_rules` adapts CEL that others wrote, `mutations` writes mutations,
+`kinds` translates names of kinds, and `elsewhere` is the table of other libraries' policies.
 """
 
 from gatewright.migrate.conversion import migrate

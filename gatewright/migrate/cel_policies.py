@@ -1,67 +1,54 @@
 """Convert Kyverno's ValidatingPolicy and MutatingPolicy: CEL rules with match constraints."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gatewright.migrate.cel_rules import of_pod, validation, variables, with_pod_variable
+from gatewright.migrate.cel_rules import cel_rules, with_pod_variable
+from gatewright.migrate.context import Context
 from gatewright.migrate.kinds import KindNames
-from gatewright.migrate.results import Converted, ConvertedPolicy, Origin, refuse, refuse_large
+from gatewright.migrate.results import ConvertedPolicy, Origin, refuse, texts
 from gatewright.migrate.selection import TEMPLATED
 
-RULE = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]}
+# The resource rule for which Kyverno generates rules about pod templates.
+OF_PODS = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]}
+PLURALS = {f"{each.lower()}s": each for each in TEMPLATED if each != "ReplicationController"}
 
 
-def convert_cel_policy(origin: Origin, names: KindNames) -> Converted:
+def convert_cel_policy(origin: Origin, context: Context) -> Iterator[ConvertedPolicy]:
     """Yield the policy object of a ValidatingPolicy or a MutatingPolicy."""
-    value = origin.document.value
-    refuse_large(value)
-    spec = value["spec"]
+    spec, metadata = origin.value["spec"], origin.value["metadata"]
     evaluation = spec.get("evaluation") or {}
     if spec.get("auditAnnotations") or evaluation.get("mode") == "JSON":
         refuse("it writes audit annotations, or judges JSON that is no Kubernetes object")
-    clauses = clauses_of(spec["matchConstraints"], names)
+    clauses = _clauses(spec["matchConstraints"], context.kinds)
     controllers = _controllers(spec)
-    converted = of_pod if controllers else str
     if spec.get("mutations"):
-        _check_mutations(spec, controllers, clauses, names)
-        written: dict[str, Any] = {"mutations": spec["mutations"]}
+        if (evaluation.get("mutateExisting") or {}).get("enabled") or spec.get(
+            "targetMatchConstraints"
+        ):
+            refuse("it changes objects that are there already")
+        if controllers:
+            refuse("it changes pod templates by rules that Kyverno generates")
+        _refuse_patch_of_several_types(spec["mutations"], clauses, context.kinds)
+        written = {"mutations": spec["mutations"]} | cel_rules({**spec, "validations": ()})
     else:
-        written = {
-            "validations": [validation(each, converted) for each in spec["validations"]],
-            "validationActions": spec.get("validationActions") or ["Deny"],
-        }
-    written |= variables(spec, converted)
-    conditions = [
-        {"name": each["name"], "expression": converted(each["expression"])}
-        for each in spec.get("matchConditions") or ()
-    ]
-    if conditions:
-        written["matchConditions"] = conditions
+        written = cel_rules(spec, of_pods=bool(controllers))
+        written["validationActions"] = spec.get("validationActions") or ["Deny"]
     with_pod_variable(written)
     if controllers:
         clauses[0]["kinds"] = ["Pod", *controllers]
     written["match"] = {"any": clauses}
     if "failurePolicy" in spec:
         written["failurePolicy"] = spec["failurePolicy"]
-    namespace = value["metadata"].get("namespace", "")
-    kind = "AdmissionPolicy" if namespace else "ClusterAdmissionPolicy"
-    yield ConvertedPolicy(origin, written, value["metadata"]["name"], namespace, kind)
+    yield ConvertedPolicy(origin, written, metadata["name"], metadata.get("namespace", ""))
 
 
-def _check_mutations(
-    spec: Mapping[str, Any],
-    controllers: list[str],
-    clauses: list[dict[str, Any]],
-    names: KindNames,
+def _refuse_patch_of_several_types(
+    mutations: list[Any], clauses: list[dict[str, Any]], names: KindNames
 ) -> None:
-    """Refuse mutations of other objects, and patches of fields that a kind lacks."""
-    existing = ((spec.get("evaluation") or {}).get("mutateExisting") or {}).get("enabled")
-    if existing or spec.get("targetMatchConstraints"):
-        refuse("it changes objects that are there already")
-    if controllers:
-        refuse("it changes pod templates by rules that Kyverno generates")
+    """Refuse a JSONPatch that may add fields that a kind lacks."""
     kinds = {kind for clause in clauses for kind in clause["kinds"]}
-    has_patches = any(each["patchType"] == "JSONPatch" for each in spec["mutations"])
+    has_patches = any(each["patchType"] == "JSONPatch" for each in mutations)
     if has_patches and len(kinds) > 1 and not names.code(kinds):
         refuse("its JSONPatch is for kinds whose fields differ")
 
@@ -70,45 +57,45 @@ def _controllers(spec: Mapping[str, Any]) -> list[str]:
     """Return the controller kinds that Kyverno generates rules for; by default all, for pods."""
     constraints = spec["matchConstraints"]
     rules = constraints.get("resourceRules") or []
-    about = {key: rules[0].get(key) for key in RULE} if len(rules) == 1 else {}
-    if about != RULE or rules[0].get("resourceNames") or constraints.get("objectSelector"):
-        return []
-    if constraints.get("excludeResourceRules"):
+    about = {key: rules[0].get(key) for key in OF_PODS} if len(rules) == 1 else {}
+    if about != OF_PODS or rules[0].get("resourceNames") or constraints.get("objectSelector"):
         return []
     autogen = (spec.get("autogen") or {}).get("podControllers") or {}
     named = autogen.get("controllers")
-    plurals = {f"{each.lower()}s": each for each in TEMPLATED if each != "ReplicationController"}
-    return [plurals[each] for each in (plurals if named is None else named) if each in plurals]
+    return [PLURALS[each] for each in (PLURALS if named is None else named) if each in PLURALS]
 
 
-def clauses_of(constraints: Mapping[str, Any], names: KindNames) -> list[dict[str, Any]]:
+def _clauses(constraints: Mapping[str, Any], names: KindNames) -> list[dict[str, Any]]:
     """Return match constraints as clauses of `match`."""
     if constraints.get("excludeResourceRules"):
         refuse(
             "it excludes resources", "a ValidatingAdmissionPolicy, which `check` judges as it is"
         )
-    clauses = []
-    for rule in constraints.get("resourceRules") or ():
-        kinds, subresources = list[str](), set[str]()
-        for resource in rule["resources"]:
-            plural, _, subresource = resource.partition("/")
-            if "*" in (*rule["apiGroups"], plural, subresource):
-                refuse("it matches every resource: a policy of Gatewright names its kinds")
-            subresources.add(subresource)
-            version = rule["apiVersions"][0] if len(rule["apiVersions"]) == 1 else "*"
-            kinds += [names.of_resource(group, version, plural) for group in rule["apiGroups"]]
-        clause: dict[str, Any] = {"kinds": list(dict.fromkeys(kinds))}
-        if "*" not in rule["operations"]:
-            clause["operations"] = rule["operations"]
-        else:
-            clause["operations"] = ["CREATE", "UPDATE", "DELETE"]
-        if subresources != {""}:
-            clause["subresources"] = sorted(subresources)
-        if rule.get("resourceNames"):
-            clause["names"] = rule["resourceNames"]
-        for key in ("namespaceSelector", "objectSelector"):
-            selector = constraints.get(key) or {}
-            if selector.get("matchLabels") or selector.get("matchExpressions"):
-                clause[key] = selector
-        clauses.append(clause)
-    return clauses
+    selectors = {
+        key: constraints[key]
+        for key in ("namespaceSelector", "objectSelector")
+        if any((constraints.get(key) or {}).values())
+    }
+    return [_clause(rule, names) | selectors for rule in constraints.get("resourceRules") or ()]
+
+
+def _clause(rule: Mapping[str, Any], names: KindNames) -> dict[str, Any]:
+    groups, versions = texts(rule["apiGroups"]), texts(rule["apiVersions"])
+    version = versions[0] if len(versions) == 1 else "*"
+    kinds, subresources = dict[str, None](), set[str]()
+    for resource in texts(rule["resources"]):
+        plural, _, subresource = resource.partition("/")
+        if "*" in (*groups, plural, subresource):
+            refuse("it matches every resource: a policy of Gatewright names its kinds")
+        subresources.add(subresource)
+        kinds |= dict.fromkeys(names.of_resource(group, version, plural) for group in groups)
+    operations = texts(rule["operations"])
+    clause: dict[str, Any] = {
+        "kinds": list(kinds),
+        "operations": ["CREATE", "UPDATE", "DELETE"] if "*" in operations else operations,
+    }
+    if subresources != {""}:
+        clause["subresources"] = sorted(subresources)
+    if rule.get("resourceNames"):
+        clause["names"] = rule["resourceNames"]
+    return clause

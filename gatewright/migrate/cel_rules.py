@@ -1,7 +1,7 @@
 """Adapt CEL rules of other tools; rules about pods are made to judge pod templates, too."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from gatewright.migrate.conditions import VARIABLE
@@ -12,9 +12,6 @@ POD_OF = (
     "object.spec.jobTemplate.spec.template : object.spec.template"
 )
 OF_POD = re.compile(r"(?<![\w.])(object|oldObject)\.(spec|metadata)\b(?!\.namespace\b)")
-
-# A function that converts an expression.
-ConvertExpression = Callable[[str], str]
 
 
 def of_pod(expression: str) -> str:
@@ -35,25 +32,26 @@ def with_pod_variable(written: dict[str, Any]) -> None:
         written["variables"] = [pod, *written.get("variables", ())]
 
 
-def message_of(text: str) -> str:
-    """Return a message on one line, with variables replaced by `…`."""
-    return " ".join(VARIABLE.sub("…", text).split())
+def cel_rules(source: Mapping[str, Any], of_pods: bool = False) -> dict[str, Any]:
+    """Return the validations, variables and match conditions of a policy that is written in CEL."""
+    convert = of_pod if of_pods else str
+    rules = {
+        "validations": [validation(each, convert) for each in source["validations"]],
+        "variables": _named(source.get("variables") or (), convert),
+        "matchConditions": _named(source.get("matchConditions") or (), convert),
+    }
+    return {key: each for key, each in rules.items() if each}
 
 
-def validation(each: Mapping[str, Any], converted: ConvertExpression) -> dict[str, Any]:
-    """Return a validation with converted expressions."""
-    found = {"expression": converted(each["expression"])}
-    if message := message_of(each.get("message") or ""):
+def validation(each: Mapping[str, Any], convert: Callable[[str], str] = str) -> dict[str, Any]:
+    """Return a validation, with `…` for each variable in its message."""
+    found = {"expression": convert(each["expression"])}
+    if message := " ".join(VARIABLE.sub("…", each.get("message") or "").split()):
         found["message"] = message
     if each.get("messageExpression"):
-        found["messageExpression"] = converted(each["messageExpression"])
+        found["messageExpression"] = convert(each["messageExpression"])
     return found
 
 
-def variables(rules: Mapping[str, Any], converted: ConvertExpression) -> dict[str, Any]:
-    """Return the variables of rules, if they have any."""
-    found = [
-        {"name": each["name"], "expression": converted(each["expression"])}
-        for each in rules.get("variables") or ()
-    ]
-    return {"variables": found} if found else {}
+def _named(rules: Iterable[Any], convert: Callable[[str], str]) -> list[dict[str, str]]:
+    return [{"name": e["name"], "expression": convert(e["expression"])} for e in rules]

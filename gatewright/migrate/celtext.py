@@ -84,3 +84,12 @@ def glob(value: str, pattern: str) -> str:
         return f"{value} != ''"
     regex = "".join({"*": ".*", "?": "."}.get(each) or re.escape(each) for each in pattern)
     return f"{value}.matches({literal(f'(?s)^{regex}$')})"
+
+
+def any_glob(value: str, patterns: Iterable[str]) -> str:
+    """Return the test that a string matches one of several patterns with * and ?."""
+    plain, wild = list[str](), list[str]()
+    for each in patterns:
+        (wild if "*" in each or "?" in each else plain).append(each)
+    named = [f"{value} in {literal(plain)}"] if plain else []
+    return some([*named, *(glob(value, each) for each in wild)])

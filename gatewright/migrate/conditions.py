@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gatewright.migrate.celtext import every, glob, literal, negated, some
-from gatewright.migrate.paths import OPERATION, Queried, QueryPaths
+from gatewright.migrate.paths import OPERATION, Names, Queried, query
 from gatewright.migrate.results import refuse
 
 VARIABLE = re.compile(r"\{\{\s*(.*?)\s*\}\}", re.DOTALL)
@@ -22,10 +22,10 @@ MEMBERSHIP = ("AnyIn", "AllIn", "AnyNotIn", "AllNotIn")
 class Conditions:
     """Converts the conditions of one rule."""
 
-    def __init__(self, operations: Sequence[str], paths: QueryPaths) -> None:
-        """Take the operations of the rule, and its variables as CEL."""
+    def __init__(self, operations: Sequence[str], names: Names) -> None:
+        """Take the operations of the rule, and its variables."""
         self._operations = operations
-        self._paths = paths
+        self._names = names
 
     def hold(self, block: Any) -> str:
         """Return the test that conditions hold: any, all, or a list of these."""
@@ -49,7 +49,7 @@ class Conditions:
             refuse(f"the value of a condition has a variable: {value!r}")
         if found[1].split("|")[0].strip() == OPERATION:
             return self._operation(str(operator), value)
-        return _test(self._paths.query(found[1]), str(operator), value)
+        return _test(query(found[1], self._names), str(operator), value)
 
     def _operation(self, operator: str, value: Any) -> str:
         """Evaluate a condition on the operation, if the rule's operations decide it."""

@@ -5,9 +5,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
+from gatewright.migrate.context import Context
+from gatewright.migrate.filters import fields_of, filters
 from gatewright.migrate.kinds import KindNames
-from gatewright.migrate.results import Converted, ConvertedPolicy, Origin, refuse, refuse_large
-from gatewright.migrate.selection import filters
+from gatewright.migrate.results import ConvertedPolicy, Origin, refuse
 
 NEAREST = "a PolicyException with `kinds`, `names` and `namespaces`"
 # Conditions by which exceptions select objects.
@@ -18,20 +19,17 @@ TEST = re.compile(
 )
 
 
-def convert_exception(
-    origin: Origin, names: KindNames, policies: Sequence[ConvertedPolicy], expires: str
-) -> Converted:
+def convert_exception(origin: Origin, context: Context) -> Iterator[ConvertedPolicy]:
     """Yield exceptions from the policies that the rules named by a Kyverno exception became.
 
     One exception covers all cluster policies; one for a tenant's policies is in the tenant's
     namespace.
     """
-    refuse_large(origin.document.value)
-    spec = origin.document.value["spec"]
+    spec, policies = origin.value["spec"], [e for e in context.converted if not e.is_exception]
     if "policyRefs" in spec:
         clauses, excepted = _by_conditions(spec), _referenced(spec["policyRefs"], policies)
     else:
-        clauses, excepted = _by_match(spec, names), _excepted(spec["exceptions"], policies)
+        clauses, excepted = _by_match(spec, context.kinds), _excepted(spec["exceptions"], policies)
     by_namespace: dict[str, list[str]] = {}
     for each in excepted:
         by_namespace.setdefault(each.namespace, []).append(each.name)
@@ -40,11 +38,11 @@ def convert_exception(
     for namespace, excepted_names in by_namespace.items():
         written = {
             "reason": f"{origin.title} of Kyverno",
-            "expires": spec.get("expiresAt") or expires,
+            "expires": spec.get("expiresAt") or context.expires,
             "exceptions": [{"policy": e} | clause for e in excepted_names for clause in clauses],
         }
         name = origin.metadata["name"]
-        yield ConvertedPolicy(origin, written, name, namespace, kind="PolicyException")
+        yield ConvertedPolicy(origin, written, name, namespace, is_exception=True)
 
 
 def _excepted(
@@ -98,12 +96,12 @@ def _by_conditions(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _clause(one: Mapping[str, Any], names: KindNames) -> dict[str, Any]:
-    about = dict(one.get("resources") or {})
+    about = fields_of(one)
     clause: dict[str, Any] = {}
-    if kinds := about.pop("kinds", None):
-        clause["kinds"] = [names.by_selector(each)[0] for each in kinds]
+    if "kinds" in about:
+        clause["kinds"] = [names.by_selector(each)[0] for each in about.pop("kinds")]
     for key in ("names", "namespaces"):
-        if about.get(key):
+        if key in about:
             clause[key] = about.pop(key)
     if {"CREATE", "UPDATE"} <= {*about.get("operations", ("CREATE", "UPDATE"))}:
         about.pop("operations", None)

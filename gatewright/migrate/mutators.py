@@ -4,11 +4,12 @@ Source: pkg/mutation of gatekeeper 3.23 (mutation_function.go, tester.go, imagep
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gatewright.migrate.celtext import literal
-from gatewright.migrate.gatekeeper import match_of
+from gatewright.migrate.context import Context
+from gatewright.migrate.gatekeeper import scope_of
 from gatewright.migrate.kinds import KindNames
 from gatewright.migrate.mutations import (
     UNKNOWN,
@@ -19,9 +20,8 @@ from gatewright.migrate.mutations import (
     constant,
     mutation_to_cel,
 )
-from gatewright.migrate.results import Converted, ConvertedPolicy, Origin, refuse, refuse_large
+from gatewright.migrate.results import ConvertedPolicy, Origin, refuse
 
-GROUP = "mutations.gatekeeper.sh/"
 STEP = re.compile(
     r"""\.?(?:(?P<plain>[\w-]+)|"(?P<quoted>[^"\\]+)"|'(?P<single>[^'\\]+)')|"""
     r"""\[\s*(?P<key>[\w-]+)\s*:\s*(?P<item>\*|(?!\d)[\w-]+|"[^"\\]+"|'[^'\\]+')\s*\]"""
@@ -29,10 +29,9 @@ STEP = re.compile(
 DOMAIN = "^([^/]*[.:][^/]*|localhost)/"
 
 
-def convert_mutator(origin: Origin, names: KindNames, excluded: list[str]) -> Converted:
-    """Yield the mutation of a mutator; `excluded` are the namespaces that no mutator changes."""
-    value = origin.document.value
-    refuse_large(value)
+def convert_mutator(origin: Origin, context: Context) -> Iterator[ConvertedPolicy]:
+    """Yield the mutation of a mutator."""
+    value = origin.value
     spec = value["spec"]
     path = _steps(spec.get("location", ""))
     parameters = spec.get("parameters") or {}
@@ -42,14 +41,13 @@ def convert_mutator(origin: Origin, names: KindNames, excluded: list[str]) -> Co
     if parameters.get("operation") == "prune" and not tests.setdefault(len(path), True):
         refuse("it never changes anything")
     written_value = _value(value["kind"], parameters)
-    common, conditions = match_of(spec.get("match") or {}, names, excluded)
-    kinds = _kinds(spec, common, names)
+    clause, conditions = scope_of(
+        spec.get("match") or {}, context.kinds, context.excluded_from("mutation-webhook")
+    )
+    clause["kinds"] = _kinds(spec, clause.get("kinds", []), context.kinds)
     written = mutation_to_cel([PathChange(path, written_value, tests)], of_pods=False)
-    if conditions:
-        written["matchConditions"] = conditions
-    clause = common["match"]["any"][0] if common else {}
-    match = {"any": [clause | {"kinds": kinds}]}
-    yield ConvertedPolicy(origin, written | {"match": match}, value["metadata"]["name"])
+    written |= {"match": {"any": [clause]}} | conditions
+    yield ConvertedPolicy(origin, written, value["metadata"]["name"])
 
 
 def _steps(location: str) -> PathSteps:
@@ -124,9 +122,8 @@ def _image(domain: str, path: str, tag: str) -> CelValue:
     return lambda field, there: f"[{there} ? {field} : ''].map(image, {' + '.join(parts)})[0]"
 
 
-def _kinds(spec: Mapping[str, Any], common: Mapping[str, Any], names: KindNames) -> list[str]:
+def _kinds(spec: Mapping[str, Any], matched: list[str], names: KindNames) -> list[str]:
     """Return the kinds of `match`, limited to those of `applyTo` if it is set."""
-    matched = common["match"]["any"][0].get("kinds", []) if common else []
     applied = [
         names.spelled(group, "*", kind)
         for each in spec.get("applyTo") or ()

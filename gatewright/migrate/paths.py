@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from config.schemas import parse_type
@@ -16,6 +16,7 @@ STEP = re.compile(
 )
 PATH = re.compile(r"(?P<path>[^|&!()?{}']+?)(?:\s*\|\|\s*(?P<default>'[^']*'|`[^`]*`))?")
 OPERATION = "request.operation"
+ITEMS = "[]"
 MISSING = object()
 
 
@@ -32,87 +33,77 @@ class Queried(NamedTuple):
         return self.code.startswith("[")
 
 
-class QueryPaths:
-    """Converts the paths of one rule."""
+# Variables by name: of two that begin a path, the later one counts.
+Names = Mapping[str, Queried]
 
-    def __init__(self, roots: Mapping[str, str], codes: Mapping[str, str]) -> None:
-        """Take the CEL and the types of names such as `element`."""
-        self._roots, self._codes = {"request": "request"} | dict(roots), codes
 
-    def below(self, name: str, code: str) -> "QueryPaths":
-        """Return a converter with one more name."""
-        return QueryPaths({**self._roots, name: name}, {**self._codes, name: code})
+def query(text: str, names: Names) -> Queried:
+    """Convert a JMESPath expression to CEL."""
+    found = PATH.fullmatch(text.strip())
+    if found is None:
+        refuse(f"the expression {text} is not a plain path")
+    path, default = found["path"].strip(), MISSING
+    if raw := found["default"]:
+        default = raw[1:-1] if raw[0] == "'" else json.loads(raw[1:-1])
+    steps = _steps(path)
+    if path == OPERATION:
+        return Queried(OPERATION)
+    *_, name = [each for each in names if f"{path}.".startswith(f"{each}.")] or [""]
+    if not name:
+        refuse(f"the variable {path} is not part of the request")
+    root, steps = names[name], steps[name.count(".") + 1 :]
+    if not root.text:
+        refuse(f"the variable {path} is about the old pod template")
+    code = _type(root.code, steps)
+    projects = any(each.startswith("[") for each in steps)
+    if projects or code.startswith("["):
+        items = steps if projects or not steps else [*steps, ITEMS]
+        code = code if code.startswith("[") else f"[{code}"
+        return Queried(_lists(root.text, items), code, default)
+    if default is MISSING or not steps:
+        return Queried(_below(root.text, steps, select), code)
+    return Queried(f"{_below(root.text, steps, optional)}.orValue({literal(default)})", code)
 
-    def query(self, text: str) -> Queried:
-        """Convert a JMESPath expression to CEL."""
-        found = PATH.fullmatch(text.strip())
-        if found is None:
-            refuse(f"the expression {text} is not a plain path")
-        default: Any = MISSING
-        if found["default"]:
-            raw = found["default"]
-            default = raw[1:-1] if raw[0] == "'" else json.loads(raw[1:-1])
-        return self._path(found["path"].strip(), default)
 
-    def _path(self, path: str, default: Any) -> Queried:
-        steps = _steps(path)
-        if path == OPERATION:
-            return Queried(OPERATION)
-        *_, root = [each for each in self._roots if f"{path}.".startswith(f"{each}.")] or [""]
-        if not root:
-            refuse(f"the variable {path} is not part of the request")
-        text, rest = self._roots[root], steps[root.count(".") + 1 :]
-        if not text:
-            refuse(f"the variable {path} is about the old pod template")
-        code = self._type(self._codes.get(root, ""), rest)
-        if code.startswith("[") or any(each.startswith("[") for each in rest):
-            items = rest if not rest or any(e.startswith("[") for e in rest) else [*rest, "[]"]
-            code = code if code.startswith("[") else f"[{code}"
-            return Queried(self._lists(text, items), code, default)
-        if default is MISSING or not rest:
-            for each in rest:
-                text = select(text, each)
-            return Queried(text, code)
-        for each in rest:
-            text = optional(text, each)
-        return Queried(f"{text}.orValue({literal(default)})", code)
+def _below(text: str, steps: Sequence[str], step: Callable[[str, str], str]) -> str:
+    for each in steps:
+        text = step(text, each)
+    return text
 
-    def _lists(self, text: str, steps: list[str]) -> str:
-        """Return the items of a path; `[a, b][]` joins the items of several lists."""
-        at = next((at for at, e in enumerate(steps) if e.startswith("[") and e != "[]"), None)
-        if at is None:
-            return self._items(text, steps) if steps else text
-        named = steps[at][1:-1].replace(" ", "").split(",")
-        lists = [self._items(text, [*steps[:at], e, "[]", *steps[at + 1 :]]) for e in named]
-        return f"({' + '.join(lists)})"
 
-    @staticmethod
-    def _type(code: str, steps: Sequence[str]) -> str:
-        for each in steps:
-            if each == "[]":
-                code = parse_type(code).inner if code else ""
-            elif each.startswith("["):
-                code = parse_type(field_type(code, each[1:-1].split(",")[0])).inner
-            else:
-                code = field_type(code, each)
-        return code
+def _type(code: str, steps: Sequence[str]) -> str:
+    for each in steps:
+        if each == ITEMS:
+            code = parse_type(code).inner if code else ""
+        elif each.startswith("["):
+            code = parse_type(field_type(code, each[1:-1].split(",")[0])).inner
+        else:
+            code = field_type(code, each)
+    return code
 
-    def _items(self, text: str, steps: list[str]) -> str:
-        """Return the items below projections, without missing ones."""
-        at = steps.index("[]")
-        for each in steps[:at]:
-            text = optional(text, each)
-        text = f"{text}.orValue([])" if at else text
-        rest = steps[at + 1 :]
-        if not rest:
-            return text
-        if "[]" in rest:
-            return f"{text}.map(each, {self._items('each', rest)}).flatten()"
-        inner = "each"
-        for each in rest:
-            inner = optional(inner, each)
-        there = f"{inner}.hasValue()"
-        return f"{text}.filter(each, {there}).map(each, {inner}.value())"
+
+def _lists(text: str, steps: list[str]) -> str:
+    """Return the items of a path; `[a, b][]` joins the items of several lists."""
+    at = next((at for at, e in enumerate(steps) if e.startswith("[") and e != ITEMS), None)
+    if at is None:
+        return _items(text, steps) if steps else text
+    named = steps[at][1:-1].replace(" ", "").split(",")
+    lists = [_items(text, [*steps[:at], e, ITEMS, *steps[at + 1 :]]) for e in named]
+    return f"({' + '.join(lists)})"
+
+
+def _items(text: str, steps: list[str]) -> str:
+    """Return the items below projections, without missing ones."""
+    at = steps.index(ITEMS)
+    if at:
+        text = f"{_below(text, steps[:at], optional)}.orValue([])"
+    rest = steps[at + 1 :]
+    if not rest:
+        return text
+    if ITEMS in rest:
+        return f"{text}.map(each, {_items('each', rest)}).flatten()"
+    inner = _below("each", rest, optional)
+    return f"{text}.filter(each, {inner}.hasValue()).map(each, {inner}.value())"
 
 
 def _steps(path: str) -> list[str]:
@@ -121,6 +112,6 @@ def _steps(path: str) -> list[str]:
         step = STEP.match(path, at)
         if step is None:
             refuse(f"the path {path} is not plain")
-        steps.append(step["name"] or step["quoted"] or step["several"] or "[]")
+        steps.append(step["name"] or step["quoted"] or step["several"] or ITEMS)
         at = step.end()
     return steps

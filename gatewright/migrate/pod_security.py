@@ -1,9 +1,9 @@
 """Convert Pod Security labels to policies that judge each namespace by its labels."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from config.documents import Document
-from gatewright.migrate.results import Converted, ConvertedPolicy, Origin
+from gatewright.migrate.results import ConvertedPolicy, Origin
 
 MODES = {"enforce": "Deny", "audit": "Audit", "warn": "Warn"}
 PREFIX = "pod-security.kubernetes.io/"
@@ -14,7 +14,7 @@ def _labels(document: Document) -> Mapping[str, str]:
     return labels if isinstance(labels, dict) else {}
 
 
-def convert_labels(documents: Sequence[Document]) -> Converted:
+def convert_labels(documents: Sequence[Document]) -> Iterator[ConvertedPolicy]:
     """Yield policies that enforce the Pod Security labels of namespaces."""
     for mode, action in MODES.items():
         labelled = [

@@ -1,7 +1,8 @@
 """The results of a conversion: policy objects, and rules without a known equivalent."""
 
 import json
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -31,12 +32,27 @@ def refuse_large(value: Mapping[str, Any]) -> None:
         refuse(f"it has {size:,} bytes; a policy object has at most {MAX_POLICY_BYTES:,}")
 
 
+def texts(value: Any) -> list[str]:
+    """Return a list of texts; a missing one is empty. Raises TypeError for any other value."""
+    if value is None:
+        return []
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        raise TypeError
+    return value
+
+
+def slug(text: str) -> str:
+    """Return a text as part of an object's name."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+
+
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """A document, or one rule of it."""
+    """A document, or one rule of it: the name and the value of the rule."""
 
     document: Document
     rule: str = ""
+    value: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def metadata(self) -> dict[str, Any]:
@@ -55,24 +71,25 @@ class Origin:
 
 @dataclass(slots=True)
 class ConvertedPolicy:
-    """A policy object, its origin, and notes on differences."""
+    """A policy object or an exception, its origin, and notes on differences."""
 
     origin: Origin
     spec: dict[str, Any]
-    name: str = ""
+    name: str
     namespace: str = ""
-    kind: str = "ClusterAdmissionPolicy"
+    is_exception: bool = False
     notes: list[str] = field(default_factory=list)
 
     @property
     def object(self) -> dict[str, Any]:
-        """The policy object, as written to a file."""
+        """The object, as written to a file."""
+        kind = "AdmissionPolicy" if self.namespace else "ClusterAdmissionPolicy"
         metadata = {"name": self.name}
         if self.namespace:
             metadata["namespace"] = self.namespace
         return {
             "apiVersion": API_VERSION,
-            "kind": self.kind,
+            "kind": "PolicyException" if self.is_exception else kind,
             "metadata": metadata,
             "spec": self.spec,
         }
@@ -85,6 +102,3 @@ class Unconverted:
     origin: Origin
     reason: str
     nearest: str = ""
-
-
-Converted = Iterator[ConvertedPolicy | Unconverted]

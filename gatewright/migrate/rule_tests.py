@@ -1,12 +1,12 @@
 """Convert the tests of a Kyverno rule to one CEL expression: pattern, deny or foreach."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from config.schemas import METADATA, parse_type
 from gatewright.migrate.celtext import every, negated, some
 from gatewright.migrate.conditions import Conditions
-from gatewright.migrate.paths import QueryPaths
+from gatewright.migrate.paths import Names, Queried, query
 from gatewright.migrate.patterns import field_type, pattern_to_cel
 from gatewright.migrate.results import refuse
 from gatewright.migrate.selection import RuleScope
@@ -18,62 +18,63 @@ OF_ALL = {"spec": "", "metadata": METADATA, "apiVersion": ":string", "kind": ":s
 class RuleTests:
     """The tests of a rule: its preconditions, and its expression."""
 
-    def __init__(self, rule: Mapping[str, Any], selection: RuleScope) -> None:
+    def __init__(self, rule: Mapping[str, Any], scope: RuleScope) -> None:
         """Take a rule and its scope."""
-        operations = [each for clause in selection.match["any"]
+        operations = [each for clause in scope.match["any"]
                       for each in clause.get("operations") or ("CREATE", "UPDATE")]  # fmt: skip
         self._operations = list(dict.fromkeys(operations))
-        pod = "variables.pod" if selection.is_generated else "object"
-        roots = {"request.object": "object", "request.oldObject": "oldObject"}
-        roots |= {f"request.object.{each}": f"object.{each}" for each in OF_ALL}
-        roots |= {f"request.object.{each}": f"{pod}.{each}" for each in ("spec", "metadata")}
-        if selection.is_generated:
-            roots |= {f"request.oldObject.{each}": "" for each in ("spec", "metadata")}
-        self._pod, self._code = pod, selection.code
-        codes = {"request.object": self._code, "request.oldObject": self._code}
-        for each, default in OF_ALL.items():
-            codes[f"request.object.{each}"] = field_type(self._code, each) or default
-        self._paths = QueryPaths(roots, codes)
-        self._conditions = Conditions(self._operations, self._paths)
+        self._names = _names(scope)
+        self._judged = Queried("variables.pod" if scope.is_generated else "object", scope.code)
         block = rule.get("preconditions")
-        self.preconditions = [self._conditions.hold(block)] if block else []
+        conditions = Conditions(self._operations, self._names)
+        self.preconditions = [conditions.hold(block)] if block else []
 
     def expression(self, validate: Mapping[str, Any]) -> str:
         """Return the condition that must hold."""
-        if "pattern" in validate:
-            return pattern_to_cel(validate["pattern"], self._pod, self._code)
-        if "anyPattern" in validate:
-            return some(
-                pattern_to_cel(each, self._pod, self._code) for each in validate["anyPattern"]
-            )
-        if "deny" in validate:
-            return self._deny(validate["deny"])
         if "foreach" in validate:
             return every(map(self._each, validate["foreach"]))
+        found = _check(validate, self._judged, Conditions(self._operations, self._names))
         checks = ", ".join(sorted(validate.keys() - {"message"}))
-        return refuse(f"the rule has {checks or 'no check'}")
-
-    def _deny(self, deny: Mapping[str, Any]) -> str:
-        if not deny.get("conditions"):
-            return "false"
-        return negated(self._conditions.hold(deny["conditions"]))
+        return found or refuse(f"the rule has {checks or 'no check'}")
 
     def _each(self, one: Mapping[str, Any]) -> str:
         if one.get("context") or one.get("foreach") or one.get("elementScope") is False:
             refuse("its foreach has a context, or another foreach")
-        listed = self._paths.query(one["list"])
+        listed = query(one["list"], self._names)
         if not listed.is_list:
             refuse(f"the type of {one['list']} is not known: it may be no list")
-        code = parse_type(listed.code).inner
-        inner = Conditions(self._operations, self._paths.below("element", code))
-        if "pattern" in one:
-            text = pattern_to_cel(one["pattern"], "element", code)
-        elif "anyPattern" in one:
-            text = some(pattern_to_cel(each, "element", code) for each in one["anyPattern"])
-        elif "deny" in one:
-            text = negated(inner.hold(one["deny"].get("conditions") or []))
-        else:
-            refuse("its foreach has no check")
+        element = Queried("element", parse_type(listed.code).inner)
+        inner = Conditions(self._operations, {**self._names, "element": element})
+        test = _check(one, element, inner) or refuse("its foreach has no check")
         if one.get("preconditions"):
-            text = some([negated(inner.hold(one["preconditions"])), text])
-        return f"{listed.text}.all(element, {text})"
+            test = some([negated(inner.hold(one["preconditions"])), test])
+        return f"{listed.text}.all(element, {test})"
+
+
+def _names(scope: RuleScope) -> Names:
+    """Return the variables that a rule can read, by name, the longest name last."""
+    code = scope.code
+    names = {
+        "request": Queried("request"),
+        "request.object": Queried("object", code),
+        "request.oldObject": Queried("oldObject", code),
+    }
+    for each, default in OF_ALL.items():
+        is_of_pod = scope.is_generated and each in ("spec", "metadata")
+        text = f"variables.pod.{each}" if is_of_pod else f"object.{each}"
+        names[f"request.object.{each}"] = Queried(text, field_type(code, each) or default)
+        if is_of_pod:
+            names[f"request.oldObject.{each}"] = Queried("")  # there is none for templates
+    return names
+
+
+def _check(given: Mapping[str, Any], judged: Queried, conditions: Conditions) -> str:
+    """Return the condition that the check of a rule or of a foreach allows; "" if it has none."""
+    patterns: Sequence[Any] = given.get("anyPattern") or ()
+    if "pattern" in given:
+        patterns = [given["pattern"]]
+    if "pattern" in given or "anyPattern" in given:
+        return some(pattern_to_cel(each, judged.text, judged.code) for each in patterns)
+    if "deny" in given:
+        return negated(conditions.hold(given["deny"].get("conditions") or []))
+    return ""

@@ -6,8 +6,7 @@ from pathlib import Path
 
 from config.printable import printable
 from gatewright.migrate.conversion import Migration
-from gatewright.migrate.kyverno import slug
-from gatewright.migrate.results import ConvertedPolicy, Unconverted
+from gatewright.migrate.results import ConvertedPolicy, Unconverted, slug
 from gatewright.outputs.yaml_text import written
 
 REPORT = "not-converted.md"

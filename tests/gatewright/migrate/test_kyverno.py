@@ -223,8 +223,28 @@ def test_documents_that_cannot_be_read_are_named_and_the_rest_is_converted():
         ("Config config", "it cannot be read: a field has a value of a wrong type"),
         ("ClusterPolicy b", "it cannot be read: the field spec is missing"),
         ("ClusterPolicy t", "it cannot be read: a field has a value of a wrong type"),
-        ("ClusterPolicy ", "it cannot be read: a field has a value of a wrong type"),
+        ("ClusterPolicy , rule r", "it cannot be read: a field has a value of a wrong type"),
         ("ClusterPolicy f", "unknown version v9 of kyverno.io"),
         ("AdmissionPolicy o", "no policy of Kyverno, Gatekeeper or Pod Security"),
     ]
     assert [each.name for each in migration.converted] == ["p"]
+
+
+def test_the_other_rules_of_a_policy_with_a_broken_rule_are_converted():
+    """A text is not taken for a list of letters, and a rule without match is not one for all."""
+    policy = cluster_policy(PATTERN, rule="good")
+    (good,) = policy["spec"]["rules"]
+    excluded = {"any": [{"resources": {"namespaces": "bank"}}]}
+    policy["spec"]["rules"] += [
+        good | {"name": "kinds", "match": {"any": [{"resources": {"kinds": "Pod"}}]}},
+        good | {"name": "namespaces", "exclude": excluded},
+        good | {"name": "everything", "match": {}},
+    ]
+    migration = converted(policy)
+    assert [each.origin.title for each in migration.converted] == ["ClusterPolicy p, rule good"]
+    wrong_type = "it cannot be read: a field has a value of a wrong type"
+    assert [(each.origin.rule, each.reason) for each in migration.skipped] == [
+        ("kinds", wrong_type),
+        ("namespaces", wrong_type),
+    ]
+    assert reasons(policy) == [("ClusterPolicy p, rule everything", "it has no match", "")]
