@@ -3,7 +3,7 @@
 A WebApp has one, a platform several.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -47,9 +47,11 @@ def origins(container: str, fields: Mapping[str, str]) -> Origins:
     `fields` maps each field of an application to the parent's field.
     """
     template = f"spec.template.spec.containers[name={container}]"
-    paths = {path: fields[name] for name, path in _deployment_paths(template) if name in fields}
+    paths = _deployment_paths(template)
     ports = {"spec.ports": fields["port"]} if "port" in fields else {}
-    return Origins(paths | DEPLOYMENT_ORIGIN, ports | ORIGIN)
+    return Origins(
+        {paths[name]: field for name, field in fields.items()} | DEPLOYMENT_ORIGIN, ports | ORIGIN
+    )
 
 
 def applied(application: Application, origins: Origins) -> tuple[Apply, Apply]:
@@ -59,18 +61,18 @@ def applied(application: Application, origins: Origins) -> tuple[Apply, Apply]:
     )
 
 
-def _deployment_paths(container: str) -> Sequence[tuple[str, str]]:
-    return (
-        ("replicas", "spec.replicas"),
-        ("affinity", "spec.template.spec.affinity"),
-        ("image", f"{container}.image"),
-        ("port", f"{container}.ports"),
-        ("resources", f"{container}.resources"),
-        ("command", f"{container}.command"),
-        ("env", f"{container}.env"),
-        ("readinessProbe", f"{container}.readinessProbe"),
-        ("securityContext", f"{container}.securityContext"),
-    )
+def _deployment_paths(container: str) -> Mapping[str, str]:
+    return {
+        "replicas": "spec.replicas",
+        "affinity": "spec.template.spec.affinity",
+        "image": f"{container}.image",
+        "port": f"{container}.ports",
+        "resources": f"{container}.resources",
+        "command": f"{container}.command",
+        "env": f"{container}.env",
+        "readinessProbe": f"{container}.readinessProbe",
+        "securityContext": f"{container}.securityContext",
+    }
 
 
 def deployment(application: Application) -> JsonObject:

@@ -4,6 +4,7 @@ import importlib
 import json
 import re
 import subprocess
+import sys
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -93,7 +94,10 @@ def from_values() -> dict[str, str]:
 
 
 def with_names(schema: str) -> str:
-    """Return the chart's schema with the current presets, kinds and policies in its enumerations."""
+    """Return the chart's schema with the current presets, kinds and policies in its enumerations.
+
+    Wherever the settings of a Deployment may be given, it has the names of all of them.
+    """
     kinds = [kind.resource.kind for kind in own_kinds()]
     names = {
         "preset": ["none", *(name.removesuffix(".yaml") for name in presets())],
@@ -102,7 +106,9 @@ def with_names(schema: str) -> str:
     }
     for definition, values in names.items():
         schema = re.sub(rf'("{definition}": {{"enum": )\[.*?\]', rf"\1{json.dumps(values)}", schema)
-    return schema
+    settings = json.loads(schema)["$defs"]["settings"]["properties"]
+    allowed = ", ".join(f'"{name}": true' for name in settings)
+    return re.sub(r'"\w+": true(,\s+"\w+": true)+', allowed, schema)
 
 
 def from_policies() -> dict[str, str]:
@@ -278,6 +284,9 @@ if __name__ == "__main__":
     write(from_policies())
     write(from_code())
     if helm := found_helm():
-        write(from_chart(helm))
+        try:
+            write(from_chart(helm))
+        except subprocess.CalledProcessError:
+            sys.exit("the chart cannot be rendered, for the reason above; mend it and run this again")
     else:
         print(WITHOUT_HELM)
