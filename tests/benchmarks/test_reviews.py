@@ -61,7 +61,7 @@ def test_each_small_review_has_its_own_bar():
     }
 
 
-def test_bars_say_whether_they_are_met():
+def test_each_limit_reports_whether_it_is_met():
     """A figure above its limit fails."""
     assert [(bar.what, bar.found, bar.holds) for bar in bars(RUN)] == [
         ("memory after all reviews", 70.0, True),

@@ -46,12 +46,12 @@ def notes(helm: Path, control_plane: ControlPlane, namespace: str) -> Callable[.
         (("webhook.enabled=false",), "The webhook is disabled."),
     ],
 )
-def test_the_notes_say_what_is_enforced(notes, sets, told):
+def test_the_notes_name_the_policy_set_and_its_action(notes, sets, told):
     """They name the policy set and the action, or state that there is no policy set."""
     assert told in notes(*(f"--set={each}" for each in sets))
 
 
-def test_the_notes_say_which_rights_come_with_which_kind(notes):
+def test_the_notes_list_the_rights_of_each_kind(notes):
     """They list the rights of the reconciled kinds, and how to narrow them."""
     *_, about = notes("--set=kinds={WebApp,appconfig}").partition("RIGHTS\n")
     assert about.splitlines() == [

@@ -131,7 +131,7 @@ def test_budgets_may_be_changed_or_disabled(render):
     assert ("PodDisruptionBudget", CONTROLLER) not in objects
 
 
-def test_false_overrides_true(render):
+def test_a_false_value_of_one_deployment_overrides_true(render):
     """It applies to one Deployment."""
     objects = render(
         "controller.podSecurityContext.runAsNonRoot=false", "controller.serviceAccount.create=false"

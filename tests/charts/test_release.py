@@ -53,7 +53,7 @@ CONVERSION = {
 
 
 @pytest.mark.controlplane
-def test_the_server_takes_every_mode(
+def test_the_api_server_accepts_every_rendered_object(
     template: Callable[..., Result], control_plane: ControlPlane, namespace: str
 ):
     """The API server accepts every rendered object of a group that it serves, strictly and without a warning."""

@@ -287,6 +287,8 @@ if __name__ == "__main__":
         try:
             write(from_chart(helm))
         except subprocess.CalledProcessError:
-            sys.exit("the chart cannot be rendered, for the reason above; mend it and run this again")
+            sys.exit(
+                "the chart cannot be rendered, for the reason above; mend it and run this again"
+            )
     else:
         print(WITHOUT_HELM)

@@ -155,7 +155,7 @@ def test_several_versions_are_one_definition():
     assert crds.of_several_versions() == ["voteconfigs.voting.schoolofdevops.com"]
 
 
-def test_only_our_own_kinds_are_rendered():
+def test_only_kinds_declared_in_config_api_are_rendered():
     """A kind is rendered only if a module of config.api declares it."""
     names = {kind.definition.name for kind in crds.kinds()}
     assert {"webapps.example.com", "widgets.example.com"} < names

@@ -277,7 +277,7 @@ BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
         ),
     ],
 )
-def test_what_is_not_usable_is_told_in_one_line(text, told):
+def test_an_unusable_file_is_reported_in_one_line(text, told):
     """The message has the file, the line if there is one, and the fault."""
     assert refused(text) == told
 
@@ -287,7 +287,7 @@ def test_a_byte_order_mark_is_no_fault():
     assert values("\ufeffa: 1\n") == [{"a": 1}]
 
 
-def test_files_are_told_by_their_path(tmp_path):
+def test_errors_name_files_by_their_path(tmp_path):
     """The error for a missing file or for a directory has the path as given."""
     with pytest.raises(DocumentError) as error:
         list(read_documents(tmp_path / "none.yaml"))

@@ -65,7 +65,7 @@ def test_a_phase_that_is_shown_may_be_failed() -> None:
     assert all("Failed" in each for each in phases)
 
 
-def test_short_names_are_nobody_elses() -> None:
+def test_short_names_are_unique() -> None:
     """Each short name belongs to one kind."""
     names = [name for kind in KINDS for name in kind.definition.short_names]
     assert len(set(names)) == len(names)

@@ -21,7 +21,7 @@ def test_each_preset_is_a_policy_set():
         assert read(list(read_documents(path)), catalogue()).policies
 
 
-def test_a_preset_is_for_what_its_comment_says():
+def test_the_comment_of_a_preset_matches_its_policies():
     """Each preset's first sentence is compared with its policies."""
     assert summary_of(presets()["baseline"]) == (
         "Pod Security Standards, level baseline: no known way for a pod to take over its node"

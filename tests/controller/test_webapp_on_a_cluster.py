@@ -210,7 +210,7 @@ async def test_a_deleted_webapp_takes_its_children_along(
         await observer.until_gone(SERVICE, "shop")
 
 
-async def test_an_owner_that_was_made_anew_gets_children_of_its_own(
+async def test_a_recreated_owner_gets_new_children(
     client: Client, observer: Observer, controller: Start
 ) -> None:
     """After deletion and immediate recreation, the old children are deleted, not taken over."""

@@ -74,7 +74,9 @@ def test_an_incomplete_set_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         find_binaries.__wrapped__()
 
 
-def test_without_go_the_way_out_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_go_the_error_names_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """With neither Go nor binaries the error names both."""
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr("tests.controlplane.binaries.DEFAULT_ASSETS", tmp_path / "none")
@@ -124,7 +126,7 @@ def test_two_builds_at_once_make_one_program(
 
 
 @needs_go
-def test_a_failed_build_shows_what_the_compiler_said(module: Path) -> None:
+def test_a_failed_build_shows_the_error_of_the_compiler(module: Path) -> None:
     """The error ends with the Go compiler's error, and no incomplete build remains."""
     (module / "main.go").write_text("package main\n\nfunc main() { undefined() }\n")
     with pytest.raises(BuildError, match="undefined: undefined"):

@@ -78,7 +78,7 @@ def test_an_image_may_fail_or_never_be_ready(control_plane: ControlPlane, namesp
     assert set(failed.stdout.split()) == {"BackoffLimitExceeded"}
 
 
-def test_a_deleted_pod_goes_away(control_plane: ControlPlane, namespace: str) -> None:
+def test_a_deleted_pod_ends(control_plane: ControlPlane, namespace: str) -> None:
     """The kubelet ends a deleted pod without waiting for its grace period."""
     control_plane.kubectl("run", "short", "--image=nginx", "-n", namespace)
     _wait(control_plane, namespace, "pod/short", "condition=Ready")

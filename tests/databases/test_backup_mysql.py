@@ -94,7 +94,7 @@ def test_a_dump_without_its_end_is_no_backup(
     assert [name for name in store.names(nightly.folder) if name.endswith("SHA256SUMS")] == []
 
 
-def test_wrong_credentials_are_told_without_the_secret(nightly: BackupPod) -> None:
+def test_wrong_credentials_are_reported_without_the_secret(nightly: BackupPod) -> None:
     """The message names the refused user, and not the password."""
     nightly.secrets["login"] = {"username": "keeper", "password": "n0t-it"}
     refused = nightly.make()

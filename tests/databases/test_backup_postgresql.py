@@ -151,7 +151,7 @@ def test_what_fails_leaves_the_backups_before(
     assert server.query(GOODS, "from_the_old_one") == server.query(GOODS, "shop")
 
 
-def test_only_what_is_older_than_the_retention_goes(
+def test_only_backups_older_than_the_retention_are_deleted(
     store: ObjectStore, nightly_shop: BackupPod, server: PostgreSQL
 ) -> None:
     """Old and long-incomplete backups are deleted; never newer ones, or files of others."""
@@ -182,7 +182,7 @@ def test_only_what_is_older_than_the_retention_goes(
     assert store.names(neighbour) == [""]
 
 
-def test_another_attempt_of_a_pod_goes_on_under_the_same_name(
+def test_a_restarted_container_continues_under_the_same_name(
     store: ObjectStore, nightly_shop: BackupPod
 ) -> None:
     """A restarted container continues under the same name; a complete backup is not repeated."""
@@ -195,7 +195,7 @@ def test_another_attempt_of_a_pod_goes_on_under_the_same_name(
     assert again.printed.startswith("20260102T030405Z-x7k2p was complete before\n")
 
 
-def test_wrong_credentials_are_told_without_the_secret(
+def test_wrong_credentials_are_reported_without_the_secret(
     store: ObjectStore, nightly_shop: BackupPod
 ) -> None:
     """The message names the refused user and the server (database or store), and no secret."""

@@ -22,7 +22,7 @@ def machine(directory: Path, *packages: str) -> str:
 @pytest.mark.parametrize(
     "there", [(), ("postgresql",), ("mariadb-server", "rclone"), tuple(PACKAGES)]
 )
-def test_each_package_is_looked_for_by_itself(tmp_path: Path, there: tuple[str, ...]) -> None:
+def test_each_package_is_looked_for_separately(tmp_path: Path, there: tuple[str, ...]) -> None:
     """Each package may be missing while others are installed."""
     assert set(without(machine(tmp_path, *there), [])) == set(PACKAGES) - set(there)
 

@@ -211,7 +211,7 @@ def follow(primary: Pod, standby: Pod) -> None:
     assert psql(standby, "SELECT count(*) FROM rows") == psql(primary, "SELECT count(*) FROM rows")
 
 
-def test_a_copy_that_was_killed_half_way_is_made_anew(
+def test_an_interrupted_copy_is_begun_again(
     primary: Pod, database: Database, stack: ExitStack
 ) -> None:
     """The remains of an interrupted pg_basebackup or initdb are removed, and never used as a database."""
@@ -232,8 +232,8 @@ def test_a_copy_that_was_killed_half_way_is_made_anew(
     assert not (database.data(1) / "left").exists()
 
 
-def test_a_first_start_that_was_killed_begins_anew(database: Database, stack: ExitStack) -> None:
-    """Amid initdb, and amid the setting of passwords."""
+def test_an_interrupted_first_start_is_begun_again(database: Database, stack: ExitStack) -> None:
+    """It is killed during initdb, and while the passwords are set."""
     for amid in (Path(f"{database.data(0)}.new"), database.data(0) / "postmaster.pid"):
         pod = stack.enter_context(database.instance(0))
         preparing = pod.start("prepare")
@@ -255,7 +255,7 @@ def test_a_standby_waits_for_its_primary(database: Database, stack: ExitStack) -
     assert psql(primary, "SELECT pg_is_in_recovery()") == "f"
 
 
-def test_a_primary_that_lost_its_volume_does_not_begin_anew(
+def test_a_primary_that_lost_its_volume_refuses_to_start(
     primary: Pod, database: Database, stack: ExitStack
 ) -> None:
     """While a standby has the data, an empty primary refuses to start; a standby refuses another database."""

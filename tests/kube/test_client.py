@@ -59,7 +59,7 @@ async def elsewhere(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) 
     )
 
 
-async def test_a_server_that_says_nothing_is_given_up() -> None:
+async def test_a_request_to_a_silent_server_times_out() -> None:
     """Each request has a timeout; the error has the address and the waiting time."""
     async with listening(never) as url, Client(Endpoint(url), timeout=0.1) as client:
         with pytest.raises(Unreachable) as caught:
@@ -92,7 +92,7 @@ async def test_an_answer_that_breaks_off_is_a_failure() -> None:
             await client.get(NAMESPACE, "default")
 
 
-async def test_nobody_there_is_a_failure() -> None:
+async def test_a_refused_connection_is_an_error() -> None:
     """The error reports a refused connection, with the address."""
     async with listening(never) as url:
         pass
@@ -216,7 +216,7 @@ async def test_every_answer_is_counted() -> None:
     assert heard == [("POST", 201), ("GET", 404), ("GET", 0)]
 
 
-async def test_patience_asked_for_is_told() -> None:
+async def test_the_error_of_a_429_has_its_retry_after() -> None:
     """The error of a 429 has the server's Retry-After; the client itself does not retry."""
     async with FakeApiServer() as server, Client(server.endpoint) as client:
         server.fail(1, 429, retry_after="7")
@@ -256,7 +256,7 @@ async def test_what_is_no_list_is_not_taken_for_an_empty_one(answer: str) -> Non
             _ = [each async for each in client.list(CONFIG_MAP)]
 
 
-async def test_requests_say_who_asks() -> None:
+async def test_requests_have_gatewrights_user_agent() -> None:
     """The user agent is Gatewright's; the proxy of the environment is not used."""
     async with (
         FakeApiServer() as server,
@@ -266,7 +266,7 @@ async def test_requests_say_who_asks() -> None:
     assert server.requests.log[-1].user_agent == "gatewright-test/1"
 
 
-async def test_the_environment_has_no_say(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_proxies_of_the_environment_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     """Proxies of the environment are ignored."""
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
     async with FakeApiServer() as server, Client(server.endpoint) as client:

@@ -345,7 +345,7 @@ async def test_a_list_comes_in_pages_that_agree(api: Api) -> None:
     assert len(versions) == 1
 
 
-async def test_listed_objects_say_what_they_are(api: Api) -> None:
+async def test_listed_objects_have_apiversion_and_kind(api: Api) -> None:
     """Although the server omits them in a List, each object has its apiVersion and kind."""
     await api.config_map("one", labels={"app": "x"})
     found = [each async for each in api.client.list(CONFIG_MAP, api.namespace, labels="app=x")]
@@ -392,7 +392,7 @@ async def test_other_fields_cannot_be_selected_by(api: Api) -> None:
         _ = [each async for each in api.client.list(GIZMO, api.namespace, fields="spec.size=1")]
 
 
-async def test_the_server_says_what_it_serves(api: Api) -> None:
+async def test_discovery_returns_what_the_server_serves(api: Api) -> None:
     """Discovery returns built-in kinds and those of CRDs, and no others."""
     assert await api.client.serves(CONFIG_MAP)
     assert await api.client.serves(GIZMO)

@@ -17,7 +17,7 @@ async def test_apply_creates(api: Api) -> None:
     assert (entry["manager"], entry["operation"]) == ("us", "Apply")
 
 
-async def test_apply_can_be_told_only_to_create(api: Api) -> None:
+async def test_apply_can_be_restricted_to_create(api: Api) -> None:
     """With an impossible resourceVersion, a missing object is created, and an existing one is a Conflict."""
     for resource, desired in (
         (CONFIG_MAP, {"metadata": api.named("one", resourceVersion="1"), "data": {"a": "1"}}),
@@ -86,7 +86,7 @@ async def test_force_takes_over(api: Api) -> None:
         await api.client.apply(CONFIG_MAP, named | {"data": {"a": "3"}}, field_manager="them")
 
 
-async def test_what_is_no_longer_applied_goes(api: Api) -> None:
+async def test_a_field_that_is_no_longer_applied_is_removed(api: Api) -> None:
     """A field that only this manager owns is removed when it is no longer applied."""
     named = {"metadata": api.named("one", labels={"x": "y"})}
     await api.client.apply(CONFIG_MAP, named | {"data": {"a": "1", "b": "2"}}, field_manager="us")
@@ -167,7 +167,7 @@ async def test_other_lists_have_one_owner(api: Api) -> None:
     assert [cause["field"] for cause in caught.value.details["causes"]] == [".spec.tags"]
 
 
-async def test_the_status_is_applied_by_itself(api: Api) -> None:
+async def test_the_status_is_applied_separately(api: Api) -> None:
     """An apply to /status owns conditions by type and leaves the spec."""
     await api.gizmo("one")
     named = {"metadata": api.named("one")}
@@ -183,7 +183,7 @@ async def test_the_status_is_applied_by_itself(api: Api) -> None:
 @pytest.mark.parametrize(
     "then", [["Cache", "Database", "Ready"], ["Database", "Cache", "Ready"], ["Ready"]]
 )
-async def test_conditions_stand_in_the_order_in_which_they_were_applied(
+async def test_conditions_keep_the_order_in_which_they_were_applied(
     api: Api, then: list[str]
 ) -> None:
     """Our conditions keep their order, and those of others follow."""
@@ -254,7 +254,7 @@ async def test_an_applied_object_must_be_valid(api: Api) -> None:
         )
 
 
-async def test_nobody_applies_managed_fields(api: Api) -> None:
+async def test_managed_fields_cannot_be_applied(api: Api) -> None:
     """An object that was read cannot be applied with its managedFields."""
     read = await api.config_map("one")
     with pytest.raises(BadRequest, match="managedFields"):

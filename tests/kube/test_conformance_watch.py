@@ -20,7 +20,7 @@ def version(object: dict[str, Any]) -> int:
     return int(object["metadata"]["resourceVersion"])
 
 
-async def test_a_watch_goes_on_from_a_version(api: Api) -> None:
+async def test_a_watch_continues_from_a_version(api: Api) -> None:
     """It sends all events after that version, in order, and none before."""
     await api.gizmo("before")
     first = await api.gizmo("one")
@@ -53,7 +53,7 @@ async def test_objects_come_and_go_with_their_labels(api: Api) -> None:
         assert (await anext(events))[0] == "ADDED"
 
 
-async def test_a_quiet_watch_still_says_how_far_it_is(api: Api) -> None:
+async def test_a_quiet_watch_sends_a_bookmark(api: Api) -> None:
     """Shortly before its timeout, a watch sends a bookmark, even without events."""
     created = await api.config_map("one", labels={"app": "x"})
     query = {"resourceVersion": created["metadata"]["resourceVersion"], "timeoutSeconds": "5"}

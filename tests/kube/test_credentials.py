@@ -62,7 +62,7 @@ def plugin(command: str) -> dict[str, Any]:
     }
 
 
-async def test_a_kubeconfig_says_all(tmp_path: Path) -> None:
+async def test_a_kubeconfig_has_address_token_and_namespace(tmp_path: Path) -> None:
     """Address, token and namespace come from the current context."""
     endpoint = await load(kubeconfig(tmp_path / "config"))
     assert (endpoint.url, endpoint.namespace, endpoint.ssl) == (
@@ -315,7 +315,7 @@ def test_nothing_heavy_is_imported() -> None:
 
 
 @pytest.mark.controlplane
-async def test_a_real_server_takes_our_credentials(control_plane: Any) -> None:
+async def test_a_real_server_accepts_the_credentials(control_plane: Any) -> None:
     """A token and a client certificate of a kubeconfig are good; a token that is wrong is Unauthorized."""
     for file in (
         control_plane.kubeconfig,

@@ -108,7 +108,7 @@ def test_retry_after(header: str | None, expected: float | None) -> None:
     assert error_for(429, None, header).retry_after == expected
 
 
-def test_a_status_can_say_when_to_retry() -> None:
+def test_a_status_can_have_the_time_of_a_retry() -> None:
     """Without the header, retryAfterSeconds of the details counts."""
     assert error_for(504, status("Timeout", retryAfterSeconds=3)).retry_after == 3
 

@@ -75,7 +75,9 @@ async def test_two_clients_agree(kubernetes: Any, place: tuple[Path, str]) -> No
         assert "one" not in found
 
 
-async def test_a_typed_object_survives_the_way(kubernetes: Any, place: tuple[Path, str]) -> None:
+async def test_a_typed_client_reads_a_created_object(
+    kubernetes: Any, place: tuple[Path, str]
+) -> None:
     """A typed client can read a Deployment that our client created."""
     file, namespace = place
     container = {"name": "app", "image": "registry.company.com/app:1"}

@@ -78,7 +78,7 @@ def through(endpoint: Endpoint) -> Transport:
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
-async def test_tls_goes_through_a_tunnel(tmp_path: Path, scheme: str) -> None:
+async def test_tls_uses_a_tunnel(tmp_path: Path, scheme: str) -> None:
     """The proxy gets the address and its own credentials, but neither request nor token. It may use TLS itself."""
     context, authority = serving(tmp_path, "127.0.0.1")
     security = tls("test", authorities=authority.read_bytes())

@@ -57,7 +57,7 @@ async def test_a_kept_connection_that_the_server_closed(method: str, again: bool
     assert [number for number, _ in server.requests] == [0, 0, 1][: 3 if again else 2]
 
 
-async def test_a_request_says_what_it_needs() -> None:
+async def test_a_request_has_the_needed_headers_alone() -> None:
     """It has the unchanged path, a user agent, no compression, and the type of the body."""
     async with answering([GOOD]) as server, client(f"{server.url}/base") as transport:
         await transport.request(

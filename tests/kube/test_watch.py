@@ -131,7 +131,7 @@ async def test_changes_follow(server: FakeApiServer, client: Client) -> None:
         assert follower.store.get("default/one") is None
 
 
-async def test_who_is_told_knows_how_far_the_store_is(
+async def test_a_store_has_the_version_of_each_event_it_delivers(
     server: FakeApiServer, client: Client
 ) -> None:
     """When an event or a deletion found by a list is delivered, the store already has its version."""
@@ -177,7 +177,7 @@ async def test_bookmarks_move_the_version(server: FakeApiServer, client: Client)
 
 
 @pytest.mark.parametrize("end", ["close_watches", "cut_watches"])
-async def test_a_broken_watch_goes_on_where_it_was(
+async def test_a_broken_watch_continues_where_it_was(
     server: FakeApiServer, client: Client, end: str
 ) -> None:
     """Whether it ends properly or within a line, nothing is listed again, and no event is missed."""
@@ -194,7 +194,7 @@ async def test_a_broken_watch_goes_on_where_it_was(
 
 
 @pytest.mark.parametrize("way", ["status", "event"])
-async def test_an_expired_version_is_listed_anew(
+async def test_an_expired_version_causes_a_new_list(
     server: FakeApiServer, client: Client, caplog: pytest.LogCaptureFixture, way: str
 ) -> None:
     """After a 410, as a status or in the stream, missing objects are deleted, and a new uid is a new object.
@@ -273,7 +273,7 @@ async def test_failures_are_waited_out_ever_longer(
 @pytest.mark.parametrize(
     ("asked", "waited"), [("7", 7), ("0", 0.8), ("86400", 60), ("soon", 0.8), ("-5", 0.8)]
 )
-async def test_the_server_says_how_long_to_wait(
+async def test_retry_after_delays_the_next_watch(
     server: FakeApiServer, client: Client, asked: str, waited: float
 ) -> None:
     """Retry-After counts if it is longer than the client's own pause, up to a minute."""
@@ -343,7 +343,7 @@ async def test_a_404_alone_empties_nothing(
         assert not follower.store.absent
 
 
-async def test_a_watch_that_ends_without_a_word_is_listed_anew(
+async def test_a_watch_that_ends_without_an_event_causes_a_new_list(
     server: FakeApiServer, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A server that does not even send a bookmark may have an older state, so that our version is in its future."""

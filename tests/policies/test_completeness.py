@@ -34,7 +34,7 @@ def test_every_policy_is_tried_in_every_way():
     assert {name: ways for name, ways in missing.items() if ways} == {}
 
 
-def test_a_policy_says_how_safe_its_fixes_are():
+def test_a_policy_declares_how_safe_its_fixes_are():
     """Exactly the policies with a value that fixes a violation declare it."""
     mending = {
         policy.name

@@ -47,7 +47,7 @@ def test_every_folder_is_complete():
     assert len({where for where, _ in ROWS}) == len(ROWS)
 
 
-def test_ours_exist_and_take_the_parameters():
+def test_the_named_policies_exist_and_accept_the_parameters():
     """Each policy is in the catalogue and accepts the parameters; only policies that create objects have none."""
     assert {where.rpartition("/")[2] for where, ours in ROWS if ours == "none"} == MAKES_OBJECTS
     for where, ours in ROWS:

@@ -7,7 +7,7 @@ from webhook.policies.image_pull_policy import ImagePullPolicy, validate
 
 
 @pytest.mark.parametrize("unsaid", [{}, {"imagePullPolicy": None}, {"imagePullPolicy": ""}])
-def test_the_default_is_told(unsaid):
+def test_the_message_names_the_default(unsaid):
     """The message names the missing field, and its default."""
     pod = {
         "kind": "Pod",

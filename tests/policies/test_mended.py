@@ -51,7 +51,7 @@ def mended(trial, violation):
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_a_value_that_mends_a_violation_does(file):
+def test_a_fix_removes_its_violation(file):
     """In each denied case, the violation is gone after its value is set."""
     trials = [each for each in trials_of(file) if each.admission.object is not None]
     found = [(trial, violation) for trial in trials for violation in mendable(trial)]

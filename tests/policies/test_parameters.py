@@ -98,7 +98,7 @@ def test_wrong_parameters_are_refused(policy, params, faults):
         ),
     ],
 )
-def test_parameters_that_can_be_meant_are_taken(policy, params):
+def test_sensible_parameters_are_accepted(policy, params):
     """No rule is stricter than the standard."""
     assert parse(catalogue()[policy].params, params, noun="parameter")
 
@@ -113,7 +113,7 @@ def test_parameters_that_can_be_meant_are_taken(policy, params):
         ("disruption-budgets", {"workloads": True}, {"disruption_budgets", "workloads", "parent"}),
     ],
 )
-def test_parameters_say_what_must_be_looked_up(policy, params, needs):
+def test_parameters_decide_what_is_looked_up(policy, params, needs):
     """Only look-ups that these parameters need are requested."""
     known = catalogue()[policy]
     assert known.needed(parse(known.params, params, noun="parameter")) == needs

@@ -96,7 +96,7 @@ def test_annotations_for_seccomp(key, value, expected):
 
 
 @pytest.mark.parametrize("path", ["/var/log/../lib", "..", "/..", None, ""])
-def test_a_path_with_a_way_back_is_within_nothing(path):
+def test_a_path_with_dots_is_never_allowed(path):
     """Even if / is allowed, a path with .. is denied; a volume without a path is denied, too."""
     params = HostPathVolumes(allowed=[{"prefix": "/srv"}] if not path else [{"prefix": "/"}])
     pod = {"spec": {"volumes": [{"name": "a", "hostPath": {"path": path}}]}}
@@ -147,7 +147,7 @@ def test_ephemeral_containers_that_are_there_stay_as_they_are():
         ("security-defaults", {"drop_capabilities": ["CAP_KILL"]}, None),
     ],
 )
-def test_parameters_that_cannot_be_meant(policy, params, faults):
+def test_invalid_parameters_are_reported_with_their_path(policy, params, faults):
     """The error of an invalid parameter has its path."""
     with pytest.raises(FaultsError) as told:
         parse(catalogue()[policy].params, params)

@@ -72,7 +72,7 @@ def test_a_review_is_parsed_completely():
     assert (request.object, request.old_object) == (POD, POD)
 
 
-def test_a_namespace_with_a_generated_name_is_in_itself():
+def test_a_namespace_with_a_generated_name_has_its_name_as_namespace():
     """The API server sends no namespace for it, and one for every other Namespace."""
     about_it = {"kind": {"group": "", "version": "v1", "kind": "Namespace"}, "name": "team-5b9w9"}
     resource = {"group": "", "version": "v1", "resource": "namespaces"}
@@ -111,7 +111,7 @@ def test_a_cluster_scoped_object_has_no_namespace():
     assert request.attributes.dry_run is False
 
 
-def test_a_large_review_says_what_a_small_one_says():
+def test_a_large_review_has_the_same_verdict_as_a_small_one():
     """Only the time of decoding differs."""
     large = POD | {"metadata": {"name": "it", "annotations": {"a": "x" * MAX_WHOLE}}}
     small, request = read(body()), read(body(object=large))

@@ -40,7 +40,7 @@ def test_a_login_is_a_reference_or_a_mere_name(reference):
 
 
 @pytest.mark.parametrize("reference", [5, ["db"], True])
-def test_what_is_no_login_is_told_what_one_is(reference):
+def test_the_error_for_an_invalid_login_describes_a_valid_one(reference):
     """The message names the API's field and type, not those of pydantic."""
     with pytest.raises(
         ValidationError,

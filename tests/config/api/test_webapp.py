@@ -66,7 +66,7 @@ def test_values_out_of_bounds_are_refused(wrong):
         read({**SPEC, **wrong})
 
 
-def test_a_status_says_only_what_is_known():
+def test_a_status_omits_unknown_fields():
     """Unobserved fields are not written."""
     assert WebAppStatus(phase="Pending", ready_replicas=0).to_api() == {
         "phase": "Pending",
@@ -74,7 +74,7 @@ def test_a_status_says_only_what_is_known():
     }
 
 
-def test_what_was_said_last_is_not_read():
+def test_the_stored_status_is_not_parsed():
     """No plan uses it, so an unknown status of a newer release has no effect."""
     assert (
         WebApp.model_validate({"spec": SPEC, "status": {"phase": "FromTheFuture"}}).spec

@@ -26,6 +26,6 @@ def test_other_numbers_are_refused(wrong):
         read({"replicas": wrong})
 
 
-def test_a_status_says_only_what_is_known():
+def test_a_status_omits_unknown_fields():
     """Unobserved fields are not written."""
     assert WidgetStatus(available_replicas=0).to_api() == {"availableReplicas": 0}

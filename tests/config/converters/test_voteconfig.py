@@ -120,7 +120,7 @@ def test_an_edit_in_v1alpha1_keeps_the_other_descriptions() -> None:
     )
 
 
-def test_what_was_written_while_nobody_converted_is_understood() -> None:
+def test_objects_written_without_conversion_are_understood() -> None:
     """With strategy None the API server only changes `apiVersion`, and keeps the fields of the other version."""
     as_stored = vote(V1, {"question": "Which?", "options": [{"id": "cats"}]})
     assert convert(as_stored, OLD)["spec"] == as_stored["spec"]

@@ -137,7 +137,7 @@ async def auditor(server):
         yield Auditor(server, client, CollectorRegistry())
 
 
-async def test_violations_are_reported_until_they_are_mended(server, auditor):
+async def test_violations_are_reported_until_they_are_fixed(server, auditor):
     """Only the violating object has a report; an unchanged one is not written again, and a corrected one loses it."""
     server.create(DEPLOYMENT, deployment("many", 30))
     server.create(DEPLOYMENT, deployment("few", 3))
@@ -198,7 +198,7 @@ async def test_a_rule_in_cel_judges_what_is_owned_too(server, auditor):
     assert auditor.reports() == {"many": [MESSAGE], "owned": ["no ReplicaSets of many replicas"]}
 
 
-async def test_the_next_leader_goes_on_where_the_last_one_stopped(server, auditor):
+async def test_the_next_leader_continues_the_audit(server, auditor):
     """It has no memory of previous audits, and does not write unchanged reports again."""
     server.create(DEPLOYMENT, deployment("many", 30))
     await auditor.run()
@@ -306,7 +306,7 @@ async def test_large_objects_come_in_small_pages(server, auditor):
     assert pages(server) == ["500", "307"]
 
 
-async def test_a_list_whose_token_expires_goes_on(server):
+async def test_a_list_continues_after_its_token_expires(server):
     """If the token expires during the list, the rest is listed in its present state, and no object twice."""
     for name in ("a", "c"):
         server.create(DEPLOYMENT, deployment(name, 3))

@@ -84,7 +84,7 @@ def until(plane: ControlPlane, wanted: dict[str, list[str]]) -> None:
     waiting.until(lambda: reported(plane) == wanted, within=WITHIN, problem=lambda: reported(plane))
 
 
-def test_violations_are_reported_until_they_are_mended(
+def test_violations_are_reported_until_they_are_fixed(
     plane: ControlPlane, controllers: list[Gatewright]
 ) -> None:
     """The next leader continues after the first one is killed; the policy's status has the numbers."""
@@ -102,7 +102,7 @@ def test_violations_are_reported_until_they_are_mended(
     plane.kubectl(*wait, "--for=jsonpath={.status.wouldDeny}=0", timeout=WITHIN)
 
 
-def test_exceptions_for_what_stands_there_are_written_and_counted(
+def test_exceptions_for_existing_violations_are_written_and_counted(
     plane: ControlPlane, controllers: list[Gatewright], tmp_path: Path
 ) -> None:
     """With the exceptions, no violations are left; later, the audit and the command report the unused one."""

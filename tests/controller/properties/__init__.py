@@ -6,21 +6,21 @@ kube/test_conformance*.py, which runs each assertion on both.
 1 Idempotency: after convergence, neither a full resync nor a restart writes anything
     controller/properties/test_every_kind.py::test_once_all_is_made_nothing_is_written
     controller/properties/test_writes.py::test_objects_cost_their_writes_once_and_then_nothing
-    controller/runtime/test_apply.py::test_a_field_that_a_new_release_does_not_set_goes
+    controller/runtime/test_apply.py::test_a_field_that_a_new_release_does_not_set_is_removed
     controller/properties/test_children_on_a_cluster.py::test_what_is_stored_is_as_desired
-    controller/properties/test_children_on_a_cluster.py::test_a_field_that_the_parent_does_not_set_any_more_goes
-    controller/properties/test_writes.py::test_what_others_say_in_a_status_costs_nothing
-    controller/properties/test_writes.py::test_what_a_new_release_says_no_more_goes_from_a_status
+    controller/properties/test_children_on_a_cluster.py::test_a_field_that_the_parent_no_longer_sets_is_removed
+    controller/properties/test_writes.py::test_conditions_of_other_writers_cause_no_request
+    controller/properties/test_writes.py::test_conditions_that_a_new_release_no_longer_writes_are_removed
 2 Exact writes: each child and each status once
     controller/properties/test_writes.py::test_objects_cost_their_writes_once_and_then_nothing
     controller/test_webapp_on_a_cluster.py::test_webapps_cost_no_more_writes_than_promised
 3 No hot loop: failures, flipping statuses, defaults, rewritten fields
     controller/properties/test_writes.py::test_what_always_fails_is_tried_ever_more_seldom
     controller/properties/test_writes.py::test_a_status_that_is_never_the_same_is_no_loop
-    controller/runtime/test_planner_errors.py::test_it_shows_until_it_is_mended
+    controller/runtime/test_planner_errors.py::test_a_planner_error_is_reported_until_it_is_fixed
     controller/properties/test_writes.py::test_what_the_server_fills_in_is_no_loop
     controller/runtime/test_conflict_backoff.py::test_a_field_that_is_rewritten_again_and_again
-    controller/runtime/test_conflict_backoff.py::test_who_is_overruled_on_the_way_in_does_not_insist
+    controller/runtime/test_conflict_backoff.py::test_a_field_that_a_webhook_overrides_is_not_applied_again
 4 One reconcile of a key at a time, and one after its last change
     controller/properties/test_keys.py::test_keys_are_reconciled_one_at_a_time_and_after_their_last_change
     controller/runtime/test_workqueue.py::TestQueueMachine
@@ -30,13 +30,13 @@ kube/test_conformance*.py, which runs each assertion on both.
     controller/properties/test_hand_edits.py::test_hand_edits_end_as_a_fresh_apply
 6 Stale caches: no duplicate objects, no wrong status
     controller/properties/test_stale_caches.py::test_caches_that_lag_make_nothing_twice
-    controller/properties/test_stale_caches.py::test_a_spec_that_changed_unseen_is_not_taken_for_our_own_status
+    controller/properties/test_stale_caches.py::test_an_unobserved_change_of_the_spec_is_not_mistaken_for_a_status_write
     controller/runtime/test_controller.py::test_a_reconcile_waits_for_the_cache_to_see_what_was_written
 7 Fail-over: leader killed, frozen or disconnected, Lease deleted, wrong clocks
     controller/properties/test_fail_over.py::test_never_do_two_write
     controller/runtime/test_leader.py::test_a_standby_is_there_when_the_lease_ends
-    controller/runtime/test_leader.py::test_a_wall_clock_that_is_wrong_makes_nobody_lead
-    controller/runtime/test_leader.py::test_a_lease_that_somebody_deleted_makes_nobody_else_lead
+    controller/runtime/test_leader.py::test_a_wrong_wall_clock_makes_no_candidate_lead
+    controller/runtime/test_leader.py::test_a_deleted_lease_is_respected_until_it_would_have_expired
     kube/test_transport.py::test_the_gate_is_asked_as_the_body_is_sent
 8 Finalizers never stick
     controller/properties/test_finalizers.py::test_deleted_while_it_is_made
@@ -47,11 +47,11 @@ kube/test_conformance*.py, which runs each assertion on both.
     controller/properties/test_removal_on_a_cluster.py::test_a_database_that_is_deleted_at_once_leaves_no_claim
     controller/properties/test_on_a_cluster.py::test_an_api_that_is_removed_takes_its_objects_along
 9 Expired resource versions: no deletion is missed, and relisted objects have low priority
-    kube/test_watch.py::test_an_expired_version_is_listed_anew
+    kube/test_watch.py::test_an_expired_version_causes_a_new_list
     kube/test_watch.py::test_a_list_that_changes_too_fast_is_read_at_once
-    kube/test_watch.py::test_a_watch_that_ends_without_a_word_is_listed_anew
+    kube/test_watch.py::test_a_watch_that_ends_without_an_event_causes_a_new_list
     kube/test_watch.py::test_a_killed_api_server_is_found_again
-    controller/properties/test_outages.py::test_what_is_listed_anew_waits_for_what_people_change
+    controller/properties/test_outages.py::test_a_relist_has_a_lower_priority_than_changes
 10 An API server that restarts is retried with back-off, and work resumes
     controller/properties/test_outages.py::test_an_absent_server_is_asked_seldom_and_found_soon
     controller/properties/test_outages.py::test_nothing_is_lost_while_the_server_is_away
@@ -64,10 +64,10 @@ kube/test_conformance*.py, which runs each assertion on both.
 12 Overload: Retry-After and status 429 are respected
     controller/properties/test_outages.py::test_a_server_that_asks_for_patience_gets_it
     controller/properties/test_outages.py::test_an_overloaded_server_meets_no_storm
-    kube/test_watch.py::test_the_server_says_how_long_to_wait
+    kube/test_watch.py::test_retry_after_delays_the_next_watch
 13 Shutdown during reconciles
     controller/properties/test_fail_over.py::test_never_do_two_write
-    controller/runtime/test_leader.py::test_a_renewal_under_way_does_not_keep_a_lease_from_being_released
+    controller/runtime/test_leader.py::test_a_lease_is_released_even_during_a_renewal
     controller/runtime/test_controller.py::test_what_is_begun_is_finished_at_the_end
     controller/runtime/test_controller.py::test_what_does_not_end_in_time_is_cancelled
 14 Memory: proportional to the stored objects, and freed when they are deleted
@@ -82,6 +82,6 @@ kube/test_conformance*.py, which runs each assertion on both.
 17 Objects that the controller does not own
     controller/test_webapp_on_a_cluster.py::test_a_foreign_deployment_is_never_changed
     controller/test_webapp_on_a_cluster.py::test_an_object_that_the_caches_do_not_know_is_never_touched
-    controller/test_webapp_on_a_cluster.py::test_an_owner_that_was_made_anew_gets_children_of_its_own
+    controller/test_webapp_on_a_cluster.py::test_a_recreated_owner_gets_new_children
     controller/runtime/test_reconciler.py::test_the_child_of_an_earlier_object_of_the_name_is_waited_for
 """

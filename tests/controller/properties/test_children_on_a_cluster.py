@@ -60,7 +60,7 @@ def without_one(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 @pytest.mark.parametrize("case", cases(), ids=str)
-async def test_a_field_that_the_parent_does_not_set_any_more_goes(
+async def test_a_field_that_the_parent_no_longer_sets_is_removed(
     plane: ControlPlane, place: str, user: Client, case: Case
 ) -> None:
     """The field is removed even if the API server keeps its value in a deprecated copy of it."""

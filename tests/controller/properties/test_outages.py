@@ -79,7 +79,7 @@ async def test_an_absent_server_is_asked_seldom_and_found_soon(
     assert now <= outage + 5
 
 
-async def test_what_is_listed_anew_waits_for_what_people_change(running: Running) -> None:
+async def test_a_relist_has_a_lower_priority_than_changes(running: Running) -> None:
     """After a 410, all objects are listed again: unchanged ones enqueue nothing, changed ones have low priority."""
     async with running(single) as things:
         for number in range(20):

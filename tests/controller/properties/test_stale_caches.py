@@ -132,7 +132,9 @@ def told_of(thing: Thing, observed: Observed, now: datetime) -> Plan:
     )
 
 
-async def test_a_spec_that_changed_unseen_is_not_taken_for_our_own_status(running: Running) -> None:
+async def test_an_unobserved_change_of_the_spec_is_not_mistaken_for_a_status_write(
+    running: Running,
+) -> None:
     """A relist may show a version that the controller wrote together with a spec that it never observed."""
     async with running(told_of) as things:
         things.create()

@@ -86,7 +86,7 @@ async def test_objects_cost_their_writes_once_and_then_nothing(running: Running)
     assert (passed, restarted) == ([], [])
 
 
-async def test_what_others_say_in_a_status_costs_nothing(running: Running) -> None:
+async def test_conditions_of_other_writers_cause_no_request(running: Running) -> None:
     """Conditions of other writers stay; neither a reconcile nor a restart sends a request."""
     async with running(single) as things:
         things.create()
@@ -125,7 +125,7 @@ async def test_what_others_say_in_a_status_costs_nothing(running: Running) -> No
 @pytest.mark.parametrize(
     ("conditions", "fields"), [(["Kept"], ["kept", "dropped"]), (["Kept", "Dropped"], ["kept"])]
 )
-async def test_what_a_new_release_says_no_more_goes_from_a_status(
+async def test_conditions_that_a_new_release_no_longer_writes_are_removed(
     running: Running, conditions: list[str], fields: list[str]
 ) -> None:
     """Each object gets one write, whatever others write there; the next start sends none."""
@@ -165,7 +165,7 @@ async def test_what_a_new_release_says_no_more_goes_from_a_status(
     }
 
 
-async def test_what_might_be_ours_is_asked_of_the_server_at_a_start(running: Running) -> None:
+async def test_a_start_applies_once_to_find_out_who_owns_a_field(running: Running) -> None:
     """A condition of the current generation, or a field, causes one apply without effect, which is not repeated."""
     async with running(single) as things:
         things.create("one")

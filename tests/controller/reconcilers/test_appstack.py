@@ -80,7 +80,7 @@ def test_the_label_of_a_platform_is_handed_on() -> None:
     } == {"store"}
 
 
-def test_a_frontend_alone_is_told_of_nobody() -> None:
+def test_a_frontend_alone_has_no_addresses_of_other_components() -> None:
     """No variable names a missing component."""
     objects = made(planned(stack(frontend=IMAGES["frontend"])))
     assert container(objects, "shop-frontend")["env"] == []

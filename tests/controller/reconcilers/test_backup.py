@@ -162,7 +162,7 @@ def backed_up(plan: Plan) -> tuple[str, str, str]:
 
 
 def test_the_cronjob_makes_one_backup_at_a_time_without_rights() -> None:
-    """All of it but the environment."""
+    """The whole CronJob, except its environment."""
     cronjob = applied(
         planned(
             schedule="@daily", suspend=True, activeDeadlineSeconds=60, serviceAccountName="saver"
@@ -231,7 +231,7 @@ def test_the_image_follows_the_source_and_the_registry() -> None:
     assert pod["containers"][0]["image"] == "registry.company.com/gatewright-backup-mysql:1.0.0"
 
 
-def test_the_environment_says_all_and_credentials_by_reference() -> None:
+def test_the_environment_has_every_setting_and_references_to_credentials() -> None:
     """The environment of a PostgreSQL backup to AWS S3."""
     assert environment(retention="2w") == {
         "SOURCE_TYPE": "postgresql",
@@ -354,7 +354,7 @@ def test_what_is_missing_is_named(spec: JsonObject, problem: str) -> None:
     assert plan.steps == ()
 
 
-def test_a_schedule_that_is_none_is_told() -> None:
+def test_an_invalid_schedule_is_reported() -> None:
     """The controller reports an invalid schedule if no webhook has denied it."""
     assert planned(schedule="0 25 * * *").problem == Problem(
         'spec.schedule: "0 25 * * *" is not a cron schedule: wrong hour', "Invalid"
@@ -426,7 +426,7 @@ def test_a_success_without_a_word_has_no_size() -> None:
         assert backed_up(plan) == ("True", "Succeeded", "Job nightly-20: succeeded")
 
 
-def test_a_failure_is_told_while_it_is_tried_again_and_after() -> None:
+def test_a_failure_is_reported_during_and_after_retries() -> None:
     """The condition has the script's last message, even after its pod is deleted.
 
     The last good backup stays in the status.
@@ -451,7 +451,7 @@ def test_a_failure_is_told_while_it_is_tried_again_and_after() -> None:
     assert backed_up(silent) == ("False", "Failing", "Job nightly-20: Error, exit code 137")
 
 
-def test_what_keeps_a_pod_from_starting_is_told() -> None:
+def test_the_reason_why_a_pod_does_not_start_is_reported() -> None:
     """The condition reports an image that cannot be pulled or a missing key of a Secret, also during retries."""
 
     def waiting(reason: str) -> JsonObject:

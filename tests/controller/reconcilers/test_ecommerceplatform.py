@@ -134,7 +134,7 @@ def test_every_container_is_restricted_and_sized(environment: str) -> None:
         }
 
 
-def test_the_spec_says_otherwise() -> None:
+def test_the_spec_overrides_the_environment() -> None:
     """The spec takes precedence over the environment; a Ti is converted to Gi."""
     plan = planned(
         platform(
@@ -196,7 +196,7 @@ def test_what_a_default_made_stays_when_the_default_changes() -> None:
     assert made(planned(platform()))["PostgreSQL", "shop-db"]["spec"]["storage"] == "10Gi"
 
 
-def test_the_database_gets_what_is_said_of_its_volumes() -> None:
+def test_the_database_gets_the_settings_of_its_volumes() -> None:
     """The PostgreSQL gets the storage class, the size of the backups' claim, and the deletion policy."""
     said = {"storageClassName": "fast", "deletionPolicy": "Delete", "backup": {"storage": "1Ti"}}
     spec = made(planned(platform(database=said)))["PostgreSQL", "shop-db"]["spec"]
@@ -204,7 +204,7 @@ def test_the_database_gets_what_is_said_of_its_volumes() -> None:
     assert spec["backup"]["storage"] == "1024Gi"
 
 
-def test_the_applications_are_told_where_the_others_are() -> None:
+def test_the_applications_get_the_addresses_of_the_others() -> None:
     """The backend gets the addresses of database and cache, the frontend those of backend and cache."""
     objects = made(planned(platform()))
     cache = {"name": "CACHE_URL", "value": "redis://shop-cache.eu.svc:6379"}
@@ -243,7 +243,7 @@ def test_the_cache_keeps_within_its_limit(cache: JsonObject, memory: list[str]) 
     assert command == [*start, *memory, "--maxmemory-policy", "allkeys-lru"]
 
 
-def test_our_images_come_from_the_registry_and_those_of_users_are_as_written() -> None:
+def test_the_registry_setting_changes_no_image_that_a_user_named() -> None:
     """The setting changes only the cache's image."""
     objects = made(planned(platform(), Observed(settings={"registry": "registry.company.com"})))
     images = {
@@ -488,7 +488,7 @@ QUOTA = {
         ),
     ],
 )
-def test_what_is_missing_is_told(
+def test_missing_objects_are_reported(
     observed: Observed, step: str, note: str | Problem, before: JsonObject, phase: str
 ) -> None:
     """Each component's condition has the reason; the phase shows whether it was ready before."""
@@ -519,7 +519,7 @@ def test_a_platform_that_runs_is_looked_at_every_ten_minutes() -> None:
     }
 
 
-def test_an_image_that_nobody_named_is_asked_for() -> None:
+def test_a_missing_image_is_reported() -> None:
     """Ready is False with reason Incomplete; other components are created, and running ones stay."""
     plan = planned(platform(backend={}), Observed(children=children()))
     assert plan.problem == Problem(
@@ -546,7 +546,9 @@ def test_another_type_of_database_leaves_the_data_alone() -> None:
     assert made(plan)["Deployment", "shop-backend"]["spec"] == backend["spec"]
 
 
-async def test_from_nothing_to_running_and_quiet(server: ApiServer) -> None:
+async def test_each_step_waits_for_the_one_before_and_then_no_write_follows(
+    server: ApiServer,
+) -> None:
     """On a fake client, each step is created after the one before it is ready; then no write follows."""
     server.create(NAMESPACE, {"metadata": {"name": "eu"}})
     for optional in ECOMMERCE_PLATFORM.optional:
@@ -602,7 +604,7 @@ async def test_from_nothing_to_running_and_quiet(server: ApiServer) -> None:
     assert (server.get(POSTGRESQL, "shop-db", "eu"))["metadata"]["labels"]["platform"] == "shop"
 
 
-def test_a_label_of_its_own_is_not_lost_on_the_way() -> None:
+def test_a_label_of_the_platform_does_not_replace_its_name() -> None:
     """Children have the platform's own name as label, whatever label the platform has itself."""
     labelled = platform()
     labelled["metadata"] = {**labelled["metadata"], "labels": {"platform": "other"}}
@@ -612,7 +614,7 @@ def test_a_label_of_its_own_is_not_lost_on_the_way() -> None:
 
 
 @pytest.mark.parametrize("name", ["database", "cache", "backend", "frontend", "ingress"])
-def test_every_object_says_where_its_fields_come_from(name: str) -> None:
+def test_every_object_has_the_origins_of_its_fields(name: str) -> None:
     """Fields that a user can set have origins, so that a denial names the platform's own field."""
     plan = planned(platform(**EVERYTHING))
     (step,) = (each for each in plan.steps if each.name == name)

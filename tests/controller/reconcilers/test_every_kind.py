@@ -63,7 +63,7 @@ async def test_it_becomes_ready_and_stays_as_it_is(case: Case) -> None:
         assert child["metadata"].get("ownerReferences", []) == expected, name_of(resource, child)
 
 
-async def test_what_is_deleted_or_edited_comes_back(various: World) -> None:
+async def test_deleted_or_edited_children_are_restored(various: World) -> None:
     """Deleted children are recreated; an edit of a reconciled field is reverted."""
     before = various.children()
     for resource, child in before:

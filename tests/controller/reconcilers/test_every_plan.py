@@ -81,7 +81,7 @@ def test_all_of_it_is_of_the_platform(case: Case) -> None:
             assert found == expected, f"{each.resource.kind} {each.object['metadata']['name']}"
 
 
-def test_containers_that_we_choose_are_ours(case: Case) -> None:
+def test_containers_of_gatewright_are_restricted_and_follow_the_registry(case: Case) -> None:
     """Their images come from the registry, and they have requests, limits and restricted security contexts."""
     theirs = set(values(case.object["spec"], "image"))
     for each in made(case):
@@ -192,7 +192,7 @@ def engine() -> Engine:
 SHAPES = ("a" * 253, "1" * 253, ("a" * 20 + ".") * 12 + "a", "a-" * 126 + "a")
 
 
-def test_names_that_are_let_in_make_valid_names(case: Case, engine: Engine) -> None:
+def test_admitted_names_give_children_valid_names(case: Case, engine: Engine) -> None:
     """The longest admitted names, with any allowed characters, give children valid names and labels."""
     for shape in SHAPES:
         longest, denied = 0, len(shape) + 1

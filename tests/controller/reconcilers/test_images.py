@@ -30,7 +30,7 @@ def test_they_come_from_the_registry_that_is_set(registry: str, expected: list[s
     ] == expected
 
 
-def test_what_somebody_else_chose_is_not_ours() -> None:
+def test_images_of_users_are_not_moved_to_the_registry() -> None:
     """These are other images, other registries, and our images with their names without the setting."""
     assert is_chosen({}, "mysql:8.4")
     for settings, name in (

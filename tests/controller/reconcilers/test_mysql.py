@@ -112,7 +112,7 @@ def secret(key: str) -> JsonObject:
     return {"valueFrom": {"secretKeyRef": {"name": "shop-db-mysql-credentials", "key": key}}}
 
 
-def test_its_container_is_told_what_the_official_image_asks_for() -> None:
+def test_its_container_has_the_variables_of_the_official_image() -> None:
     """It has one database and its login, passwords from the Secret, and volumes for all written directories."""
     found = container(made(planned()), "shop-db")
     assert found["env"] == [

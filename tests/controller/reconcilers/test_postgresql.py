@@ -258,7 +258,7 @@ def test_the_instances_are_a_stateful_set() -> None:
     assert template["automountServiceAccountToken"] is False
 
 
-def test_a_secret_that_is_made_anew_restarts_the_instances() -> None:
+def test_a_recreated_secret_restarts_the_instances() -> None:
     """The restart makes the new passwords effective; without a Secret there is no restart."""
     annotated = {"database.example.com/credentials": "earlier-uid"}
     stored = stateful_set()
@@ -465,13 +465,13 @@ def test_a_storage_class_that_is_not_there_keeps_backups_from_being_made() -> No
 @pytest.mark.parametrize(
     ("count", "said"), [(None, "0 of 3 replicas are ready"), (1, "1 of 3 replicas are ready")]
 )
-def test_how_many_instances_are_ready_is_told(count: int | None, said: str) -> None:
+def test_the_number_of_ready_instances_is_reported(count: int | None, said: str) -> None:
     """The number does not count the primary, which has its own condition."""
     children = [] if count is None else [stateful_set(count)]
     assert step_of(planned(children=children, replicas=3), "instances").note == said
 
 
-def test_a_lost_primary_is_told() -> None:
+def test_a_lost_primary_is_reported() -> None:
     """A condition reports it as long as it lasts, and one event."""
     available = {
         "type": "PrimaryAvailable",
@@ -571,7 +571,7 @@ def test_the_job_must_come_to_its_end(conditions: list[JsonObject], holds: bool,
     assert (step.ready, step.problem and step.problem.message) == (holds, said.format(name) or None)
 
 
-def test_names_that_cannot_be_are_said() -> None:
+def test_invalid_names_are_reported() -> None:
     """Invalid names are reported; nothing is created or deleted."""
     plan = planned(users=[{"name": "App"}, {"name": "app"}])
     assert plan.problem is not None
@@ -662,7 +662,7 @@ def test_with_a_destination_backups_are_a_backup() -> None:
         ),
     ],
 )
-def test_a_backup_that_cannot_be_is_told(
+def test_an_invalid_backup_is_reported(
     ready: JsonObject | None, holds: bool, said: str | None
 ) -> None:
     """The condition has the step's description, then the message of the Backup."""

@@ -29,7 +29,7 @@ DEFAULT = {
         ),
     ],
 )
-def test_what_is_not_said_is_as_by_default(
+def test_unset_amounts_get_defaults(
     given: dict[str, Any] | None, requests: tuple[Any, Any], limits: tuple[Any, Any]
 ) -> None:
     """Defaults apply per amount; they never contradict set amounts, and set amounts never change."""

@@ -148,7 +148,7 @@ async def test_a_change_that_is_taken_back_before_it_is_through(shop: Shop) -> N
     assert shop.annotation("reached") == status["checksum"]
 
 
-async def test_whoever_takes_the_annotation_away_is_not_fought(shop: Shop) -> None:
+async def test_a_removed_annotation_is_not_restored_repeatedly(shop: Shop) -> None:
     """A tool that removes it restarts the pods only once."""
     await shop.begin("web", a="1")
     await shop.configure(a="2")
@@ -158,7 +158,7 @@ async def test_whoever_takes_the_annotation_away_is_not_fought(shop: Shop) -> No
     assert shop.writes == []
 
 
-async def test_a_hand_edit_is_put_back_and_restarts_nobody(shop: Shop) -> None:
+async def test_a_hand_edit_is_reverted_without_a_restart(shop: Shop) -> None:
     """A deleted ConfigMap that is recreated with the same data causes no restart either."""
     await shop.begin("web", a="1")
     updated = shop.status()["lastUpdated"]
@@ -180,7 +180,7 @@ async def test_a_change_while_the_configmap_is_gone_restarts(shop: Shop) -> None
     assert "apply deployments default/web" in shop.writes
 
 
-async def test_the_second_of_one_application_has_no_name_and_restarts_nobody(shop: Shop) -> None:
+async def test_the_second_of_one_application_is_not_written_and_restarts_no_pod(shop: Shop) -> None:
     """Of two AppConfigs with the same ConfigMap, only the first may write it."""
     await shop.begin("web", a="1")
     other = {
@@ -238,7 +238,7 @@ REFERENCE = {"name": "c"}
         },
     ],
 )
-def test_every_way_to_use_a_configmap_is_seen(pod: JsonObject) -> None:
+def test_every_reference_to_a_configmap_is_found(pod: JsonObject) -> None:
     """References in containers, init containers and volumes are found."""
     assert list(config_maps_of({"spec": {"template": {"spec": pod}}})) == ["c"]
 

@@ -5,7 +5,7 @@ from controller.reconcilers.labels import inherited
 from controller.reconcilers.restricted import container, pod
 
 
-def test_our_containers_are_restricted() -> None:
+def test_containers_have_the_restricted_profile() -> None:
     """Settings for a container are added to the restricted profile."""
     assert container(readOnlyRootFilesystem=False) == {
         "runAsNonRoot": True,

@@ -28,7 +28,7 @@ def shown(resources: JsonObject) -> str:
 
 
 @pytest.mark.parametrize("place", range(3))
-def test_the_page_says_what_an_environment_is(place: int) -> None:
+def test_the_page_has_the_values_of_each_environment(place: int) -> None:
     """Each cell of the environment's column on the page is right."""
     table = rows()
     tier = TIERS[table[""][place]]

@@ -120,7 +120,7 @@ async def test_three_writes_make_it_and_none_follow(server: ApiServer) -> None:
 
 
 @pytest.mark.parametrize("spec", [{"options": OPTIONS}, {"options": []}, {"options": "what?"}])
-async def test_it_goes_in_the_first_pass(server: ApiServer, spec: Any) -> None:
+async def test_the_finalizer_is_removed_in_the_first_pass(server: ApiServer, spec: Any) -> None:
     """Even for an invalid object, the finalizer is removed, and nothing else is written."""
     server.serve(VOTECONFIG.resource)
     await stored(server, **spec)

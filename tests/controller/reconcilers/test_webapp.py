@@ -65,7 +65,7 @@ def test_a_deployment_and_a_service_of_the_same_name() -> None:
         }
 
 
-def test_the_deployment_runs_what_the_spec_says() -> None:
+def test_the_deployment_has_the_fields_of_the_spec() -> None:
     """Replicas, image, port and the default resources, in a container named webapp."""
     spec = made(planned())[0]["spec"]
     assert spec == {
@@ -157,7 +157,7 @@ GOING = "3 of 3 replicas are ready, and old ones are still to go"
         (deployment(3, **SEEN), ""),
     ],
 )
-def test_how_far_it_is_is_told(stored: JsonObject | None, note: str) -> None:
+def test_the_progress_is_reported(stored: JsonObject | None, note: str) -> None:
     """The message has the numbers of the status, so it changes only with them or with the phase."""
     assert planned(Observed(children=[stored] if stored else [])).steps[0].note == note
 
@@ -212,7 +212,9 @@ async def test_the_numbers_cost_no_write_of_their_own(server: ApiServer) -> None
         ),
     ],
 )
-def test_why_no_pods_come_is_told(type: str, status: str, reason: str, message: str) -> None:
+def test_the_reason_for_missing_pods_is_reported(
+    type: str, status: str, reason: str, message: str
+) -> None:
     """The condition has the step's description, then the Deployment's reason and message."""
     condition = {"type": type, "status": status, "reason": reason, "message": message}
     plan = planned(Observed(children=[deployment(2, conditions=[condition])]))
@@ -221,7 +223,7 @@ def test_why_no_pods_come_is_told(type: str, status: str, reason: str, message: 
     assert planned(Observed(children=[deployment(2, conditions=[fine])])).steps[0].problem is None
 
 
-def test_a_paused_deployment_is_told_only_where_it_stands_in_the_way() -> None:
+def test_a_paused_deployment_is_reported_only_if_it_blocks_a_rollout() -> None:
     """If old pods wait for replacement, the condition names the remedy."""
     paused = deployment(3, **SEEN | REPLACING)
     paused["spec"]["paused"] = True
@@ -260,7 +262,7 @@ async def test_s7_one_reconcile_makes_the_deployment(server: ApiServer) -> None:
     assert len(server.writes) == 3
 
 
-async def test_our_finalizer_is_taken_off_and_never_put_on(server: ApiServer) -> None:
+async def test_the_finalizer_is_removed_and_never_added(server: ApiServer) -> None:
     """There is nothing to clean up outside of the cluster; finalizers of others stay."""
     metadata = {
         "name": "shop",

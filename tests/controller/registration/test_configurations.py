@@ -183,7 +183,7 @@ def test_what_is_published_is_read_back():
     assert published({"webhooks": None}) == published({}) == published(None) == []
 
 
-def test_the_api_server_waits_as_long_as_it_is_told():
+def test_the_timeouts_of_the_webhooks_are_settings():
     """The timeouts of validation and mutation are settings, with defaults of 3 s and 1 s."""
     address = WebhookClientConfig(SERVICE.at, BUNDLE, Timeouts(validating=10, mutating=5))
     both = webhooks(bound("a"), bound("b", mutates=True), address=address)

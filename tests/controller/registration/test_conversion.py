@@ -159,7 +159,7 @@ async def test_a_bundle_is_renewed_also_while_no_webhook_answers(converting, ser
     await converting.until(lambda: converting.stanza() == before)
 
 
-async def test_an_end_leaves_nobody_at_a_webhook_that_is_gone(converting, client, server):
+async def test_the_conversion_is_restored_when_the_process_ends(converting, client, server):
     """`gatewright run` restores the conversion at its end; a deleted CRD is skipped."""
     await without_conversion(client, CONVERTED)
     assert server.get(CRD, CONVERTED)["spec"]["conversion"] == NONE

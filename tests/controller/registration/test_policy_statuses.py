@@ -195,7 +195,7 @@ async def test_a_good_policy_is_in_force(server, statuses, resource, namespace):
     ],
     ids=["a parameter", "a policy", "two kinds", "a tenant's that would change objects"],
 )
-async def test_a_bad_policy_says_what_is_wrong(server, statuses, resource, spec, message):
+async def test_the_status_of_a_bad_policy_has_the_error(server, statuses, resource, spec, message):
     """The status has path, error and suggestion, like a denial."""
     namespace = "shop" if resource is TENANT else ""
     server.create(resource, policy(kind=resource.kind, namespace=namespace or None, **spec))
@@ -224,7 +224,7 @@ async def test_the_status_follows_the_object(server, statuses):
         )
 
 
-async def test_a_policy_that_conflicts_says_so(server, statuses):
+async def test_the_status_of_a_conflicting_policy_names_the_conflict(server, statuses):
     """A valid policy that conflicts with another is reported as not in force."""
     server.create(CLUSTER, policy())
     async with statuses(CLUSTER) as running:
@@ -333,7 +333,7 @@ TENANTS = policy(kind="AdmissionPolicy", namespace="shop")
         "for kinds that the policy does not judge",
     ],
 )
-async def test_an_exception_that_does_not_count_says_so(
+async def test_the_status_of_an_exception_without_effect_has_the_reason(
     server, statuses, from_, namespace, entry, message
 ):
     """The status reports that an exception has no effect."""

@@ -180,7 +180,7 @@ async def test_what_somebody_changes_is_put_back(system, server, field):
     await system.until(lambda: system.webhooks(VALIDATING) == [before])
 
 
-async def test_whoever_keeps_changing_it_is_not_fought(system, server):
+async def test_repeated_changes_are_repaired_at_most_every_half_minute(system, server):
     """A second repair within half a minute is put off."""
     server.requests.clear()
     for number in range(5):

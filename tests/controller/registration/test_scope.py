@@ -248,7 +248,7 @@ def test_the_number_of_webhooks_is_small():
     ]
 
 
-def test_labels_that_cannot_be_told_apart_in_few_webhooks_are_all_sent():
+def test_labels_that_need_too_many_webhooks_select_all_namespaces():
     """Ten policies with different labels, for ten kinds, have one webhook for all namespaces."""
     policies = [
         bound(

@@ -50,7 +50,7 @@ def test_an_item_that_is_gone_beside_one_that_never_was_applied(
     assert is_replaced(stored(there, applied), desired) == replaced
 
 
-def test_a_list_does_not_concern_another() -> None:
+def test_each_list_is_compared_separately() -> None:
     """A variable that another writer removed does not cause the removal of a container that another writer added."""
     applied = pods("a", env=[{"name": "X"}])
     there = {"spec": {"containers": [{"name": "a", "env": []}, {"name": "sidecar"}]}}

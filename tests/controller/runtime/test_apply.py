@@ -66,7 +66,7 @@ def written(things: Things) -> list[str]:
     return [each for each in things.writes() if "marker" not in each]
 
 
-async def test_a_field_that_a_new_release_does_not_set_goes(running: Running) -> None:
+async def test_a_field_that_a_new_release_does_not_set_is_removed(running: Running) -> None:
     """After the start, each child with the field gets one write; the next start sends none, and other fields stay."""
     async with running(release("kept", "dropped")) as things:
         for name in ("one", "two"):
@@ -86,7 +86,7 @@ async def test_a_field_that_a_new_release_does_not_set_goes(running: Running) ->
         }
 
 
-async def test_a_container_that_leaves_the_plan_goes_whatever_is_written_meanwhile(
+async def test_a_container_that_leaves_the_plan_is_removed_despite_other_writes(
     running: Running,
 ) -> None:
     """The container is removed, although one was replaced by hand, and the status changes after each write."""

@@ -60,7 +60,7 @@ def test_some_changes_are_repaired_at_once() -> None:
         clock.now += pause
 
 
-def test_a_contest_is_answered_once_a_minute_and_ends_by_itself() -> None:
+def test_a_contested_field_is_repaired_once_a_minute_until_the_contest_ends() -> None:
     """An hour of rewriting causes 64 repairs; two minutes without a rewrite, or a new plan, end the contest."""
     clock = Clock()
     of = Conflicts(clock)
@@ -203,7 +203,7 @@ async def test_a_field_of_others_is_not_fought_for(
     assert theirs["data"] == {"size": "1"}
 
 
-async def test_a_patch_that_is_overruled_on_the_way_in_is_not_sent_again(running: Running) -> None:
+async def test_a_patch_that_a_webhook_overrides_is_not_sent_again(running: Running) -> None:
     """Even if the object changes, a mutating webhook that rewrites the field costs one write per value."""
     async with running(patching, **READS) as things:
         things.server.mutate(
@@ -225,7 +225,7 @@ async def test_a_patch_that_is_overruled_on_the_way_in_is_not_sent_again(running
     assert things.writes().count("PATCH configmaps/theirs") == 2
 
 
-async def test_who_is_overruled_on_the_way_in_does_not_insist(running: Running) -> None:
+async def test_a_field_that_a_webhook_overrides_is_not_applied_again(running: Running) -> None:
     """A mutating webhook that rewrites our field costs one write: the server's response is compared."""
     async with running(single) as things:
         things.server.mutate(

@@ -57,7 +57,7 @@ async def test_it_has_no_owner_and_the_next_parent_takes_it_as_it_is(server: Fak
     assert status(server)["found"] == 1
 
 
-async def test_one_without_our_labels_is_somebody_elses(server: FakeApiServer) -> None:
+async def test_an_object_without_the_labels_has_another_owner(server: FakeApiServer) -> None:
     """It is not even in the cache, and it is not touched: NameTaken."""
     server.create(KIND.resource, THING)
     labels = {"for": "thing", "by": "them"}

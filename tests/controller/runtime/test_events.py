@@ -111,7 +111,7 @@ async def test_after_a_pause_it_is_a_new_event(
     assert len(await written(server, recorder)) == 2
 
 
-async def test_an_event_that_cannot_be_written_is_told_anew_the_next_time(
+async def test_a_failed_event_is_sent_again_the_next_time(
     server: FakeApiServer, recorder: EventRecorder, clock: Clock
 ) -> None:
     """A failed event is no error; a repetition is reported even if the first event was lost."""

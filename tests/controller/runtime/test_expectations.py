@@ -77,7 +77,7 @@ def test_a_write_is_waited_for_until_the_cache_shows_it(
     assert expectations.wait(REQUEST) == 0
 
 
-def test_a_cache_that_is_past_the_write_has_seen_it(
+def test_a_cache_with_a_later_version_has_observed_the_write(
     expectations: Expectations, cache: Cache
 ) -> None:
     """An object that was written and deleted never appears in the cache, but the version passes."""

@@ -21,7 +21,7 @@ def manager(server: FakeApiServer) -> Manager:
     return manager
 
 
-async def test_a_process_that_has_read_nothing_says_what_it_waits_for(manager: Manager) -> None:
+async def test_readiness_names_each_cache_that_is_not_synced(manager: Manager) -> None:
     """Readiness names each unsynced cache by its resource."""
     assert manager.unready() == "configmaps: not synced; secrets: not synced"
 

@@ -134,7 +134,7 @@ async def test_a_lease_that_somebody_deleted_is_made_again(
     assert lease(server)["holderIdentity"] == "one"
 
 
-async def test_a_lease_that_somebody_deleted_makes_nobody_else_lead(
+async def test_a_deleted_lease_is_respected_until_it_would_have_expired(
     server: FakeApiServer, client: Client, clock: Clock
 ) -> None:
     """A candidate that has observed it waits until it would have expired: its holder may still be writing."""
@@ -153,7 +153,7 @@ async def test_a_lease_that_somebody_deleted_makes_nobody_else_lead(
 
 
 @pytest.mark.parametrize("hours", [-2, 2])
-async def test_a_wall_clock_that_is_wrong_makes_nobody_lead(
+async def test_a_wrong_wall_clock_makes_no_candidate_lead(
     server: FakeApiServer, client: Client, clock: Clock, hours: int
 ) -> None:
     """The holder's times are never compared with the own clock, whether they are early or late."""
@@ -230,7 +230,7 @@ async def test_a_released_lease_is_free_at_once(
     assert await election(client, clock, "two")._try() is True
 
 
-async def test_a_renewal_under_way_does_not_keep_a_lease_from_being_released(
+async def test_a_lease_is_released_even_during_a_renewal(
     server: FakeApiServer, client: Client, clock: Clock
 ) -> None:
     """The write succeeded although its response timed out; a lease of another holder is not released."""

@@ -92,7 +92,7 @@ def test_changes_of_a_status_are_counted_under_a_name_of_their_own(
     assert value(metrics, "gatewright_config_changes_total") == 2
 
 
-def test_large_clusters_count_without_names() -> None:
+def test_metrics_can_be_kept_without_object_names() -> None:
     """The setting removes the labels of single objects."""
     metrics = ControllerMetrics(CollectorRegistry(), per_object=False)
     kind = KindMetrics("WebApp", metrics)

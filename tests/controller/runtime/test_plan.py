@@ -13,13 +13,13 @@ class NoStatus:
         return {}
 
 
-def test_a_step_may_only_need_what_stands_before_it() -> None:
+def test_a_step_may_only_depend_on_earlier_ones() -> None:
     """Cycles and misspelt names are errors when the plan is built."""
     with pytest.raises(ValueError, match="step a depends on b, which does not precede it"):
         Plan((Step("a", [], depends_on=["b"]), Step("b", [])), NoStatus())
 
 
-def test_a_step_says_what_it_was_doing() -> None:
+def test_the_message_describes_the_step_that_failed() -> None:
     """Without a description, the message is that the step failed to create its name."""
     assert Step("service", []).failed_to == "failed to create service"
     assert (

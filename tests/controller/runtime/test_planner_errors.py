@@ -68,7 +68,7 @@ def panics(things: Things) -> float | None:
     return things.manager.metrics.registry.get_sample_value(counted, {"controller": "thing"})
 
 
-async def test_it_shows_until_it_is_mended(
+async def test_a_planner_error_is_reported_until_it_is_fixed(
     running: Running, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Retries write one status, with the current generation; after the fix no trace is left."""
@@ -122,7 +122,7 @@ async def test_it_shows_until_it_is_mended(
 
 
 @pytest.mark.parametrize(("type", "phase"), [(Thing, {}), (PhasedThing, {"phase": "Failed"})])
-async def test_an_object_that_was_never_planned_says_so_too(
+async def test_an_object_that_was_never_planned_has_the_error_too(
     running: Running, type: type[Thing], phase: JsonObject
 ) -> None:
     """It has a phase if its kind has one, and no other condition."""
@@ -193,7 +193,7 @@ async def test_a_status_that_cannot_be_written_hides_nothing(
     assert written == ["PATCH things/thing/status"] * 3
 
 
-async def test_a_clean_up_that_meets_a_mistake_is_told(running: Running) -> None:
+async def test_a_failed_clean_up_is_reported(running: Running) -> None:
     """A condition and a Warning event give the reason; after the fix, the object is deleted."""
 
     def done(thing: Thing, observed: Observed, now: datetime) -> Plan:

@@ -179,7 +179,7 @@ async def test_a_failed_step_stops_only_those_that_need_it(
         await things.until(CONFIGMAP, "second")
 
 
-async def test_a_conflict_is_told_and_tried_again_at_once(running: Running) -> None:
+async def test_a_conflict_is_reported_and_retried_at_once(running: Running) -> None:
     """The retry comes after milliseconds; five conflicts in a row cause one status."""
     async with running(single) as things:
         things.server.fail(5, 409, method="PATCH", path="/configmaps/thing")
@@ -205,7 +205,7 @@ async def test_a_permanent_error_waits_for_a_change(running: Running) -> None:
         await things.until_ready()
 
 
-async def test_a_foreign_object_of_the_name_is_left_alone_until_it_goes(running: Running) -> None:
+async def test_an_object_of_another_owner_is_never_written(running: Running) -> None:
     """The condition is NameTaken, and nothing is written.
 
     When the name is free, the child is created without a back-off.
@@ -240,7 +240,7 @@ async def test_the_child_of_an_earlier_object_of_the_name_is_waited_for(running:
     assert made["metadata"]["ownerReferences"][0]["uid"] == new["metadata"]["uid"]
 
 
-async def test_a_child_that_is_deleted_and_held_is_told(running: Running) -> None:
+async def test_a_child_that_is_still_terminating_is_reported(running: Running) -> None:
     """The message names the object, nothing is written to it, and it is recreated once it is gone."""
     async with running(single) as things:
         things.create()
@@ -405,7 +405,9 @@ async def test_what_cannot_be_read_is_a_permanent_error_that_names_the_field(
         await things.until_ready()
 
 
-async def test_a_problem_of_the_plan_shows_and_its_events_are_told(running: Running) -> None:
+async def test_a_problem_of_the_plan_is_reported_and_its_events_are_emitted(
+    running: Running,
+) -> None:
     """A problem of the plan is permanent; the plan's events are emitted."""
 
     def plan(thing: Thing, observed: Observed, now: datetime) -> Plan:
@@ -494,7 +496,7 @@ async def test_what_is_read_wakes_only_those_that_share_an_index_with_it(running
     assert set(looks) == {"one"}
 
 
-async def test_an_api_that_may_be_absent_holds_nobody_up(running: Running) -> None:
+async def test_an_absent_optional_api_delays_no_plan(running: Running) -> None:
     """Before the first plan, an absent API is known not to be served."""
     monitor = Resource("monitoring.example.com", "v1", "monitors", "Monitor")
 

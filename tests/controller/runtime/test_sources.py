@@ -58,7 +58,7 @@ async def test_a_change_of_a_spec_wakes_and_a_status_does_not(server: FakeApiSer
         assert await requests.get() == ReconcileRequest(NAMESPACE, "other")
 
 
-async def test_whoever_wants_to_is_woken_by_a_status(server: FakeApiServer) -> None:
+async def test_a_predicate_can_let_status_changes_through(server: FakeApiServer) -> None:
     """Another predicate lets changes of the status through."""
     async with woken(server, For(DEPLOYMENT, predicate=any_change)) as requests:
         server.create(DEPLOYMENT, named("shop"))
@@ -82,7 +82,7 @@ async def test_a_child_wakes_its_owner(server: FakeApiServer) -> None:
         assert not is_controlled_by(shop, shop)
 
 
-async def test_others_wake_what_the_map_says(server: FakeApiServer) -> None:
+async def test_the_map_decides_which_objects_are_enqueued(server: FakeApiServer) -> None:
     """The map is called for the old and the new object; each request is enqueued once."""
 
     def labelled(configmap: JsonObject) -> list[ReconcileRequest]:
@@ -112,7 +112,7 @@ def test_children_are_somebodys() -> None:
             manager.control("test", reconcile, *watched)
 
 
-async def test_a_cache_that_nobody_would_fill_is_an_error(server: FakeApiServer) -> None:
+async def test_a_cache_without_a_watch_is_an_error(server: FakeApiServer) -> None:
     """Using it within a reconcile is an error."""
     told: asyncio.Queue[str] = asyncio.Queue()
     manager = Manager(server.endpoint, CollectorRegistry(), identity="the-test")

@@ -106,7 +106,7 @@ def test_a_message_is_one_line() -> None:
     ("stored", "generation", "reason"),
     [({}, 1, "Progressing"), (written(), 2, "Updating"), (written(), 1, "Degraded")],
 )
-def test_waiting_says_whether_it_was_ready_before(
+def test_the_reason_for_waiting_depends_on_whether_it_was_ready_before(
     stored: dict[str, Any], generation: int, reason: str
 ) -> None:
     """Creation, change and failure have three different reasons."""
@@ -114,7 +114,7 @@ def test_waiting_says_whether_it_was_ready_before(
     assert ready(status) == ("False", reason, "waiting for database")
 
 
-def test_what_is_waited_for_says_how_far_it_is() -> None:
+def test_ready_has_the_progress_of_the_first_waiting_step() -> None:
     """Ready has the progress of the first step without its own condition."""
     note, steps = "1 of 3 replicas are ready", {}
     for name, condition, said in (
@@ -151,7 +151,9 @@ def test_degraded_stays_degraded_until_ready() -> None:
         (ApiError(418, "", "etcd is away"), "Running", "ReconcileFailed"),
     ],
 )
-def test_a_failure_says_first_what_was_being_done(error: ApiError, phase: str, reason: str) -> None:
+def test_a_failure_begins_with_the_description_of_the_step(
+    error: ApiError, phase: str, reason: str
+) -> None:
     """The message begins with the step's description; only a permanent error sets the phase Failed."""
     status = written(Failure(STEP, error))
     assert ready(status) == ("False", reason, "failed to create database: etcd is away")
@@ -197,7 +199,7 @@ def faults() -> ValidationError:
         (faults(), "ValidationError: 1 validation error for int"),
     ],
 )
-def test_a_mistake_is_told_by_its_type_and_the_first_line_of_its_text(
+def test_an_internal_error_has_its_type_and_the_first_line_of_its_text(
     error: Exception, said: str
 ) -> None:
     """The message is short, the same at each retry, and does not contain quoted parts of the object."""
@@ -270,7 +272,7 @@ def test_a_kind_may_have_a_phase_of_its_own_while_a_step_fails(
     assert status_of(plan, [Failure(HOLDS, error)], {}, generation=1, now=NOW)["phase"] == phase
 
 
-def test_ready_says_what_is_wrong_before_what_is_waited_for() -> None:
+def test_ready_reports_a_failed_step_before_a_waiting_one() -> None:
     """The first faulty step determines Ready."""
     plan = Plan((replace(WAITS, name="database"), replace(WAITS, note=NOT_PULLED)), Status())
     status = status_of(plan, [], {}, generation=1, now=NOW)
@@ -292,7 +294,7 @@ APPROVED = {"type": "Approved", "status": "True", "reason": "Looked", "message":
         ({"phase": "Failed"}, [], False),
     ],
 )
-def test_what_others_say_beside_ours(
+def test_conditions_of_other_writers_are_kept(
     more: dict[str, Any], first: list[dict[str, Any]], said: bool
 ) -> None:
     """Only conditions of another generation are known to be of other writers."""
@@ -302,7 +304,7 @@ def test_what_others_say_beside_ours(
     )
 
 
-def test_what_is_not_said_yet() -> None:
+def test_a_status_that_must_be_written() -> None:
     """The status is missing, of an earlier generation, or lacks conditions."""
     status = written(generation=7)
     assert not is_same({}, status)

@@ -147,7 +147,7 @@ async def test_a_key_added_while_processed_comes_again_after_done(queue: WorkQue
     assert taken(queue) == "a"
 
 
-async def test_a_higher_priority_goes_first(queue: WorkQueue[str]) -> None:
+async def test_a_higher_priority_comes_first(queue: WorkQueue[str]) -> None:
     """Present changes come before the objects of the first list."""
     queue.add("listed", priority=LOW)
     queue.add("changed")

@@ -92,7 +92,7 @@ def test_an_object_is_in_force_in_every_replica_within_a_second(
     assert [webhook.process.pid for webhook in installation.webhooks] == pids
 
 
-def test_the_same_yaml_says_the_same_in_check(
+def test_the_same_yaml_has_the_same_effect_in_check(
     installation: Installation, namespace: str, tmp_path: Path
 ) -> None:
     """Policies, one of a tenant, and an exception have the same effect in the cluster and in `gatewright check`."""
@@ -215,7 +215,7 @@ def test_a_wrong_object_is_denied_when_it_is_applied(
     ],
     ids=["a date without a time", "a field", "an action"],
 )
-def test_what_the_schema_knows_the_api_server_says(
+def test_the_api_server_reports_violations_of_the_schema(
     installation: Installation, object: JsonObject, said: str
 ) -> None:
     """The API server names the field, with or without a webhook."""
@@ -304,7 +304,7 @@ def test_a_bad_version_stored_while_nothing_is_registered(
     assert installation.generations(policy) == [1, 1]
 
 
-def test_at_home_nobody_asks_the_webhook_and_the_status_says_what_is_wrong(
+def test_policies_in_gatewrights_namespace_are_not_reviewed_but_have_a_status(
     installation: Installation,
 ) -> None:
     """The webhook gets no requests of Gatewright's namespace.
@@ -322,7 +322,7 @@ def test_at_home_nobody_asks_the_webhook_and_the_status_says_what_is_wrong(
     installation.until("gone", lambda: installation.generations(tenants(HOME)) == [None, None])
 
 
-def test_policies_that_conflict_are_told_and_hold_nothing_up(
+def test_conflicting_policies_are_reported_and_delay_no_others(
     installation: Installation, namespace: str
 ) -> None:
     """The second is not in force, as its status reports, until the first is deleted.

@@ -176,7 +176,7 @@ def test_an_exception_for_one_container_leaves_the_others(
     )
 
 
-def test_an_exception_from_nothing_says_so_until_there_is_something(
+def test_an_exception_from_an_unknown_policy_is_reported_until_the_policy_exists(
     installation: Installation, namespace: str
 ) -> None:
     """A misspelt policy is reported in the status; the status follows the policies."""

@@ -70,7 +70,7 @@ def test_an_update_that_makes_nothing_worse_is_allowed(
     assert patched(4) == (1, f"Error from server (Forbidden): {denial(too_many(4, 3))}")
 
 
-def test_what_violates_can_be_deleted(installation: Installation, big: str) -> None:
+def test_a_violating_object_can_be_deleted(installation: Installation, big: str) -> None:
     """Deletion and the removal of its finalizer are allowed without a warning, though nothing is tolerated."""
     installation.apply(few(big, allowExistingViolations=False))
     assert said(installation, "delete", "deployment/big", "-n", big, "--wait=false") == (0, "")
@@ -222,7 +222,7 @@ def test_what_was_tolerated_is_in_the_audit_log(installation: Installation, big:
         "several",
     ],
 )
-def test_a_clause_is_as_wide_as_it_says(
+def test_a_match_clause_selects_exactly_its_requests(
     installation: Installation, namespace: str, clause: JsonObject, judged: set[str]
 ) -> None:
     """Of creation, patch and scale of a Deployment, only the selected ones are denied."""
@@ -372,7 +372,7 @@ def test_a_custom_kind_with_pods_is_judged(installation: Installation, namespace
     )
 
 
-def test_a_teams_own_policy_is_put_in_force_like_ours(
+def test_a_policy_module_of_a_team_is_used_like_a_built_in_policy(
     installation: Installation, namespace: str
 ) -> None:
     """A module from --policies-dir: named by an object of the cluster, and by a tenant's."""

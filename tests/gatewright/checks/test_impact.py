@@ -81,7 +81,7 @@ def test_another_limit_alone_is_no_change(impact):
     assert impact("six.yaml", "five.yaml", "shop.yaml") == (0, "2 objects: 2 unchanged\n", "")
 
 
-def test_markdown_says_what_becomes_denied(impact):
+def test_markdown_begins_with_the_number_of_new_denials(impact):
     """The heading has the number; the command has not failed."""
     heads = [
         impact(*sets, "shop.yaml", "-o", "markdown")[1].splitlines()[0]

@@ -123,7 +123,7 @@ def calling(bundle):
     ],
 )
 @pytest.mark.parametrize("caller", range(3))
-def test_an_authority_beside_the_certificate_mends_the_bundle(caller, bundle, check):
+def test_an_authority_beside_the_certificate_fixes_the_bundle(caller, bundle, check):
     """The patch sets ca.crt of the Secret, and then nothing is found."""
     subject, cluster = calling(bundle)[caller], with_authority(CA.certificate)
     (finding,) = findings(subject, *cluster)

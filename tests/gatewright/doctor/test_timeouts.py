@@ -71,7 +71,7 @@ def test_time_outs_are_lowered_by_the_printed_commands_in_any_order(given, lower
         assert found(*after, *backend()) == []
 
 
-def test_the_command_alone_mends_what_adds_up():
+def test_one_command_fixes_timeouts_that_add_up():
     """One command, for all configurations that are to be changed."""
     given = [mutating("a", 20), mutating("b", 12), mutating("c", 1)]
     (finding,) = [e for e in findings(*given, *backend()) if e.check == "timeouts-add-up"]

@@ -112,7 +112,7 @@ async def test_quick_fixes_are_those_of_check(tmp_path):
         assert applied(privileged, unsafe) == SHOP
 
 
-async def test_hovering_says_why(tmp_path):
+async def test_a_hover_has_the_violation_and_its_policy(tmp_path):
     """The hover has the violation and the page of its policy."""
     async with editor(tmp_path, **PRODUCTION) as desk:
         await desk.open("shop.yaml", SHOP)

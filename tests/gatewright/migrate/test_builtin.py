@@ -116,7 +116,7 @@ def test_a_built_in_policy_decides_as_the_rule_in_cel(row):
         ("volume-types", {"volumes": [{"name": "a"}]}, {"volumes": [{"name": "a", "nfs": {}}]}),
     ],
 )  # fmt: skip
-def test_rules_that_cel_cannot_say_become_built_in_policies(policy, allowed, denied):
+def test_rules_that_cel_cannot_express_become_built_in_policies(policy, allowed, denied):
     """The container lists in a rule may have any order."""
     for row in table():
         if row["policy"] != policy or "pattern" in row["tests"]:

@@ -30,7 +30,7 @@ def test_an_exception_names_the_policies_that_came_of_its_rules():
     assert verdict(migration) == "unmatched"
 
 
-def test_an_exception_from_a_tenants_policy_stands_in_its_namespace(tmp_path):
+def test_an_exception_from_a_tenants_policy_is_in_its_namespace(tmp_path):
     """It takes effect only there; a cluster policy of the same name is not affected."""
     cluster_wide = cluster_policy(PATTERN)
     of_shop = cluster_policy(PATTERN) | {"kind": "Policy"}

@@ -296,7 +296,7 @@ def test_unreadable_files_leave_room_for_violations_on_github():
     ]
 
 
-def test_one_line_for_what_several_policies_say():
+def test_a_line_of_several_policies_is_printed_once():
     """An example is that the labels of a namespace are unknown."""
     same = [ReportedViolation(policy=name, message="cannot be decided") for name in ("a", "b")]
     result = SubjectResult(kind="Pod", name="x", verdict="error", violations=tuple(same))

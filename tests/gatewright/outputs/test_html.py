@@ -93,7 +93,7 @@ def test_ten_thousand_violations_fit_into_four_megabytes():
     assert len(html.render(replace(report, results=results)).encode()) <= 4_000_000
 
 
-def test_a_page_without_violations_says_so():
+def test_a_page_without_violations():
     """It has no filters."""
     page = html.render(EMPTY)
     assert "No violations" in page

@@ -92,7 +92,7 @@ def test_children_are_planned_and_judged():
     ]
 
 
-def test_later_documents_are_what_the_cluster_has():
+def test_later_documents_are_objects_of_the_cluster():
     """A Namespace has labels that a policy selects by; without one it has none."""
     assert shown(policies=OF_TEAM)["verdict"] == "unmatched"
     assert shown(policies=OF_TEAM, object=SHOP + NAMESPACE)["verdict"] == "denied"

@@ -48,8 +48,8 @@ async def test_examples_have_the_policy_set_to_begin_with(page):
     assert found["examples"][0]["name"] == "production: docs/shop.yaml"
 
 
-async def test_half_typed_text_is_a_problem(page):
-    """It is no error of HTTP."""
+async def test_incomplete_text_is_a_problem_and_no_http_error(page):
+    """The answer lists the problem, with status 200."""
     answer = await page.post("/case", json=fields(object="a: ["))
     problem = "object.yaml:1: not YAML: expected the node content, but found '<stream end>'"
     assert (answer.status, await answer.json()) == (200, {"problem": problem})

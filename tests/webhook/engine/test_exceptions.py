@@ -248,7 +248,7 @@ def test_an_exception_inside_of_its_policys_scope_has_an_effect(judged, entry):
         ),
     ],
 )
-def test_an_exception_that_does_not_count_where_it_stands_says_where_it_would(of, namespace, text):
+def test_an_exception_in_the_wrong_namespace_names_the_right_one(of, namespace, text):
     """The message shows a tenant's policy only to those who may write in Gatewright's namespace."""
     tenants = {"kind": "AdmissionPolicy", "metadata": {"name": "images", "namespace": of}}
     judged = bind(policy(**(tenants if of else {})), catalogue())

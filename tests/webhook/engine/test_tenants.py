@@ -65,7 +65,7 @@ def test_thousands_of_tenants_are_cheap():
     ]
 
 
-def test_the_namespace_object_is_not_the_tenants():
+def test_a_namespace_object_does_not_belong_to_its_tenant():
     """A review of a Namespace has its name as its namespace, but its labels belong to the platform."""
     judge = engine("required-labels", labels={"team": "*"})
     labelled = {"kind": "Namespace", "metadata": {"name": "shop"}}

@@ -70,7 +70,7 @@ def test_a_long_message_is_cut(more, end):
     assert (len(message), message[-1], set(message[:-1])) == (8192, end, {"x"})
 
 
-def test_violations_that_say_something_else_are_not_equal():
+def test_violations_with_different_texts_are_not_equal():
     """All tests that compare violations depend on it."""
     one = Violation("a", 1, "no", "remove it", value=1)
     assert one == Violation("a", 1, "no", "remove it", value=UNSET, id="rule")

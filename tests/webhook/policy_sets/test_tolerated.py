@@ -121,7 +121,7 @@ def tolerated_though_new(
 
 
 @pytest.mark.parametrize("cases", CASES, ids=lambda path: path.name.partition(".")[0])
-def test_what_a_policy_tolerates_stood_there_before_whoever_asks(cases: Path) -> None:
+def test_a_policy_tolerates_only_existing_violations_for_every_user(cases: Path) -> None:
     """Each policy of the catalogue and each documented rule judges objects mixed from those of its cases."""
     chance = random.Random(cases.name)
     trials = [
@@ -173,7 +173,7 @@ def rules(chance: random.Random) -> JsonObject:
 
 
 @pytest.mark.parametrize("policies", [200, pytest.param(1000, marks=pytest.mark.long)])
-def test_what_any_rule_tolerates_stood_there_before_whoever_asks(policies: int) -> None:
+def test_a_random_rule_tolerates_only_existing_violations_for_every_user(policies: int) -> None:
     """Random policies in CEL judge four updates each."""
     chance = random.Random(24)
     file = ROOT / "docs/cel/replica-range.cases.yaml"

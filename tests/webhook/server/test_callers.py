@@ -111,7 +111,7 @@ async def test_a_new_ca_is_taken_without_a_restart(start_for, clients):
                 await wire.post(review())
 
 
-async def test_a_bundle_that_holds_nothing_is_told(start_for, clients, caplog):
+async def test_an_empty_bundle_is_reported(start_for, clients, caplog):
     """The webhook is not ready, since it would answer no client."""
     clients.bundle.write_text("")
     async with start_for() as webhook:

@@ -54,7 +54,7 @@ async def test_no_client_harms_another(server: Server, attack: str) -> None:
 
 
 @pytest.mark.parametrize("sent", [b"", request(pod())], ids=["a body", "reviews"])
-async def test_tls_records_of_one_byte_harm_nobody(server: Server, sent: bytes) -> None:
+async def test_tls_records_of_one_byte_harm_no_other_client(server: Server, sent: bytes) -> None:
     """The attacker is written in Go, which sends several times as many as Python."""
     program = build(Path(__file__).parent / "records", ".", "records")
     where = ("-address", f"127.0.0.1:{server.port}", "-ca", str(server.directory / "ca.crt"))
@@ -133,7 +133,7 @@ async def test_nothing_that_a_tenant_writes_harms_another_namespace(
     print(f"seed {seed}: {dict(counts)}")
 
 
-async def test_looked_up_objects_of_tenants_harm_nobody(server: Server) -> None:
+async def test_looked_up_objects_of_tenants_harm_no_other_namespace(server: Server) -> None:
     """Five thousand Ingresses, and a LimitRange of a megabyte, while policies read them in each review."""
     for name, policy in (("hosts", "unique-ingress-hosts"), ("limits", "resource-limits")):
         about = {"metadata": {"name": name}, "spec": {"policy": policy}}
