@@ -93,7 +93,7 @@ def test_cert_manager_may_use_an_issuer_of_the_cluster(render) -> None:
         ("certManager.issuerRef.kind=ClusterIssuer", "name"),
     ],
 )
-def test_what_the_commands_do_not_have_fails_the_render(template, value: str, error: str) -> None:
+def test_unknown_options_and_variables_fail_the_render(template, value: str, error: str) -> None:
     """A pod would not start with it."""
     result = template(value)
     assert result.returncode != 0

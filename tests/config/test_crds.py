@@ -222,7 +222,7 @@ class TestInstalled:
             ("my-widget", "widget/my-widget", 1000, None),
         ],
     )
-    def test_it_scales(
+    def test_a_kind_with_scale_can_be_scaled(
         self, installed: ControlPlane, sample: str, object: str, most: int, beyond: str | None
     ):
         """`kubectl scale` works within the schema's bounds only."""

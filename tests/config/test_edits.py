@@ -127,7 +127,7 @@ def test_json_stays_json():
         ("a: {}\n", ("a", "b", 0, "c"), 1),
     ],
 )
-def test_what_cannot_be_changed_is_an_error(text, path, new):
+def test_an_edit_of_a_missing_part_is_an_error(text, path, new):
     """An edit of a missing field, list or item is an error."""
     (document,) = parse_documents(text.encode(), "x.yaml")
     with pytest.raises(EditError):

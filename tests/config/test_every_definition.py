@@ -104,7 +104,7 @@ def test_no_more_is_required_than_is_published(kind: type[CustomResource]) -> No
     assert found == REQUIRED.get(kind.definition.kind, set())
 
 
-def test_what_is_left_out_is_shown_by_its_default(kind: type[CustomResource]) -> None:
+def test_unset_fields_are_shown_with_their_defaults(kind: type[CustomResource]) -> None:
     """An object without a spec gets the defaults, so that columns show them."""
     spec = schema(kind)["properties"]["spec"]
     defaults = {name for name, each in spec["properties"].items() if "default" in each}

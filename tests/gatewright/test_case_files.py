@@ -97,7 +97,7 @@ def test_a_directory_may_have_policy_sets_beside_cases(run):
     assert run("mine", "mine/few.YAML") == (0, "2 cases: 2 passed\n", skipped)
 
 
-def test_one_impossible_object_does_not_hide_the_other_cases(run):
+def test_an_invalid_object_does_not_hide_the_other_cases(run):
     """It is an error at its case."""
     Path("cases.yaml").write_text(
         f"{CASES}- {{name: c, object: {{kind: Pod, metadata: {{name: 5}}}}, expect: allowed}}\n"

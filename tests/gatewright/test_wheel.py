@@ -79,7 +79,7 @@ def test_it_checks_manifests(run: Run, tmp_path: Path) -> None:
     assert 'image-tags: spec.containers[name=app].image: "nginx:latest"' in checked.stdout
 
 
-def test_it_has_its_data(run: Run) -> None:
+def test_the_wheel_has_its_data(run: Run) -> None:
     """Every command exists, with the policy sets and samples that the demo uses."""
     assert run("demo").returncode == 0
     assert "example.com" in run("crds").stdout

@@ -39,7 +39,7 @@ def test_a_server_that_is_away_is_spared(outage: float, most: int) -> None:
     assert now - outage <= 5
 
 
-def test_who_answers_is_not_away_any_more() -> None:
+def test_any_response_resets_the_backoff() -> None:
     """After a long outage, the next try comes soon after the first response of any kind."""
     backoff = Backoff(lambda: 0.0, lambda low, high: high)
     for _ in range(20):

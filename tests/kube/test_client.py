@@ -248,7 +248,7 @@ async def test_a_page_is_no_answer(code: int) -> None:
         '{"metadata":{},"items":[{"a":NaN}]}',
     ],
 )
-async def test_what_is_no_list_is_not_taken_for_an_empty_one(answer: str) -> None:
+async def test_a_response_that_is_not_a_list_is_an_error(answer: str) -> None:
     """A response that is not a list of the API is an error."""
     async with FakeApiServer() as server, Client(server.endpoint) as client:
         server.fail(1, 200, garbage=answer)

@@ -18,7 +18,7 @@ async def test_a_created_object_has_an_identity(api: Api) -> None:
     assert await api.client.get(CONFIG_MAP, "one", api.namespace) == created
 
 
-async def test_a_name_is_taken_once(api: Api) -> None:
+async def test_creating_an_object_twice_is_already_exists(api: Api) -> None:
     """Creating an object twice is AlreadyExists, not Conflict."""
     await api.config_map("one")
     with pytest.raises(AlreadyExists) as caught:
@@ -27,7 +27,7 @@ async def test_a_name_is_taken_once(api: Api) -> None:
 
 
 @pytest.mark.parametrize("verb", ["get", "patch", "delete", "replace"])
-async def test_what_is_not_there_is_not_found(api: Api, verb: str) -> None:
+async def test_every_verb_on_an_absent_object_is_not_found(api: Api, verb: str) -> None:
     """Every verb on an absent object is NotFound."""
     absent = {"metadata": api.named("absent"), "data": {}}
     requests = {
@@ -132,7 +132,7 @@ async def test_a_json_patch_that_does_not_fit_is_invalid(api: Api) -> None:
         )
 
 
-async def test_what_cannot_be_read_is_not_quoted(api: Api) -> None:
+async def test_an_error_does_not_quote_the_sent_object(api: Api) -> None:
     """The text of an error does not quote the sent object, unlike the server's text."""
     with pytest.raises((BadRequest, Invalid)) as caught:
         await api.client.create(
@@ -199,7 +199,7 @@ async def test_the_schema_fills_in_and_drops(api: Api) -> None:
 @pytest.mark.parametrize(
     "spec", [{"size": 11}, {"size": 0}, {"size": "1"}, {"color": "blue", "size": None}]
 )
-async def test_what_breaks_the_schema_is_invalid(api: Api, spec: dict[str, object]) -> None:
+async def test_a_violation_of_the_schema_is_invalid(api: Api, spec: dict[str, object]) -> None:
     """A value that the schema does not allow is Invalid, with the field as a cause, and not retried."""
     with pytest.raises(Invalid) as caught:
         await api.gizmo("one", **spec)

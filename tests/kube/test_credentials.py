@@ -254,7 +254,7 @@ async def test_a_bad_file_is_named(tmp_path: Path, text: str, problem: str) -> N
         ),
     ],
 )
-async def test_what_is_wrong_in_a_file_is_named(
+async def test_a_faulty_file_is_reported_with_section_and_key(
     tmp_path: Path, changes: dict[str, Any], problem: str
 ) -> None:
     """The error has the file, the section and the key."""
@@ -273,7 +273,7 @@ async def test_a_file_that_is_none(tmp_path: Path) -> None:
 
 
 @pytest.mark.long  # imports kubernetes_asyncio
-async def test_an_exec_plugin_is_asked(tmp_path: Path) -> None:
+async def test_the_token_of_an_exec_plugin_is_used(tmp_path: Path) -> None:
     """The token of an exec plugin is used."""
     answer = {"token": "from-plugin", "expirationTimestamp": "2100-01-01T00:00:00Z"}
     credential = {
@@ -306,7 +306,7 @@ async def test_a_plugin_that_fails_is_named(tmp_path: Path, text: str | None, pr
     assert CANARY not in str(caught.value)
 
 
-def test_nothing_heavy_is_imported() -> None:
+def test_kubernetes_asyncio_is_imported_only_for_plugins() -> None:
     """kubernetes_asyncio, which takes 63 MB, is imported only if a kubeconfig needs a plugin."""
     import subprocess
 

@@ -61,7 +61,7 @@ def test_a_resource_that_is_not_served_is_named_as_such():
 
 
 @pytest.mark.parametrize("code", [400, 403, 422])
-def test_what_a_webhook_denies_may_be_allowed_later(code: int) -> None:
+def test_a_denial_by_a_webhook_is_not_permanent(code: int) -> None:
     """A denial is not permanent, whatever code the webhook, or the API server for it, returns."""
     error = error_for(
         code, status("", 'admission webhook "policy.example.com" denied the request: not today')
@@ -75,7 +75,7 @@ def test_another_uid_is_a_conflict() -> None:
     assert isinstance(error_for(422, answer), errors.Conflict)
 
 
-def test_what_was_sent_is_not_quoted() -> None:
+def test_errors_do_not_quote_sent_objects() -> None:
     """The server's texts quote whole objects; our messages and causes do not."""
     quoted = 'patch: Invalid value: "{\\"data\\":{\\"password\\":\\"hunter2\\"}}": cannot be read ({"data":{"pass ...)'
     error = error_for(

@@ -100,7 +100,7 @@ async def test_tls_uses_a_tunnel(tmp_path: Path, scheme: str) -> None:
     assert all(b"Authorization: Bearer hunter2\r\n" in request for _, request in server.requests)
 
 
-async def test_plain_http_is_asked_of_the_proxy() -> None:
+async def test_plain_http_requests_are_sent_to_the_proxy() -> None:
     """The request has the whole URL and the proxy's credentials."""
     async with answering([GOOD]) as proxy:
         address = proxy.url.replace("//", "//me:pass@")
@@ -137,7 +137,7 @@ async def test_a_proxy_may_refuse(answer: bytes, why: str) -> None:
     assert all(head.startswith(b"CONNECT ") for head in proxy.heads)
 
 
-async def test_what_is_behind_a_proxy_must_be_trusted(tmp_path: Path) -> None:
+async def test_a_server_behind_a_proxy_is_verified(tmp_path: Path) -> None:
     """The server's certificate is verified as without a proxy."""
     context, _ = serving(tmp_path, "127.0.0.1")
     _, other = serving(tmp_path, "127.0.0.1")

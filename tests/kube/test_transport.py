@@ -76,7 +76,7 @@ async def test_a_request_has_the_needed_headers_alone() -> None:
     ]
 
 
-async def test_the_gate_is_asked_as_the_body_is_sent() -> None:
+async def test_the_gate_decides_when_the_body_is_sent() -> None:
     """The gate is asked after the connection is open: a process may be stopped before, and lose the Lease."""
     opened, leads = list[int](), False
 

@@ -101,7 +101,7 @@ def requested(requests: Requests) -> list[str]:
     return [each.query["resourceVersion"] if each.watch else "list" for each in requests.log]
 
 
-async def test_what_exists_comes_first(server: FakeApiServer, client: Client) -> None:
+async def test_the_initial_list_comes_first(server: FakeApiServer, client: Client) -> None:
     """At the start, all objects are added as initial, then the store is synced at the version of the list."""
     put(server, "one")
     last = put(server, "two")

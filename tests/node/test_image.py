@@ -18,7 +18,7 @@ MOST = 200_000_000
 CHECK = ("check", "--policies", "/kube/policies.yaml", "--kubeconfig", "/kube/config")
 
 
-def test_it_is_small(node: Node, figure: Figures) -> None:
+def test_the_image_is_small(node: Node, figure: Figures) -> None:
     """All its layers together, those of the base included."""
     listed = buildah.run("images", "--json", images.gatewright().built).stdout
     (found,) = json.loads(listed)
@@ -34,7 +34,7 @@ def test_it_has_no_pip(node: Node) -> None:
 
 
 @pytest.mark.parametrize("login", ["token", "certificate", "plugin"])
-def test_a_cluster_is_asked_by_a_kubeconfig(node: Node, login: str) -> None:
+def test_the_image_can_use_every_kind_of_kubeconfig(node: Node, login: str) -> None:
     """Each way to log in works: the image has the dependencies that kubernetes_asyncio needs for a plugin."""
     user = users(node)[login]
     code, printed = run_pod(node, f"check-{login}", CHECK, kubeconfig=kubeconfig(node, user))

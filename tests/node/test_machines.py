@@ -80,7 +80,7 @@ def test_a_network_that_has_the_addresses() -> None:
     )
 
 
-def test_what_a_killed_node_left_is_removed() -> None:
+def test_remains_of_a_killed_node_are_removed() -> None:
     """Its processes, its cgroups and its cable go before the next node starts."""
     command = [sys.executable, "-c", HOLD]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as holder:

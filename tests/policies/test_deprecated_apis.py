@@ -34,7 +34,7 @@ def found(sent: str) -> list[str]:
     ]
 
 
-def test_what_was_sent_counts():
+def test_the_version_of_the_request_counts():
     """The review has the object as batch/v1, but the request was batch/v1beta1."""
     assert found("v1beta1") == [
         "apiVersion: batch/v1beta1 CronJob; Kubernetes 1.25 removed it. Use batch/v1."
@@ -104,7 +104,7 @@ def test_the_table_is_that_of_kubernetes():
     assert TABLE.read_text() == table()
 
 
-def test_kinds_outside_of_the_table_are_asked_about_by_their_old_versions_only():
+def test_the_webhook_gets_only_removed_versions_of_rare_kinds():
     """Lease renewals are not sent to the webhook."""
     kinds = [target.kind for target in catalogue()["deprecated-apis"].targets]
     versions = {(kind.group, kind.kind): kind.versions for kind in kinds}

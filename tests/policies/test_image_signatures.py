@@ -110,7 +110,7 @@ def signed_twice(document):
     ],
     ids=[str(number) for number in range(15)],
 )
-def test_what_does_not_count(document, reason):
+def test_documents_that_do_not_count_are_reported_with_the_reason(document, reason):
     """Replays, other keys, keyless and malformed documents, each with its reason."""
     assert read(document) == ([], (reason,))
 

@@ -141,6 +141,6 @@ def _table(level: str, counts: Counter[tuple[int, str]], wrong: int) -> str:
     )
 
 
-def test_every_check_is_about_something_there() -> None:
+def test_every_check_has_a_failing_pod_of_kubernetes() -> None:
     """Kubernetes has a pod that fails for each check, so that no check is only ours."""
     assert {check.policy.name for check in CHECKS} == set().union(*OURS.values())

@@ -101,7 +101,7 @@ def judge(pod: dict[str, Any], version: str = "latest") -> list[Violation]:
 
 
 @given(PODS, some.sampled_from(POD_KIND_NAMES), PARAMS)
-def test_what_is_set_stays(pod, kind, params):
+def test_values_of_users_are_kept(pod, kind, params):
     """All values that a user set are kept, with dropped capabilities first in their list."""
     assert_holds(mutate(pod, kind, params), pod)
 
@@ -133,7 +133,7 @@ def test_the_result_is_never_less_restricted(pod, params, version):
 
 
 @given(PODS, PARAMS)
-def test_no_contradiction_is_made(pod, params):
+def test_defaults_never_contradict_set_values(pod, params):
     """If the API server or the kubelet rejects the pod, the cause is a user's setting, never a default."""
     assert contradictions(mutate(pod, params=params)) <= contradictions(pod)
 
@@ -164,7 +164,7 @@ def contradictions(pod: dict[str, Any]) -> set[tuple[str, int, str]]:
 
 
 @given(PODS, PARAMS)
-def test_pods_of_other_sorts_are_left_alone(pod, params):
+def test_windows_pods_and_user_namespaces_are_unchanged(pod, params):
     """Windows pods, and pods in a user namespace, are allowed unchanged."""
     for other in ({"os": {"name": "windows"}}, {"hostUsers": False}):
         assert mutate(pod | other, params=params) == pod | other

@@ -130,7 +130,7 @@ def test_check_verifies_with_registry_access_and_passes_nothing_without(
     assert "has no signature by a key of the policy" in online.stdout
 
 
-def test_what_check_records_is_what_a_case_looks_up(real_registry: RealRegistry, tmp_path: Path):
+def test_recorded_images_are_look_ups_of_a_case(real_registry: RealRegistry, tmp_path: Path):
     """The recorded file makes a case of the same pod pass, with the registry stopped."""
     host = real_registry.address
     digest = real_registry.push("team/shop:1", "shop")

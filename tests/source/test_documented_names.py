@@ -60,12 +60,12 @@ def unknown(text: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_what_a_page_names_exists(page: str) -> None:
+def test_every_name_in_a_page_exists(page: str) -> None:
     """A renamed module must be renamed in the pages, too."""
     assert sorted(unknown((ROOT / page).read_text())) == []
 
 
-def test_what_does_not_exist_is_found() -> None:
+def test_names_that_do_not_exist_are_found() -> None:
     """Files, folders and members, in prose and in diagrams."""
     text = (
         "`nothing.py` `webhook/server/turns.py` webhook/nothing webhook/review rooms/ `library/` "

@@ -15,7 +15,7 @@ SHOP = {
 }
 
 
-def test_what_is_added_is_looked_up_at_once():
+def test_an_added_object_is_looked_up_at_once():
     """It is found only in its namespace.
 
     An object of the same name replaces it, and one without a name is ignored.
@@ -53,7 +53,7 @@ def test_labels_of_a_namespace_are_known_when_it_is():
     assert known.about("shop")[NAMESPACE] == SHOP
 
 
-def test_that_there_are_no_limits_is_known_of_known_namespaces_only():
+def test_an_absence_of_limits_is_known_only_for_known_namespaces():
     """Elsewhere a policy that needs them cannot decide."""
     known = Known()
     known.add(LIMITS, "shop")

@@ -14,7 +14,7 @@ def read(spec: dict | None) -> AppConfig:
 @pytest.mark.parametrize(
     "spec", [None, {}, {"application": None, "environment": None, "config": None}]
 )
-def test_what_can_be_defaulted_is(spec):
+def test_unset_fields_get_defaults(spec):
     """The environment and the settings; the application has no default."""
     found = read(spec).spec
     assert (found.application, found.environment, found.config) == (None, "dev", {})

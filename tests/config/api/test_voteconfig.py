@@ -30,7 +30,7 @@ def test_the_question_is_found_where_either_version_has_it(spec, asked):
     assert read(spec).spec.effective_question == asked
 
 
-def test_what_is_wrong_holds_up_no_deletion():
+def test_an_invalid_spec_does_not_delay_deletion():
     """The spec of an object in deletion is not read."""
     with pytest.raises(ValidationError):
         read({"options": "?"})

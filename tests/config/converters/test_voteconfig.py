@@ -165,7 +165,7 @@ def test_objects_written_without_conversion_are_understood() -> None:
         ({}, V1, f"None of None cannot be converted to {V1}"),
     ],
 )
-def test_what_cannot_be_converted_is_named(
+def test_a_failed_conversion_names_the_field(
     object: dict[str, Any], desired: str, message: str
 ) -> None:
     """The message names the field, or the existing versions."""
@@ -174,7 +174,7 @@ def test_what_cannot_be_converted_is_named(
     assert str(raised.value).startswith(message)
 
 
-def test_what_is_planned_is_the_stored_version() -> None:
+def test_plans_get_the_stored_version() -> None:
     """The written version does not matter; kinds with one version are unchanged."""
     assert stored(vote(OLD, {"question": "Which?"})) == vote(V1, {"poll": {"question": "Which?"}})
     for object in (NEW, {"apiVersion": "example.com/v1", "kind": "WebApp"}):

@@ -164,7 +164,7 @@ async def test_malformed_metadata_hides_no_other_object(server, auditor):
     assert auditor.reports() == {"many": [MESSAGE]}
 
 
-async def test_what_an_owner_answers_for_is_not_reported_again(server, auditor):
+async def test_children_of_judged_owners_are_not_reported(server, auditor):
     """Pods and ReplicaSets whose owner is judged by the same policies are skipped, and so are objects in deletion."""
     uid = server.create(DEPLOYMENT, deployment("many", 30))["metadata"]["uid"]
     owner = {
@@ -328,7 +328,7 @@ async def test_kinds_that_the_cluster_does_not_have_cost_nothing(server, auditor
     assert not [each for each in asked if "keda.sh" in each]
 
 
-async def test_a_server_that_is_overloaded_is_asked_again(server, auditor):
+async def test_requests_to_an_overloaded_server_are_retried(server, auditor):
     """The request is retried after Retry-After, such as in the first second of a CRD; nothing is skipped or fails."""
     server.create(DEPLOYMENT, deployment("many", 30))
     server.fail(2, 429, path="/reports", retry_after="0")
@@ -475,7 +475,7 @@ async def test_a_pass_does_not_wait_for_registries_for_ever(
     assert registry.asked == []
 
 
-async def test_registries_are_asked_at_a_limited_rate(registry):
+async def test_requests_to_registries_have_a_limited_rate(registry):
     """Four requests at ten per second take 0.3 seconds."""
     settings = Settings(insecure_registries=[registry.address])
     async with image_look_ups(settings, qps=10) as images:

@@ -7,7 +7,7 @@ kube/test_conformance*.py, which runs each assertion on both.
     controller/properties/test_every_kind.py::test_once_all_is_made_nothing_is_written
     controller/properties/test_writes.py::test_objects_cost_their_writes_once_and_then_nothing
     controller/runtime/test_apply.py::test_a_field_that_a_new_release_does_not_set_is_removed
-    controller/properties/test_children_on_a_cluster.py::test_what_is_stored_is_as_desired
+    controller/properties/test_children_on_a_cluster.py::test_stored_children_equal_the_desired_ones
     controller/properties/test_children_on_a_cluster.py::test_a_field_that_the_parent_no_longer_sets_is_removed
     controller/properties/test_writes.py::test_conditions_of_other_writers_cause_no_request
     controller/properties/test_writes.py::test_conditions_that_a_new_release_no_longer_writes_are_removed
@@ -15,10 +15,10 @@ kube/test_conformance*.py, which runs each assertion on both.
     controller/properties/test_writes.py::test_objects_cost_their_writes_once_and_then_nothing
     controller/test_webapp_on_a_cluster.py::test_webapps_cost_no_more_writes_than_promised
 3 No hot loop: failures, flipping statuses, defaults, rewritten fields
-    controller/properties/test_writes.py::test_what_always_fails_is_tried_ever_more_seldom
+    controller/properties/test_writes.py::test_a_failing_reconcile_is_retried_with_growing_delays
     controller/properties/test_writes.py::test_a_status_that_is_never_the_same_is_no_loop
     controller/runtime/test_planner_errors.py::test_a_planner_error_is_reported_until_it_is_fixed
-    controller/properties/test_writes.py::test_what_the_server_fills_in_is_no_loop
+    controller/properties/test_writes.py::test_defaults_of_the_server_cause_no_loop
     controller/runtime/test_conflict_backoff.py::test_a_field_that_is_rewritten_again_and_again
     controller/runtime/test_conflict_backoff.py::test_a_field_that_a_webhook_overrides_is_not_applied_again
 4 One reconcile of a key at a time, and one after its last change
@@ -37,9 +37,9 @@ kube/test_conformance*.py, which runs each assertion on both.
     controller/runtime/test_leader.py::test_a_standby_is_there_when_the_lease_ends
     controller/runtime/test_leader.py::test_a_wrong_wall_clock_makes_no_candidate_lead
     controller/runtime/test_leader.py::test_a_deleted_lease_is_respected_until_it_would_have_expired
-    kube/test_transport.py::test_the_gate_is_asked_as_the_body_is_sent
+    kube/test_transport.py::test_the_gate_decides_when_the_body_is_sent
 8 Finalizers never stick
-    controller/properties/test_finalizers.py::test_deleted_while_it_is_made
+    controller/properties/test_finalizers.py::test_an_object_can_be_deleted_while_it_is_created
     controller/properties/test_finalizers.py::test_deleted_while_the_api_server_is_away
     controller/properties/test_finalizers.py::test_deleted_while_no_controller_runs
     controller/properties/test_finalizers.py::test_a_clean_up_that_fails_is_seen_and_tried_again
@@ -53,7 +53,7 @@ kube/test_conformance*.py, which runs each assertion on both.
     kube/test_watch.py::test_a_killed_api_server_is_found_again
     controller/properties/test_outages.py::test_a_relist_has_a_lower_priority_than_changes
 10 An API server that restarts is retried with back-off, and work resumes
-    controller/properties/test_outages.py::test_an_absent_server_is_asked_seldom_and_found_soon
+    controller/properties/test_outages.py::test_an_absent_server_gets_few_requests_and_is_found_soon
     controller/properties/test_outages.py::test_nothing_is_lost_while_the_server_is_away
     controller/properties/test_api_server_faults.py::test_all_is_made_whatever_happens_to_the_api_server
 11 Half-open connections are noticed within 90 seconds
@@ -68,13 +68,13 @@ kube/test_conformance*.py, which runs each assertion on both.
 13 Shutdown during reconciles
     controller/properties/test_fail_over.py::test_never_do_two_write
     controller/runtime/test_leader.py::test_a_lease_is_released_even_during_a_renewal
-    controller/runtime/test_controller.py::test_what_is_begun_is_finished_at_the_end
-    controller/runtime/test_controller.py::test_what_does_not_end_in_time_is_cancelled
+    controller/runtime/test_controller.py::test_a_stopped_process_waits_for_its_workers
+    controller/runtime/test_controller.py::test_a_hanging_reconcile_is_cancelled_at_the_end
 14 Memory: proportional to the stored objects, and freed when they are deleted
     controller/properties/test_memory.py::test_a_store_costs_little_more_than_the_json_in_it
-    controller/properties/test_memory.py::test_nothing_is_remembered_of_what_is_gone
+    controller/properties/test_memory.py::test_deleted_objects_leave_nothing_in_memory
 15 The event loop is never blocked for long
-    controller/properties/test_memory.py::test_others_have_their_turn_while_much_is_read
+    controller/properties/test_memory.py::test_a_large_list_does_not_block_the_event_loop
     gatewright/processes/test_page_server.py::test_a_page_may_finish_in_a_thread
 16 A permission that is revoked affects one resource
     controller/properties/test_outages.py::test_a_right_that_is_lost_concerns_one_resource

@@ -36,7 +36,7 @@ def children(case: Case, place: str) -> Children:
 
 
 @pytest.mark.parametrize("case", cases(), ids=str)
-async def test_what_is_stored_is_as_desired(
+async def test_stored_children_equal_the_desired_ones(
     plane: ControlPlane, place: str, user: Client, case: Case
 ) -> None:
     """The API server drops, adds and rewrites fields, and yet a restarted controller sends no write."""

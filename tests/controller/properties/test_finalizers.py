@@ -61,7 +61,7 @@ def has_finalizer(object: JsonObject) -> bool:
     return FINALIZER in object["metadata"].get("finalizers", ())
 
 
-async def test_what_is_to_be_undone_is_undone_first(running: Running) -> None:
+async def test_clean_up_comes_before_deletion(running: Running) -> None:
     """The Lease is deleted before its Thing, and the child with the Thing."""
     async with running(plan, **DECLARED) as things:
         lease(things)
@@ -77,7 +77,7 @@ async def test_what_is_to_be_undone_is_undone_first(running: Running) -> None:
     assert gone == ["Lease", "Thing", "ConfigMap"]
 
 
-async def test_deleted_while_it_is_made(running: Running) -> None:
+async def test_an_object_can_be_deleted_while_it_is_created(running: Running) -> None:
     """At whichever step the deletion arrives, everything is deleted."""
     async with running(plan, **DECLARED) as things:
         for number in range(10):
@@ -185,7 +185,7 @@ async def test_a_finalizer_that_cannot_be_written_is_seen(running: Running) -> N
     )
 
 
-async def test_what_is_gone_already_counts_as_undone(running: Running) -> None:
+async def test_an_absent_object_needs_no_clean_up(running: Running) -> None:
     """If somebody else deleted it, or if it never existed, the finalizer is removed."""
     async with running(plan, **DECLARED) as things:
         things.create()

@@ -95,7 +95,7 @@ def test_a_store_costs_little_more_than_the_json_in_it() -> None:
     assert len(store) == OBJECTS
 
 
-async def test_nothing_is_remembered_of_what_is_gone(running: Running) -> None:
+async def test_deleted_objects_leave_nothing_in_memory(running: Running) -> None:
     """Objects that were created, failed and were deleted leave nothing in memory, however many they were."""
     names = [f"fleeting-{number}" for number in range(50)]
     async with running(single) as things:
@@ -124,7 +124,7 @@ async def test_nothing_is_remembered_of_what_is_gone(running: Running) -> None:
     assert "fleeting" not in series
 
 
-async def test_others_have_their_turn_while_much_is_read(server: FakeApiServer) -> None:
+async def test_a_large_list_does_not_block_the_event_loop(server: FakeApiServer) -> None:
     """Between two turns of the event loop no more is taken than fits into a few milliseconds."""
     for number in range(OBJECTS):
         server.create(

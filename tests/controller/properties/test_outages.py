@@ -28,7 +28,7 @@ pytestmark = pytest.mark.long
 
 
 @pytest.mark.parametrize(("outage", "most"), [(1, 2), (10, 5), (60, 18)])
-async def test_an_absent_server_is_asked_seldom_and_found_soon(
+async def test_an_absent_server_gets_few_requests_and_is_found_soon(
     server: FakeApiServer, outage: float, most: int
 ) -> None:
     """Within a minute, it gets 0.3 requests per second.

@@ -209,7 +209,7 @@ async def test_a_status_that_is_never_the_same_is_no_loop(running: Running) -> N
     assert written.count("PATCH things/thing/status") == 6
 
 
-async def test_what_the_server_fills_in_is_no_loop(running: Running) -> None:
+async def test_defaults_of_the_server_cause_no_loop(running: Running) -> None:
     """A default that the plan does not set costs no more than one write of the child."""
     async with running(single) as things:
         things.server.mutate(lambda each: each | {"immutable": False} if "data" in each else each)
@@ -225,7 +225,7 @@ async def test_what_the_server_fills_in_is_no_loop(running: Running) -> None:
     assert written.count("PATCH configmaps/thing") == 1
 
 
-async def test_what_always_fails_is_tried_ever_more_seldom(
+async def test_a_failing_reconcile_is_retried_with_growing_delays(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The waits of a reconcile that always raises double from attempt to attempt (here: milliseconds for seconds)."""

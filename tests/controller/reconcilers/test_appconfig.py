@@ -58,7 +58,7 @@ def test_it_makes_one_configmap() -> None:
     assert plan.status.to_api() == {}
 
 
-def test_the_status_speaks_of_what_is_there() -> None:
+def test_the_status_describes_the_stored_configmap() -> None:
     """The status changes only after the ConfigMap has the data; its time changes only with the data."""
     checksum = checksum_of({"a": "1"})
     child = {
@@ -124,7 +124,7 @@ TOO_LONG = "the ConfigMap's name would have 254 characters; the limit is 253"
         ),
     ],
 )
-def test_what_cannot_be_made_is_a_problem(spec: Any, reason: str, message: str) -> None:
+def test_an_impossible_child_is_a_problem(spec: Any, reason: str, message: str) -> None:
     """Nothing is written, observed fields of the status stay, and the error names the field."""
     status = {
         "configMapName": "shop-config",
@@ -137,7 +137,7 @@ def test_what_cannot_be_made_is_a_problem(spec: Any, reason: str, message: str) 
     assert (plan.problem.reason, plan.problem.message) == (reason, message)
 
 
-def test_many_faults_are_cut_short() -> None:
+def test_many_faults_are_truncated() -> None:
     """Three faults are reported, with the number of the others."""
     problem = planned(application="shop", config=dict.fromkeys("abcde", "{{ 1 }}")).problem
     assert problem is not None

@@ -100,7 +100,7 @@ def test_a_frontend_alone_has_no_addresses_of_other_components() -> None:
         ("postgresql", "frontend", ["deployments/shop-frontend", "services/shop-frontend"]),
     ],
 )
-def test_what_is_taken_out_is_removed(type: str, left_out: str, removed: list[str]) -> None:
+def test_a_removed_component_is_deleted(type: str, left_out: str, removed: list[str]) -> None:
     """Its objects are deleted by uid, except volumes and passwords."""
     everything: dict[str, Any] = {**EVERYTHING, "database": {"type": type}}
     before = made(planned(stack(**everything))).values()

@@ -400,7 +400,7 @@ def test_the_last_good_backup_is_known() -> None:
     )
 
 
-def test_what_was_known_stays_known() -> None:
+def test_the_status_keeps_earlier_results() -> None:
     """The status stays after Jobs and pods are deleted."""
     before = planned(observed(jobs=[job("20", "Complete")], pods=[made("20")])).status.to_api()
     for jobs in ([], [job("19", "Complete")], [job("20", "Complete")]):
@@ -484,7 +484,7 @@ def test_a_first_attempt_changes_nothing() -> None:
     assert backed_up(planned(observed(jobs=[job("20")]), before))[:2] == ("True", "Succeeded")
 
 
-def test_what_wakes_a_backup_is_found() -> None:
+def test_a_secret_enqueues_its_backups() -> None:
     """A Secret enqueues the Backups that name it, even invalid ones."""
     assert list(by_secret({"spec": SPEC})) == ["login", "store"]
     assert list(by_secret({"spec": {"source": {"connection": {"secretRef": "login"}}}})) == [

@@ -187,7 +187,7 @@ def test_storage_is_written_in_whole_gibibytes(storage: str | int, written: str)
     assert objects["PostgreSQL", "shop-db"]["spec"]["storage"] == written
 
 
-def test_what_a_default_made_stays_when_the_default_changes() -> None:
+def test_a_changed_default_does_not_change_existing_children() -> None:
     """Neither another environment nor a release with other defaults shrinks volumes or changes the version."""
     database = {**DATABASE, "spec": {**DATABASE["spec"], "version": "13", "storage": "100Gi"}}
     objects = made(planned(platform(), given([database])))
@@ -357,7 +357,7 @@ def test_production_alerts_on_missing_replicas_and_silent_pods() -> None:
     }
 
 
-def test_what_is_switched_off_is_removed_by_its_uid() -> None:
+def test_disabled_components_are_deleted_by_uid() -> None:
     """Disabled cache, monitoring and host are deleted; other components stay."""
     before = made(planned(platform(**EVERYTHING), Observed(served=MONITORED))).values()
     off = platform(cache={"enabled": False}, monitoring={"enabled": False})

@@ -85,7 +85,7 @@ async def test_deleted_or_edited_children_are_restored(various: World) -> None:
         assert content(now) == content(child), f"{name_of(resource, child)}: {an_edit(child)}"
 
 
-async def test_what_is_somebody_elses_is_never_touched(various: World) -> None:
+async def test_objects_of_other_owners_are_never_written(various: World) -> None:
     """If a child's name is taken, that object stays, and the parent's status and an event report it."""
     for resource, child in various.children():
         name, told = child["metadata"]["name"], name_of(resource, child)
@@ -107,7 +107,7 @@ async def test_what_is_somebody_elses_is_never_touched(various: World) -> None:
             various.server.change(resource, name, {"status": child["status"]}, NAMESPACE, "status")
 
 
-async def test_what_is_being_deleted_gets_nothing(case: Case) -> None:
+async def test_an_object_being_deleted_gets_no_children(case: Case) -> None:
     """No child is created for an object in deletion that another finalizer keeps."""
     async with serving(
         case, finalizers=["example.com/held", *filter(None, [case.kind.finalizer])]

@@ -28,7 +28,7 @@ CASES = cases()
 
 
 @pytest.mark.parametrize("kind", planned_kinds(), ids=lambda kind: kind.name)
-def test_what_a_field_changes_comes_from_a_field(kind: PlannedKind[Any]) -> None:
+def test_every_field_of_a_child_that_changes_has_an_origin(kind: PlannedKind[Any]) -> None:
     """Each field of each spec is changed: the child's fields that change with it have an origin."""
     (version,) = (
         each

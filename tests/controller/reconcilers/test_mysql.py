@@ -347,7 +347,7 @@ def test_labels_reach_claims_that_were_made_before() -> None:
     ]
 
 
-def test_what_a_default_made_stays_when_the_default_changes() -> None:
+def test_a_changed_default_does_not_change_existing_children() -> None:
     """The running version and the present size stay unless the spec sets others."""
     children = [ready(each) for each in made(planned(version="8.0")).values()]
     found = {(CLAIM, "database", "shop-db"): [claim("900Gi")]}

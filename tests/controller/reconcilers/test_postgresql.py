@@ -375,7 +375,7 @@ def test_labels_are_on_everything() -> None:
         ),
     ],
 )
-def test_what_the_volumes_do_not_allow_is_refused(
+def test_changes_that_volumes_do_not_allow_are_rejected(
     spec: JsonObject, children: list[JsonObject], found: list[JsonObject], refused: str | None
 ) -> None:
     """The condition names the field; the StatefulSet keeps its version and its template of claims."""
@@ -679,7 +679,9 @@ def test_an_invalid_backup_is_reported(
 @pytest.mark.parametrize(
     ("spec", "removed"), [({}, ["Backup", "CronJob"]), (LOCAL, ["Backup"]), (REMOTE, ["CronJob"])]
 )
-def test_what_makes_backups_no_more_is_removed(spec: JsonObject, removed: list[str]) -> None:
+def test_disabled_backups_are_removed_but_not_their_claim(
+    spec: JsonObject, removed: list[str]
+) -> None:
     """Never the claim with the dumps."""
     children = [child("Backup", "shop-backup"), child("CronJob", "shop-backup")]
     plan = planned(children=children, found=[claim(component="backup")], **spec)
@@ -710,7 +712,7 @@ def removal(policy: str, *, status: JsonObject | None = None) -> tuple[bool, lis
     return plan.finalized, written
 
 
-def test_volumes_and_dumps_go_only_when_asked() -> None:
+def test_volumes_and_dumps_are_deleted_only_on_request() -> None:
     """From its creation, a finalizer keeps the object until they are deleted."""
     deletes = ["Delete data-shop-0", "Delete data-shop-1"]
     stop, gone = "ApplyFields shop", {"observedGeneration": 2, "replicas": 0}

@@ -115,7 +115,7 @@ async def test_a_change_restarts_all_who_use_it_once(shop: Shop) -> None:
 
 
 @pytest.mark.parametrize("done", [0, 1, 2])
-async def test_what_a_crash_left_is_finished(shop: Shop, done: int) -> None:
+async def test_a_restart_finishes_interrupted_restarts(shop: Shop, done: int) -> None:
     """After a crash before the last patch, the other users are restarted; none is restarted twice."""
     await shop.begin("a", "b", x="1")
     before = [shop.get(DEPLOYMENT, name, "default") for name in "ab"]
@@ -136,7 +136,7 @@ async def test_what_a_crash_left_is_finished(shop: Shop, done: int) -> None:
     assert shop.annotation("newcomer") is None
 
 
-async def test_a_change_that_is_taken_back_before_it_is_through(shop: Shop) -> None:
+async def test_a_change_that_is_reverted_during_a_rollout(shop: Shop) -> None:
     """Restarted workloads restart again: the data is the first one again, and all use it."""
     await shop.begin("reached", x="1")
     first = shop.get(APPCONFIG.resource, "settings", "default")

@@ -80,7 +80,7 @@ def test_the_question_is_read_where_v1alpha1_has_it() -> None:
         ),
     ],
 )
-def test_what_cannot_be_made_is_a_problem(spec: Any, reason: str, message: str) -> None:
+def test_an_impossible_child_is_a_problem(spec: Any, reason: str, message: str) -> None:
     """Nothing is written, and the error names each field."""
     plan = planned(**spec)
     assert plan.steps == ()

@@ -120,7 +120,7 @@ def test_policies_that_fail_open_have_a_webhook_of_their_own():
     ]
 
 
-def test_a_subresource_is_asked_for_when_it_is_updated():
+def test_a_rule_for_scale_has_only_update():
     """The rule for /scale has only UPDATE."""
     (webhook,), _ = webhooks(bound("a", kinds="scalable"))
     apps = [rule for rule in webhook["rules"] if rule["apiGroups"] == ["apps"]]
@@ -130,7 +130,7 @@ def test_a_subresource_is_asked_for_when_it_is_updated():
     ]
 
 
-def test_what_is_in_no_namespace_is_asked_for_as_such():
+def test_a_rule_has_the_scope_of_its_kinds():
     """The scope of a rule is that of its kinds."""
     (webhook,), _ = webhooks(bound("a", kinds=("Namespace", "ConfigMap")))
     assert [(rule["resources"], rule["scope"]) for rule in webhook["rules"]] == [
@@ -139,14 +139,14 @@ def test_what_is_in_no_namespace_is_asked_for_as_such():
     ]
 
 
-def test_what_is_connected_to_is_asked_for_as_such():
+def test_a_rule_for_exec_has_only_connect():
     """The rule for exec has only CONNECT."""
     (webhook,), _ = webhooks(bound("a", kinds="exec"))
     (rule,) = webhook["rules"]
     assert (rule["resources"], rule["operations"]) == (["pods/attach", "pods/exec"], ["CONNECT"])
 
 
-def test_every_version_of_a_kind_is_asked_for():
+def test_a_rule_names_every_version_of_a_kind():
     """One rule names all versions."""
     (webhook,), _ = webhooks(bound("a", kinds=("HorizontalPodAutoscaler",)))
     assert webhook["rules"][0]["apiVersions"] == ["v1", "v2"]
@@ -160,7 +160,7 @@ def test_a_url_takes_the_place_of_the_service(url):
     assert "service" not in webhook["clientConfig"]
 
 
-def test_a_bundle_that_somebody_else_fills_in_is_left_alone():
+def test_an_injected_bundle_is_kept():
     """A caBundle set by another controller stays; without a caBundle, there are no rules."""
     (webhook,), _ = webhooks(
         bound("a"), address=WebhookClientConfig(SERVICE.at, None), active=False
@@ -175,7 +175,7 @@ def test_the_order_of_policies_makes_no_difference():
     assert webhooks(*policies) == webhooks(*reversed(policies))
 
 
-def test_what_is_published_is_read_back():
+def test_published_bundles_are_read():
     """The caBundle of each webhook is read; a missing one is empty."""
     validating, _ = registration("gatewright", Engine([bound("a")]), SERVICE, [])
     assert published(validating) == [BUNDLE]

@@ -91,7 +91,7 @@ async def test_nothing_is_written_before_a_webhook_answers(server, client, tmp_p
         assert stored["spec"] | {"conversion": NONE} == crd()["spec"]
 
 
-async def test_what_somebody_changes_is_put_back_and_not_fought(converting, server):
+async def test_a_changed_conversion_is_repaired_at_most_every_half_minute(converting, server):
     """A second repair within half a minute is delayed; a correct CRD costs no request."""
     before = converting.stanza()
     service = {"service": {"namespace": "theirs", "name": "theirs"}}
@@ -166,7 +166,7 @@ async def test_the_conversion_is_restored_when_the_process_ends(converting, clie
     await without_conversion(client, "others.example.com")
 
 
-async def test_a_bundle_that_somebody_else_fills_in_is_taken_over(server, client, tmp_path):
+async def test_an_injected_bundle_is_copied_to_the_conversion(server, client, tmp_path):
     """The caBundle comes from the webhook configuration, into which cert-manager injects it."""
     authority = issue_ca("theirs", datetime.now(UTC))
     pair = issue_serving(authority, NAMES.dns_names, [], datetime.now(UTC))

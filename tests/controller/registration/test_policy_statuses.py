@@ -236,7 +236,7 @@ async def test_the_status_of_a_conflicting_policy_names_the_conflict(server, sta
         assert (await running.reconciled("few"))[0] == ready("True", "InForce")
 
 
-async def test_what_is_gone_is_left_alone(server, statuses):
+async def test_a_deleted_object_gets_no_status(server, statuses):
     """Nothing is written for a deleted object."""
     async with statuses(CLUSTER) as running:
         assert (

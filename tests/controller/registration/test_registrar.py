@@ -146,7 +146,7 @@ async def test_a_webhook_without_policies_does_not_answer(system):
         await probe(system.registrar.at, system.certificates.ca_bundle())
 
 
-async def test_a_webhook_of_somebody_else_does_not_answer(system):
+async def test_a_webhook_with_another_certificate_is_not_registered(system):
     """A certificate that the bundle does not verify is no proof."""
     other = issue_ca("other", datetime.now(UTC))
     with pytest.raises(ProbeError, match="cannot be reached: its certificate is not trusted"):
@@ -164,7 +164,7 @@ async def test_a_change_of_policies_changes_the_rules(system):
 @pytest.mark.parametrize(
     "field", ["caBundle", "rules", "namespaceSelector", "failurePolicy", "matchConditions"]
 )
-async def test_what_somebody_changes_is_put_back(system, server, field):
+async def test_every_changed_field_is_repaired(system, server, field):
     """Whichever field it is."""
     (before,) = system.webhooks(VALIDATING)
     edited = {
@@ -192,7 +192,7 @@ async def test_repeated_changes_are_repaired_at_most_every_half_minute(system, s
     assert server.requests.writes == []
 
 
-async def test_a_webhook_of_somebody_else_in_the_same_configuration_stays(system, server):
+async def test_webhooks_of_others_in_the_configuration_are_kept(system, server):
     """Only webhooks with names under Gatewright's domain are changed."""
     theirs = {
         "name": "validate.example.com",
@@ -205,7 +205,7 @@ async def test_a_webhook_of_somebody_else_in_the_same_configuration_stays(system
     await system.until(lambda: system.webhooks(VALIDATING) == [theirs, before])
 
 
-async def test_a_configuration_that_somebody_deleted_stays_deleted(system, server):
+async def test_a_deleted_configuration_is_not_recreated(system, server):
     """Deleting it is the emergency exit for administrators."""
     server.delete(VALIDATING, NAME)
     await system.until(lambda: not system.webhooks(VALIDATING))
@@ -253,7 +253,7 @@ async def test_a_lost_authority_is_replaced_and_what_is_served_stays_trusted(sys
 
 
 @pytest.mark.parametrize("name", [NAMES.ca_secret, NAMES.tls_secret])
-async def test_a_secret_of_somebody_else_is_never_overwritten(
+async def test_a_secret_of_another_owner_is_never_overwritten(
     server, client, tmp_path, caplog, name
 ):
     """The error names the remedy; nothing is registered."""
@@ -338,7 +338,7 @@ def version(server, *which: str) -> int:
     return int(server.get(*which)["metadata"]["resourceVersion"])
 
 
-async def test_a_bundle_that_somebody_else_fills_in_is_waited_for(server, client, tmp_path):
+async def test_rules_wait_for_an_injected_bundle(server, client, tmp_path):
     """The webhooks exist so that the caBundle can be injected; the rules follow when it verifies the server."""
     authority = issue_ca("theirs", datetime.now(UTC))
     pair = issue_serving(authority, NAMES.dns_names, [], datetime.now(UTC))

@@ -116,14 +116,16 @@ MAKE_AUTHORITY, MAKE_SERVING = Todo(authority=True), Todo(serving=True)
         ),
     ],
 )
-def test_what_is_next(authority, serving, published, after, todo):
+def test_each_step_of_a_rotation_keeps_every_served_certificate_trusted(
+    authority, serving, published, after, todo
+):
     """The steps of a rotation come in an order in which clients trust every served certificate."""
     found = plan(authority, serving, published, NAME, NOW + after)
     assert replace(found, look_again=LOOK_AGAIN) == todo
     assert timedelta(minutes=1) <= found.look_again <= LOOK_AGAIN
 
 
-def test_it_looks_again_when_something_is_due():
+def test_the_next_check_is_when_a_step_is_due():
     """The next look is when the step is due, not an hour later."""
     due = NOW - timedelta(hours=1) + (30 * DAY + timedelta(hours=1)) * 2 / 3
     assert plan(ALONE, LEAF, [], NAME, due - timedelta(minutes=20)).look_again == timedelta(
@@ -169,7 +171,7 @@ def test_a_rotation_never_serves_what_is_not_trusted():
         (Authority(OLD_CA, issue_ca("ca", NOW - 400 * DAY).certificate), [], CA.certificate),
     ],
 )
-def test_what_was_trusted_stays_trusted_beside_a_new_authority(before, published, bundle):
+def test_a_new_authority_keeps_the_previous_one_in_the_bundle(before, published, bundle):
     """The bundle keeps the previous authority, or the published one if that is lost, but no expired one."""
     assert successor(CA, before, published, NOW) == Authority(CA, bundle)
 

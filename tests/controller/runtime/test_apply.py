@@ -118,7 +118,7 @@ async def test_a_container_that_leaves_the_plan_is_removed_despite_other_writes(
     assert containers(deployment) == ["c-0"]
 
 
-async def test_what_another_writer_added_to_a_list_stays(running: Running) -> None:
+async def test_list_items_of_other_writers_are_kept(running: Running) -> None:
     """Added containers stay, whatever happens to the plan's; a container that replaced a planned one is removed."""
     async with running(pods, owns=(DEPLOYMENT,)) as things:
         things.create(size=1)

@@ -76,7 +76,7 @@ def test_a_contested_field_is_repaired_once_a_minute_until_the_contest_ends() ->
     assert contested(of, repair=True) is None
 
 
-def test_what_stays_right_is_looked_at_twice_until_it_is_over() -> None:
+def test_a_contested_field_that_stays_right_is_checked_twice() -> None:
     """Once when it could be repaired again, and once when it was not changed any more; not every second in between."""
     clock = Clock()
     of = Conflicts(clock)

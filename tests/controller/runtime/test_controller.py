@@ -223,7 +223,7 @@ async def test_a_reconcile_waits_for_the_cache_to_see_what_was_written(
         assert await observed.get() == next_but_one
 
 
-async def test_what_is_begun_is_finished_at_the_end(server: FakeApiServer) -> None:
+async def test_a_stopped_process_waits_for_its_workers(server: FakeApiServer) -> None:
     """A process that is stopped waits for its workers."""
     begun, finished = asyncio.Event(), asyncio.Event()
 
@@ -242,7 +242,7 @@ async def test_what_is_begun_is_finished_at_the_end(server: FakeApiServer) -> No
     assert server.get(CONFIGMAP, "made", NAMESPACE)
 
 
-async def test_what_does_not_end_in_time_is_cancelled(
+async def test_a_hanging_reconcile_is_cancelled_at_the_end(
     server: FakeApiServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A reconcile that hangs does not keep the process from ending."""

@@ -43,7 +43,7 @@ KIND = PlannedKind(
 THING: JsonObject = {"metadata": {"name": "thing", "namespace": NAMESPACE}, "spec": {}}
 
 
-async def test_it_has_no_owner_and_the_next_parent_takes_it_as_it_is(server: FakeApiServer) -> None:
+async def test_it_has_no_owner_and_the_next_parent_uses_it(server: FakeApiServer) -> None:
     """It is created once; a parent with another uid uses it unchanged."""
     server.create(KIND.resource, THING)
     await reconcile(KIND, server, "thing")

@@ -47,7 +47,7 @@ def shown(cache: Cache, version: int) -> None:
     )
 
 
-def test_nothing_written_is_nothing_to_wait_for(expectations: Expectations) -> None:
+def test_without_writes_a_reconcile_begins_at_once(expectations: Expectations) -> None:
     """Without previous writes, a reconcile begins at once."""
     assert expectations.wait(REQUEST) == 0
 

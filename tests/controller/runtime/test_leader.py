@@ -72,7 +72,9 @@ async def test_a_process_that_does_not_lead_cannot_write(client: Client, clock: 
         election(client, clock).check()
 
 
-async def test_the_gate_closes_before_anybody_else_may_lead(client: Client, clock: Clock) -> None:
+async def test_the_gate_closes_before_another_candidate_may_lead(
+    client: Client, clock: Clock
+) -> None:
     """A process that was stopped, and wakes, cannot write before it has renewed."""
     one = election(client, clock)
     await one.campaign()
@@ -123,7 +125,7 @@ async def test_renewing_takes_one_request(
     assert [each.method for each in server.requests.log] == ["PUT"]
 
 
-async def test_a_lease_that_somebody_deleted_is_made_again(
+async def test_the_leader_recreates_a_deleted_lease(
     server: FakeApiServer, client: Client, clock: Clock
 ) -> None:
     """The leader recreates its Lease and stays the leader."""

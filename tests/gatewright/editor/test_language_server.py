@@ -172,7 +172,7 @@ INGRESS = "apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {name: NAM
 NAMESPACE = "apiVersion: v1\nkind: Namespace\nmetadata: {name: default, labels: {tier: gold}}\n"
 
 
-async def test_what_has_not_changed_is_judged_again_where_what_it_depends_on_has(tmp_path):
+async def test_a_document_is_judged_again_when_its_dependencies_change(tmp_path):
     """Labels of namespaces and looked-up objects come from the current text."""
     (tmp_path / "policies.yaml").write_text(LOOKS_AROUND)
     one, other = (INGRESS.replace("NAME", name).replace("HOST", "a.example") for name in "ab")

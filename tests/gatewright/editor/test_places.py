@@ -76,7 +76,7 @@ def test_completion_follows_the_schema(text, first):
 
 
 @pytest.mark.parametrize("text", ["apiVersion: v1\nkind: Pod\n", f"{SET}spec: a "])
-def test_nothing_is_completed_where_nothing_is_known(text):
+def test_there_is_no_completion_in_unknown_places(text):
     """Other kinds, and the middle of a value."""
     lines = text.split("\n")
     assert completions(TextPart(text, 0, 0), len(lines) - 1, len(lines[-1])) == []

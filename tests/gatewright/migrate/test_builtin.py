@@ -143,7 +143,7 @@ def test_a_rule_that_leaves_containers_out_stays_in_cel():
     assert "validations" in found.spec
 
 
-def test_a_list_that_means_something_else_here_is_not_taken():
+def test_a_list_with_another_meaning_is_not_converted():
     """ALL allows every capability here; without `name`, Kyverno denies every volume."""
     for row in table():
         sort = next(iter(row["tests"]))

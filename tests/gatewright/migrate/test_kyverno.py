@@ -185,7 +185,7 @@ def test_a_mutating_policy_keeps_its_mutations():
     ]
 
 
-def test_what_has_no_equal_is_listed_with_what_comes_nearest():
+def test_rules_without_an_equal_are_listed_with_the_nearest_policy():
     """One row for each rule."""
     generate = cluster_policy(PATTERN, name="makes")
     generate["spec"]["rules"][0]["generate"] = {"kind": "NetworkPolicy"}

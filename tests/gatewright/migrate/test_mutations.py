@@ -36,7 +36,7 @@ def test_a_merge_changes_pods_and_pod_templates(kind, path):
     assert pod["spec"]["tolerations"] == [{"key": "k", "operator": "Exists"}]
 
 
-def test_what_is_there_stays():
+def test_existing_values_are_kept():
     """A field of +( ), and the other keys of a map."""
     migration = converted(mutating({"patchStrategicMerge": MERGE}))
     there = {"tolerations": [{"key": "mine"}], "nodeSelector": {"pool": "b", "zone": "c"}}

@@ -68,7 +68,7 @@ def test_an_old_object_alone_is_a_deletion_by_the_user():
     assert found["said"].splitlines()[1] == 'deployment.apps "shop" deleted from default namespace'
 
 
-def test_what_policies_set_is_a_diff():
+def test_changes_by_policies_are_shown_as_a_diff():
     """It has only the changed lines, with context."""
     example = next(each for each in EXAMPLES if each["name"] == "resource-defaults")
     patch = shown(policies=example["policies"], object=example["object"])["patch"]
@@ -157,7 +157,7 @@ def test_any_draft_is_a_case(changed, tmp_path):
     assert accepted(tmp_path, JudgedDraft.of(draft(**changed), NOW)) == 0
 
 
-def test_what_no_case_describes_is_a_problem():
+def test_a_verdict_that_no_case_can_express_is_a_problem():
     """A case that no policy judges, and a policy that could not decide."""
     with pytest.raises(
         DocumentError, match=r"^no case of it: case\.yaml:2: every case expects not-matched"

@@ -101,7 +101,7 @@ async def test_each_request_has_one_answer(request_line, status, body):
 
 
 @pytest.mark.parametrize("sent", ["GET /here HTTP/1.1", "GET /here SMTP", "\x16\x03\x01", ""])
-async def test_what_is_not_http_is_a_bad_request_and_no_log_line(caplog, sent):
+async def test_other_protocols_get_400_and_no_log_line(caplog, sent):
     """A client of another protocol, or one without a Host, gets 400."""
     async with served([(LOOPBACK, {"/here": here})]) as (address,):
         answer = await exchanged(address, f"{sent}\r\nno header\r\n\r\n".encode())

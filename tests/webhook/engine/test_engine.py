@@ -348,7 +348,7 @@ def test_the_group_is_part_of_a_kind():
     ],
     ids=str,
 )
-def test_what_one_request_is_not_asked_is_asked_of_the_next(other):
+def test_memoised_matching_is_exact_to_the_target(other):
     """The engine remembers which policies a target has, for exactly this target: no client can hide another's pods."""
     engine = Engine([in_force(NAMES, match=match({"namespaces": ["shop"]}))])
     for _ in range(2):

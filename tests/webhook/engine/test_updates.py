@@ -194,7 +194,7 @@ def named(role, *names):
         ),
     ],
 )
-def test_what_is_tolerated_on_a_pod_reaches_no_other_container(policy, bad, good):
+def test_a_tolerated_field_of_a_pod_covers_no_new_container(policy, bad, good):
     """A new container, or one that no longer sets its own value, would inherit it.
 
     One with its own value would not.

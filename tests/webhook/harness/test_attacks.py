@@ -109,7 +109,7 @@ def told(tmp_path):
         ),
     ],
 )
-def test_what_is_not_a_request_of_the_api_server_is_an_error(told, case, fault):
+def test_an_impossible_request_is_an_error(told, case, fault):
     """An incomplete or contradictory case would test something else than it states."""
     assert told(case if "expect" in case else f"{case}, expect: allowed") == [
         f"cases.yaml:3: {fault}"

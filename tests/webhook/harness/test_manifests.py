@@ -374,7 +374,7 @@ def test_an_ignored_policy_error_is_a_warning():
         ),
     ],
 )
-def test_what_is_not_looked_up_is_an_error_whatever_the_failure_policy(policy, message):
+def test_a_missing_look_up_is_an_error_whatever_the_failure_policy(policy, message):
     """It is never a pass: failurePolicy is for failures in a cluster."""
     engine = Engine(load(parse_documents((IGNORED % policy).encode(), "p.yaml"), catalogue()))
     deployment = (DEPLOYMENT % "shop").replace("image: ", "image: registry.company.com/")

@@ -441,7 +441,7 @@ NOTHING = {"validations": [], "auditAnnotations": []}
         ),
     ],
 )
-def test_what_the_api_server_refuses_is_an_error(spec, fault):
+def test_a_policy_that_the_api_server_rejects_is_an_error(spec, fault):
     """A policy that `check` accepts can be applied."""
     with pytest.raises(PolicySetError) as error:
         loaded(changed(POLICY, **spec), BINDING)

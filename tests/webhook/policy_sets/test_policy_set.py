@@ -273,7 +273,7 @@ def test_a_policy_is_in_force_as_written():
         ("validations: [{expression: has(object.spec)}]", (True, "medium", "custom", set())),
     ],
 )
-def test_what_a_policy_object_leaves_out_is_its_policys(spec, expected):
+def test_unset_fields_of_a_policy_object_have_the_policys_defaults(spec, expected):
     """Unset fields have the policy's defaults, and expressions that read the namespace need a look-up."""
     (found,) = (
         each

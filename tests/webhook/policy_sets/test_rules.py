@@ -314,7 +314,7 @@ def test_a_review_without_options_is_not_complete():
 @pytest.mark.parametrize(
     ("kind", "namespace"), [("ClusterRole", ""), ("Namespace", "shop"), ("PersistentVolume", "")]
 )
-def test_what_is_in_no_namespace_has_no_namespace_object(kind, namespace):
+def test_cluster_scoped_objects_have_no_namespace_object(kind, namespace):
     """A Namespace has no namespaceObject either; nothing is looked up."""
     asked = {"name": "shop", "namespace": namespace}
     match = {"any": [{"kinds": [kind]}]}
@@ -537,7 +537,7 @@ def test_without_a_path_an_update_may_change_nothing_that_a_broken_rule_reads(
     ],
 )
 @pytest.mark.parametrize("at", ["rule", "condition"])
-def test_nothing_is_tolerated_by_a_rule_that_asks_who_or_what_for(who, at):
+def test_a_rule_that_reads_user_or_operation_tolerates_nothing(who, at):
     """A user who may not change an object still may not if another user created it."""
     is_root = {"name": "is_root", "expression": "request.userInfo.username == 'root'"}
     rule = {"expression": f"object.spec.replicas <= 3 || {who}", "path": "spec.replicas"}
@@ -556,7 +556,7 @@ def test_nothing_is_tolerated_by_a_rule_that_asks_who_or_what_for(who, at):
 @pytest.mark.parametrize(
     "expression", ["false", "namespaceObject.metadata.name != 'shop'", "params.size() == 0"]
 )
-def test_nothing_is_tolerated_by_a_rule_that_reads_nothing_of_the_object(expression):
+def test_a_rule_that_does_not_read_the_object_tolerates_nothing(expression):
     """Its values are not part of the object: it denies the change itself."""
     rule = {"expression": expression, "path": "spec.replicas"}
     engine = Engine([bound(validations=[rule], params={"a": 1})])

@@ -71,7 +71,7 @@ async def test_a_denial_never_rests_on_an_old_answer(look_ups, registry, monkeyp
     assert len(later.looked_up[SIGNATURES].get(image).documents) == 1
 
 
-async def test_what_was_read_of_a_digest_outlives_its_registry(look_ups, registry, monkeypatch):
+async def test_a_cached_digest_outlives_its_registry(look_ups, registry, monkeypatch):
     """A later failed read keeps the cached result."""
     monkeypatch.setattr(cache, "REFUSAL_SECONDS", 0.0)
     registry.attach(DIGEST, {"a": 1})
@@ -87,9 +87,7 @@ async def test_what_was_read_of_a_digest_outlives_its_registry(look_ups, registr
     assert isinstance(review.looked_up[SIGNATURES].get(image), Attached)
 
 
-async def test_a_registry_that_is_gone_is_asked_about_a_digest_once_in_a_while(
-    look_ups, registry, monkeypatch
-):
+async def test_an_absent_registry_gets_few_requests_for_a_digest(look_ups, registry, monkeypatch):
     """Otherwise each review of an unsigned image would wait for the registry."""
     image = str(registry.image(DIGEST))
     review = look_ups.of_review(frozenset({SIGNATURES}))
@@ -176,7 +174,7 @@ async def test_signatures_in_memory_are_bounded_by_their_size(look_ups, registry
     assert known == [False, True, True]
 
 
-async def test_what_waits_for_one_host_is_bounded(look_ups, registry, monkeypatch):
+async def test_the_queue_of_one_host_is_bounded(look_ups, registry, monkeypatch):
     """Eight images are read in parallel; beyond the limit, no request is sent."""
     monkeypatch.setattr(cache, "MAX_READS", 10)
     registry.handlers["*"] = hanging
@@ -194,7 +192,7 @@ async def test_what_waits_for_one_host_is_bounded(look_ups, registry, monkeypatc
     assert reason == f"registry {registry.address} has not answered in time"
 
 
-async def test_what_a_review_got_is_written_as_a_case_sets_it(look_ups, registry):
+async def test_look_ups_of_a_review_are_recorded_as_a_case_sets_them(look_ups, registry):
     """Digests of tags and signatures of digests are written under separate keys."""
     digest = registry.put(INDEX, {"manifests": []}, "1")
     tag, pinned = str(registry.image("", "1")), str(registry.image(digest, "1"))

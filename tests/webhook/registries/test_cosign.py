@@ -33,7 +33,7 @@ def predicates(name: str, digest: str = "") -> set[str]:
 
 
 @pytest.mark.parametrize("registry", ["referrers", "tags"])
-def test_what_cosign_signs_is_verified(registry):
+def test_signatures_of_cosign_are_verified(registry):
     """Bundles, legacy signatures and attestations are verified; those of another digest do not count."""
     assert predicates(registry) == {SIGN_PREDICATE}
     assert predicates(f"{registry}-legacy") == {SIGN_PREDICATE}

@@ -37,7 +37,7 @@ async def test_bundles_are_found_by_their_own_manifest(registry, reader, has_ref
     assert attached.documents == (SignatureDocument(json.dumps(signed).encode()),)
 
 
-async def test_what_is_no_bundle_or_of_another_image_is_skipped(registry, reader):
+async def test_documents_other_than_bundles_of_the_image_are_skipped(registry, reader):
     """These are an SBOM, a manifest with another subject, and a deleted one."""
     registry.attach(DIGEST, {}, artifact_type="application/spdx+json")
     other = {"artifactType": "x", "layers": [{"digest": DIGEST}], "subject": {"digest": DIGEST}}

@@ -94,7 +94,7 @@ async def test_conversions_need_no_certificate(start_for):
         assert (await webhook.post(conversion(), "/convert")).status == 200
 
 
-async def test_a_new_ca_is_taken_without_a_restart(start_for, clients):
+async def test_a_new_ca_is_used_without_a_restart(start_for, clients):
     """Certificates of the previous CA are then rejected; an invalid bundle changes nothing."""
     async with start_for() as webhook:
         old = clients.context("kube-apiserver")

@@ -145,7 +145,7 @@ def test_values_of_custom_resources_are_not_recorded():
     ]
 
 
-async def test_what_no_policy_looks_at_is_not_recorded(start):
+async def test_a_review_without_a_matching_policy_is_not_recorded(start):
     """The controller's probe of the webhook is such a review."""
     recorded = []
     async with start(record=recorded.append) as webhook, webhook.connected() as wire:

@@ -20,7 +20,7 @@ def test_an_address_gets_half_of_what_the_others_leave():
     assert [filled(shares, address) for address in "abc"] == [500, 250, 125]
 
 
-def test_what_is_given_back_can_be_taken_again():
+def test_released_shares_can_be_taken_again():
     """An address without anything is forgotten."""
     shares = Shares(10)
     shares.count("a", 5)
@@ -29,7 +29,7 @@ def test_what_is_given_back_can_be_taken_again():
     assert (shares.taken(), filled(shares, "b")) == (0, 5)
 
 
-async def test_what_has_no_room_is_taken_once_enough_is_given_back():
+async def test_an_address_without_room_waits_until_enough_is_released():
     """An address without room waits."""
     shares = Shares(10)
     await shares.take("a", 5)
