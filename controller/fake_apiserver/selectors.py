@@ -13,7 +13,7 @@ SET = re.compile(r"^(\S+)\s+(in|notin)\s+\(([^)]*)\)$")
 
 
 def matcher(definition: ServedResource, labels: str, fields: str) -> Matches:
-    """Return a function that tells whether both selectors match an object."""
+    """Return a predicate: whether both selectors match an object."""
     tests = [label_test(part) for part in split(labels)] + [
         field_test(definition, part) for part in split(fields)
     ]

@@ -146,7 +146,9 @@ class Certificates:
                 "Delete it, or choose another name (--ca-secret, --tls-secret)."
             )
         self._expectations.wrote(self.request, cache, f"{self._names.namespace}/{name}", answer)
-        LOG.info("written", extra={"fields": {"secret": name, "namespace": self._names.namespace}})
+        LOG.info(
+            "secret written", extra={"fields": {"secret": name, "namespace": self._names.namespace}}
+        )
 
 
 def _data(pair: KeyPair, bundle: bytes | None = None) -> dict[str, str]:

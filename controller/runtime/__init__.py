@@ -5,6 +5,6 @@
 them. `reconciler` handles one request: it reads the `observed` state, plans, executes the plan
 (`apply` sends each `child` after a check of `ownership`), and writes the `status`. `diff` and
 `applied` find the differences that an apply would repair, `conflict_backoff` limits repairs while
-another writer reverts them, and `expectations` waits for the caches to have own writes. `leader` is
-the election; `events`, `metrics` and `health` report to users.
+another writer reverts them, and `expectations` waits until the caches have the controller's own
+writes. `leader` is the election; `events`, `metrics` and `health` report to users.
 """

@@ -53,7 +53,7 @@ class EventRecorder:
     def record(self, regarding: JsonObject, event: Event) -> None:
         """Record an event about an object; it is dropped if too many are waiting."""
         if self._queue.full():
-            LOG.warning("an event was dropped: too many wait to be written")
+            LOG.warning("event dropped: too many events are waiting to be written")
             return
         identity = (regarding["metadata"]["uid"], event.type, event.reason, event.note)
         now = self._clock()

@@ -24,7 +24,7 @@ def _git(*arguments: str) -> str:
     try:
         done = subprocess.run(["git", *arguments], check=False, capture_output=True, text=True)  # noqa: S603, S607
     except FileNotFoundError:
-        raise GitError("git is not installed") from None
+        raise GitError("git is not installed; --changed needs it") from None
     if done.returncode:
         message = done.stderr.strip().removeprefix("fatal: ")
         raise GitError(message or "no common commit with HEAD; fetch more history")

@@ -158,6 +158,6 @@ def _output(command: Sequence[str], directory: Path) -> bytes:
             ) from None
     if process.returncode:
         message = " ".join(errors.decode(errors="replace").split())
-        hint = "; the network is not used: vendor what it fetches" * (NOWHERE in message)
+        hint = "; the network is not used: vendor the remote resources" * (NOWHERE in message)
         raise DocumentError(f"{where}: {program} {command[1]} failed: {message[:500]}{hint}")
     return out

@@ -13,7 +13,7 @@ from webhook.policy_sets.catalogue import catalogue
 @click.command
 @settings_options(*POLICIES)
 def command(settings: Settings) -> None:
-    """List the presets, which --policies takes by name, and the policies that sets are made of."""
+    """List the presets, which --policies takes by name, and the policies for policy sets."""
     del settings  # settings_options has added the policies to the catalogue
     table([(name, summary_of(path)) for name, path in presets().items()], ("PRESET", "FOR"))
     say("")

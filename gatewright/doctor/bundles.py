@@ -167,7 +167,7 @@ def _mounted(service: ServiceReference, state: ClusterState) -> Iterator[TlsSecr
 
 
 def _decoded(value: str) -> bytes:
-    """Return what base64 stands for; empty where it is none."""
+    """Return the bytes of a base64 text; empty if it is not base64."""
     try:
         return base64.b64decode(value, validate=True)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Redact Secrets in output: each value is replaced by a word that tells whether it changed."""
+"""Redact Secrets in output: each value is replaced by a word that shows whether it changed."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -46,7 +46,9 @@ def case_of(judged: JudgedDraft, now: datetime) -> str:
         except DocumentError as error:
             faults = [str(error)]
     if faults:
-        raise DocumentError("no case of it: " + "\n".join(faults).replace(f"{directory}/", ""))
+        raise DocumentError(
+            "not usable as a test case: " + "\n".join(faults).replace(f"{directory}/", "")
+        )
     return text
 
 

@@ -97,7 +97,7 @@ class Authorizer:
 
 
 def _undecided(*_: Any) -> NoReturn:
-    raise EvaluationError("authorizer: what is allowed cannot be decided outside the API server")
+    raise EvaluationError("authorizer: only the API server can check permissions")
 
 
 AUTHORIZER = Authorizer()

@@ -72,7 +72,7 @@ class RegistryClient:
             raise RegistryError(f"registry {image.registry} cannot be reached: {reason}") from error
         is_digest = kind != "referrers" and name.startswith("sha256:")
         if is_digest and name != digest_of(body):
-            raise RegistryError(f"{image.registry} answers with other content than {name}")
+            raise RegistryError(f"{image.registry} returned other content than that of {name}")
         return body
 
     async def _authorized(self, image: ImageReference, kind: str, name: str) -> bytes:
@@ -133,7 +133,8 @@ class RegistryClient:
         parameters = dict(_PARAMETER.findall(rest))
         realm = parameters.get("realm", "")
         if kind.lower() != "bearer" or not self._is_secure(realm):
-            raise RegistryError(f"registry {image.registry} wants a login that is not configured")
+            needed = "requires a login; add it to the file of --registry-config"
+            raise RegistryError(f"registry {image.registry} {needed}")
         query = {"scope": f"repository:{image.repository}:pull"}
         if service := parameters.get("service"):
             query["service"] = service
@@ -143,7 +144,7 @@ class RegistryClient:
             answer = json.loads(body)
             token = answer.get("token") or answer["access_token"]
         except (ValueError, KeyError, AttributeError):
-            raise RegistryError(f"registry {image.registry} gives no token") from None
+            raise RegistryError(f"registry {image.registry} issued no token") from None
         return f"Bearer {token}"
 
 
@@ -160,7 +161,9 @@ async def _content(image: ImageReference, response: aiohttp.ClientResponse, limi
     if response.status != 200:
         raise RegistryError(f"registry {image.registry} answers with {response.status}")
     if "Content-Encoding" in response.headers:
-        raise RegistryError(f"registry {image.registry} compresses what must not be")
+        raise RegistryError(
+            f"registry {image.registry} sends a Content-Encoding, which is not supported"
+        )
     body = bytearray()
     async for chunk in response.content.iter_any():
         body += chunk

@@ -299,7 +299,7 @@ def test_a_kustomization_is_built_without_the_network(check):
     problem = err[-1]
     assert (code, out[0]) == (3, "denied  Deployment default/shop  (app/shop.yaml:1)")
     assert problem.startswith("app: kubectl kustomize failed: ")
-    assert problem.endswith("; the network is not used: vendor what it fetches")
+    assert problem.endswith("; the network is not used: vendor the remote resources")
 
 
 def test_directories_are_rendered_side_by_side(check, program):

@@ -88,11 +88,11 @@ def test_expressions_are_true(expression):
         ("[1, 2].all(i, i / 0 == 1)", "division by zero"),
         (
             "authorizer.group('').resource('pods').check('get').allowed()",
-            "authorizer: what is allowed cannot be decided outside the API server",
+            "authorizer: only the API server can check permissions",
         ),
         (
             "authorizer.requestResource.check('get').allowed()",
-            "authorizer: what is allowed cannot be decided outside the API server",
+            "authorizer: only the API server can check permissions",
         ),
     ],
 )

@@ -117,9 +117,9 @@ async def garbage(request: web.Request) -> web.Response:
         (never_ending_redirect, "redirects more than 3 times"),
         (to_plain_http, "redirects to http, not to https"),
         (rate_limited, "limits the rate of requests (429)"),
-        (unauthorized, "wants a login that is not configured"),
-        (token_elsewhere, "wants a login that is not configured"),
-        (compressed, "compresses what must not be"),
+        (unauthorized, "requires a login; add it to the file of --registry-config"),
+        (token_elsewhere, "requires a login; add it to the file of --registry-config"),
+        (compressed, "sends a Content-Encoding, which is not supported"),
         (garbage, "answers with something that is no manifest"),
     ],
 )
@@ -173,9 +173,9 @@ async def test_another_manifest_than_the_named_one_is_refused(registry, client):
     """The digest of a manifest and of a blob is computed."""
     registry.bodies[f"{MANIFESTS}/{DIGEST}"] = b"{}"
     registry.bodies[f"/v2/team/shop/blobs/{DIGEST}"] = b"{}"
-    with pytest.raises(RegistryError, match="answers with other content than sha256:a"):
+    with pytest.raises(RegistryError, match="returned other content than that of sha256:a"):
         await client.read(registry.image(DIGEST), "manifests", DIGEST)
-    with pytest.raises(RegistryError, match="answers with other content than sha256:a"):
+    with pytest.raises(RegistryError, match="returned other content than that of sha256:a"):
         await client.read(registry.image(DIGEST), "blobs", DIGEST)
 
 
