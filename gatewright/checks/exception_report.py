@@ -13,7 +13,7 @@ from webhook.engine.exceptions import BoundException, check_exception
 
 NARROW = ("names", "namespaces", "containers", "images", "paths")
 IN_USE = "in use"
-UNUSED = "it covers no violation of what was judged; delete it"
+UNUSED = "it covers no violation of the judged objects; delete it"
 TOO_WIDE = "it exempts every object from the policy; name objects, namespaces, images or paths"
 
 Fault = tuple[str, str, str]  # verdict, path, message

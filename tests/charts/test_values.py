@@ -189,7 +189,7 @@ def test_without_leader_election_there_is_no_lease(render, replicas):
     assert objects["Deployment", name]["spec"]["strategy"] == {"type": "Recreate"}
 
 
-def test_the_lease_is_the_controllers_to_configure(render):
+def test_the_lease_of_the_controller_can_be_configured(render):
     """Name and times reach the controller, and the name its rights."""
     objects = render("leaderElection.id=lock", "leaderElection.leaseDuration=30s")
     assert {

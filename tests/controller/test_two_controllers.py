@@ -95,7 +95,7 @@ async def test_the_released_lease_has_no_holder(
     assert released["spec"]["leaseDurationSeconds"] == 1
 
 
-async def test_a_leader_whose_lease_is_taken_ends(
+async def test_a_leader_that_loses_its_lease_ends(
     client: Client, observer: Observer, controller: Start, lease: LeaseSettings
 ) -> None:
     """Somebody else's name in the lease ends the process with an error."""

@@ -86,7 +86,7 @@ def test_without_go_the_error_names_what_to_install(
         find_binaries.__wrapped__()
 
 
-def test_a_helm_on_the_path_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_helm_on_the_path_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is built if helm is installed."""
     monkeypatch.setenv("PATH", str(_programs(tmp_path / "bin", "helm")))
     assert helm_binary.__wrapped__() == tmp_path / "bin" / "helm"

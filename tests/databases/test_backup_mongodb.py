@@ -77,7 +77,7 @@ def test_a_database_is_restored_under_another_name(store: ObjectStore, tools: Pa
     ]
 
 
-def test_what_is_no_archive_is_no_backup(store: ObjectStore, tools: Path) -> None:
+def test_an_invalid_archive_is_no_backup(store: ObjectStore, tools: Path) -> None:
     """A dump that cannot be unpacked is reported."""
     (tools / "mongodump").write_text("#!/bin/bash\necho cut short\n")
     backup = nightly(store, tools)

@@ -294,7 +294,7 @@ def test_data_of_another_version_is_left_alone(database: Database, stack: ExitSt
     assert [path.name for path in data.iterdir()] == ["PG_VERSION"]
 
 
-def test_users_and_databases_are_made_as_often_as_asked(
+def test_the_job_for_users_and_databases_can_run_again(
     primary: Pod, database: Database, stack: ExitStack
 ) -> None:
     """The Job creates them, can run again, and sets a changed password.

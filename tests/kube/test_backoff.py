@@ -25,7 +25,7 @@ def test_the_absent_are_tried_sooner() -> None:
 
 
 @pytest.mark.parametrize(("outage", "most"), [(1, 2), (10, 5), (60, 18)])
-def test_a_server_that_is_away_is_spared(outage: float, most: int) -> None:
+def test_an_absent_server_gets_few_requests(outage: float, most: int) -> None:
     """During an outage of 1, 10 or 60 s, each watch sends at most this many requests, whatever the jitter.
 
     Within a minute, that is 0.3 requests per second, and the server is found again within five seconds.

@@ -227,7 +227,7 @@ async def test_the_error_of_a_429_has_its_retry_after() -> None:
 
 
 @pytest.mark.parametrize("code", [200, 502])
-async def test_a_page_is_no_answer(code: int) -> None:
+async def test_an_html_page_is_an_error(code: int) -> None:
     """HTML of a proxy on the way is an error of the server's, without its text."""
     async with FakeApiServer() as server, Client(server.endpoint) as client:
         server.fail(1, code, garbage="<html>hunter2</html>")

@@ -78,7 +78,7 @@ async def test_a_merge_patch_sets_and_removes(api: Api) -> None:
     assert patched["data"] == {"b": "2", "c": "3"}
 
 
-async def test_a_merge_patch_can_take_what_another_patch_owns_away_from_it(api: Api) -> None:
+async def test_a_merge_patch_can_remove_the_ownership_of_another_patch(api: Api) -> None:
     """A client may write managedFields, so that an apply can remove a field that a patch set."""
     await api.config_map("one", {"mine": "1"})
     patched = await api.client.patch(
@@ -331,7 +331,7 @@ def reference(owner: dict[str, object]) -> dict[str, object]:
     }
 
 
-async def test_a_list_comes_in_pages_that_agree(api: Api) -> None:
+async def test_the_pages_of_a_list_are_consistent(api: Api) -> None:
     """All pages show the list in the state and version of the first page."""
     for name in ("a", "b", "c"):
         await api.gizmo(name)

@@ -51,7 +51,7 @@ async def test_apply_changes_what_it_names(api: Api) -> None:
     assert applied["data"] == {"a": "1", "b": "2", "c": "3"}
 
 
-async def test_somebody_elses_field_conflicts(api: Api) -> None:
+async def test_a_field_of_another_manager_conflicts(api: Api) -> None:
     """Another value for a field that another manager owns is a Conflict that names both."""
     await api.config_map("one", {"a": "1"})
     with pytest.raises(Conflict) as caught:
@@ -111,7 +111,7 @@ async def test_a_changed_field_changes_hands(api: Api) -> None:
     ] == {"a": "1"}
 
 
-async def test_a_removed_field_comes_back(api: Api) -> None:
+async def test_a_removed_field_can_be_set_again(api: Api) -> None:
     """A removed field has no owner, so that setting it again does not conflict."""
     desired = {"metadata": api.named("one"), "data": {"a": "1"}}
     await api.client.apply(CONFIG_MAP, desired, field_manager="us")

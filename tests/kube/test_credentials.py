@@ -264,7 +264,7 @@ async def test_a_faulty_file_is_reported_with_section_and_key(
     assert str(tmp_path) in str(caught.value)
 
 
-async def test_a_file_that_is_none(tmp_path: Path) -> None:
+async def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     """The error reports a missing file or a directory."""
     with pytest.raises(CredentialsError, match="absent: no such file or directory"):
         await load(tmp_path / "absent")

@@ -150,7 +150,7 @@ async def test_a_stream_that_breaks_is_a_failure() -> None:
         ),
     ],
 )
-async def test_a_stream_that_is_refused_is_none(head: bytes, problem: str) -> None:
+async def test_a_rejected_stream_is_an_error(head: bytes, problem: str) -> None:
     """The error has the code and the seconds to wait."""
     with pytest.raises(ApiError) as caught:
         await watched([], head + END)

@@ -411,7 +411,7 @@ async def test_an_optional_resource_that_is_not_installed_is_no_warning(
     assert [(each.levelname, each.getMessage()) for each in caplog.records] == [(level, message)]
 
 
-async def test_a_server_that_is_busy_for_a_moment_is_no_warning(
+async def test_a_429_of_a_watch_is_no_warning(
     server: FakeApiServer, client: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A 429, such as "storage is (re)initializing" after a change of a CRD, is retried."""

@@ -10,7 +10,7 @@ from tests.node.installation import CONTROLLER, GOOD, WEBHOOK, Installation
 pytestmark = [pytest.mark.node, pytest.mark.long]
 
 
-def test_the_cluster_comes_back(installed: Installation, figure: Figures) -> None:
+def test_the_cluster_recovers(installed: Installation, figure: Figures) -> None:
     """All components run again without help, and production's policies are in force."""
     assert failure_policies(installed) == {"Fail"}
     installed.node.cut_power()

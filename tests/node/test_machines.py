@@ -52,8 +52,8 @@ def said(*command: str, **environment: str) -> str:
     return done.stderr
 
 
-def test_somebody_without_rights() -> None:
-    """It needs root."""
+def test_a_user_without_root_gets_an_error() -> None:
+    """Network namespaces and mounts need root."""
     assert said(*USER, *MAIN) == "no node: only root may make network namespaces and mounts\n"
 
 

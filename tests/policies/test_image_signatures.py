@@ -146,7 +146,7 @@ def test_a_private_key_in_a_policy_is_an_error_that_does_not_show_it():
     )
 
 
-def test_a_condition_that_is_no_cel_is_an_error():
+def test_an_invalid_condition_is_an_error():
     """Line and column are those of the condition."""
     key = {"keys": [pem(P256)]}
     params = {

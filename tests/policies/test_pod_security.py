@@ -71,7 +71,7 @@ def test_every_check_can_be_left_out():
 @pytest.mark.parametrize(
     "value", ["localhost", "Localhost", "RuntimeDefault", "docker/default", "runtime/default2"]
 )
-def test_an_annotation_that_is_no_profile_of_app_armor(value):
+def test_an_invalid_annotation_for_app_armor(value):
     """Only values of the annotation are valid, not those of the field."""
     annotations = {"container.apparmor.security.beta.kubernetes.io/app": value}
     (found,) = app_armor.validate(ask({"metadata": {"annotations": annotations}}), Profiles())

@@ -39,7 +39,7 @@ def test_the_api_server_fills_in_the_same() -> None:
     assert defaulted(stack)["spec"] == {"environment": "development", "cache": {"enabled": True}}
 
 
-def test_a_stack_has_only_what_is_asked_for() -> None:
+def test_a_stack_has_only_the_named_components() -> None:
     """Each component is optional."""
     spec = AppStack.model_validate({"metadata": {}, "spec": {}}).spec
     assert (spec.database, spec.cache, spec.backend, spec.frontend) == (None, None, None, None)

@@ -30,7 +30,7 @@ def test_an_empty_spec_has_the_documented_defaults():
     }
 
 
-def test_the_published_fields_are_taken():
+def test_the_published_fields_are_accepted():
     """The fields of published manifests are accepted."""
     spec = {
         "version": "12",

@@ -35,7 +35,7 @@ def test_resources_default_only_as_a_whole():
     }
 
 
-def test_a_security_context_comes_out_as_it_went_in():
+def test_a_security_context_is_read_and_written_unchanged():
     """Every field of core/v1 keeps its name, even if an acronym makes it irregular."""
     given = {
         "runAsNonRoot": True,

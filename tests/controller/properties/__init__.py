@@ -4,7 +4,7 @@ Paths are relative to tests/. Tests on the fake API server are as good as tests 
 kube/test_conformance*.py, which runs each assertion on both.
 
 1 Idempotency: after convergence, neither a full resync nor a restart writes anything
-    controller/properties/test_every_kind.py::test_once_all_is_made_nothing_is_written
+    controller/properties/test_every_kind.py::test_once_all_are_ready_nothing_is_written
     controller/properties/test_writes.py::test_objects_cost_their_writes_once_and_then_nothing
     controller/runtime/test_apply.py::test_a_field_that_a_new_release_does_not_set_is_removed
     controller/properties/test_children_on_a_cluster.py::test_stored_children_equal_the_desired_ones
@@ -40,7 +40,7 @@ kube/test_conformance*.py, which runs each assertion on both.
     kube/test_transport.py::test_the_gate_decides_when_the_body_is_sent
 8 Finalizers never stick
     controller/properties/test_finalizers.py::test_an_object_can_be_deleted_while_it_is_created
-    controller/properties/test_finalizers.py::test_deleted_while_the_api_server_is_away
+    controller/properties/test_finalizers.py::test_an_object_is_deleted_after_an_outage_of_the_api_server
     controller/properties/test_finalizers.py::test_deleted_while_no_controller_runs
     controller/properties/test_finalizers.py::test_a_clean_up_that_fails_is_seen_and_tried_again
     controller/properties/test_finalizers.py::test_a_finalizer_that_cannot_be_written_is_seen
@@ -55,12 +55,12 @@ kube/test_conformance*.py, which runs each assertion on both.
 10 An API server that restarts is retried with back-off, and work resumes
     controller/properties/test_outages.py::test_an_absent_server_gets_few_requests_and_is_found_soon
     controller/properties/test_outages.py::test_nothing_is_lost_while_the_server_is_away
-    controller/properties/test_api_server_faults.py::test_all_is_made_whatever_happens_to_the_api_server
+    controller/properties/test_api_server_faults.py::test_all_children_are_created_despite_faults_of_the_api_server
 11 Half-open connections are noticed within 90 seconds
     kube/test_dead_connections.py::test_a_change_is_known_in_time_however_many_connections_die
     kube/test_watch.py::test_an_idle_kind_is_no_warning_and_a_dead_connection_is
     controller/properties/test_outages.py::test_connections_that_break_or_fall_silent
-    controller/properties/test_api_server_faults.py::test_all_is_made_whatever_happens_to_the_api_server
+    controller/properties/test_api_server_faults.py::test_all_children_are_created_despite_faults_of_the_api_server
 12 Overload: Retry-After and status 429 are respected
     controller/properties/test_outages.py::test_a_server_that_asks_for_patience_gets_it
     controller/properties/test_outages.py::test_an_overloaded_server_meets_no_storm

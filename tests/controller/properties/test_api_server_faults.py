@@ -76,7 +76,7 @@ async def until_made(observer: Observer, name: str) -> None:
             await observer.until(resource, f"{name}-{number}")
 
 
-async def test_all_is_made_whatever_happens_to_the_api_server(
+async def test_all_children_are_created_despite_faults_of_the_api_server(
     plane: ControlPlane, place: str, user: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The API server is killed under load and frozen, connections hang and break.

@@ -74,7 +74,7 @@ async def all_kinds(plane: ControlPlane, namespace: str, agent: str) -> AsyncIte
             stop.set()
 
 
-async def test_once_all_is_made_nothing_is_written(
+async def test_once_all_are_ready_nothing_is_written(
     control_plane: ControlPlane, namespace: str
 ) -> None:
     """All samples become ready; then neither a full pass nor a restart sends any write."""

@@ -97,7 +97,7 @@ async def test_an_object_can_be_deleted_while_it_is_created(running: Running) ->
 
 
 @pytest.mark.usefixtures("hasty")
-async def test_deleted_while_the_api_server_is_away(running: Running) -> None:
+async def test_an_object_is_deleted_after_an_outage_of_the_api_server(running: Running) -> None:
     """The object is deleted as soon as the API server is back."""
     async with running(plan, **DECLARED) as things:
         lease(things)

@@ -527,7 +527,7 @@ async def test_one_reconcile_makes_the_cronjob_once_its_secrets_are_there(
     ] == "Forbid"
 
 
-def test_the_page_restores_with_what_was_backed_up_with() -> None:
+def test_the_page_restores_with_the_environment_of_the_backup() -> None:
     """The Job on the page has the environment of the page's Backup, except variables that only a backup needs."""
     (example, job) = map(
         yaml.safe_load, re.findall(r"```yaml\n(.*?)```", PAGE.read_text(), re.DOTALL)

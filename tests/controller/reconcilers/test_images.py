@@ -22,7 +22,7 @@ from controller.reconcilers.images import PUBLISHED, image, is_chosen
         ),
     ],
 )
-def test_they_come_from_the_registry_that_is_set(registry: str, expected: list[str]) -> None:
+def test_images_come_from_the_registry_that_is_set(registry: str, expected: list[str]) -> None:
     """All images come from it; without the setting, each comes from the registry that it is published in."""
     settings = {"registry": registry}
     assert [

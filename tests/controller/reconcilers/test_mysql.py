@@ -87,7 +87,7 @@ def test_every_label_reaches_pods_and_claims() -> None:
     assert spec["volumeClaimTemplates"][0]["metadata"]["labels"] == labels
 
 
-def test_its_pod_is_restricted_sized_and_asked_whether_it_lives() -> None:
+def test_its_pod_is_restricted_and_has_resources_and_probes() -> None:
     """It passes the production policies, and its root filesystem is read-only."""
     plan = planned(version="8.0", storage="1Ti")
     spec, found = server(plan)["spec"], container(made(plan), "shop-db")
@@ -290,7 +290,7 @@ def test_a_volume_grows_and_never_shrinks(
     [(APP_STACK, stack), (ECOMMERCE_PLATFORM, platform)],
     ids=["AppStack", "EcommercePlatform"],
 )
-def test_the_volume_is_deleted_only_when_asked_once_the_server_has_stopped(
+def test_the_volume_is_deleted_only_on_request_once_the_server_has_stopped(
     kind: PlannedKind[Any], object: Callable[..., JsonObject]
 ) -> None:
     """From its creation, a finalizer keeps the object until the volume is deleted; the backups stay."""

@@ -198,7 +198,7 @@ def test_each_step_waits_for_the_one_before(
     }
 
 
-def test_passwords_are_made_up_once_and_never_planned() -> None:
+def test_passwords_are_generated_once_and_never_planned() -> None:
     """The passwords of the superuser and the standbys are in one Secret, those of each user in another."""
     own, user = writes(planned(**APP), "credentials")
     assert isinstance(own, CreateOnly)
@@ -501,7 +501,7 @@ def test_a_lost_primary_is_reported() -> None:
 # Users and databases
 
 
-def test_users_and_databases_are_made_by_a_job() -> None:
+def test_users_and_databases_are_created_by_a_job() -> None:
     """Passwords are files, and databases lines; the command contains no values of a user."""
     (job,) = made(planned(**APP), "Job")
     template = job["spec"]["template"]["spec"]

@@ -172,7 +172,7 @@ async def test_a_hand_edit_is_reverted_without_a_restart(shop: Shop) -> None:
     assert shop.status()["lastUpdated"] == updated
 
 
-async def test_a_change_while_the_configmap_is_gone_restarts(shop: Shop) -> None:
+async def test_a_change_while_the_configmap_is_absent_restarts(shop: Shop) -> None:
     """The status still has the revision that the users were started with."""
     await shop.begin("web", a="1")
     shop.delete(CONFIG_MAP, "shop-config", "default")

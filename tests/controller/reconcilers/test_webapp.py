@@ -283,7 +283,7 @@ async def test_the_finalizer_is_removed_and_never_added(server: ApiServer) -> No
     assert "finalizers" not in (server.get(WEBAPP.resource, "other", "default"))["metadata"]
 
 
-async def test_a_spec_that_cannot_be_is_a_failed_webapp(server: ApiServer) -> None:
+async def test_an_impossible_spec_is_a_failed_webapp(server: ApiServer) -> None:
     """An older schema may have admitted the object: the phase is Failed, and the condition names the field."""
     server.serve(WEBAPP.resource)
     server.create(

@@ -124,7 +124,7 @@ def test_it_is_ready_once_all_pods_are_available(
     assert holds or plan.steps[0].note == f"{available} of 2 replicas are ready"
 
 
-async def test_none_asked_for_and_none_there_is_ready(server: ApiServer) -> None:
+async def test_zero_replicas_are_ready(server: ApiServer) -> None:
     """Two writes make a Widget with 0 replicas ready; a second reconcile sends none."""
     server.create(
         WIDGET.resource,

@@ -41,7 +41,7 @@ def log(caplog):
     return caplog
 
 
-async def test_both_secrets_are_made_at_the_first_start(system):
+async def test_both_secrets_are_created_at_the_first_start(system):
     """The caBundle verifies the leaf, and only one Secret has the key of the authority."""
     authority, serving = system.secret(NAMES.ca_secret), system.secret(NAMES.tls_secret)
     assert sorted(authority) == ["ca.crt", "tls.crt", "tls.key"]
@@ -214,7 +214,7 @@ async def test_a_deleted_configuration_is_not_recreated(system, server):
     assert server.get(VALIDATING, NAME) is None
 
 
-async def test_they_are_made_where_no_chart_made_them(server, client, tmp_path):
+async def test_webhook_configurations_are_created_outside_of_a_cluster(server, client, tmp_path):
     """Outside of a cluster, nothing else creates them."""
     async with working(server.endpoint, tmp_path, creates=True) as system:
         await system.until(lambda: system.secret(NAMES.tls_secret))
@@ -223,7 +223,7 @@ async def test_they_are_made_where_no_chart_made_them(server, client, tmp_path):
         await system.until(system.registered)
 
 
-async def test_once_all_is_right_there_are_no_requests(system, server):
+async def test_a_correct_registration_causes_no_requests(system, server):
     """Another reconcile sends no request."""
     server.requests.clear()
     for _ in range(3):
@@ -232,7 +232,7 @@ async def test_once_all_is_right_there_are_no_requests(system, server):
     assert server.requests.log == []
 
 
-async def test_a_deleted_serving_secret_comes_back(system, server):
+async def test_a_deleted_serving_secret_is_recreated(system, server):
     """It has a new pair of the same authority."""
     before = system.secret(NAMES.tls_secret)
     server.delete(SECRET, NAMES.tls_secret, NAMESPACE)

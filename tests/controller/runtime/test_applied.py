@@ -43,7 +43,7 @@ def stored(object: JsonObject, applied: JsonObject | str) -> JsonObject:
         ),
     ],
 )
-def test_an_item_that_is_gone_beside_one_that_never_was_applied(
+def test_a_replaced_list_item_is_detected(
     applied: JsonObject | str, there: JsonObject, desired: JsonObject, replaced: bool
 ) -> None:
     """An applied item that was replaced is detected; an added item, or a rename in the plan, is not."""

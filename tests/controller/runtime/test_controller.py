@@ -75,9 +75,7 @@ async def test_a_single_named_object_is_watched(server: FakeApiServer) -> None:
 @pytest.mark.parametrize(
     "error", [Conflict(409, "Conflict", "again"), ValueError("a bug"), TimeoutError()]
 )
-async def test_whatever_a_reconcile_raises_is_tried_again(
-    server: FakeApiServer, error: Exception
-) -> None:
+async def test_a_reconcile_that_raises_is_retried(server: FakeApiServer, error: Exception) -> None:
     """One bad object, or an error in the code, ends neither the worker nor the process."""
     attempts, mended = 0, asyncio.Event()
 

@@ -91,7 +91,7 @@ async def test_a_restart_costs_nothing(running: Running) -> None:
     assert written == []
 
 
-async def test_a_step_is_made_when_what_it_needs_holds(running: Running) -> None:
+async def test_a_step_is_created_when_its_dependencies_are_ready(running: Running) -> None:
     """The second step is created when the first is ready, and is repaired even if the first is not ready any more."""
 
     def plan(thing: Thing, observed: Observed, now: datetime) -> Plan:
@@ -262,7 +262,7 @@ async def test_a_child_that_is_still_terminating_is_reported(running: Running) -
     assert "deletionTimestamp" not in child["metadata"]
 
 
-async def test_a_secret_is_made_once_and_no_plan_sees_it(running: Running) -> None:
+async def test_a_secret_is_created_once_and_hidden_from_plans(running: Running) -> None:
     """Its random value survives every later pass, and planners get the metadata only."""
     seen_secrets: list[Any] = []
 
@@ -515,7 +515,7 @@ async def test_an_absent_optional_api_delays_no_plan(running: Running) -> None:
     assert problem is None
 
 
-async def test_an_api_that_comes_later_is_made_use_of(
+async def test_an_api_that_is_installed_later_is_used(
     running: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Installing and removing an optional API reconciles the objects that can use it."""

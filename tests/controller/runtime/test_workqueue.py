@@ -162,7 +162,7 @@ async def test_a_low_priority_does_not_starve(queue: WorkQueue[str], clock: Cloc
     assert taken(queue) == "listed"
 
 
-async def test_a_delayed_key_waits_until_an_earlier_time_is_asked_for(
+async def test_a_delayed_key_takes_the_earliest_requested_time(
     queue: WorkQueue[str], clock: Clock
 ) -> None:
     """A change does not wait for the back-off of an earlier failure."""

@@ -257,7 +257,7 @@ def test_a_match_clause_selects_exactly_its_requests(
     assert {each for each, code in codes().items() if code == 403} == judged
 
 
-def test_whose_requests_are_left_alone(installation: Installation, namespace: str) -> None:
+def test_excluded_users_are_not_judged(installation: Installation, namespace: str) -> None:
     """Users, groups and ServiceAccounts by globs; everybody else is denied."""
     exclude = {
         "users": ["bob*"],

@@ -609,7 +609,7 @@ def test_fix_corrects_what_stops_no_application(run):
     )
 
 
-def test_unsafe_fixes_are_written_when_asked_for(run):
+def test_unsafe_fixes_are_written_on_request(run):
     """They may stop an application; a second run changes nothing."""
     write("p.yaml", STRICT)
     fix = ("check", "--policies", "p.yaml", "--fix", "--unsafe-fixes")

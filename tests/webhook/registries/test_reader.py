@@ -131,7 +131,7 @@ async def test_a_hostile_registry_is_an_error_with_its_reason(registry, reader, 
     assert str(raised.value).endswith(reason)
 
 
-async def test_a_registry_that_is_gone_is_an_error_with_its_reason(reader):
+async def test_an_absent_registry_is_an_error_with_its_reason(reader):
     """The reason is the system's error, not the HTTP client's."""
     with pytest.raises(RegistryError) as raised:
         await reader.digest(parse_image("127.0.0.1:1/team/shop:1"))
