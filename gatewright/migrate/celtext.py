@@ -8,7 +8,8 @@ from typing import Any
 from config.api.rules import RESERVED
 
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-LOOSE = re.compile(r" \|\| | \? ")
+# Text, brackets, and the operators that bind less than &&.
+TOKEN = re.compile(r"""'(?:[^'\\]|\\.)*'|[()\[\]{}]| \|\| | \? """)
 
 
 def literal(value: Any) -> str:
@@ -44,13 +45,20 @@ def present(value: str, key: str) -> str:
 
 def grouped(text: str) -> str:
     """Return an expression that can be an operand of &&."""
-    return f"({text})" if LOOSE.search(text) else text
+    depth = 0
+    for mark in TOKEN.findall(text):
+        depth += (mark in "([{") - (mark in ")]}")
+        if depth == 0 and mark in (" || ", " ? "):
+            return f"({text})"
+    return text
 
 
 def every(parts: Iterable[str]) -> str:
     """Return the conjunction of expressions."""
     kept = [each for each in dict.fromkeys(parts) if each != "true"]
-    return "false" if "false" in kept else " && ".join(map(grouped, kept)) or "true"
+    if "false" in kept:
+        return "false"
+    return " && ".join(map(grouped, kept) if len(kept) > 1 else kept) or "true"
 
 
 def some(parts: Iterable[str]) -> str:

@@ -30,12 +30,31 @@ class PatternOutcome(NamedTuple):
         return self.passes != self.allowed
 
 
+class PatternValue(NamedTuple):
+    """A value in CEL that a pattern is about, its type, and the number of loops around it."""
+
+    text: str
+    code: str = ANY
+    depth: int = 0
+
+    def field(self, key: str) -> "PatternValue":
+        """Return a field of an object."""
+        return PatternValue(select(self.text, key), field_type(self.code, key), self.depth)
+
+    @property
+    def item(self) -> "PatternValue":
+        """The variable of a loop over the items of a list."""
+        code = parse_type(self.code).inner if self.code else ANY
+        name = f"each{self.depth + 1}" if self.depth else "each"
+        return PatternValue(name, code, self.depth + 1)
+
+
 def pattern_to_cel(pattern: Any, root: str, code: str = ANY) -> str:
     """Return the test that a pattern allows `root`, an object of the type `code`.
 
     Raises NotEqualError if the pattern has no known equivalent.
     """
-    return _Patterns().node(pattern, root, code).allowed
+    return _outcome(pattern, PatternValue(root, code)).allowed
 
 
 def field_type(code: str, key: str) -> str:
@@ -48,119 +67,106 @@ def field_type(code: str, key: str) -> str:
     return ANY
 
 
-class _Patterns:
-    """Converts one pattern; counts the variables of its macros."""
+def _outcome(pattern: Any, value: PatternValue) -> PatternOutcome:
+    """Return the outcome of a pattern for an existing value."""
+    if isinstance(pattern, Mapping):
+        return _of_object(pattern, value)
+    if isinstance(pattern, list):
+        return _of_list(pattern, value)
+    return _of_test(_of_scalars(pattern, value))
 
-    def __init__(self) -> None:
-        self._depth = 0
 
-    def node(self, pattern: Any, value: str, code: str) -> PatternOutcome:
-        """Return the outcome for an existing value."""
-        if isinstance(pattern, Mapping):
-            return self._map(pattern, value, code)
-        if isinstance(pattern, list):
-            return self._list(pattern, value, code)
-        text = self._items(pattern, value, code)
-        return PatternOutcome(text, text)
+def _of_test(text: str) -> PatternOutcome:
+    """Return the outcome of a test that never skips the rule."""
+    return PatternOutcome(text, text)
 
-    def _map(self, pattern: Mapping[str, Any], value: str, code: str) -> PatternOutcome:
-        conditions, anchors, fields = (
-            list[str](),
-            list[PatternOutcome](),
-            list[tuple[str, PatternOutcome]](),
-        )
-        for key in sorted(pattern):
-            found = ANCHOR.fullmatch(key)
-            sort, name = (found["sort"], found["key"]) if found else (None, key)
-            if "*" in name or "?" in name or "{{" in name:
-                refuse(f"the key {key} has a wildcard or a variable")
-            below, child = pattern[key], field_type(code, name)
-            if sort in ("=", "^", "X"):
-                anchors.append(self._anchor(sort, below, value, name, child))
-                continue
-            there = present(value, name)
-            of_value = self.node(below, select(value, name), child)
-            if sort == "":
-                conditions.append(every([there, of_value.passes]))
-            elif sort == "<":
-                conditions.append(some([negated(there), of_value.passes]))
-            elif sort is None:
-                fields.append((name, self._field(below, value, name, of_value)))
-            else:
-                refuse(f"the anchor {key} is one of mutations")
-        return _of_map(conditions, anchors, [each for _, each in fields])
 
-    def _anchor(self, sort: str, pattern: Any, value: str, key: str, code: str) -> PatternOutcome:
-        """Return the outcome of an anchor on a field that may be missing."""
-        there_not = negated(present(value, key))
+def _of_object(pattern: Mapping[str, Any], value: PatternValue) -> PatternOutcome:
+    conditions, anchors, fields = list[str](), list[PatternOutcome](), list[PatternOutcome]()
+    for key in sorted(pattern):
+        found = ANCHOR.fullmatch(key)
+        sort, name = (found["sort"], found["key"]) if found else (None, key)
+        if "*" in name or "?" in name or "{{" in name:
+            refuse(f"the key {key} has a wildcard or a variable")
+        below, there, field = pattern[key], present(value.text, name), value.field(name)
+        there_not = negated(there)
         if sort == "X":
-            return PatternOutcome(there_not, there_not)
-        if sort == "^":
-            return self._existence(pattern, value, key, code)
-        found = self.node(pattern, select(value, key), code)
-        return PatternOutcome(*(some([there_not, each]) for each in found))
-
-    def _field(self, pattern: Any, value: str, key: str, found: PatternOutcome) -> PatternOutcome:
-        """Return the outcome for a field that may be missing, which counts as null."""
-        there = present(value, key)
-        if pattern == "*":
-            return PatternOutcome(there, there)
-        if not isinstance(pattern, Mapping | list) and takes_null(pattern):
-            return PatternOutcome(*(some([negated(there), each]) for each in found))
-        return PatternOutcome(*(every([there, each]) for each in found))
-
-    def _list(self, pattern: list[Any], value: str, code: str) -> PatternOutcome:
-        if not pattern:
-            refuse("an empty list in a pattern matches nothing")
-        if isinstance(pattern[0], list):
-            refuse("a list of lists")
-        if not isinstance(pattern[0], Mapping):
-            text = self._items(pattern[0], value, code or "[")
-            return PatternOutcome(text, text)
-        name = self._variable()
-        found = self.node(pattern[0], name, parse_type(code).inner if code else ANY)
-        self._depth -= 1
-        allowed = f"{value}.all({name}, {found.allowed})"
-        if not found.can_skip:
-            return PatternOutcome(allowed, allowed)
-        one = some([f"{value}.size() == 0", f"{value}.exists({name}, {found.passes})"])
-        return PatternOutcome(every([allowed, one]), allowed)
-
-    def _existence(self, pattern: Any, value: str, key: str, code: str) -> PatternOutcome:
-        if not isinstance(pattern, list) or not all(isinstance(each, Mapping) for each in pattern):
-            refuse(f"^({key}) is not about a list of objects")
-        name, found = self._variable(), list[str]()
-        for each in pattern:
-            item = self.node(each, name, parse_type(code).inner if code else ANY)
-            found.append(f"{select(value, key)}.exists({name}, {item.passes})")
-        self._depth -= 1
-        text = some([negated(present(value, key)), every(found)])
-        return PatternOutcome(text, text)
-
-    def _items(self, pattern: Any, value: str, code: str) -> str:
-        """Return the test that a scalar, or each item of a list, matches."""
-        shape = parse_type(code).shape if code else "any"
-        if shape in ("map", "struct"):
-            refuse(f"{value} is an object, and the pattern {pattern!r} is none")
-        if shape == "scalar":
-            return scalar(value, pattern, code)
-        name = self._variable()
-        inner = scalar(name, pattern, parse_type(code).inner if shape == "list" else ANY)
-        self._depth -= 1
-        if shape == "list":
-            return f"{value}.all({name}, {inner})"
-        of_one = scalar(value, pattern, ANY)
-        return f"(type({value}) == list ? {value}.all({name}, {inner}) : {of_one})"
-
-    def _variable(self) -> str:
-        self._depth += 1
-        return "each" if self._depth == 1 else f"each{self._depth}"
+            anchors.append(_of_test(there_not))
+        elif sort == "^":
+            anchors.append(_of_test(some([there_not, _existence(below, field, key)])))
+        elif sort == "=":
+            anchors.append(_if_missing(there_not, _outcome(below, field)))
+        elif sort == "":
+            conditions.append(every([there, _outcome(below, field).passes]))
+        elif sort == "<":
+            conditions.append(some([there_not, _outcome(below, field).passes]))
+        elif sort == "+":
+            refuse(f"the anchor {key} is one of mutations")
+        else:
+            fields.append(_of_field(below, there, field))
+    return _joined(conditions, anchors, fields)
 
 
-def _of_map(
+def _of_field(pattern: Any, there: str, value: PatternValue) -> PatternOutcome:
+    """Return the outcome for a field that may be missing, which counts as null."""
+    if pattern == "*":
+        return _of_test(there)
+    found = _outcome(pattern, value)
+    if not isinstance(pattern, Mapping | list) and takes_null(pattern):
+        return _if_missing(negated(there), found)
+    return PatternOutcome(*(every([there, each]) for each in found))
+
+
+def _if_missing(there_not: str, found: PatternOutcome) -> PatternOutcome:
+    """Return an outcome that also passes if the field is missing."""
+    return PatternOutcome(*(some([there_not, each]) for each in found))
+
+
+def _of_list(pattern: list[Any], value: PatternValue) -> PatternOutcome:
+    if not pattern:
+        refuse("an empty list in a pattern matches nothing")
+    if isinstance(pattern[0], list):
+        refuse("a list of lists")
+    if not isinstance(pattern[0], Mapping):
+        return _of_test(_of_scalars(pattern[0], value._replace(code=value.code or "[")))
+    item = value.item
+    found = _outcome(pattern[0], item)
+    allowed = f"{value.text}.all({item.text}, {found.allowed})"
+    if not found.can_skip:
+        return _of_test(allowed)
+    one = some([f"{value.text}.size() == 0", f"{value.text}.exists({item.text}, {found.passes})"])
+    return PatternOutcome(every([allowed, one]), allowed)
+
+
+def _existence(pattern: Any, value: PatternValue, key: str) -> str:
+    """Return the test that some item of a list matches, for each of several patterns."""
+    if not isinstance(pattern, list) or not all(isinstance(each, Mapping) for each in pattern):
+        refuse(f"{key} is not about a list of objects")
+    item = value.item
+    return every(
+        f"{value.text}.exists({item.text}, {_outcome(each, item).passes})" for each in pattern
+    )
+
+
+def _of_scalars(pattern: Any, value: PatternValue) -> str:
+    """Return the test that a scalar, or each item of a list, matches."""
+    shape = parse_type(value.code).shape if value.code else "any"
+    if shape in ("map", "struct"):
+        refuse(f"{value.text} is an object, and the pattern {pattern!r} is none")
+    if shape == "scalar":
+        return scalar(value.text, pattern, value.code)
+    item = value.item
+    code = item.code if shape == "list" else ANY
+    of_items = f"{value.text}.all({item.text}, {scalar(item.text, pattern, code)})"
+    if shape == "list":
+        return of_items
+    return f"(type({value.text}) == list ? {of_items} : {scalar(value.text, pattern)})"
+
+
+def _joined(
     conditions: list[str], anchors: list[PatternOutcome], fields: list[PatternOutcome]
 ) -> PatternOutcome:
-    """Return the outcome of a map: its conditions, then anchors, then fields by name."""
+    """Return the outcome of an object: its conditions, then anchors, then fields by name."""
     nested = [each for each in reversed(fields) if each.can_skip]
     plain = [each for each in fields if not each.can_skip]
     rest = _in_order([*nested, *plain])

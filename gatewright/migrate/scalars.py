@@ -1,15 +1,20 @@
 """Convert scalars of Kyverno's patterns: text with wildcards, amounts, ranges, alternatives."""
 
+import operator
 import re
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from config.quantities import parse_exact
 from gatewright.migrate.celtext import every, glob, literal, negated, some
 from gatewright.migrate.results import refuse
 
-RANGE = re.compile(r"([-+]?\d+(?:\.\d+)?[A-Za-z]*)(!?)-([-+]?\d+(?:\.\d+)?[A-Za-z]*)")
+AMOUNT = r"([-+]?\d+(?:\.\d+)?[A-Za-z]*)"
+RANGE, OUTSIDE = re.compile(f"{AMOUNT}-{AMOUNT}"), re.compile(f"{AMOUNT}!-{AMOUNT}")
 DURATION = re.compile(r"[-+]?([0-9.]+(ns|us|ms|s|m|h))+")
 OPERATORS = {">=": ">=", "<=": "<=", ">": ">", "<": "<", "!": "!="}
+COMPARE = {"==": operator.eq, "!=": operator.ne, ">": operator.gt, ">=": operator.ge,
+           "<": operator.lt, "<=": operator.le}  # fmt: skip
 ANY = ""  # the code of an unknown type
 
 
@@ -20,17 +25,27 @@ class AmountComparison(NamedTuple):
     operand: str
 
 
-def _comparisons(pattern: str) -> tuple[bool, list[AmountComparison]]:
-    """Return the comparisons of a pattern without & and |, and whether any one suffices."""
+def _alternatives(pattern: str) -> Iterator[list[AmountComparison]]:
+    """Yield the alternatives of a pattern, each with the comparisons that must all hold."""
+    for alternative in pattern.split("|"):
+        if outside := OUTSIDE.fullmatch(alternative.strip()):
+            yield [AmountComparison("<", outside[1])]
+            yield [AmountComparison(">", outside[2])]
+        else:
+            yield [one for part in alternative.split("&") for one in _comparisons(part.strip())]
+
+
+def _comparisons(pattern: str) -> list[AmountComparison]:
+    """Return the comparisons of a pattern without & and |."""
     if len(pattern) > 1:
-        for each, operator in OPERATORS.items():
+        for each, sign in OPERATORS.items():
             if pattern.startswith(each):
-                return False, [AmountComparison(operator, pattern[len(each) :].strip())]
+                return [AmountComparison(sign, pattern[len(each) :].strip())]
         if found := RANGE.fullmatch(pattern):
-            low, outside, high = found.groups()
-            ends = ("<", ">") if outside else (">=", "<=")
-            return bool(outside), [AmountComparison(ends[0], low), AmountComparison(ends[1], high)]
-    return False, [AmountComparison("==", pattern)]
+            return [AmountComparison(">=", found[1]), AmountComparison("<=", found[2])]
+        if OUTSIDE.fullmatch(pattern):
+            refuse(f"the pattern {pattern!r} is one of several that must match")
+    return [AmountComparison("==", pattern)]
 
 
 def scalar(value: str, pattern: Any, code: str = ANY) -> str:
@@ -43,25 +58,30 @@ def scalar(value: str, pattern: Any, code: str = ANY) -> str:
         return some([*text, f"{value} == {literal(str(pattern))}"] if is_number else text)
     if "{{" in pattern or "$(" in pattern:
         refuse(f"the pattern {pattern!r} has a variable")
-    found = [
-        every(_atom(value, one.strip(), code) for one in alternative.split("&"))
-        for alternative in pattern.split("|")
-    ]
-    return some(found)
+    return some(
+        every(_compared(value, *each, code) for each in comparisons)
+        for comparisons in _alternatives(pattern)
+    )
 
 
-def _atom(value: str, pattern: str, code: str) -> str:
-    one_suffices, comparisons = _comparisons(pattern)
-    parts = [_compared(value, *each, code) for each in comparisons]
-    return some(parts) if one_suffices else every(parts)
+def takes_null(pattern: Any) -> bool:
+    """Return whether a pattern matches a missing value, which is compared as 0."""
+    if not isinstance(pattern, str):
+        return pattern is None
+    return any(all(map(_null_compared, each)) for each in _alternatives(pattern))
 
 
-def _compared(value: str, operator: str, operand: str, code: str) -> str:
+def _null_compared(comparison: AmountComparison) -> bool:
+    amount = _amount(comparison.operand)
+    return amount is not None and bool(COMPARE[comparison.operator](0, amount))
+
+
+def _compared(value: str, sign: str, operand: str, code: str) -> str:
     if _amount(operand) is not None:
-        return _compared_amount(value, operator, operand, code)
+        return _compared_amount(value, sign, operand, code)
     if DURATION.fullmatch(operand):
         refuse(f"the pattern {operand!r} is a duration, or text")
-    if operator not in ("==", "!="):
+    if sign not in ("==", "!="):
         return "false"
     if code == ":boolean" or operand in ("true", "false"):
         match = f"string({value}) == {literal(operand)}" if code else f"{value} == {operand}"
@@ -73,20 +93,19 @@ def _compared(value: str, operator: str, operand: str, code: str) -> str:
         match = f"{value} == {literal(operand)}"
     else:
         scalars = some(f"type({value}) == {each}" for each in ("string", "int", "bool"))
-        match = every([scalars, glob(f"string({value})", operand)])
-        if operator == "!=":
-            return every([scalars, negated(glob(f"string({value})", operand))])
-    return negated(match) if operator == "!=" else match
+        match = glob(f"string({value})", operand)
+        return every([scalars, negated(match) if sign == "!=" else match])
+    return negated(match) if sign == "!=" else match
 
 
-def _compared_amount(value: str, operator: str, operand: str, code: str) -> str:
+def _compared_amount(value: str, sign: str, operand: str, code: str) -> str:
     if code in (":integer", ":number") and re.fullmatch(r"-?\d{1,18}", operand):
-        return f"{value} {operator} {operand}"
+        return f"{value} {sign} {operand}"
     text = value if code == ":string" else f"string({value})"
-    compared = f"quantity({text}).compareTo(quantity({literal(operand)})) {operator} 0"
+    compared = f"quantity({text}).compareTo(quantity({literal(operand)})) {sign} 0"
     if code == ":quantity":
         return compared
-    if operator == "!=":
+    if sign == "!=":
         return negated(every([f"isQuantity({text})", compared.replace("!=", "==")]))
     return every([f"isQuantity({text})", compared])
 
@@ -94,34 +113,3 @@ def _compared_amount(value: str, operator: str, operand: str, code: str) -> str:
 def _amount(text: str) -> Any:
     found = parse_exact(text) if any(each.isdigit() for each in text) else None
     return None if found is None else found.value
-
-
-def takes_null(pattern: Any) -> bool:
-    """Return whether a pattern matches a missing value, which is compared as 0."""
-    if not isinstance(pattern, str):
-        return pattern is None
-    return any(
-        all(_null_atom(one.strip()) for one in alternative.split("&"))
-        for alternative in pattern.split("|")
-    )
-
-
-def _null_atom(pattern: str) -> bool:
-    one_suffices, comparisons = _comparisons(pattern)
-    return (any if one_suffices else all)(map(_null_compared, comparisons))
-
-
-def _null_compared(comparison: AmountComparison) -> bool:
-    amount = _amount(comparison.operand)
-    if amount is None:
-        return False
-    return bool(
-        {
-            "==": amount == 0,
-            "!=": amount != 0,
-            ">": amount < 0,
-            ">=": amount <= 0,
-            "<": amount > 0,
-            "<=": amount >= 0,
-        }[comparison.operator]
-    )

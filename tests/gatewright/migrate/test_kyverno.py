@@ -77,7 +77,7 @@ def test_conditions_of_a_deletion_read_the_object_as_it_was():
     }
     (policy,) = converted(rule).converted
     labels = "(object == null ? oldObject : object).metadata.?labels.orValue({})"
-    expression = f"!(((('app' in {labels}) && ({labels}['app'] == 'x'))))"
+    expression = f"!('app' in {labels} && {labels}['app'] == 'x')"
     assert policy.spec["matchConditions"] == [{"name": "condition-1", "expression": expression}]
 
 
