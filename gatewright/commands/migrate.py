@@ -14,7 +14,7 @@ from gatewright.console.chart_options import ChartOptions
 from gatewright.console.options import CLUSTER, FILE, NamedPath, settings_options
 from gatewright.console.terminal import complain, echo
 from gatewright.migrate import migrate
-from gatewright.migrate.writing import REPORT, files_of, write_files
+from gatewright.migrate.writing import REPORT, counted, files_of, write_files
 from kube.client import Client
 from kube.credentials import load
 from kube.errors import ApiError
@@ -41,13 +41,17 @@ def command(
 ) -> int:
     """Convert policies of Kyverno, Gatekeeper and Pod Security to a policy set.
 
-    Reads FILEs, or the cluster of --kubeconfig. Writes a policy set, and a list of the rules that
-    are not converted, with the reason and the nearest equivalent: a rule is converted only if the
-    result is known to decide the same. Exit code 1: some rules are not converted; 3: something
-    could not be read, and the rest is converted.
+    Reads FILEs or, without FILEs, the cluster of --kubeconfig, and writes nothing to the cluster.
+    A rule is converted only if the result is known to decide the same. Every other rule is listed
+    in not-converted.md, with the reason and the nearest equivalent.
+
+    Exit code 0: all rules are converted; 1: some are not; 3: something could not be read (the rest
+    is converted).
+
+    Example: gatewright migrate kyverno/ --output policies
     """
     if directory.exists() and not directory.is_dir():
-        raise click.UsageError(f"{directory} is no directory; name a new one")
+        raise click.UsageError(f"{directory} is not a directory; name a new one")
     if directory.exists() and any(directory.iterdir()):
         raise click.UsageError(f"{directory} exists and is not empty; name a new directory")
     problems = list[str]()
@@ -68,12 +72,12 @@ def command(
         nearest = f"; nearest: {one.nearest}" if one.nearest else ""
         echo(f"{where}: not converted: {one.origin.title}: {one.reason}{nearest}")
     if not (found.converted or found.unconverted):
-        complain("no policies of Kyverno, Gatekeeper or Pod Security")
+        complain("nothing is written: no policies of Kyverno, Gatekeeper or Pod Security")
         return 3
     write_files(files_of(found), directory)
     echo(
-        f"{len(found.converted)} objects written to {directory}, {len(found.unconverted)} rules "
-        f"not converted ({directory / REPORT})"
+        f"{counted(len(found.converted), 'object')} written to {directory}, "
+        f"{counted(len(found.unconverted), 'rule')} not converted ({directory / REPORT})"
     )
     return 3 if problems else 1 if found.unconverted else 0
 

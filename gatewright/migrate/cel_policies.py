@@ -6,7 +6,16 @@ from typing import Any
 from gatewright.migrate.cel_rules import cel_rules, with_pod_variable
 from gatewright.migrate.context import Context
 from gatewright.migrate.kinds import KindNames
-from gatewright.migrate.results import ConvertedPolicy, Origin, refuse, texts
+from gatewright.migrate.results import (
+    AS_IT_IS,
+    EVERY_KIND,
+    KEEP,
+    MUTATION,
+    ConvertedPolicy,
+    Origin,
+    refuse,
+    texts,
+)
 from gatewright.migrate.selection import TEMPLATED
 
 # The resource rule for which Kyverno generates rules about pod templates.
@@ -19,16 +28,16 @@ def convert_cel_policy(origin: Origin, context: Context) -> Iterator[ConvertedPo
     spec, metadata = origin.value["spec"], origin.value["metadata"]
     evaluation = spec.get("evaluation") or {}
     if spec.get("auditAnnotations") or evaluation.get("mode") == "JSON":
-        refuse("it writes audit annotations, or judges JSON that is no Kubernetes object")
+        refuse("auditAnnotations, and the mode JSON, have no equivalent", AS_IT_IS)
     clauses = _clauses(spec["matchConstraints"], context.kinds)
     controllers = _controllers(spec)
     if spec.get("mutations"):
         if (evaluation.get("mutateExisting") or {}).get("enabled") or spec.get(
             "targetMatchConstraints"
         ):
-            refuse("it changes objects that are there already")
+            refuse("it changes other objects than that of the request", KEEP)
         if controllers:
-            refuse("it changes pod templates by rules that Kyverno generates")
+            refuse("it changes pods, and pod templates by rules that Kyverno generates", MUTATION)
         _refuse_patch_of_several_types(spec["mutations"], clauses, context.kinds)
         written = {"mutations": spec["mutations"]} | cel_rules({**spec, "validations": ()})
     else:
@@ -50,7 +59,7 @@ def _refuse_patch_of_several_types(
     kinds = {kind for clause in clauses for kind in clause["kinds"]}
     has_patches = any(each["patchType"] == "JSONPatch" for each in mutations)
     if has_patches and len(kinds) > 1 and not names.code(kinds):
-        refuse("its JSONPatch is for kinds whose fields differ")
+        refuse("its JSONPatch is for kinds with different fields", "one policy for each kind")
 
 
 def _controllers(spec: Mapping[str, Any]) -> list[str]:
@@ -68,9 +77,7 @@ def _controllers(spec: Mapping[str, Any]) -> list[str]:
 def _clauses(constraints: Mapping[str, Any], names: KindNames) -> list[dict[str, Any]]:
     """Return match constraints as clauses of `match`."""
     if constraints.get("excludeResourceRules"):
-        refuse(
-            "it excludes resources", "a ValidatingAdmissionPolicy, which `check` judges as it is"
-        )
+        refuse("excludeResourceRules has no equivalent", AS_IT_IS)
     selectors = {
         key: constraints[key]
         for key in ("namespaceSelector", "objectSelector")
@@ -86,7 +93,7 @@ def _clause(rule: Mapping[str, Any], names: KindNames) -> dict[str, Any]:
     for resource in texts(rule["resources"]):
         plural, _, subresource = resource.partition("/")
         if "*" in (*groups, plural, subresource):
-            refuse("it matches every resource: a policy of Gatewright names its kinds")
+            refuse("it matches every resource; policies of Gatewright name their kinds", EVERY_KIND)
         subresources.add(subresource)
         kinds |= dict.fromkeys(names.of_resource(group, version, plural) for group in groups)
     operations = texts(rule["operations"])

@@ -21,7 +21,7 @@ def of_pod(expression: str) -> str:
 
 def _pod_path(found: re.Match[str]) -> str:
     if found[1] == "oldObject":
-        refuse("it compares the old pod template")
+        refuse("it reads the old pod template")
     return f"variables.pod.{found[2]}"
 
 

@@ -44,9 +44,9 @@ class Conditions:
         key, operator, value = (condition.get(each) for each in ("key", "operator", "value"))
         found = VARIABLE.fullmatch(key.strip()) if isinstance(key, str) else None
         if found is None:
-            refuse(f"the key of a condition is {key!r}, not one variable")
+            refuse(f"the key of a condition is {key!r}, not exactly one variable")
         if "{{" in str(value):
-            refuse(f"the value of a condition has a variable: {value!r}")
+            refuse(f"the value of a condition contains a variable: {value!r}")
         if found[1].split("|")[0].strip() == OPERATION:
             return self._operation(str(operator), value)
         return _test(query(found[1], self._names), str(operator), value)
@@ -56,7 +56,7 @@ class Conditions:
         values = [str(each) for each in (value if isinstance(value, list) else [value])]
         if operator not in ("Equals", "NotEquals", "In", "AnyIn", "AllIn", "NotIn", "AnyNotIn",
                             "AllNotIn"):  # fmt: skip
-            refuse(f"the operator {operator} about {OPERATION}")
+            refuse(f"the operator {operator} on {OPERATION} is not converted")
         matching = [e for e in self._operations if (e in values) != ("Not" in operator)]
         if len(matching) == len(self._operations):
             return "true"
@@ -66,14 +66,14 @@ class Conditions:
 def _test(key: Queried, operator: str, value: Any) -> str:
     text = key.text
     if not key.code and text.startswith(("object.", "oldObject.", "element.")):
-        refuse(f"the type of {text} is not known: it may be a list")
+        refuse(f"the type of {text} is unknown: it may be a list")
     if operator in MEMBERSHIP:
         return _member(key, operator, value)
     if key.is_list or isinstance(value, list | dict):
-        refuse(f"{operator} compares lists")
+        refuse(f"the operator {operator} on lists is not converted")
     if operator in ORDERS:
         if not isinstance(value, int | float) or isinstance(value, bool):
-            refuse(f"{operator} compares what may be no number")
+            refuse(f"the operator {operator} with {value!r}: only plain numbers are converted")
         return f"{text} {ORDERS[operator]} {literal(value)}"
     if operator in EQUAL:
         return _equal(text, value)
@@ -85,9 +85,9 @@ def _test(key: Queried, operator: str, value: Any) -> str:
 def _member(key: Queried, operator: str, value: Any) -> str:
     values = value if isinstance(value, list) else [value]
     if any(isinstance(each, dict | list) for each in values):
-        refuse(f"the value of a condition is {value!r}")
+        refuse(f"the value of a condition contains a list or an object: {value!r}")
     if not isinstance(value, list) and ("-" in str(value) or str(value).startswith("[")):
-        refuse(f"{value!r} may be a range or a list")
+        refuse(f"the value {value!r} can mean text, a range or a list")
     one = "item" if key.is_list else key.text
     test = some(_equal(one, each) for each in values)
     test = negated(test) if operator.endswith("NotIn") else test
@@ -100,9 +100,9 @@ def _of_items(key: Queried, operator: str, values: Sequence[Any], test: str) -> 
     if key.default == []:
         return found
     if key.default != "":
-        refuse(f"{key.text} has no default, so Kyverno fails where it is missing")
+        refuse(f"{key.text} has no default, and Kyverno fails where it is missing")
     if any(not str(each).strip("*") for each in values):
-        refuse("it compares with what matches nothing")
+        refuse("a condition compares a list that may be missing with empty text")
     if operator == "AnyNotIn":
         return some([f"{key.text}.size() == 0", found])
     return every([f"{key.text}.size() > 0", found]) if operator == "AllIn" else found
@@ -114,7 +114,7 @@ def _equal(text: str, value: Any) -> str:
             return f"{text} == {literal(value)}"
         return some([f"{text} == {literal(value)}", f"{text} == {literal(str(value))}"])
     if re.fullmatch(r"[-+.\d]+[A-Za-z]*", value):
-        refuse(f"{value!r} may be text, a quantity or a duration")
+        refuse(f"the value {value!r} can mean text, a quantity or a duration")
     if "*" in value or "?" in value:
         return every([f"type({text}) == string", glob(text, value)])
     return f"{text} == {literal(value)}"

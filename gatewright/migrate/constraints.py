@@ -23,7 +23,7 @@ def _registries(key: str, field: str) -> Callable[[Parameters], NamedPolicies]:
         found = []
         for each in given.pop(key):
             if not each.endswith("/"):
-                refuse(f"{each} is compared as the beginning of a text",
+                refuse(f'the entry "{each}" matches every image that begins with this text',
                        "`image-registries`, which compares the parts of a reference")  # fmt: skip
             first = each.partition("/")[0]
             is_host = "." in first or ":" in first or first == "localhost"
@@ -68,7 +68,7 @@ def _metadata(policy: str, field: str) -> Callable[[Parameters], NamedPolicies]:
         for each in given.pop(field):
             pattern = each.get("allowedRegex", "")
             if pattern and not (pattern.startswith("^") and pattern.endswith("$")):
-                refuse(f"the expression {pattern} matches a part of a value",
+                refuse(f"allowedRegex {pattern} matches a part of a value",
                        f"`{policy}`, which compares whole values")  # fmt: skip
             inner = re.sub(r"^\^|\$$", "", pattern)
             found[each["key"]] = f"/{inner}/" if inner else "*"

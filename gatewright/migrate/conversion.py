@@ -18,6 +18,8 @@ from gatewright.migrate.kyverno import convert_rule
 from gatewright.migrate.mutators import convert_mutator
 from gatewright.migrate.pod_security import convert_labels
 from gatewright.migrate.results import (
+    KEEP,
+    OWN_RULE,
     ConvertedPolicy,
     NotEqualError,
     Origin,
@@ -115,14 +117,16 @@ class _Run:
         source = SOURCES.get(group)
         if source is None:
             if kind not in KINDS:
-                self._skip(whole, "no policy of Kyverno, Gatekeeper or Pod Security")
+                self._skip(whole, "not a policy of Kyverno, Gatekeeper or Pod Security")
         elif version not in source.versions:
-            self._skip(whole, f"unknown version {version} of {group}")
+            self._skip(
+                whole, f"unknown version {version} of {group}; known: {', '.join(source.versions)}"
+            )
         else:
             with self.reading(whole):
                 convert = source.converters.get(kind) or source.converters.get(ANY)
                 if convert is None:
-                    refuse(f"{kind} is not converted")
+                    refuse(f"policies of the kind {kind} are not converted", KEEP)
                 for origin in _rules(whole) if kind in OF_RULES else (whole,):
                     self._convert(origin, convert)
 
@@ -139,7 +143,7 @@ class _Run:
             bind(each.object, catalogue())
         except FaultsError as error:
             path, text = next(iter(error.faults))
-            self._refuse(each.origin, f"Gatewright does not take {path or 'it'}: {text}")
+            self._refuse(each.origin, f"the converted object is invalid: {path or 'it'}: {text}")
             return
         each.name = next(e for e in names if self._key(each, e) not in self._taken)
         self._taken.add(self._key(each, each.name))
@@ -151,7 +155,7 @@ class _Run:
 
     def _refuse(self, origin: Origin, reason: str, near: str = "") -> None:
         name, kind = origin.metadata.get("name"), origin.document.value.get("kind")
-        near = near or nearest(str(name)) or nearest(str(kind))
+        near = near or nearest(str(name)) or nearest(str(kind)) or OWN_RULE
         self.found.unconverted.append(Unconverted(origin, reason, near))
 
     def _skip(self, origin: Origin, reason: str) -> None:

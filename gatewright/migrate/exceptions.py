@@ -34,7 +34,7 @@ def convert_exception(origin: Origin, context: Context) -> Iterator[ConvertedPol
     for each in excepted:
         by_namespace.setdefault(each.namespace, []).append(each.name)
     if not by_namespace:
-        refuse("no rule that it names is converted")
+        refuse("no rule that it names is converted", "an exception from what replaces the rule")
     for namespace, excepted_names in by_namespace.items():
         written = {
             "reason": f"{origin.title} of Kyverno",
@@ -73,24 +73,26 @@ def _referenced(
 def _by_match(spec: Mapping[str, Any], names: KindNames) -> list[dict[str, Any]]:
     """Return the entries for the objects that an exception of kyverno.io selects."""
     if spec.get("conditions") or spec.get("podSecurity"):
-        refuse("it has conditions, or pod security controls", NEAREST)
+        refuse("it selects by conditions or podSecurity", NEAREST)
     sort, found = filters(spec.get("match"))
     if sort == "all" and len(found) > 1:
-        refuse("several filters must all match", NEAREST)
+        refuse("match.all has several filters", NEAREST)
     return [_clause(each, names) for each in found]
 
 
 def _by_conditions(spec: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the entries for the objects that an exception of policies.kyverno.io selects."""
     if spec.get("images") or spec.get("allowedValues"):
-        refuse("the expressions of its policies read its images or values", NEAREST)
+        refuse("it lists images or values for the expressions of its policies", NEAREST)
     clause: dict[str, Any] = {}
     for condition in spec.get("matchConditions") or ():
         for test in condition["expression"].split("&&"):
             found = TEST.fullmatch(test.strip())
             field = f"{found['field']}s" if found else ""
             if found is None or field in clause:
-                refuse(f"it has the condition {condition['expression'].strip()}", NEAREST)
+                refuse(
+                    f"it tests more than names and namespaces: {condition['expression']}", NEAREST
+                )
             clause[field] = [each[1:-1] for each in re.findall(TEXT, found["texts"])]
     return [clause]
 
@@ -106,5 +108,5 @@ def _clause(one: Mapping[str, Any], names: KindNames) -> dict[str, Any]:
     if {"CREATE", "UPDATE"} <= {*about.get("operations", ("CREATE", "UPDATE"))}:
         about.pop("operations", None)
     if unknown := [*about, *(each for each in one if each != "resources")]:
-        refuse(f"it selects by {', '.join(unknown)}")
+        refuse(f"it selects by {', '.join(unknown)}", NEAREST)
     return clause

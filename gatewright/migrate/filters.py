@@ -48,7 +48,8 @@ def _entry(entries: str, key: str, value: str) -> str:
 def users_of(one: Mapping[str, Any]) -> Iterator[str]:
     """Yield the test that the user is one of the subjects of a filter, if it has any."""
     if one.get("roles") or one.get("clusterRoles"):
-        refuse("it depends on the roles of the user, which no admission request has")
+        refuse("it selects users by role; an admission request contains no roles",
+               "`match.exclude` with users, groups or service accounts")  # fmt: skip
     tests = []
     for each in one.get("subjects") or ():
         name = each.get("name", "")
@@ -98,7 +99,7 @@ def fields_of(one: Mapping[str, Any]) -> dict[str, Any]:
     for key in ("kinds", "operations", "names", "namespaces"):
         texts(about.get(key))
     if unknown := about.keys() - TESTS.keys() - {"kinds"}:
-        refuse(f"match by {', '.join(sorted(unknown))}")
+        refuse(f"it selects by {', '.join(sorted(unknown))}")
     return about
 
 

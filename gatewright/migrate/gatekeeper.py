@@ -31,7 +31,7 @@ def convert_constraint(origin: Origin, context: Context) -> Iterator[ConvertedPo
     name, template = origin.value["metadata"]["name"], context.templates.get(kind)
     action = spec.get("enforcementAction", "deny")
     if action not in ACTIONS:
-        refuse(f"its enforcement action is {action}")
+        refuse(f"the enforcement action {action} has no equivalent")
     clause, conditions = scope_of(
         spec.get("match") or {}, context.kinds, context.excluded_from("webhook")
     )
@@ -43,10 +43,10 @@ def convert_constraint(origin: Origin, context: Context) -> Iterator[ConvertedPo
         return
     is_foreign = template is not None and OF_LIBRARY not in str(template.get("metadata"))
     if is_foreign or kind not in CONSTRAINTS:
-        refuse("its template is in Rego, and no policy is known to decide the same")
+        refuse("its template is in Rego, and no equivalent policy is known")
     policies = CONSTRAINTS[kind](parameters)
     if unknown := [key for key, each in parameters.items() if each]:
-        refuse(f"the parameter {unknown[0]} has no equal")
+        refuse(f"the parameter {unknown[0]} has no equivalent")
     for policy, params in policies:
         written = {"policy": policy, "params": params} | actions | conditions
         suffix = f"-{policy}" if len(policies) > 1 else ""
@@ -80,9 +80,9 @@ def scope_of(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return a clause of `match`, and match conditions, for a constraint or a mutator."""
     if unknown := match.keys() - CONVERTED:
-        refuse(f"match by {', '.join(sorted(unknown))}")
+        refuse(f"it selects by {', '.join(sorted(unknown))}")
     if match.get("source", "All") not in ("All", "Original"):
-        refuse("it judges expanded resources only")
+        refuse("it judges only expanded resources")
     kinds = [
         names.spelled(group, "*", kind)
         for each in match.get("kinds") or ()

@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import Any
 
 from config.documents import Document
-from gatewright.migrate.results import refuse
+from gatewright.migrate.results import EVERY_KIND, refuse
 from webhook.engine.kinds import Kind, plural
 from webhook.policy_sets.kind_names import known_kinds
 
@@ -32,7 +32,7 @@ class KindNames:
             if before[-1][:1].isupper():
                 *before, kind, subresource = *before[:-1], before[-1], last
             else:
-                refuse(f"the kind {text} is not understood")
+                refuse(f"the kind {text} is not written as group/version/Kind")
         version = before[-1] if before else "*"
         group = before[0] if len(before) > 1 else "*"
         return self.spelled(group, version, kind), subresource
@@ -41,14 +41,14 @@ class KindNames:
         """Return the name of a kind in `match.kinds`; * stands for any group or version."""
         if "*" in kind or "?" in kind:
             refuse(
-                f"every kind ({kind}) is meant: a policy of Gatewright names its kinds",
-                "a rule in CEL with the kinds that you use",
+                f"it matches every kind ({kind}); policies of Gatewright name their kinds",
+                EVERY_KIND,
             )
         found = [each for each in self._kinds if each.kind == kind and group in ("*", each.group)]
         if found:
             return self._word(found[0], version)
         if group == "*" or version == "*":
-            refuse(f"the API of the kind {kind} is not known: add its CRD to the FILES")
+            refuse(f"the API group of the kind {kind} is unknown: add its CRD to the FILEs")
         return f"{group}/{version}/{kind}".removeprefix("/")
 
     def of_resource(self, group: str, version: str, resource: str) -> str:
@@ -56,7 +56,7 @@ class KindNames:
         found = [e for e in self._kinds if e.plural == resource and group in ("*", e.group)]
         if not found:
             name = f"{resource}.{group}"
-            refuse(f"the kind of {name} is not known: add its CRD to the FILES")
+            refuse(f"the kind of {name} is unknown: add its CRD to the FILEs")
         return self._word(found[0], version)
 
     def code(self, words: Iterable[str]) -> str:

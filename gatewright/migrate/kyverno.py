@@ -7,15 +7,24 @@ from gatewright.migrate.builtin import builtin_policy
 from gatewright.migrate.cel_rules import cel_rules, of_pod, validation, with_pod_variable
 from gatewright.migrate.context import Context
 from gatewright.migrate.mutations import changes_of, mutation_to_cel
-from gatewright.migrate.results import ConvertedPolicy, Origin, refuse, slug
+from gatewright.migrate.results import (
+    AS_IT_IS,
+    KEEP,
+    OMIT,
+    OWN_RULE,
+    ConvertedPolicy,
+    Origin,
+    refuse,
+    slug,
+)
 from gatewright.migrate.rule_tests import RuleTests
 from gatewright.migrate.selection import RuleScope, pod_controllers
 
 # The reason and the nearest equivalent, by field of a rule.
 UNCONVERTED = {
-    "generate": ("it creates objects; an admission policy allows, denies or mutates", ""),
+    "generate": ("it generates objects; an admission policy only allows, denies or mutates", KEEP),
     "verifyImages": ("it verifies images", "`image-signatures`"),
-    "context": ("it looks data up (context)", ""),
+    "context": ("it looks data up (context), which no converted rule does", OWN_RULE),
 }
 MAX_NAME = 253
 
@@ -31,7 +40,7 @@ def convert_rule(origin: Origin, context: Context) -> Iterator[ConvertedPolicy]:
     written, preconditions = _rules(rule, scope)
     conditions = dict.fromkeys(e for e in (*scope.conditions, *preconditions) if e != "true")
     if "false" in conditions:
-        refuse("its preconditions never hold when an object is created or updated")
+        refuse("its preconditions never hold when an object is created or updated", OMIT)
     if conditions:
         written["matchConditions"] = [
             {"name": f"condition-{at}", "expression": each} for at, each in enumerate(conditions, 1)
@@ -85,8 +94,8 @@ def _actions(spec: Mapping[str, Any], validate: Mapping[str, Any]) -> list[str]:
 
 def _cel(cel: Mapping[str, Any], of_pods: bool) -> dict[str, Any]:
     if cel.get("paramKind") or cel.get("auditAnnotations"):
-        refuse("it has parameters of another object, or audit annotations",
-               "a ValidatingAdmissionPolicy, which `gatewright check` judges as it is")  # fmt: skip
+        refuse("paramKind and auditAnnotations have no equivalent",
+               AS_IT_IS)  # fmt: skip
     return cel_rules(
         {"validations": cel["expressions"], "variables": cel.get("variables")}, of_pods
     )
@@ -95,7 +104,7 @@ def _cel(cel: Mapping[str, Any], of_pods: bool) -> dict[str, Any]:
 def _pod_security(about: Mapping[str, Any]) -> dict[str, Any]:
     if about.get("exclude"):
         refuse(
-            "it excludes controls for some images or fields",
+            "podSecurity.exclude has no equivalent",
             "`pod-security` with `excluded_checks`, and a PolicyException with `images`",
         )
     if about.get("version", "latest") != "latest":

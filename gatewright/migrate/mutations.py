@@ -8,14 +8,13 @@ import yaml
 
 from gatewright.migrate.celtext import every, literal, negated, present, select
 from gatewright.migrate.patterns import ANCHOR
-from gatewright.migrate.results import refuse
+from gatewright.migrate.results import MUTATION, refuse
 
 TEMPLATE = (
     "object.kind == 'Pod' ? '' : object.kind == 'CronJob' ? '/spec/jobTemplate/spec/template' : "
     "'/spec/template'"
 )
-UNKNOWN = ("it changes more than fields at fixed paths",
-           "a mutation in CEL, `security-defaults` or `resource-defaults`")  # fmt: skip
+NOT_FIXED = "it changes more than fields at fixed paths"
 
 # Takes CEL for the field and for whether it exists; returns CEL for the value to set.
 CelValue = Callable[[str, str], str]
@@ -133,7 +132,7 @@ def changes_of(mutate: Mapping[str, Any]) -> list[PathChange]:
     """Return the changes of a rule of Kyverno: a merge without lists, or a plain JSON patch."""
     text = json.dumps(mutate)
     if "{{" in text or "$(" in text or mutate.keys() - {"patchStrategicMerge", "patchesJson6902"}:
-        refuse(*UNKNOWN)
+        refuse(NOT_FIXED, MUTATION)
     merged = _merged(mutate.get("patchStrategicMerge") or {}, ())
     operations = yaml.safe_load(mutate.get("patchesJson6902") or "[]")
     return [*merged, *map(_operation, operations)]
@@ -143,14 +142,14 @@ def _merged(patch: Mapping[str, Any], above: tuple[str, ...]) -> Iterator[PathCh
     for key, value in patch.items():
         found = ANCHOR.fullmatch(key)
         if found and (found["sort"] != "+" or ANCHOR.search(json.dumps(value))):
-            refuse(f"it has the anchor {key}", UNKNOWN[1])
+            refuse(f"it has the anchor {key}, which is not converted", MUTATION)
         path = (*above, found["key"] if found else key)
         if found:
             yield PathChange(path, constant(value), {len(path): False})
         elif isinstance(value, Mapping) and value:
             yield from _merged(value, path)
         elif isinstance(value, Mapping | list) or value is None:
-            refuse("it merges lists, or removes fields", UNKNOWN[1])
+            refuse("it merges lists or removes fields", MUTATION)
         else:
             yield PathChange(path, constant(value), {})
 
@@ -159,7 +158,10 @@ def _operation(patch: Mapping[str, Any]) -> PathChange:
     _, *path = [each.replace("~1", "/").replace("~0", "~") for each in patch["path"].split("/")]
     is_in_list = any(each.lstrip("-").isdigit() or each == "-" for each in path)
     if patch["op"] not in ("add", "remove") or is_in_list:
-        refuse("its patch replaces or moves, or changes a list", UNKNOWN[1])
+        refuse(
+            "its JSON patch changes list items, or does not only add and remove",
+            MUTATION,
+        )
     if patch["op"] == "remove":
         return PathChange(tuple(path), None, {len(path): True})
     return PathChange(tuple(path), constant(patch["value"]), {})

@@ -12,7 +12,7 @@ from gatewright.migrate.context import Context
 from gatewright.migrate.gatekeeper import scope_of
 from gatewright.migrate.kinds import KindNames
 from gatewright.migrate.mutations import (
-    UNKNOWN,
+    NOT_FIXED,
     CelValue,
     ListItems,
     PathChange,
@@ -20,7 +20,7 @@ from gatewright.migrate.mutations import (
     constant,
     mutation_to_cel,
 )
-from gatewright.migrate.results import ConvertedPolicy, Origin, refuse
+from gatewright.migrate.results import EVERY_KIND, MUTATION, OMIT, ConvertedPolicy, Origin, refuse
 
 STEP = re.compile(
     r"""\.?(?:(?P<plain>[\w-]+)|"(?P<quoted>[^"\\]+)"|'(?P<single>[^'\\]+)')|"""
@@ -39,7 +39,7 @@ def convert_mutator(origin: Origin, context: Context) -> Iterator[ConvertedPolic
     if value["kind"] == "AssignMetadata":
         tests = {len(path): False}
     if parameters.get("operation") == "prune" and not tests.setdefault(len(path), True):
-        refuse("it never changes anything")
+        refuse("it never changes anything", OMIT)
     written_value = _value(value["kind"], parameters)
     clause, conditions = scope_of(
         spec.get("match") or {}, context.kinds, context.excluded_from("mutation-webhook")
@@ -53,12 +53,12 @@ def convert_mutator(origin: Origin, context: Context) -> Iterator[ConvertedPolic
 def _steps(location: str) -> PathSteps:
     found = list(STEP.finditer(location))
     if not found or "".join(each[0] for each in found) != location:
-        refuse(f"the location {location} is not understood", UNKNOWN[1])
+        refuse(f"the location {location} cannot be read", MUTATION)
     path: list[str | ListItems] = []
     for each in found:
         if each["key"]:
             if not (path and isinstance(path[-1], str)):
-                refuse(f"the location {location} is not understood", UNKNOWN[1])
+                refuse(f"the location {location} cannot be read", MUTATION)
             item = each["item"].strip("\"'")
             path.append(ListItems() if item == "*" else ListItems(each["key"], item))
         else:
@@ -72,15 +72,15 @@ def _tests(given: Any, path: PathSteps) -> dict[int, bool]:
     for each in given:
         beginning = _steps(each["subPath"])
         if beginning != path[: len(beginning)]:
-            refuse("it tests other paths", UNKNOWN[1])
+            refuse("its pathTests are about other paths than its location", MUTATION)
         tests[len(beginning)] = each["condition"] == "MustExist"
     for end, step in enumerate(path, 1):
         if not isinstance(step, ListItems):
             continue
         if end == len(path) or (step.key and not tests.get(end)):
-            refuse("it may add an item to a list", UNKNOWN[1])
+            refuse("it may add an item to a list; only existing items are changed", MUTATION)
         if False in (exists for length, exists in tests.items() if length <= end):
-            refuse("it changes a list only where there is none", UNKNOWN[1])
+            refuse("it tests that the list that it changes is missing", MUTATION)
     return tests
 
 
@@ -91,10 +91,10 @@ def _value(kind: str, parameters: Mapping[str, Any]) -> CelValue:
     if kind == "ModifySet":
         values = parameters["values"]["fromList"]
         if not all(isinstance(each, str) for each in values) or len({*values}) < len(values):
-            refuse("its values are not distinct text", UNKNOWN[1])
+            refuse("its values are not distinct texts", MUTATION)
         return _pruned(values) if parameters.get("operation") == "prune" else _merged(values)
     if kind not in ("Assign", "AssignMetadata") or "value" not in (parameters.get("assign") or {}):
-        refuse(*UNKNOWN)
+        refuse(NOT_FIXED, MUTATION)
     return constant(parameters["assign"]["value"])
 
 
@@ -132,5 +132,7 @@ def _kinds(spec: Mapping[str, Any], matched: list[str], names: KindNames) -> lis
     ]
     if matched and applied:
         kinds = [each for each in matched if each in applied]
-        return kinds or refuse("`match` and `applyTo` have no kind in common")
-    return matched or applied or refuse("it matches every kind")
+        return kinds or refuse("`match` and `applyTo` have no kind in common", OMIT)
+    return (
+        matched or applied or refuse("it matches every kind; policies name their kinds", EVERY_KIND)
+    )

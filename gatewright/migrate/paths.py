@@ -41,7 +41,7 @@ def query(text: str, names: Names) -> Queried:
     """Convert a JMESPath expression to CEL."""
     found = PATH.fullmatch(text.strip())
     if found is None:
-        refuse(f"the expression {text} is not a plain path")
+        refuse(f"the expression {text} is more than a path with a default")
     path, default = found["path"].strip(), MISSING
     if raw := found["default"]:
         default = raw[1:-1] if raw[0] == "'" else json.loads(raw[1:-1])
@@ -53,7 +53,7 @@ def query(text: str, names: Names) -> Queried:
         refuse(f"the variable {path} is not part of the request")
     root, steps = names[name], steps[name.count(".") + 1 :]
     if not root.text:
-        refuse(f"the variable {path} is about the old pod template")
+        refuse(f"the variable {path} reads the old pod template")
     code = _type(root.code, steps)
     projects = any(each.startswith("[") for each in steps)
     if projects or code.startswith("["):
@@ -111,7 +111,7 @@ def _steps(path: str) -> list[str]:
     while at < len(path):
         step = STEP.match(path, at)
         if step is None:
-            refuse(f"the path {path} is not plain")
+            refuse(f"the path {path} has more than fields and projections")
         steps.append(step["name"] or step["quoted"] or step["several"] or ITEMS)
         at = step.end()
     return steps

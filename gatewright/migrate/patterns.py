@@ -87,7 +87,7 @@ def _of_object(pattern: Mapping[str, Any], value: PatternValue) -> PatternOutcom
         found = ANCHOR.fullmatch(key)
         sort, name = (found["sort"], found["key"]) if found else (None, key)
         if "*" in name or "?" in name or "{{" in name:
-            refuse(f"the key {key} has a wildcard or a variable")
+            refuse(f"the key {key} contains a wildcard or a variable")
         below, there, field = pattern[key], present(value.text, name), value.field(name)
         there_not = negated(there)
         if sort == "X":
@@ -101,7 +101,7 @@ def _of_object(pattern: Mapping[str, Any], value: PatternValue) -> PatternOutcom
         elif sort == "<":
             conditions.append(some([there_not, _outcome(below, field).passes]))
         elif sort == "+":
-            refuse(f"the anchor {key} is one of mutations")
+            refuse(f"the anchor {key} is only for mutations")
         else:
             fields.append(_of_field(below, there, field))
     return _joined(conditions, anchors, fields)
@@ -126,7 +126,7 @@ def _of_list(pattern: list[Any], value: PatternValue) -> PatternOutcome:
     if not pattern:
         refuse("an empty list in a pattern matches nothing")
     if isinstance(pattern[0], list):
-        refuse("a list of lists")
+        refuse("the pattern has a list of lists")
     if not isinstance(pattern[0], Mapping):
         return _of_test(_of_scalars(pattern[0], value._replace(code=value.code or "[")))
     item = value.item
@@ -152,7 +152,7 @@ def _of_scalars(pattern: Any, value: PatternValue) -> str:
     """Return the test that a scalar, or each item of a list, matches."""
     shape = parse_type(value.code).shape if value.code else "any"
     if shape in ("map", "struct"):
-        refuse(f"{value.text} is an object, and the pattern {pattern!r} is none")
+        refuse(f"{value.text} is an object, and the pattern {pattern!r} is not")
     if shape == "scalar":
         return scalar(value.text, pattern, value.code)
     item = value.item

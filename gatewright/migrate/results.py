@@ -10,6 +10,15 @@ from config.api.policy import API_VERSION
 from config.documents import Document
 from webhook.policy_sets.bound_objects import MAX_POLICY_BYTES
 
+# What to do instead, where no equivalent policy is known.
+OWN_RULE = "a rule of your own in CEL"
+EVERY_KIND = "a rule in CEL with the kinds that you use"
+MUTATION = "a mutation in CEL, `security-defaults` or `resource-defaults`"
+AS_IT_IS = "a ValidatingAdmissionPolicy, which `gatewright check` judges as it is"
+KEEP = "the original tool, for this policy"
+SPLIT = "several smaller rules"
+OMIT = "nothing: omit it"
+
 
 class NotEqualError(ValueError):
     """No policy of Gatewright is known to decide the same."""
@@ -29,7 +38,7 @@ def refuse_large(value: Mapping[str, Any]) -> None:
     """Refuse a rule that is too large for a policy object, before it is converted."""
     size = len(json.dumps(value, default=str))
     if size > MAX_POLICY_BYTES:
-        refuse(f"it has {size:,} bytes; a policy object has at most {MAX_POLICY_BYTES:,}")
+        refuse(f"it has {size:,} bytes; a policy object has at most {MAX_POLICY_BYTES:,}", SPLIT)
 
 
 def texts(value: Any) -> list[str]:

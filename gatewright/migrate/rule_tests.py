@@ -35,14 +35,14 @@ class RuleTests:
             return every(map(self._each, validate["foreach"]))
         found = _check(validate, self._judged, Conditions(self._operations, self._names))
         checks = ", ".join(sorted(validate.keys() - {"message"}))
-        return found or refuse(f"the rule has {checks or 'no check'}")
+        return found or refuse(f"its check is not converted: {checks or 'there is none'}")
 
     def _each(self, one: Mapping[str, Any]) -> str:
         if one.get("context") or one.get("foreach") or one.get("elementScope") is False:
-            refuse("its foreach has a context, or another foreach")
+            refuse("its foreach has a context, another foreach or elementScope: false")
         listed = query(one["list"], self._names)
         if not listed.is_list:
-            refuse(f"the type of {one['list']} is not known: it may be no list")
+            refuse(f"the type of {one['list']} is unknown: it may not be a list")
         element = Queried("element", parse_type(listed.code).inner)
         inner = Conditions(self._operations, {**self._names, "element": element})
         test = _check(one, element, inner) or refuse("its foreach has no check")

@@ -44,7 +44,7 @@ def _comparisons(pattern: str) -> list[AmountComparison]:
         if found := RANGE.fullmatch(pattern):
             return [AmountComparison(">=", found[1]), AmountComparison("<=", found[2])]
         if OUTSIDE.fullmatch(pattern):
-            refuse(f"the pattern {pattern!r} is one of several that must match")
+            refuse(f"the range {pattern!r} beside & is not converted")
     return [AmountComparison("==", pattern)]
 
 
@@ -57,7 +57,7 @@ def scalar(value: str, pattern: Any, code: str = ANY) -> str:
         text = [f"{value} == {literal(pattern)}"]
         return some([*text, f"{value} == {literal(str(pattern))}"] if is_number else text)
     if "{{" in pattern or "$(" in pattern:
-        refuse(f"the pattern {pattern!r} has a variable")
+        refuse(f"the pattern {pattern!r} contains a variable")
     return some(
         every(_compared(value, *each, code) for each in comparisons)
         for comparisons in _alternatives(pattern)
@@ -80,7 +80,7 @@ def _compared(value: str, sign: str, operand: str, code: str) -> str:
     if _amount(operand) is not None:
         return _compared_amount(value, sign, operand, code)
     if DURATION.fullmatch(operand):
-        refuse(f"the pattern {operand!r} is a duration, or text")
+        refuse(f"the pattern {operand!r} can mean a duration or text")
     if sign not in ("==", "!="):
         return "false"
     if code == ":boolean" or operand in ("true", "false"):

@@ -14,7 +14,7 @@ from gatewright.migrate.filters import (
     users_of,
 )
 from gatewright.migrate.kinds import KindNames
-from gatewright.migrate.results import refuse
+from gatewright.migrate.results import EVERY_KIND, OMIT, refuse
 
 PODS = ("DaemonSet", "Deployment", "Job", "ReplicaSet", "ReplicationController", "StatefulSet")
 TEMPLATED = (*PODS, "CronJob")
@@ -67,9 +67,10 @@ class RuleScope:
         for each in _merged(found) if sort == "all" else found:
             self._match(each)
         if not found:
-            refuse("it has no match")
+            refuse("it has no match, so it names no kinds", EVERY_KIND)
         if self.conditions and len(self.match["any"]) > 1:
-            refuse("one of several filters in match asks for users, annotations or wildcards")
+            refuse("one of several filters in match has users, annotations or wildcards",
+                   "one rule for each filter")  # fmt: skip
         sort, found = filters(rule.get("exclude"))
         if found:
             conditions = [every(self._exclude(each)) for each in found]
@@ -82,7 +83,7 @@ class RuleScope:
         for clause in self.match["any"]:
             kept = [e for e in clause.get("operations") or ("CREATE",) if e != "DELETE"]
             if not kept:
-                refuse("Kyverno judges no deletion by a pattern, so it never applies")
+                refuse("Kyverno judges no deletion by a pattern, so it never applies", OMIT)
             if "operations" in clause:
                 clause["operations"] = kept
 
@@ -107,7 +108,7 @@ class RuleScope:
         """Add a filter of `match`: a clause, and conditions for what no clause has."""
         about = fields_of(one)
         if "kinds" not in about:
-            refuse("a filter without kinds")
+            refuse("a filter in match names no kinds", EVERY_KIND)
         kinds, subresources = self._kinds(about)
         clause: dict[str, Any] = {"kinds": kinds}
         if subresources != [""]:

@@ -22,6 +22,11 @@ def files_of(found: Migration) -> dict[str, str]:
     return files
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun: `1 object`, `2 objects`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def write_files(files: dict[str, str], directory: Path) -> None:
     """Write the files to a directory, which is created if it does not exist."""
     directory.mkdir(parents=True, exist_ok=True)
@@ -45,10 +50,10 @@ def _text(each: ConvertedPolicy) -> str:
 
 
 def _report(found: Migration) -> Iterator[str]:
-    yield f"# Not converted: {len(found.unconverted)}\n"
-    yield f"{len(found.converted)} objects are in the files beside this one.\n"
-    yield from _table("No policy is known to decide the same.", found.unconverted)
-    yield from _table("Skipped.", found.skipped)
+    yield f"# {counted(len(found.unconverted), 'rule')} not converted\n"
+    yield f"Converted: {counted(len(found.converted), 'object')}, in the other files.\n"
+    yield from _table("No policy is known to decide the same:", found.unconverted)
+    yield from _table("Skipped, because they could not be read as policies:", found.skipped)
 
 
 def _table(title: str, rows: Sequence[Unconverted]) -> Iterator[str]:

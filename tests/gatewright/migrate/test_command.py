@@ -45,7 +45,7 @@ def test_a_policy_set_is_written_that_check_takes(tmp_path, monkeypatch, invoke)
     result = invoke("migrate", "kyverno.yaml", "--output", "ours")
     assert (result.code, result.out, result.err) == (
         0,
-        "1 objects written to ours, 0 rules not converted (ours/not-converted.md)\n",
+        "1 object written to ours, 0 rules not converted (ours/not-converted.md)\n",
         "",
     )
     assert (
@@ -80,16 +80,17 @@ def test_what_is_not_converted_is_printed_and_reported(tmp_path, monkeypatch, in
     asks = cluster_policy(PATTERN, name="asks", context=[{"name": "c"}])
     write(tmp_path / "a.yaml", asks)
     result = invoke("migrate", "a.yaml", "--output", "ours")
-    line = "a.yaml:1: not converted: ClusterPolicy asks, rule r: it looks data up (context)"
+    line = "a.yaml:1: not converted: ClusterPolicy asks, rule r: it looks data up (context), which "
+    line += "no converted rule does; nearest: a rule of your own in CEL"
     assert (result.code, result.out.splitlines()[0]) == (1, line)
     assert (
-        "| ClusterPolicy asks, rule r (a.yaml:1) | it looks data up (context) |  |"
+        "| ClusterPolicy asks, rule r (a.yaml:1) | it looks data up (context), which no converted rule does | a rule of your own in CEL |"
         in (tmp_path / "ours/not-converted.md").read_text()
     )
     other = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}
     write(tmp_path / "b.yaml", asks, other)
     result = invoke("migrate", "b.yaml", "--output", "again")
-    expected = "b.yaml:20: Pod p: skipped: no policy of Kyverno, Gatekeeper or Pod Security\n"
+    expected = "b.yaml:20: Pod p: skipped: not a policy of Kyverno, Gatekeeper or Pod Security\n"
     assert (result.code, result.err.partition(": ")[2]) == (3, expected.partition(": ")[2])
 
 
@@ -105,8 +106,8 @@ def test_what_a_policy_object_cannot_hold_is_listed_and_the_rest_is_converted(
     assert (result.code, result.out, result.err) == (
         1,
         "a.yaml:1: not converted: ClusterPolicy wide, rule r: it has 1,129,011 bytes; a policy "
-        "object has at most 65,536\n"
-        "1 objects written to ours, 1 rules not converted (ours/not-converted.md)\n",
+        "object has at most 65,536; nearest: several smaller rules\n"
+        "1 object written to ours, 1 rule not converted (ours/not-converted.md)\n",
         "",
     )
 
@@ -118,7 +119,7 @@ def test_a_directory_that_cannot_be_written_is_one_error(tmp_path, invoke):
     policy = write(tmp_path / "a.yaml", cluster_policy(PATTERN, kinds=["ConfigMap"]))
     for output, code, error in (
         (tmp_path, 2, f"Error: {tmp_path} exists and is not empty; name a new directory"),
-        (notes, 2, f"Error: {notes} is no directory; name a new one"),
+        (notes, 2, f"Error: {notes} is not a directory; name a new one"),
         (notes / "ours", 3, f"{notes / 'ours'}: Not a directory"),
         ("/proc/ours", 3, "/proc/ours: No such file or directory"),
     ):

@@ -137,20 +137,24 @@ def test_an_exception_from_a_mutation_that_ends_when_kyvernos_does():
     [
         (
             cel_exception("has(object.metadata.labels)"),
-            "it has the condition has(object.metadata.labels)",
+            "it tests more than names and namespaces: has(object.metadata.labels)",
             NEAREST,
         ),
         (
             cel_exception("object.metadata.name == 'a'", "request.name == 'b'"),
-            "it has the condition request.name == 'b'",
+            "it tests more than names and namespaces: request.name == 'b'",
             NEAREST,
         ),
         (
             cel_exception(images=["nginx"]),
-            "the expressions of its policies read its images or values",
+            "it lists images or values for the expressions of its policies",
             NEAREST,
         ),
-        (cel_exception(kind="MutatingPolicy"), "no rule that it names is converted", ""),
+        (
+            cel_exception(kind="MutatingPolicy"),
+            "no rule that it names is converted",
+            "an exception from what replaces the rule",
+        ),
     ],
 )
 def test_an_exception_that_cannot_be_shown_equal_is_listed(given, reason, nearest):

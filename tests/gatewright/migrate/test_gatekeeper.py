@@ -45,23 +45,23 @@ def test_constraints_of_the_library_become_built_in_policies():
     [
         (
             constraint("K8sAllowedRepos", {"repos": ["registry"]}),
-            "registry is compared as the beginning of a text",
+            'the entry "registry" matches every image that begins with this text',
             "`image-registries`, which compares the parts of a reference",
         ),
         (
             constraint("K8sImageDigests", {"exemptImages": ["a*"]}),
-            "the parameter exemptImages has no equal",
+            "the parameter exemptImages has no equivalent",
             "`image-digests`",
         ),
         (
             constraint("K8sPodDisruptionBudget"),
-            "its template is in Rego, and no policy is known to decide the same",
+            "its template is in Rego, and no equivalent policy is known",
             "`disruption-budgets` `{workloads: true}`",
         ),
         (
             constraint("OurOwn"),
-            "its template is in Rego, and no policy is known to decide the same",
-            "",
+            "its template is in Rego, and no equivalent policy is known",
+            "a rule of your own in CEL",
         ),
     ],
 )

@@ -63,7 +63,7 @@ def test_a_pattern_never_judges_deletions():
         (
             "ClusterPolicy p, rule r",
             "Kyverno judges no deletion by a pattern, so it never applies",
-            "",
+            "nothing: omit it",
         )
     ]
 
@@ -181,7 +181,11 @@ def test_a_mutating_policy_keeps_its_mutations():
     }
     assert verdict(converted(mutating(["deployments"], patch)), "Deployment") == "mutated"
     assert reasons(mutating(["deployments", "statefulsets"], patch)) == [
-        ("MutatingPolicy m", "its JSONPatch is for kinds whose fields differ", "")
+        (
+            "MutatingPolicy m",
+            "its JSONPatch is for kinds with different fields",
+            "one policy for each kind",
+        )
     ]
 
 
@@ -195,13 +199,17 @@ def test_rules_without_an_equal_are_listed_with_the_nearest_policy():
     cleanup = {"apiVersion": "kyverno.io/v2", "kind": "CleanupPolicy", "metadata": {"name": "c"}}
     assert reasons(generate, asks, every_kind, custom, cleanup) == [
         ("ClusterPolicy makes, rule r",
-         "it creates objects; an admission policy allows, denies or mutates", ""),
-        ("ClusterPolicy asks, rule r", "it looks data up (context)", ""),
-        ("ClusterPolicy all, rule r", "every kind (*) is meant: a policy of Gatewright names its kinds",
+         "it generates objects; an admission policy only allows, denies or mutates",
+         "the original tool, for this policy"),
+        ("ClusterPolicy asks, rule r", "it looks data up (context), which no converted rule does",
+         "a rule of your own in CEL"),
+        ("ClusterPolicy all, rule r", "it matches every kind (*); policies of Gatewright name their kinds",
          "a rule in CEL with the kinds that you use"),
         ("ClusterPolicy custom, rule r",
-         "the API of the kind Gadget is not known: add its CRD to the FILES", ""),
-        ("CleanupPolicy c", "CleanupPolicy is not converted", ""),
+         "the API group of the kind Gadget is unknown: add its CRD to the FILEs",
+         "a rule of your own in CEL"),
+        ("CleanupPolicy c", "policies of the kind CleanupPolicy are not converted",
+         "the original tool, for this policy"),
     ]  # fmt: skip
 
 
@@ -224,8 +232,8 @@ def test_documents_that_cannot_be_read_are_named_and_the_rest_is_converted():
         ("ClusterPolicy b", "it cannot be read: the field spec is missing"),
         ("ClusterPolicy t", "it cannot be read: a field has a value of a wrong type"),
         ("ClusterPolicy , rule r", "it cannot be read: a field has a value of a wrong type"),
-        ("ClusterPolicy f", "unknown version v9 of kyverno.io"),
-        ("AdmissionPolicy o", "no policy of Kyverno, Gatekeeper or Pod Security"),
+        ("ClusterPolicy f", "unknown version v9 of kyverno.io; known: v1, v2beta1, v2"),
+        ("AdmissionPolicy o", "not a policy of Kyverno, Gatekeeper or Pod Security"),
     ]
     assert [each.name for each in migration.converted] == ["p"]
 
@@ -247,4 +255,10 @@ def test_the_other_rules_of_a_policy_with_a_broken_rule_are_converted():
         ("kinds", wrong_type),
         ("namespaces", wrong_type),
     ]
-    assert reasons(policy) == [("ClusterPolicy p, rule everything", "it has no match", "")]
+    assert reasons(policy) == [
+        (
+            "ClusterPolicy p, rule everything",
+            "it has no match, so it names no kinds",
+            "a rule in CEL with the kinds that you use",
+        )
+    ]

@@ -92,14 +92,17 @@ def test_rules_about_pods_judge_pod_templates():
 @pytest.mark.parametrize(
     ("pattern", "reason"),
     [
-        ({"metadata": {"labels": {"team-*": "?*"}}}, "the key team-* has a wildcard or a variable"),
-        ({"spec": {"nodeName": "{{ node }}"}}, "the pattern '{{ node }}' has a variable"),
-        ({"spec": {"nodeName": "10s"}}, "the pattern '10s' is a duration, or text"),
-        ({"spec": {"+(nodeName)": "a"}}, "the anchor +(nodeName) is one of mutations"),
+        (
+            {"metadata": {"labels": {"team-*": "?*"}}},
+            "the key team-* contains a wildcard or a variable",
+        ),
+        ({"spec": {"nodeName": "{{ node }}"}}, "the pattern '{{ node }}' contains a variable"),
+        ({"spec": {"nodeName": "10s"}}, "the pattern '10s' can mean a duration or text"),
+        ({"spec": {"+(nodeName)": "a"}}, "the anchor +(nodeName) is only for mutations"),
     ],
 )
 def test_a_pattern_that_is_not_known_to_be_equal_is_not_converted(pattern, reason):
     """It is listed with its reason."""
     assert reasons(cluster_policy({"pattern": pattern})) == [
-        ("ClusterPolicy p, rule r", reason, "")
+        ("ClusterPolicy p, rule r", reason, "a rule of your own in CEL")
     ]
