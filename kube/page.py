@@ -6,7 +6,6 @@ from typing import Any
 import msgspec
 
 from kube.errors import ServerError
-from kube.metadata import well_typed
 from kube.resource import Resource
 from kube.transport import decode
 
@@ -60,4 +59,4 @@ class ListPage:
             object = decode(memoryview(item))
             if object is None:
                 raise ServerError(200, "NotAList", "an item of the List is not a JSON object")
-            yield well_typed({"metadata": {}} | defaults | object)
+            yield defaults | object

@@ -7,15 +7,12 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Never, Unpack
 
-import orjson
-
 from kube.backoff import Backoff
 from kube.client import METADATA, Client, Selection, selected
 from kube.errors import ApiError, Gone, NotFound, ServerError, TooManyRequests, error_for
-from kube.metadata import has_version, is_identified, well_typed
 from kube.resource import JsonObject, Resource, target
 from kube.store import Store
-from kube.transport import JSON, Lines
+from kube.transport import JSON, Lines, decode
 
 LOG = logging.getLogger("gatewright.kube.watch")
 
@@ -33,7 +30,6 @@ RELIST_INTERVAL = 300.0
 BATCH = 100  # objects processed before other tasks run
 # Errors without a warning, as in client-go: a version expires; a changed CRD gets new storage.
 PASSING = (Gone, TooManyRequests)
-EVENTS = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK"})
 
 
 class Watch:
@@ -129,8 +125,7 @@ class Watch:
             async for page in self._client.pages(self.resource, self._namespace, **self._selection):
                 self._hear()
                 for number, object in enumerate(page, start=1):
-                    if is_identified(self.resource, object["metadata"]):
-                        self.store.put(object)
+                    self.store.put(identified(object))
                     if number % BATCH == 0:
                         await asyncio.sleep(0)
                 version = page.version
@@ -190,8 +185,6 @@ class Watch:
             self.store.resource_version = int(object["metadata"]["resourceVersion"])
             self._bookmarks = True
             return False
-        if not is_identified(self.resource, object["metadata"]):
-            return False
         # Before subscribers are notified.
         self.store.resource_version = int(object["metadata"]["resourceVersion"])
         if kind == "DELETED":
@@ -229,16 +222,19 @@ def event_in(line: bytes) -> tuple[str, JsonObject]:
 
     Raises the error of an ERROR event, or ServerError for an invalid line.
     """
-    try:
-        event = orjson.loads(line)
-        kind, object = event["type"], event["object"]
-        if isinstance(object, dict):
-            if kind in EVENTS and "metadata" in object:
-                object = well_typed(object)
-                if kind != "BOOKMARK" or has_version(object["metadata"]):
-                    return kind, object
-            if kind == "ERROR":
-                raise error_for(int(object.get("code") or 500), object)
-    except (ValueError, TypeError, KeyError):
-        pass
+    match decode(line):
+        case {"type": "ADDED" | "MODIFIED" | "DELETED" as kind, "object": object}:
+            return kind, identified(object)
+        case {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": str()}} as object}:
+            return "BOOKMARK", object
+        case {"type": "ERROR", "object": dict() as status}:
+            raise error_for(status.get("code", 500), status)
     raise ServerError(200, "NotAnEvent", "a line of the watch is not an event")
+
+
+def identified(object: JsonObject) -> JsonObject:
+    """Return an object that has an identity; raises ServerError for anything else."""
+    match object:
+        case {"metadata": {"name": str(), "uid": str(), "resourceVersion": str()}}:
+            return object
+    raise ServerError(200, "NotAnObject", "an object has no name, uid or resourceVersion")

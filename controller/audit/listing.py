@@ -8,7 +8,6 @@ from typing import TypeVar
 
 from kube.client import PAGE, Client
 from kube.errors import ApiError, Gone, NotFound, TooManyRequests, Unreachable
-from kube.metadata import is_identified
 from kube.resource import JsonObject, Resource
 
 MAX_PAGE = 2_000  # objects of a page after the first one, if they are small
@@ -116,8 +115,10 @@ class Lister:
                     token = error.token
                     continue
                 for item in page:
-                    if is_identified(resource, item["metadata"]):
-                        item["metadata"].pop("managedFields", None)
+                    metadata = item["metadata"]
+                    # Without a uid, it is computed by another API server, and never admitted.
+                    if "uid" in metadata:
+                        metadata.pop("managedFields", None)
                         yield item
                 if not (token := page.token):
                     break

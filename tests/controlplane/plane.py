@@ -60,6 +60,7 @@ class ControlPlane:
         self._credentials = make_credentials(self.directory / "pki", host.address)
         self.url = f"https://{host.address}:{self._ports[0]}"
         self.ca_file = self._credentials.ca
+        self.etcd = Api(f"http://{host.address}:{self._ports[1]}", self.ca_file, "")
         self.tokens = self._credentials.tokens
         self.token = self.tokens["admin"]
         self.kubeconfig = self.kubeconfig_for("admin")
@@ -268,9 +269,8 @@ class ControlPlane:
         )
 
     def _wait_ready(self, part: str) -> None:
-        etcd = Api(f"http://{self.host.address}:{self._ports[1]}", self.ca_file, "")
         signs: dict[str, Callable[[], bool]] = {
-            "etcd": lambda: etcd.found("/health"),
+            "etcd": lambda: self.etcd.found("/health"),
             "kube-apiserver": lambda: self._api.found("/readyz"),
             "kube-controller-manager": lambda: self._api.found(_default_service_account("default")),
             "hollow-kubelet": lambda: all(

@@ -1,6 +1,7 @@
 """A Watch keeps its Store correct whatever the API server does."""
 
 import asyncio
+import base64
 import logging
 import time
 from collections.abc import AsyncIterator
@@ -9,6 +10,7 @@ from copy import deepcopy
 from typing import Any
 from urllib.parse import urlsplit
 
+import orjson
 import pytest
 
 import kube.client
@@ -17,12 +19,16 @@ from controller.fake_apiserver import FakeApiServer
 from controller.fake_apiserver.requests import Requests
 from kube.client import Client
 from kube.credentials import load
+from kube.errors import ServerError
 from kube.resource import Resource
 from kube.store import Change, Store
-from kube.watch import Watch
+from kube.watch import Watch, event_in
+from tests.controlplane.plane import ControlPlane
 from tests.fakes.proxy import Proxy
-from tests.kube.conftest import CONFIG_MAP, CRD, GIZMO, GIZMO_CRD, NAMESPACE
+from tests.kube.conftest import CONFIG_MAP, CRD, GIZMO, GIZMO_CRD, NAMESPACE, Api, prepared
 from tests.waiting import eventually
+
+WELL_TYPED = ("name", "namespace", "uid", "creationTimestamp")
 
 
 class Following:
@@ -455,6 +461,64 @@ async def test_lines_may_be_long(server: FakeApiServer, client: Client) -> None:
         await follower.synced()
         put(server, "one", a="x" * 1_500_000)
         assert await follower.next() == ("added", "default/one")
+
+
+@pytest.mark.controlplane("etcd", "kube-apiserver")
+async def test_the_api_server_drops_metadata_of_a_wrong_type(
+    control_plane: ControlPlane, namespace: str
+) -> None:
+    """Lists and watches have only well-typed metadata, even of an object that was malformed in etcd."""
+    malformed = {
+        "labels": {"a": 1},
+        "annotations": ["a"],
+        "finalizers": [7],
+        "ownerReferences": [{"controller": True, "uid": 1}],
+        "generation": "3",
+        "deletionTimestamp": 7,
+    }
+    async with Client(await load(control_plane.kubeconfig)) as client:
+        api = await prepared(Api(client, namespace))
+        created = await api.gizmo("one")
+        key = f"/registry/{GIZMO.group}/{GIZMO.plural}/{namespace}/one"
+        async with following(client, resource=GIZMO, namespace=namespace) as follower:
+            assert await follower.next() == ("added", f"{namespace}/one")
+            metadata = {name: created["metadata"][name] for name in WELL_TYPED}
+            put_into_etcd(control_plane, key, {**created, "metadata": metadata | malformed})
+            assert await follower.next() == ("modified", f"{namespace}/one")
+            watched = follower.store.get(f"{namespace}/one")
+        (listed,) = [each async for each in client.list(GIZMO, namespace)]
+        for found in (watched, listed):
+            assert found is not None
+            del found["metadata"]["resourceVersion"]
+            assert found["metadata"] == {**metadata, "generation": 1}
+
+
+def put_into_etcd(plane: ControlPlane, key: str, object: dict[str, Any]) -> None:
+    """Store an object behind the API server's back, by etcd's JSON gateway."""
+    texts = {"key": key.encode(), "value": orjson.dumps(object)}
+    body = {name: base64.b64encode(text).decode() for name, text in texts.items()}
+    code, answer = plane.etcd.request("POST", "/v3/kv/put", body)
+    assert code == 200, answer
+
+
+@pytest.mark.parametrize("field", ["name", "uid", "resourceVersion"])
+def test_an_object_without_an_identity_is_no_event(field: str) -> None:
+    """The watch fails and begins again, with back-off."""
+    metadata = {"name": "a", "uid": "b", "resourceVersion": "1"}
+    event = {"type": "ADDED", "object": {"metadata": metadata}}
+    assert event_in(orjson.dumps(event)) == ("ADDED", event["object"])
+    del metadata[field]
+    with pytest.raises(ServerError, match="an object has no name, uid or resourceVersion"):
+        event_in(orjson.dumps(event))
+
+
+@pytest.mark.parametrize(
+    "line", [b"{", b"7", b'{"type": "BOOKMARK", "object": {"metadata": {}}}', b'{"type": "ERROR"}']
+)
+def test_a_line_that_is_no_event(line: bytes) -> None:
+    """The watch fails and begins again, with back-off."""
+    with pytest.raises(ServerError, match="a line of the watch is not an event"):
+        event_in(line)
 
 
 @pytest.mark.controlplane("etcd", "kube-apiserver")

@@ -11,12 +11,10 @@ from contextlib import asynccontextmanager
 from copy import deepcopy
 from typing import Any
 
-import orjson
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
 from controller.reconcilers import planned_kinds
-from controller.reconcilers.webapp import WEBAPP
 from controller.runtime.kind import PlannedKind
 from controller.runtime.manager import Manager
 from gatewright.testing import ApiServer
@@ -140,72 +138,5 @@ async def test_a_malformed_object_is_its_own_failure(kind: PlannedKind[Any]) -> 
                 server.change(kind.resource, each["metadata"]["name"], labels, NAMESPACE)
             server.create(kind.resource, good)
             await eventually(lambda: not unreported(server, kind))
-            assert manager.unready() is None
-            generate_latest(manager.metrics.registry)
-
-
-METADATA: dict[str, tuple[Any, ...]] = {
-    "name": JUNK,
-    "namespace": JUNK,
-    "uid": JUNK,
-    "resourceVersion": (*JUNK, "x" * 5000, "9" * 5000),
-    "labels": (*JUNK, {"a": None}, {"a": "x" * 300_000}),
-    "annotations": (*JUNK, {"a": []}, {"a": "x" * 300_000}),
-    "finalizers": (*JUNK, ["x"] * 10_000),
-    "ownerReferences": (*JUNK, [{"controller": True}], [{"controller": True, "uid": []}]),
-    "managedFields": JUNK,
-    "generation": (*JUNK, "3"),
-    "creationTimestamp": (*JUNK, "yesterday"),
-    "deletionTimestamp": (*JUNK, "tomorrow"),
-}
-
-
-def with_junk_metadata(object: JsonObject, version: str) -> Iterator[JsonObject]:
-    """Yield an object with each field of its metadata malformed in each way, or absent."""
-    known = {"namespace": NAMESPACE, "resourceVersion": version, "generation": 1}
-    base = {**object, "metadata": known}
-    for field, values in METADATA.items():
-        metadata = base["metadata"]
-        named = [{**metadata, field: each} for each in values]
-        absent = {key: each for key, each in metadata.items() if key != field}
-        for number, each in enumerate([*named, absent]):
-            if field != "name":
-                each["name"] = f"{field.lower()}-{number}"
-            if field != "uid":
-                each["uid"] = each.get("name")
-            yield {**base, "metadata": each}
-    yield from ({**base, "metadata": each} for each in JUNK)
-    yield {key: each for key, each in base.items() if key != "metadata"}
-
-
-async def test_malformed_metadata_ends_nothing() -> None:
-    """No API server stores such an object; the watch continues, and later objects are reconciled."""
-    chance, kinds = random.Random(7), planned_kinds()
-    samples = {each.kind.resource: each.object for each in cases()}
-    good = samples[WEBAPP.resource] | {"metadata": {"name": "good", "namespace": NAMESPACE}}
-    async with ApiServer() as server:
-        for each in kinds:
-            for resource in {each.resource, *each.owns, *each.reads}:
-                if not server.serves(resource):
-                    server.serve(resource)
-        async with asyncio.timeout(WITHIN), all_kinds(server) as manager:
-            await manager.caches.synced()
-            await eventually(lambda: len(server.watches.open) >= len(list(manager.caches)))
-            for watcher in server.watches.open:
-                resource = watcher.kind.resource
-                sample = samples.get(resource, {"kind": resource.kind, "spec": {}})
-                for object in with_junk_metadata(sample, str(server.storage.version)):
-                    event = {
-                        "type": chance.choice(("ADDED", "MODIFIED", "DELETED")),
-                        "object": object,
-                    }
-                    watcher.lines.put_nowait(orjson.dumps(event) + b"\n")
-            server.create(WEBAPP.resource, good)
-            await eventually(
-                lambda: has_ready(server.get(WEBAPP.resource, "good", NAMESPACE) or {})
-            )
-            assert [
-                cache.watches[0].problem for cache in manager.caches if cache.watches[0].problem
-            ] == []
             assert manager.unready() is None
             generate_latest(manager.metrics.registry)
