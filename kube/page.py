@@ -42,12 +42,7 @@ class ListPage:
         self.version = int(found.metadata.resource_version or 0)
         self.token = found.metadata.token
         """The continue token of the next page; empty on the last one."""
-        self.size = len(body)
-        """Bytes of JSON."""
         self._resource, self._items = resource, found.items or []
-
-    def __len__(self) -> int:
-        return len(self._items)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """Decode each object.

@@ -22,7 +22,6 @@ from controller.audit.listing import Lister, RateLimit
 from controller.audit.metrics import AuditMetrics
 from controller.audit.reports import (
     KINDS,
-    MAX_REPORTS,
     SELECTOR,
     ReportChanges,
     ReportFormat,
@@ -186,9 +185,7 @@ class Audit:
         stored = list[Stored]()
         try:
             for resource in kinds:
-                listed = lister.list(
-                    resource, metadata_only=True, labels=SELECTOR, first=MAX_REPORTS
-                )
+                listed = lister.list(resource, metadata_only=True, labels=SELECTOR)
                 stored += [Stored.of(each["metadata"]) async for each in listed]
         except NotFound:
             log.warning(

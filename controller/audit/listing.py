@@ -6,13 +6,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import partial
 from typing import TypeVar
 
-from kube.client import PAGE, Client
+from kube.client import Client
 from kube.errors import ApiError, Gone, NotFound, TooManyRequests, Unreachable
 from kube.resource import JsonObject, Resource
 
-MAX_PAGE = 2_000  # objects of a page after the first one, if they are small
-# Limit of a later page as JSON, if its objects are as large as the earlier ones.
-PAGE_BYTES = 6 * 1024 * 1024
 ATTEMPTS = 3  # attempts at a request that an overloaded server rejects
 RETRY_AFTER = 1.0  # seconds, if the server sends no Retry-After
 
@@ -87,16 +84,9 @@ class Lister:
             self.unread[resource] = error
 
     async def list(
-        self,
-        resource: Resource,
-        *,
-        metadata_only: bool = False,
-        labels: str | None = None,
-        first: int = PAGE,
+        self, resource: Resource, *, metadata_only: bool = False, labels: str | None = None
     ) -> AsyncIterator[JsonObject]:
         """Yield every object of a resource once, without managedFields.
-
-        `first` is the size of the first page.
 
         If the continue token expires, the list continues with the current state. Raises ApiError if
         the API server rejects the request.
@@ -105,10 +95,10 @@ class Lister:
             list_page = partial(
                 self.client.page, resource, namespace, labels=labels, metadata_only=metadata_only
             )
-            token, limit = "", first
+            token = ""
             while True:
                 try:
-                    page = await self._limit.send(partial(list_page, token=token, limit=limit))
+                    page = await self._limit.send(partial(list_page, token=token))
                 except Gone as error:
                     if not error.token:
                         raise
@@ -122,5 +112,3 @@ class Lister:
                         yield item
                 if not (token := page.token):
                     break
-                limit = max(1, min(PAGE_BYTES * len(page) // page.size, 2 * len(page), MAX_PAGE))
-                del page  # free its memory while the next one is read
