@@ -1,4 +1,4 @@
-"""Admit, patch, compare and copy objects before they are stored."""
+"""Read, admit, patch, compare and copy objects before they are stored."""
 
 import base64
 from typing import Any
@@ -6,9 +6,33 @@ from typing import Any
 import orjson
 
 from controller.fake_apiserver.definitions import ServedResource
-from controller.fake_apiserver.refusals import invalid
-from controller.fake_apiserver.schema import faults, prune
+from controller.fake_apiserver.refusals import StatusError, invalid
+from controller.fake_apiserver.schema import METADATA, faults, prune
 from kube.resource import JsonObject
+
+
+def stated(body: Any, kind: ServedResource, malformed: int = 400) -> JsonObject:
+    """Return the object.
+
+    Raises StatusError if its fields contradict the path, or, with the code `malformed`, if metadata
+    has a wrong type.
+    """
+    if not isinstance(body, dict) or not isinstance(body.setdefault("metadata", {}), dict):
+        raise StatusError(400, "the body is not an object of the API")
+    resource = kind.resource
+    expected = (resource.api_version, resource.kind)
+    if kind.custom and "kind" not in body:
+        raise StatusError(400, "Object 'Kind' is missing in the body")
+    if (
+        body.setdefault("apiVersion", expected[0]),
+        body.setdefault("kind", expected[1]),
+    ) != expected:
+        raise StatusError(
+            400, f"the API version or kind in the data does not match the expected {expected}"
+        )
+    for field, message in faults(body["metadata"], METADATA, "metadata"):
+        raise StatusError(malformed, f"{resource.kind}: {field}: {message}")
+    return body
 
 
 def admit(kind: ServedResource, object: JsonObject) -> JsonObject:

@@ -8,7 +8,7 @@ import orjson
 from aiohttp import web
 
 from controller.fake_apiserver.cluster import FakeCluster
-from controller.fake_apiserver.definitions import ServedResource
+from controller.fake_apiserver.objects import stated
 from controller.fake_apiserver.reads import StorageReader, metadata_only
 from controller.fake_apiserver.refusals import StatusError, invalid, not_found
 from controller.fake_apiserver.requests import Logged, Requests
@@ -143,7 +143,7 @@ class Routes:
                 )
             if not (isinstance(body, dict) and body.get("apiVersion") and body.get("kind")):
                 raise StatusError(400, "apiVersion and kind must be set")
-            object = stated(body, write.kind)
+            object = stated(body, write.kind, malformed=500)
             applied, new = self._writes.apply(
                 write, object, force=request.query.get("force") == "true"
             )
@@ -217,24 +217,6 @@ class Routes:
         }
         found = [{"version": version, "resources": each} for version, each in resources.items()]
         return {"metadata": {"name": group}, "versions": found}
-
-
-def stated(body: Any, kind: ServedResource) -> JsonObject:
-    """Return the object. Raises StatusError if its fields contradict the path."""
-    if not isinstance(body, dict) or not isinstance(body.setdefault("metadata", {}), dict):
-        raise StatusError(400, "the body is not an object of the API")
-    resource = kind.resource
-    expected = (resource.api_version, resource.kind)
-    if kind.custom and "kind" not in body:
-        raise StatusError(400, "Object 'Kind' is missing in the body")
-    if (
-        body.setdefault("apiVersion", expected[0]),
-        body.setdefault("kind", expected[1]),
-    ) != expected:
-        raise StatusError(
-            400, f"the API version or kind in the data does not match the expected {expected}"
-        )
-    return body
 
 
 def encoded(code: int, object: JsonObject) -> web.Response:

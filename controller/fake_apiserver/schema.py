@@ -15,6 +15,21 @@ TYPES: dict[str, tuple[type, ...]] = {
     "boolean": (bool,),
 }
 
+_TEXT: JsonObject = {"type": "string", "nullable": True}
+_TEXTS: JsonObject = {"type": "object", "nullable": True, "additionalProperties": _TEXT}
+_OWNER: JsonObject = {
+    "type": "object",
+    "properties": dict.fromkeys(("apiVersion", "kind", "name", "uid"), _TEXT),
+}
+METADATA: JsonObject = {
+    "properties": {
+        "labels": _TEXTS,
+        "annotations": _TEXTS,
+        "finalizers": {"type": "array", "nullable": True, "items": _TEXT},
+        "ownerReferences": {"type": "array", "nullable": True, "items": _OWNER},
+    }
+}
+
 
 def prune(value: Any, schema: JsonObject, *, top: bool = False) -> Any:
     """Drop unknown fields, and fill in defaults."""

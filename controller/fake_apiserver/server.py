@@ -10,10 +10,11 @@ from typing import Any, Self
 from aiohttp import web
 
 from controller.fake_apiserver.cluster import FakeCluster
+from controller.fake_apiserver.objects import stated
 from controller.fake_apiserver.reads import StorageReader
 from controller.fake_apiserver.refusals import StatusError
 from controller.fake_apiserver.requests import InjectedFault, Requests
-from controller.fake_apiserver.routes import Routes, stated
+from controller.fake_apiserver.routes import Routes
 from controller.fake_apiserver.storage import Storage
 from controller.fake_apiserver.watches import CUT, END, WatchStreams
 from controller.fake_apiserver.write_request import WriteRequest

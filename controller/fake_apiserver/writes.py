@@ -13,6 +13,7 @@ from controller.fake_apiserver.definitions import ServedResource
 from controller.fake_apiserver.objects import admit, copy, desired, merged
 from controller.fake_apiserver.ownership import FieldManager
 from controller.fake_apiserver.refusals import StatusError, conflict, invalid, not_found
+from controller.fake_apiserver.schema import METADATA, faults
 from controller.fake_apiserver.storage import ObjectKey, Storage
 from controller.fake_apiserver.write_request import (
     WriteRequest,
@@ -115,6 +116,8 @@ class Writes:
         """Change the stored object by a merge patch (RFC 7386)."""
         old = self.existing(write)
         new = merged(old, patch)
+        if causes := list(faults(new["metadata"], METADATA, "metadata")):
+            raise invalid(write.kind.resource.kind, write.name, *causes)
         return self._change(write, old, new, ownership.read(new), write.by("Update"))
 
     def json_patch(self, write: WriteRequest, patch: list[JsonObject]) -> JsonObject:

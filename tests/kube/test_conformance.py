@@ -1,10 +1,20 @@
 """Reads and writes as reconcilers rely on them, tested on the fake and on a real API server."""
 
 import uuid
+from typing import Any
 
 import pytest
 
-from kube.errors import AlreadyExists, BadRequest, Conflict, Forbidden, Invalid, NotFound
+from kube.errors import (
+    AlreadyExists,
+    BadRequest,
+    Conflict,
+    Forbidden,
+    Invalid,
+    NotFound,
+    ServerError,
+)
+from kube.resource import Resource
 from tests.kube.conftest import CONFIG_MAP, CRD, GIZMO, NAMESPACE, SECRET, Api
 
 
@@ -39,6 +49,35 @@ async def test_every_verb_on_an_absent_object_is_not_found(api: Api, verb: str) 
     with pytest.raises(NotFound) as caught:
         await requests[verb]()
     assert caught.value.reason == "NotFound"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"labels": {"a": 1}},
+        {"annotations": ["a"]},
+        {"finalizers": [7]},
+        {"ownerReferences": [{"uid": 1}]},
+    ],
+    ids=lambda wrong: next(iter(wrong)),
+)
+@pytest.mark.parametrize("resource", [CONFIG_MAP, GIZMO], ids=lambda each: each.plural)
+async def test_metadata_of_a_wrong_type_is_rejected(
+    api: Api, resource: Resource, wrong: dict[str, Any]
+) -> None:
+    """So no object with such metadata is ever read."""
+    spec = {"spec": {"size": 1}} if resource is GIZMO else {}
+    malformed = spec | {"metadata": api.named("one", **wrong)}
+    with pytest.raises(BadRequest):
+        await api.client.create(resource, malformed)
+    read = await api.client.create(resource, spec | {"metadata": api.named("one")})
+    with pytest.raises(BadRequest):
+        await api.client.replace(resource, read | {"metadata": read["metadata"] | wrong})
+    with pytest.raises(Invalid):
+        await api.client.patch(resource, "one", {"metadata": wrong}, api.namespace)
+    with pytest.raises(ServerError):
+        await api.client.apply(resource, malformed, field_manager="us", force=True)
+    assert await api.client.get(resource, "one", api.namespace) == read
 
 
 async def test_nothing_is_created_in_a_namespace_that_does_not_exist(api: Api) -> None:
