@@ -3,7 +3,7 @@
 import asyncio
 import sys
 from collections.abc import Callable
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import orjson
 
@@ -45,9 +45,8 @@ class Entry(NamedTuple):
 
 
 class Change(NamedTuple):
-    """One change of a Store: the old and the new entry of an object."""
+    """One change of a Store: the old and the new entry of an object; None if there is none."""
 
-    kind: Literal["added", "modified", "deleted"]
     key: str
     old: Entry | None
     new: Entry | None
@@ -150,12 +149,12 @@ class Store:
         new = self._entries[key] = entry_of(object)
         for index in self._indexes.values():
             index.put(key, object)
-        self._notify("added" if old is None else "modified", key, old, new)
+        self._notify(key, old, new)
 
     def remove(self, key: str) -> None:
         """Remove an object, and notify."""
         if old := self._forget(key):
-            self._notify("deleted", key, old, None)
+            self._notify(key, old, None)
 
     def key_of(self, object: JsonObject) -> str:
         """Return the key of an object of this resource."""
@@ -165,7 +164,7 @@ class Store:
     def _forget_unfound(self) -> None:
         removed = {key: self._forget(key) for key in self._unfound or ()}
         for key, old in removed.items():
-            self._notify("deleted", key, old, None)
+            self._notify(key, old, None)
         self._unfound = None
 
     def _forget(self, key: str) -> Entry | None:
@@ -181,14 +180,8 @@ class Store:
         for notify in self.on_served if flips else ():
             notify()
 
-    def _notify(
-        self,
-        kind: Literal["added", "modified", "deleted"],
-        key: str,
-        old: Entry | None,
-        new: Entry | None,
-    ) -> None:
-        change = Change(kind, key, old, new, self._unfound is not None)
+    def _notify(self, key: str, old: Entry | None, new: Entry | None) -> None:
+        change = Change(key, old, new, self._unfound is not None)
         for notify in self.subscribers:
             notify(change)
 

@@ -16,6 +16,7 @@ from kube.client import Client
 from kube.credentials import load
 from kube.errors import AlreadyExists
 from kube.resource import Resource, target
+from kube.store import Change
 from kube.transport import Lines
 from tests.fakes.hurried_loop import HurriedLoop
 
@@ -165,6 +166,13 @@ class Api:
                 if holds(current):
                     return current
         raise AssertionError("the watch ended")
+
+
+def type_of(change: Change) -> str:
+    """Return the type of a change: added, modified or deleted."""
+    if change.old is None:
+        return "added"
+    return "deleted" if change.new is None else "modified"
 
 
 async def events(stream: AsyncIterator[Lines]) -> AsyncIterator[tuple[str, dict[str, Any]]]:

@@ -7,6 +7,7 @@ import pytest
 
 from kube.resource import Resource
 from kube.store import OwnerReference, Store, entry_of
+from tests.kube.conftest import type_of
 
 WIDGET = Resource("example.com", "v1", "widgets", "Widget")
 NODE = Resource("", "v1", "nodes", "Node", namespaced=False)
@@ -124,7 +125,9 @@ def test_a_listing_that_ended_is_over() -> None:
     store = Store(WIDGET)
     told: list[tuple[str, str, bool]] = []
     store.put(widget("gone"))
-    store.subscribers.append(lambda change: told.append((change.kind, change.key, change.initial)))
+    store.subscribers.append(
+        lambda change: told.append((type_of(change), change.key, change.initial))
+    )
     store.begin_listing()
     store.put(widget())
     store.end_listing(2)

@@ -25,7 +25,7 @@ from kube.store import Change, Store
 from kube.watch import Watch, event_in
 from tests.controlplane.plane import ControlPlane
 from tests.fakes.proxy import Proxy
-from tests.kube.conftest import CONFIG_MAP, CRD, GIZMO, GIZMO_CRD, NAMESPACE, Api, prepared
+from tests.kube.conftest import CONFIG_MAP, CRD, GIZMO, GIZMO_CRD, NAMESPACE, Api, prepared, type_of
 from tests.waiting import eventually
 
 WELL_TYPED = ("name", "namespace", "uid", "creationTimestamp")
@@ -51,7 +51,7 @@ class Following:
     async def next(self) -> tuple[str, str]:
         """Return kind and key of the next change."""
         change = await asyncio.wait_for(self.changes.get(), 10)
-        return (change.kind, change.key)
+        return (type_of(change), change.key)
 
     async def failures(self, number: int) -> None:
         """Return after this many back-off waits."""
@@ -145,7 +145,7 @@ async def test_a_store_has_the_version_of_each_event_it_delivers(
     async with following(client) as follower:
         store = follower.store
         store.subscribers.append(
-            lambda change: reached.append((change.kind, store.resource_version))
+            lambda change: reached.append((type_of(change), store.resource_version))
         )
         await follower.synced()
         await server.requests.until(watching(1))

@@ -23,6 +23,7 @@ from kube.watch import Watch
 from tests.controller.runtime.conftest import CONFIGMAP, NAMESPACE, Running, Things, kind_of
 from tests.controller.runtime.test_reconciler import single
 from tests.fakes.proxy import Proxy
+from tests.kube.conftest import type_of
 
 pytestmark = pytest.mark.long
 
@@ -58,7 +59,7 @@ async def test_an_absent_server_gets_few_requests_and_is_found_soon(
             sleep=sleep,
         )
         changes: asyncio.Queue[tuple[str, str]] = asyncio.Queue()
-        store.subscribers.append(lambda change: changes.put_nowait((change.kind, change.key)))
+        store.subscribers.append(lambda change: changes.put_nowait((type_of(change), change.key)))
         following = group.create_task(watch.run())
         await store.synced.wait()
         server.create(CONFIGMAP, {"metadata": {"name": "watched", "namespace": NAMESPACE}})

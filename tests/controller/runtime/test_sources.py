@@ -148,7 +148,7 @@ WEBAPP = Resource("example.com", "v1", "webapps", "WebApp")
 def change(old: JsonObject | None, new: JsonObject | None) -> Change:
     """A change of an object's metadata."""
     entries = [each and entry_of({"metadata": METADATA | each}) for each in (old, new)]
-    return Change("modified", "shop/a", entries[0], entries[1], initial=False)
+    return Change("shop/a", entries[0], entries[1], initial=False)
 
 
 @pytest.mark.parametrize(
