@@ -1,4 +1,4 @@
-"""Events of events.k8s.io/v1, written in the background: repetitions become a series."""
+"""Events of events.k8s.io/v1, written in the background; repetitions are written seldom."""
 
 import asyncio
 import logging
@@ -6,7 +6,6 @@ import secrets
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Never
 
@@ -21,21 +20,14 @@ LOG = logging.getLogger("gatewright.events")
 EVENT = Resource("events.k8s.io", "v1", "events", "Event")
 REPORTER = "gatewright.io/controller"
 MAX_QUEUED = 1000
-MAX_SERIES = 1024
-SERIES_WINDOW = 360.0  # seconds: a repetition within six minutes belongs to the series
-REFRESH_INTERVAL = 1800.0  # seconds between two writes of a long series
+MAX_KNOWN = 1024
+# Seconds after which a repetition is an event of its own; longer than the longest back-off.
+REPETITION_WINDOW = 360.0
+# Seconds until a repetition is written again: the API server deletes events after an hour.
+REFRESH_INTERVAL = 1800.0
 MAX_NOTE = 1024
 
 Identity = tuple[str, ...]  # the same for all occurrences of an event
-
-
-@dataclass(slots=True)
-class _Series:
-    event: JsonObject
-    count: int
-    seen_at: float
-    written_at: float
-    is_stored: bool = False
 
 
 class EventRecorder:
@@ -47,8 +39,9 @@ class EventRecorder:
         self._client = client
         self._instance = instance
         self._clock = clock
-        self._series: OrderedDict[Identity, _Series] = OrderedDict()
-        self._queue: asyncio.Queue[tuple[Identity, _Series]] = asyncio.Queue(MAX_QUEUED)
+        # When each event was recorded last, and when it was written last.
+        self._known: OrderedDict[Identity, tuple[float, float]] = OrderedDict()
+        self._queue: asyncio.Queue[tuple[Identity, JsonObject]] = asyncio.Queue(MAX_QUEUED)
 
     def record(self, regarding: JsonObject, event: Event) -> None:
         """Record an event about an object; it is dropped if too many are waiting."""
@@ -56,48 +49,30 @@ class EventRecorder:
             LOG.warning("event dropped: too many events are waiting to be written")
             return
         identity = (regarding["metadata"]["uid"], event.type, event.reason, event.note)
-        now = self._clock()
-        series = self._series.get(identity)
-        if series is not None and now - series.seen_at < SERIES_WINDOW:
-            self._series.move_to_end(identity)
-            series.count += 1
-            series.seen_at = now
-            if series.count > 2 and now - series.written_at < REFRESH_INTERVAL:
-                return
-            series.written_at = now
-        else:
-            series = self._series[identity] = _Series(self._object(regarding, event), 1, now, now)
-            if len(self._series) > MAX_SERIES:
-                self._series.popitem(last=False)
-        self._queue.put_nowait((identity, series))
+        now, never = self._clock(), float("-inf")
+        seen, written = self._known.pop(identity, (never, never))
+        is_due = now - seen >= REPETITION_WINDOW or now - written >= REFRESH_INTERVAL
+        self._known[identity] = now, now if is_due else written
+        if len(self._known) > MAX_KNOWN:
+            self._known.popitem(last=False)
+        if is_due:
+            self._queue.put_nowait((identity, self._object(regarding, event)))
 
     async def run(self) -> Never:
-        """Write events until cancelled; after a failure the next one starts a new series."""
+        """Write events until cancelled; after a failure the next repetition is written."""
         while True:
-            identity, series = await self._queue.get()
+            identity, event = await self._queue.get()
             try:
-                await self._write(series)
+                await self._client.create(EVENT, event)
             except (ApiError, NotLeadingError) as error:
                 LOG.debug("an event was not written: %s", error)
-                self._series.pop(identity, None)
+                self._known.pop(identity, None)
             finally:
                 self._queue.task_done()
 
     async def flush(self) -> None:
         """Wait until all recorded events are written; `run` must be running."""
         await self._queue.join()
-
-    async def _write(self, series: _Series) -> None:
-        """Write an event, or the count of its series."""
-        repeated = {
-            "series": {"count": series.count, "lastObservedTime": micro_time(datetime.now(UTC))}
-        }
-        if series.is_stored:
-            about = series.event["metadata"]
-            await self._client.patch(EVENT, about["name"], repeated, about["namespace"])
-        else:
-            await self._client.create(EVENT, series.event | (repeated if series.count > 1 else {}))
-            series.is_stored = True
 
     def _object(self, regarding: JsonObject, event: Event) -> JsonObject:
         about = regarding["metadata"]
