@@ -6,7 +6,8 @@
 | `RequestHandler.connection_made` | lets a paused connection keep 256 KiB                  |
 | `RequestHandler.data_received`   | has no deadline, no cost for tiny pieces, and reads    |
 |                                  | a body before anybody has judged the head              |
-| `RequestHandler.resume_reading`  | reads on after each piece, also during a pause         |
+| `RequestHandler.resume_reading`  | resumes after each piece: during a pause, and where    |
+|                                  | nothing is paused, which parses an empty piece         |
 | `RequestHandler.handle_error`    | answers with HTML, and names itself                    |
 | `StreamResponse.prepare` and     | builds headers in a dictionary (the cost of a review), |
 | `write_eof`                      | and sends head and body in two writes                  |
@@ -132,8 +133,9 @@ class HttpConnection(web.RequestHandler):
             self.resume_reading()
 
     def resume_reading(self, resume_parser: bool = True) -> None:
-        """Resume reading, but not before the end of a pause."""
-        if not self.is_pausing and self.transport is not None:
+        """Resume reading if it is paused, but not before the end of a pause."""
+        is_paused = self.transport is not None and not self.transport.is_reading()
+        if is_paused and not self.is_pausing:
             super().resume_reading(resume_parser)
 
     def _end_pause(self) -> None:
