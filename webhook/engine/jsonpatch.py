@@ -17,7 +17,7 @@ Changes = dict[tuple[int, PathElement], tuple[Any, PathElement, Any, Record, Fie
 
 def pointer(path: Iterable[PathElement]) -> str:
     """Return `path` as a JSON pointer (RFC 6901)."""
-    return "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in path)
+    return "".join([f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in path])
 
 
 class Patcher:
