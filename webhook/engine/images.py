@@ -18,7 +18,7 @@ _REGISTRY = re.compile(
 REPOSITORY = re.compile(
     r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*"
 )
-_HTTPS_PORT = re.compile(r":0*443$")
+_LEADING_ZEROS = re.compile(r"(?<=:)0+(?=[0-9]+$)")  # of a port
 _TAG = re.compile(r"[\w][\w.-]{0,127}", re.ASCII)
 # the digest algorithms that container runtimes support
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128}")
@@ -99,11 +99,13 @@ def registry_name(text: str) -> str:
     """
     if not _REGISTRY.fullmatch(text):
         raise ImageReferenceError("its registry is malformed")
-    return _normalised(text)
+    return normalised(text)
 
 
-def _normalised(text: str) -> str:
-    registry = _HTTPS_PORT.sub("", text.lower())  # the default port: the same registry
+def normalised(text: str) -> str:
+    """Return the one spelling of a registry host, or of a pattern of hosts."""
+    registry = _LEADING_ZEROS.sub("", text.lower())
+    registry = registry.removesuffix(":443")  # the default port: the same registry
     return DEFAULT_REGISTRY if registry in REGISTRY_ALIASES else registry
 
 
@@ -119,7 +121,7 @@ class ImagePattern:
     def __init__(self, text: str) -> None:
         """Split the pattern as a reference is split."""
         host, repository, _, tag, _, digest = _split("*/*" if text == "*" else text)
-        registry = _normalised(host)
+        registry = normalised(host)
         if registry == DEFAULT_REGISTRY and "/" not in repository and repository != "*":
             repository = f"library/{repository}"
         path = repository.split("/")

@@ -11,9 +11,11 @@ from webhook.engine import Request, Violation
 from webhook.engine.containers import Image
 from webhook.engine.globs import Globs
 from webhook.engine.images import (
+    DEFAULT_REGISTRY,
     REPOSITORY,
     ImageReference,
     ImageReferenceError,
+    normalised,
     parse_image,
     registry_name,
 )
@@ -77,10 +79,11 @@ def parse_registry(text: str) -> Registry:
         raise ImageReferenceError("its path is malformed")
     if not host.strip("*."):
         raise ImageReferenceError("its registry is malformed")
-    name = registry_name(_filled_in(host, "."))
-    return Registry(
-        host.lower() if "*" in host else name, tuple(path.split("/")) if path else (), tag
-    )
+    registry_name(_filled_in(host, "."))
+    name, parts = normalised(host), tuple(path.split("/")) if path else ()
+    if tag and name == DEFAULT_REGISTRY and len(parts) == 1:
+        parts = ("library", *parts)
+    return Registry(name, parts, tag)
 
 
 def _filled_in(pattern: str, separator: str) -> str:
