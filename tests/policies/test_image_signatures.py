@@ -49,6 +49,16 @@ def test_each_kind_of_key_verifies_both_formats(kind):
     assert read(legacy(key, DIGEST, NAME), key) == ([SIGN_PREDICATE], ())
 
 
+@pytest.mark.parametrize("name", ["index.docker.io/library/redis", "docker.io/library/redis"])
+def test_a_legacy_signature_of_docker_hub_counts(name):
+    """Cosign writes Docker Hub's older host name into the payload."""
+    payload, signed = legacy(P256, DIGEST, name)
+    attached = Attached((SignatureDocument(payload.encode(), signed),))
+    image, keys = parse_image(f"redis@{DIGEST}"), (verifying_key(pem(P256)),)
+    found, rejected = statements(attached, image, keys)
+    assert ([each.predicate_type for each in found], rejected) == ([SIGN_PREDICATE], ())
+
+
 def test_one_of_several_keys_is_enough():
     """The statement names the key that signed."""
     keys = tuple(verifying_key(pem(key)) for key in KEYS.values())
@@ -78,6 +88,7 @@ def signed_twice(document):
         (bundle(P256, OTHER), "it signs another digest"),
         (legacy(P256, OTHER, NAME), "it signs another digest"),
         (legacy(P256, DIGEST, f"{NAME}-evil"), f"it signs an image of {NAME}-evil"),
+        (legacy(P256, DIGEST, "Redis"), "it signs an image of Redis"),
         (legacy(KEYS["P-384"], DIGEST), "it was signed by another key"),
         (
             bundle(KEYS["Ed25519"], DIGEST),
@@ -108,7 +119,7 @@ def signed_twice(document):
             "it is malformed",
         ),
     ],
-    ids=[str(number) for number in range(15)],
+    ids=[str(number) for number in range(16)],
 )
 def test_documents_that_do_not_count_are_reported_with_the_reason(document, reason):
     """Replays, other keys, keyless and malformed documents, each with its reason."""

@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_public_key,
 )
 
-from webhook.engine.images import ImageReference
+from webhook.engine.images import ImageReference, parsed
 from webhook.policies._attached import Attached, SignatureDocument
 
 SIGN_PREDICATE = "https://sigstore.dev/cosign/sign/v1"
@@ -119,8 +119,11 @@ def _legacy(
     if critical["image"]["docker-manifest-digest"] != image.digest:
         raise UnusableSignatureError("it signs another digest")
     name = critical["identity"]["docker-reference"]
-    if name and name.partition("@")[0] != f"{image.registry}/{image.repository}":
-        raise UnusableSignatureError(f"it signs an image of {name}")
+    if name:
+        signed = parsed(name.partition("@")[0])  # of Docker Hub, index.docker.io/library/redis
+        of_image = image.registry, image.repository
+        if signed is None or (signed.registry, signed.repository) != of_image:
+            raise UnusableSignatureError(f"it signs an image of {name}")
     return SignedStatement(SIGN_PREDICATE, {}, signers)
 
 
