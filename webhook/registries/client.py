@@ -70,6 +70,9 @@ class RegistryClient:
         except (aiohttp.ClientError, OSError, asyncio.IncompleteReadError) as error:
             reason = reason_of(error, CONNECT_SECONDS)
             raise RegistryError(f"registry {image.registry} cannot be reached: {reason}") from error
+        except ValueError as error:  # of a host name, a URL or a token
+            text = f"registry {image.registry} has an invalid name, redirect or login"
+            raise RegistryError(text) from error
         is_digest = kind != "referrers" and name.startswith("sha256:")
         if is_digest and name != digest_of(body):
             raise RegistryError(f"{image.registry} returned other content than that of {name}")
@@ -143,7 +146,7 @@ class RegistryClient:
         try:
             answer = json.loads(body)
             token = answer.get("token") or answer["access_token"]
-        except (ValueError, KeyError, AttributeError):
+        except (ValueError, RecursionError, KeyError, AttributeError):
             raise RegistryError(f"registry {image.registry} issued no token") from None
         return f"Bearer {token}"
 

@@ -4,7 +4,8 @@ The type of a candidate is read from its own manifest: the type in the descripto
 depends on the registry and on the client that wrote it.
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Annotated, Literal
 
 import msgspec
@@ -64,7 +65,12 @@ class RegistryReader:
 
         Raises RegistryError if it cannot be read.
         """
-        return digest_of(await self._client.read(image, "manifests", image.version or ""))
+        body = await self._client.read(image, "manifests", image.version or "")
+        with _only_manifests(image):
+            manifest = msgspec.json.decode(body, type=Manifest)
+            if manifest.manifests is None and manifest.layers is None:
+                raise msgspec.DecodeError
+        return digest_of(body)
 
     async def attached(self, image: ImageReference) -> Attached:
         """Return the signatures of an image's digest.
@@ -72,15 +78,12 @@ class RegistryReader:
         Raises RegistryError if they cannot be read.
         """
         documents, size = list[SignatureDocument](), 0
-        try:
+        with _only_manifests(image):
             async for each in self._documents(image):
                 documents.append(each)
                 size += len(each.content)
                 if size > MAX_BYTES:
                     raise RegistryError(f"{image} has signatures of more than {MAX_BYTES} bytes")
-        except INVALID:
-            what = "answers with something that is no manifest"
-            raise RegistryError(f"registry {image.registry} {what}") from None
         return Attached(tuple(documents))
 
     async def _documents(self, image: ImageReference) -> AsyncIterator[SignatureDocument]:
@@ -117,6 +120,16 @@ class RegistryReader:
         except NotInRegistryError:
             return Manifest()
         return msgspec.json.decode(body, type=Manifest)
+
+
+@contextmanager
+def _only_manifests(image: ImageReference) -> Iterator[None]:
+    """Translate the error of a document that is no manifest."""
+    try:
+        yield
+    except INVALID:
+        what = "answers with something that is no manifest"
+        raise RegistryError(f"registry {image.registry} {what}") from None
 
 
 def _few(image: ImageReference, candidates: Sequence[Descriptor]) -> Sequence[Descriptor]:

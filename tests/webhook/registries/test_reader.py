@@ -131,6 +131,62 @@ async def test_a_hostile_registry_is_an_error_with_its_reason(registry, reader, 
     assert str(raised.value).endswith(reason)
 
 
+@pytest.mark.parametrize("host", ["[bad", "a..b", "a" * 64])
+async def test_a_redirect_to_an_invalid_host_is_an_error(registry, reader, host):
+    """Python raises different errors for each."""
+
+    async def redirecting(request: web.Request) -> web.Response:
+        return web.Response(status=307, headers={"Location": f"https://{host}/"})
+
+    registry.handlers["*"] = redirecting
+    with pytest.raises(RegistryError, match="has an invalid name, redirect or login$"):
+        await reader.digest(registry.image("", "1.4"))
+
+
+async def test_an_image_of_an_impossible_host_is_an_error(reader):
+    """Users name the host, where a policy has a wildcard."""
+    image = parse_image(f"{'a' * 64}.example.com/shop:1.4")
+    with pytest.raises(RegistryError, match="has an invalid name, redirect or login$"):
+        await reader.digest(image)
+
+
+@pytest.mark.parametrize(
+    ("realm", "token", "reason"),
+    [
+        ("", "[" * 60_000, "issued no token"),
+        ("", '{"token": "a\\r\\nX: y"}', "has an invalid name, redirect or login"),
+        ("https://[bad", "", "has an invalid name, redirect or login"),
+    ],
+    ids=["deep", "control characters", "realm"],
+)
+async def test_a_hostile_login_is_an_error(registry, reader, realm, token, reason):
+    """No response of a registry raises anything other than RegistryError."""
+
+    async def with_login(request: web.Request) -> web.Response:
+        if request.path == "/token":
+            return web.Response(text=token)
+        challenge = f'Bearer realm="{realm or f"http://{request.host}/token"}"'
+        return web.Response(status=401, headers={"WWW-Authenticate": challenge})
+
+    registry.handlers["*"] = with_login
+    with pytest.raises(RegistryError, match=f"{reason}$"):
+        await reader.digest(registry.image("", "1.4"))
+
+
+@pytest.mark.parametrize("body", ["<html>", "", "{}", "[" * 5000])
+async def test_a_tag_has_no_digest_where_the_registry_answers_with_no_manifest(
+    registry, reader, body
+):
+    """Otherwise the digest of a login page would be written into the pod."""
+
+    async def other(request: web.Request) -> web.Response:
+        return web.Response(text=body)
+
+    registry.handlers["*"] = other
+    with pytest.raises(RegistryError, match="answers with something that is no manifest$"):
+        await reader.digest(registry.image("", "1.4"))
+
+
 async def test_an_absent_registry_is_an_error_with_its_reason(reader):
     """The reason is the system's error, not the HTTP client's."""
     with pytest.raises(RegistryError) as raised:
