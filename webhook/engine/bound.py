@@ -19,6 +19,7 @@ from webhook.engine.violation import Before, Violation
 
 RULE_BYTES = 20  # bytes of the smallest rule in parameters, such as a regular expression
 RULES_OF_A_BUDGET = 500  # the 50 ms budget of one policy's expressions, in rules of 0.1 ms
+MAX_MALFORMED = 20  # exempt fields of a wrong type; the object is judged again without each
 
 
 @dataclass(frozen=True)
@@ -69,10 +70,11 @@ class BoundPolicy:
                 needed |= self.policy.needed(each.params)
         return needed
 
-    def validate(self, request: Request) -> Outcome | None:
+    def validate(self, request: Request, malformed: int = 0) -> Outcome | None:
         """Return the outcome; None if it does not apply or everything is exempt.
 
-        Raises NotLookedUpError if data that it needs is unknown.
+        `malformed` is the number of exempt fields that were left out so far. Raises
+        NotLookedUpError if data that it needs is unknown.
         """
         try:
             violations = self._judged(request, self.policy.validate)
@@ -84,9 +86,9 @@ class BoundPolicy:
             outcome = self.passed if found is None else self._outcome(request, found, violations)
         except WrongTypeError as error:
             rest = self._without_malformed(request, error.path)
-            if rest is None:
+            if rest is None or malformed == MAX_MALFORMED:
                 raise
-            return self.validate(rest[0])
+            return self.validate(rest[0], malformed + 1)
         if self.policy.annotate is None:
             return outcome
         return replace(outcome, annotations=tuple(self.policy.annotate(request, self.params)))

@@ -523,3 +523,15 @@ def test_an_expiry_time_has_a_time_and_a_zone(expires):
     )
     with pytest.raises(ValueError, match=f"^{re.escape(wanted)}$"):
         bind(exception(expires=expires), catalogue())
+
+
+@pytest.mark.parametrize(("number", "is_malformed"), [(20, False), (21, True), (1000, True)])
+def test_few_fields_of_a_wrong_type_are_exempt(number, is_malformed):
+    """The object is judged again without each; thousands would take seconds."""
+    names = [f"c{index}" for index in range(number)]
+    containers = [{"name": name, "image": 5} for name in names]
+    paths = [f"spec.containers[name={name}].image" for name in names]
+    request = ask({"kind": "Pod", "spec": {"containers": containers}}, looked_up={NOW: TODAY})
+    verdict = engine(policy(), exception(paths=paths)).validate(request)
+    found = [each for each in verdict.outcomes if each.policy == "images"]
+    assert [(each.malformed is not None, each.error) for each in found] == [(is_malformed, None)]
