@@ -43,12 +43,14 @@ def validate(request: Request, params: ImagePullPolicy) -> Violations:
         return
     which = f" for images with the tag {' or '.join(params.tags)}" if params.tags else ""
     for text, holder, path in request.images():
-        image = parsed(text)
-        if image is None or (params.tags and not params.tags.match(image.version or "")):
+        image = parsed(text)  # None also for the id of an image that a node has
+        version = "" if image is None else image.version or ""
+        if params.tags and not params.tags.match(version):
             continue
         field, required = PULL_POLICY[path], params.required
         value = holder.string(field)
-        default = "Always" if "latest" in (image.version, image.tag) else "IfNotPresent"
+        is_latest = image is not None and "latest" in (image.version, image.tag)
+        default = "Always" if is_latest else "IfNotPresent"
         if (value or default) != required:
             found = None if value else f"missing, which means {default}"
             rule, fix = f"must be {required}{which}", f"set it to {required}"
