@@ -7,7 +7,7 @@ from typing import Any
 from config.api.rules import Validation
 from webhook.cel import CelError, Frame, Program, Steps
 from webhook.engine import Violation
-from webhook.engine.origins import value_at
+from webhook.engine.origins import STEP, value_at
 from webhook.engine.request import what_is_written
 from webhook.engine.violation import shown
 
@@ -28,6 +28,14 @@ class CompiledValidation:
     # that the old object has too.
     is_about_object: bool
 
+    @property
+    def reads_beside_path(self) -> tuple[Steps, ...]:
+        """The fields that it reads besides the one at `path`, those below it and its parent."""
+        at = tuple(found[1] or found[2] for found in STEP.finditer(self.validation.path or ""))
+        is_of_map = at and not (at[-1].isdigit() or "=" in at[-1])
+        parent = at[:-1] if is_of_map else at
+        return tuple(each for each in self.reads if each != parent and each[: len(at)] != at)
+
     def worded(self, values: Frame) -> str:
         """Return the message of a violation."""
         text = ""
@@ -40,14 +48,15 @@ class CompiledValidation:
         return text or f"failed expression: {self.program.source.strip()}"
 
     def violation(self, judged: dict[str, Any], values: Frame) -> Violation:
-        """Return its violation, identified by the value at `path`, or by all values the rule reads.
+        """Return its violation, identified by the value at `path` and by others the rule reads.
 
         Each violation of a rule that does not depend on the object alone is a new one.
         """
         path = self.validation.path or ""
         value = value_at(judged, path) if path else None
         found = "" if not path else "missing" if value is None else shown(value)
-        tested = [_value(judged, steps) for steps in self.reads] if value is None else value
+        beside = self.reads if value is None else self.reads_beside_path
+        tested: Any = [value, *(_value(judged, steps) for steps in beside)]
         if not self.is_about_object:
             tested = object()
         id = f"validation: {self.program.source}"

@@ -347,6 +347,38 @@ def test_an_update_tolerates_an_existing_violation():
         assert (len(outcome.violations), len(outcome.tolerated)) == (new, tolerated)
 
 
+@pytest.mark.parametrize(
+    ("expression", "path", "change", "is_denied"),
+    [
+        ("object.spec.replicas <= 3", "metadata.name", {"spec": {"replicas": 500}}, True),
+        ("object.spec.replicas <= 3", "metadata.name", {"spec": {"paused": True}}, False),
+        ("object.spec.replicas <= 3", "spec", {"spec": {"paused": True}}, True),
+        ("variables.replicas <= 3", "metadata.name", {"spec": {"replicas": 500}}, True),
+        ("'x' in object.metadata.labels", "metadata.labels[b]", {"labels": {"a": "2"}}, False),
+        ("'x' in object.metadata.labels", "metadata.labels[b]", {"labels": {"b": "2"}}, True),
+        ("'x' in object.metadata.labels", "metadata.name", {"labels": {"a": "2"}}, True),
+        ("!('b' in object.spec.list)", "spec.list[0]", {"spec": {"list": ["a", "b", "b"]}}, True),
+        ("!('b' in object.spec.list)", "spec.list[0]", {"spec": {"paused": True}}, False),
+    ],
+)
+def test_a_path_beside_the_field_that_a_rule_reads_hides_no_change(
+    expression, path, change, is_denied
+):
+    """Otherwise each update of a violating object would be tolerated, however much worse."""
+    labels = {"a": "1", "b": "1"}
+    old = DEPLOYMENT | {
+        "metadata": DEPLOYMENT["metadata"] | {"labels": labels},
+        "spec": {"replicas": 5, "list": ["a", "b"]},
+    }
+    metadata = old["metadata"] | {"labels": labels | change.get("labels", {})}
+    new = old | {"metadata": metadata, "spec": old["spec"] | change.get("spec", {})}
+    variables = [{"name": "replicas", "expression": "object.spec.replicas"}]
+    rule = {"expression": expression, "path": path}
+    engine = Engine([bound(validations=[rule], variables=variables)])
+    verdict = engine.validate(ask(new, "Deployment", old_object=old, operation="UPDATE"))
+    assert (verdict.allowed, len(verdict.outcomes)) == (not is_denied, 1)
+
+
 CHANGED = "request.operation == 'CREATE' || object.spec != oldObject.spec"
 
 
