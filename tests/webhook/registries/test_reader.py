@@ -139,14 +139,14 @@ async def test_a_redirect_to_an_invalid_host_is_an_error(registry, reader, host)
         return web.Response(status=307, headers={"Location": f"https://{host}/"})
 
     registry.handlers["*"] = redirecting
-    with pytest.raises(RegistryError, match="has an invalid name, redirect or login$"):
+    with pytest.raises(RegistryError, match=r"has an invalid name, redirect or login$"):
         await reader.digest(registry.image("", "1.4"))
 
 
 async def test_an_image_of_an_impossible_host_is_an_error(reader):
     """Users name the host, where a policy has a wildcard."""
     image = parse_image(f"{'a' * 64}.example.com/shop:1.4")
-    with pytest.raises(RegistryError, match="has an invalid name, redirect or login$"):
+    with pytest.raises(RegistryError, match=r"has an invalid name, redirect or login$"):
         await reader.digest(image)
 
 
@@ -183,7 +183,7 @@ async def test_a_tag_has_no_digest_where_the_registry_answers_with_no_manifest(
         return web.Response(text=body)
 
     registry.handlers["*"] = other
-    with pytest.raises(RegistryError, match="answers with something that is no manifest$"):
+    with pytest.raises(RegistryError, match=r"answers with something that is no manifest$"):
         await reader.digest(registry.image("", "1.4"))
 
 
