@@ -19,6 +19,7 @@ from pydantic import Field
 from webhook.engine import Fix, Params, Policy, Request, Violations
 from webhook.engine.globs import Globs
 from webhook.engine.images import parsed
+from webhook.engine.violation import UNSET
 
 # Field of the policy, by the field that names the image.
 PULL_POLICY = {"image": "imagePullPolicy", "image.reference": "image.pullPolicy"}
@@ -43,7 +44,7 @@ def validate(request: Request, params: ImagePullPolicy) -> Violations:
         return
     which = f" for images with the tag {' or '.join(params.tags)}" if params.tags else ""
     for text, holder, path in request.images():
-        image = parsed(text)  # None also for the id of an image that a node has
+        image = parsed(text)  # None for the id of an image that a node has
         version = "" if image is None else image.version or ""
         if params.tags and not params.tags.match(version):
             continue
@@ -54,7 +55,8 @@ def validate(request: Request, params: ImagePullPolicy) -> Violations:
         if (value or default) != required:
             found = None if value else f"missing, which means {default}"
             rule, fix = f"must be {required}{which}", f"set it to {required}"
-            yield holder.violation(field, value, rule, fix, found=found, mended=required)
+            mended = UNSET if image is None else required  # an id cannot be pulled
+            yield holder.violation(field, value, rule, fix, found=found, mended=mended)
 
 
 POLICY = Policy(
