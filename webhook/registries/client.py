@@ -24,6 +24,8 @@ BLOB_BYTES = 1024 * 1024
 MAX_REDIRECTS = 3
 REDIRECTS = (301, 302, 303, 307, 308)
 TOKEN_BYTES = 64 * 1024
+ABSENT = (404,)
+NO_REFERRERS = (400, 404, 406)  # of registries without the referrers API
 MAX_TOKENS = 500  # in memory; each repository has one
 API_HOSTS = {DEFAULT_REGISTRY: "registry-1.docker.io"}
 ACCEPTED = ", ".join(
@@ -85,17 +87,18 @@ class RegistryClient:
         url = f"{scheme}://{host}/v2/{image.repository}/{kind}/{name}"
         limit = BLOB_BYTES if kind == "blobs" else MANIFEST_BYTES
         accept = "*/*" if kind == "blobs" else ACCEPTED
+        absent = NO_REFERRERS if kind == "referrers" else ABSENT
         scope = image.registry, image.repository
         async with self._get(url, self._tokens.get(scope), accept) as response:
             if response.status != 401:
-                return await self._body(image, response, limit)
+                return await self._body(image, response, limit, absent)
             challenge = response.headers.get("WWW-Authenticate", "")
         authorization = await self._authorization(image, challenge)
         if len(self._tokens) >= MAX_TOKENS:
             self._tokens.clear()
         self._tokens[scope] = authorization
         async with self._get(url, authorization, accept) as response:
-            return await self._body(image, response, limit)
+            return await self._body(image, response, limit, absent)
 
     def _get(self, url: str, authorization: str | None = None, accept: str = "*/*") -> Any:
         headers = {"Accept": accept, "Accept-Encoding": "identity"}  # what is small stays small
@@ -108,11 +111,12 @@ class RegistryClient:
         image: ImageReference,
         response: aiohttp.ClientResponse,
         limit: int,
+        absent: Collection[int],
         redirects: int = MAX_REDIRECTS,
     ) -> bytes:
         """Return the body, also after a redirect to a blob store, which gets no credentials."""
         if response.status not in REDIRECTS:
-            return await _content(image, response, limit)
+            return await _content(image, response, limit, absent)
         location = urljoin(str(response.url), response.headers.get("Location", ""))
         if not self._is_secure(location):
             scheme = urlsplit(location).scheme
@@ -120,7 +124,7 @@ class RegistryClient:
         if not redirects:
             raise RegistryError(f"{image.registry} redirects more than {MAX_REDIRECTS} times")
         async with self._get(location) as answer:
-            return await self._body(image, answer, limit, redirects - 1)
+            return await self._body(image, answer, limit, absent, redirects - 1)
 
     def _is_secure(self, url: str) -> bool:
         """Return whether a URL is HTTPS, or HTTP of a host that is named insecure."""
@@ -156,8 +160,13 @@ def digest_of(body: bytes) -> str:
     return f"sha256:{hashlib.sha256(body).hexdigest()}"
 
 
-async def _content(image: ImageReference, response: aiohttp.ClientResponse, limit: int) -> bytes:
-    if response.status == 404:
+async def _content(
+    image: ImageReference,
+    response: aiohttp.ClientResponse,
+    limit: int,
+    absent: Collection[int] = ABSENT,
+) -> bytes:
+    if response.status in absent:
         raise NotInRegistryError(f"registry {image.registry} has no such image")
     if response.status == 429:
         raise RegistryError(f"registry {image.registry} limits the rate of requests (429)")

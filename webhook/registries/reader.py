@@ -5,7 +5,7 @@ depends on the registry and on the client that wrote it.
 """
 
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Annotated, Literal
 
 import msgspec
@@ -104,8 +104,13 @@ class RegistryReader:
                 yield SignatureDocument(blob, signature)
 
     async def _candidates(self, image: ImageReference, tag: str) -> Sequence[Descriptor]:
-        """Return the descriptors that refer to an image, by the referrers API or by its tag."""
-        index = await self._manifest(image, image.digest or "", "referrers")
+        """Return the descriptors that refer to an image, by the referrers API or by its tag.
+
+        A registry without this API may answer with a page.
+        """
+        index = Manifest()
+        with suppress(*INVALID):
+            index = await self._manifest(image, image.digest or "", "referrers")
         return index.manifests or (await self._manifest(image, tag)).manifests or ()
 
     async def _manifest(

@@ -37,6 +37,31 @@ async def test_bundles_are_found_by_their_own_manifest(registry, reader, has_ref
     assert attached.documents == (SignatureDocument(json.dumps(signed).encode()),)
 
 
+@pytest.mark.parametrize("status", [400, 404, 406, 200])
+async def test_a_registry_without_the_referrers_api_has_bundles_by_tag(registry, reader, status):
+    """It answers with one of these, or with a page, and cosign falls back to the tag."""
+
+    async def without(request: web.Request) -> web.Response:
+        return web.Response(status=status, text="<html>")
+
+    registry.has_referrers = False
+    registry.handlers[f"/v2/team/shop/referrers/{DIGEST}"] = without
+    registry.attach(DIGEST, bundle(KEY, DIGEST))
+    assert len((await reader.attached(registry.image(DIGEST))).documents) == 1
+
+
+@pytest.mark.parametrize("status", [400, 403, 406, 500])
+async def test_a_registry_that_fails_is_an_error(registry, reader, status):
+    """An image is not unsigned because its manifest cannot be read."""
+
+    async def failing(request: web.Request) -> web.Response:
+        return web.Response(status=status)
+
+    registry.handlers[f"{MANIFESTS}/sha256-{'a' * 64}"] = failing
+    with pytest.raises(RegistryError, match=f"answers with {status}$"):
+        await reader.attached(registry.image(DIGEST))
+
+
 async def test_documents_other_than_bundles_of_the_image_are_skipped(registry, reader):
     """These are an SBOM, a manifest with another subject, and a deleted one."""
     registry.attach(DIGEST, {}, artifact_type="application/spdx+json")
