@@ -1,7 +1,8 @@
 """Judge manifests, or the objects of a cluster, by policy sets, for `check` and `impact`.
 
-`sources` reads the files that a command line names; `rendering` renders charts and kustomizations,
-and `template_places`, `chart_values` and `origins` find the lines that rendered fields come from.
+`sources` reads the files that a command line names; `rendering` renders charts and kustomizations
+by `programs`, and `template_places`, `chart_values` and `origins` find the lines that rendered
+fields come from.
 `git` lists changed files, and `recorded_reviews` reads requests. `subjects` yields the objects to
 judge, from files or from a `live_cluster`. `policy_files` reads the policies. `pipeline` turns
 documents into verdicts, also for the editor, the playground and `plan`. `checker` judges,

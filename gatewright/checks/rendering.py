@@ -17,6 +17,7 @@ from config.lines import FieldPlaces, OneLine
 from config.printable import printable
 from gatewright.checks.chart_values import ChartValues
 from gatewright.checks.origins import OVERLAY, OriginFiles
+from gatewright.checks.programs import Programs
 from gatewright.checks.template_places import template_places
 from gatewright.console.chart_options import ChartOptions
 
@@ -54,19 +55,22 @@ class Renderer:
     def __init__(self, charts: ChartOptions) -> None:
         """Use these options for charts."""
         self._charts = charts
+        self._programs = Programs()
         self._pool = ThreadPoolExecutor(os.cpu_count())
         self._started: dict[Path, Future[RenderedText]] = {}
         self._origins = OriginFiles()
 
     def __enter__(self) -> Self:
+        self._programs.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._programs.__exit__()
         self._pool.shutdown(cancel_futures=True)
 
     def start(self, directory: Path) -> None:
         """Start rendering the chart or kustomization in a directory."""
-        self._started[directory] = self._pool.submit(_rendered, directory, self._charts)
+        self._started[directory] = self._pool.submit(self._rendered, directory)
 
     def documents(self, directory: Path) -> Iterator[Document]:
         """Yield the objects of the chart or kustomization in a directory.
@@ -82,6 +86,50 @@ class Renderer:
         for document in parse_documents(text, str(directory / "kustomization.yaml")):
             yield self._origins.placed(document, directory, base)
 
+    def _rendered(self, directory: Path) -> RenderedText:
+        if not (directory / "Chart.yaml").exists():
+            return self._kustomized(directory)
+        helm = shutil.which("helm")
+        if helm is None:
+            raise NotRenderedError(
+                f"{directory}: not judged: a Helm chart, and helm is not installed. Install helm, "
+                "or list the directory in .gatewrightignore"
+            )
+        options = self._charts
+        command = [helm, "template", options.release_name, str(directory), *options.arguments]
+        return RenderedText(self._output(command, directory), directory)
+
+    def _kustomized(self, directory: Path) -> RenderedText:
+        with TemporaryDirectory() as temporary:
+            overlay = Path(temporary).resolve()
+            below = os.path.relpath(directory.resolve(), overlay)
+            (overlay / "kustomization.yaml").write_text(OVERLAY.format(json.dumps(below)))
+            done = self._run([*kustomize(), temporary], directory)
+            if done.returncode == 0:
+                return RenderedText(done.stdout, overlay)
+            # This error does not name the overlay, and an old kustomize has no origins.
+            return RenderedText(self._output([*kustomize(), str(directory)], directory), directory)
+
+    def _output(self, command: Sequence[str], directory: Path) -> bytes:
+        done = self._run(command, directory)
+        if done.returncode:
+            program = Path(command[0]).name
+            message = " ".join(done.stderr.decode(errors="replace").split())
+            hint = "; the network is not used: vendor the remote resources" * (NOWHERE in message)
+            raise DocumentError(
+                f"{printable(directory)}: {program} {command[1]} failed: {message[:500]}{hint}"
+            )
+        return done.stdout
+
+    def _run(self, command: Sequence[str], directory: Path) -> subprocess.CompletedProcess[bytes]:
+        try:
+            return self._programs.run(command, os.environ | CLOSED, TIME_LIMIT)
+        except subprocess.TimeoutExpired:
+            raise DocumentError(
+                f"{printable(directory)}: {Path(command[0]).name} did not finish within "
+                f"{TIME_LIMIT} s"
+            ) from None
+
 
 def kustomize() -> Sequence[str]:
     """Return the command that builds a kustomization, without the directory.
@@ -92,32 +140,6 @@ def kustomize() -> Sequence[str]:
         return path, "build"
     path = shutil.which("kubectl")
     return (path, "kustomize") if path else ()
-
-
-def _rendered(directory: Path, options: ChartOptions) -> RenderedText:
-    if not (directory / "Chart.yaml").exists():
-        return _kustomized(directory)
-    helm = shutil.which("helm")
-    if helm is None:
-        raise NotRenderedError(
-            f"{directory}: not judged: a Helm chart, and helm is not installed. Install helm, or "
-            "list the directory in .gatewrightignore"
-        )
-    command = [helm, "template", options.release_name, str(directory), *options.arguments]
-    return RenderedText(_output(command, directory), directory)
-
-
-def _kustomized(directory: Path) -> RenderedText:
-    with TemporaryDirectory() as temporary:
-        overlay = Path(temporary).resolve()
-        below = os.path.relpath(directory.resolve(), overlay)
-        (overlay / "kustomization.yaml").write_text(OVERLAY.format(json.dumps(below)))
-        try:
-            return RenderedText(_output([*kustomize(), temporary], directory), overlay)
-        except DocumentError:
-            # The error of the first run does not name the overlay, and an old kustomize has no
-            # origins.
-            return RenderedText(_output([*kustomize(), str(directory)], directory), directory)
 
 
 def _of_templates(directory: Path, text: bytes, values: ChartValues) -> Iterator[Document]:
@@ -138,26 +160,3 @@ def _of_templates(directory: Path, text: bytes, values: ChartValues) -> Iterator
             places = template_places(written, kind, counts[template, kind], own)
         counts[template, kind] += 1
         yield replace(document, source=str(file), lines=places)
-
-
-def _output(command: Sequence[str], directory: Path) -> bytes:
-    program, where = Path(command[0]).name, printable(directory)
-    with subprocess.Popen(  # noqa: S603
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=os.environ | CLOSED,
-    ) as process:
-        try:
-            out, errors = process.communicate(timeout=TIME_LIMIT)
-        except subprocess.TimeoutExpired:
-            process.kill()  # its child processes may still run: do not wait for their output
-            raise DocumentError(
-                f"{where}: {program} did not finish within {TIME_LIMIT} s"
-            ) from None
-    if process.returncode:
-        message = " ".join(errors.decode(errors="replace").split())
-        hint = "; the network is not used: vendor the remote resources" * (NOWHERE in message)
-        raise DocumentError(f"{where}: {program} {command[1]} failed: {message[:500]}{hint}")
-    return out

@@ -1,8 +1,10 @@
 """Charts and kustomizations are rendered without a network; violations point to the source files."""
 
+import os
 import shutil
+import signal
+import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ from gatewright.checks.chart_values import ChartValues
 from gatewright.checks.template_places import template_places
 from gatewright.cli import main
 from gatewright.console.chart_options import ChartOptions
+from tests.gatewright.started import COMMAND
 
 POLICIES = """\
 apiVersion: gatewright.io/v1alpha1
@@ -316,14 +319,48 @@ def test_directories_are_rendered_side_by_side(check, program):
     assert check("a", "b"[: count - 1] or "a") == (0, [f"{count} objects: {count} unmatched"], [])
 
 
-def test_a_program_that_does_not_end_is_killed(check, program, monkeypatch):
+@pytest.fixture
+def alive():
+    """Return a pipe: a program of SLOW and its child process keep it open, so it ends with them."""
+    os.mkfifo("alive")
+    pipe = os.open("alive", os.O_RDONLY | os.O_NONBLOCK)
+    os.set_blocking(pipe, True)
+    with os.fdopen(pipe, "rb", buffering=0) as reader:
+        yield reader
+
+
+SLOW = """
+os.fork()
+with open("alive", "wb", buffering=0) as pipe:
+    pipe.write(b"x")
+    time.sleep(60)
+    pipe.write(b"the program was not killed")
+"""
+
+
+def test_a_program_that_does_not_end_is_killed_with_its_children(
+    check, program, alive, monkeypatch
+):
     """A child process that keeps the output open is not waited for."""
-    monkeypatch.setattr(rendering, "TIME_LIMIT", 0.5)
-    program("kustomize", "if os.fork(): os.wait()\nelse: time.sleep(90)")
+    monkeypatch.setattr(rendering, "TIME_LIMIT", 1)
+    program("kustomize", SLOW)
     write("app/kustomization.yaml", "")
     write("app/shop.yaml", DEPLOYMENT)
-    began = time.monotonic()
     code, out, err = check("app")
-    assert time.monotonic() - began < 60
+    assert b"not killed" not in alive.readall()
     assert (code, out[0]) == (3, "denied  Deployment default/shop  (app/shop.yaml:1)")
-    assert err[-1] == "app: kustomize did not finish within 0.5 s"
+    assert err[-1] == "app: kustomize did not finish within 1 s"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_programs_end_with_the_command(program, alive, number):
+    """Neither a program nor its child process runs on after Ctrl-C or the end of a CI job."""
+    program("kustomize", SLOW)
+    write("app/kustomization.yaml", "")
+    with subprocess.Popen([COMMAND, "check", "--policies", "baseline", "app"]) as process:
+        with Path("alive").open("wb"):  # until both have begun
+            begun = alive.read(1) + alive.read(1)
+        process.send_signal(number)
+        assert process.wait(60) == 128 + number
+    assert begun + alive.readall() == b"xx"

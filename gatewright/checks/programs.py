@@ -1,0 +1,79 @@
+"""Run programs and end them: at their time limit, and when this process is asked to end."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from concurrent.futures import CancelledError
+from contextlib import suppress
+from threading import Lock
+from typing import Any, NoReturn, Self
+
+ENDING = (signal.SIGTERM, signal.SIGHUP)  # by default, Python ends without a clean-up
+
+
+class Programs:
+    """Runs programs from several threads; none outlives the context, nor do its child processes.
+
+    The context is entered by the main thread.
+    """
+
+    def __init__(self) -> None:
+        """Start without programs."""
+        self._lock = Lock()
+        self._running = set[subprocess.Popen[bytes]]()
+        self._has_ended = False
+        self._handlers = dict[signal.Signals, Any]()
+
+    def __enter__(self) -> Self:
+        for number in ENDING:
+            if signal.getsignal(number) is signal.SIG_DFL:
+                self._handlers[number] = signal.signal(number, _exit)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._has_ended = True
+            for process in self._running:
+                _kill_group(process)
+        for number, handler in self._handlers.items():
+            signal.signal(number, handler)
+
+    def run(
+        self, command: Sequence[str], environment: Mapping[str, str], seconds: float
+    ) -> subprocess.CompletedProcess[bytes]:
+        """Return the exit code and the output of a program.
+
+        Raises TimeoutExpired after so many `seconds`, CancelledError at the end of the context.
+        """
+        with self._lock:
+            if self._has_ended:
+                raise CancelledError
+            process = subprocess.Popen(  # noqa: S603
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=environment,
+                process_group=0,
+            )
+            self._running.add(process)
+        with process:
+            try:
+                out, errors = process.communicate(timeout=seconds)
+            finally:
+                with self._lock:
+                    self._running.remove(process)
+                    _kill_group(process)
+        return subprocess.CompletedProcess(command, process.returncode, out, errors)
+
+
+def _kill_group(process: subprocess.Popen[bytes]) -> None:
+    """Kill a program that runs in its own process group, and its child processes."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def _exit(number: int, _: object) -> NoReturn:
+    sys.exit(128 + number)
