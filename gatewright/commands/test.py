@@ -1,6 +1,7 @@
 """`gatewright test`: run case files against policies."""
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import click
@@ -12,7 +13,7 @@ from gatewright.cases import last_failed
 from gatewright.cases.case_report import coverage_lines, mutant_lines, result
 from gatewright.checks.check_report import problem
 from gatewright.console.options import FILE, POLICIES, settings_options
-from gatewright.console.terminal import progress
+from gatewright.console.terminal import INDENT, complain, progress, say
 from gatewright.outputs import OUTPUTS, InputProblem, Output, Report, write
 from webhook.engine.exceptions import HOME
 from webhook.harness.cases import Trial, load_trials
@@ -101,12 +102,13 @@ def command(
     )
     write(report, outputs)
     to_stderr = all(each.file is not None or each.format != "table" for each in outputs)
+    tell = complain if to_stderr else partial(say, indent=INDENT)
     found = coverage(done) if covers or least is not None else []
     for line in coverage_lines(found) if covers else ():
-        click.echo(line, err=to_stderr)
+        tell(line)
     if mutate:
         for line in mutant_lines(_mutated(done)):
-            click.echo(line, err=to_stderr)
+            tell(line)
     too_little = least is not None and percent(found) < least
     if too_little:
         click.echo(f"coverage is {percent(found):.1f} %, below {least:g} %", err=True)

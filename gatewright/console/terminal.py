@@ -51,10 +51,10 @@ def has_colours() -> bool:
     return columns() is not None and not os.environ.get("NO_COLOR")
 
 
-def say(text: str, style: str = "") -> None:
-    """Print lines, in a style of STYLES if colours are on."""
+def say(text: str, style: str = "", indent: str = "") -> None:
+    """Print lines, in a style of STYLES if colours are on; `indent` is for wrapped parts."""
     for line in text.split("\n"):
-        for part in wrapped(line, columns()):
+        for part in wrapped(line, columns(), indent):
             echo(part, style)
 
 

@@ -1,12 +1,14 @@
 """A table for people: one line per result, its violations below it, each with file and line."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import groupby
 
 import orjson
 
 from gatewright.console.terminal import STYLES, colour, wrapped
-from gatewright.outputs.results import Report, ReportedViolation
+from gatewright.outputs.results import Report, ReportedViolation, SubjectResult
 
 INDENT = "  "
 COMMAND = ": kubectl "  # begins the command at the end of a message
@@ -19,7 +21,8 @@ def render(report: Report, width: int | None = None, *, colours: bool = False) -
 
 
 def _lines(report: Report, width: int | None, *, colours: bool) -> Iterator[str]:
-    listed = [each for each in report.results if each.verdict not in report.unlisted]
+    results = [each for each in report.results if each.verdict not in report.unlisted]
+    listed = list(_undecided_once(results))
     column = max((len(each.verdict) for each in listed), default=0)
     for result in listed:
         place = f"  ({result.place})" if result.place.file else ""
@@ -38,6 +41,26 @@ def _lines(report: Report, width: int | None, *, colours: bool) -> Iterator[str]
                 colour(line, "cyan" if colours else "") for line in wrapped(text, width, INDENT * 2)
             )
     yield summary(report)
+
+
+def _undecided_once(results: Iterable[SubjectResult]) -> Iterator[SubjectResult]:
+    """Yield the results; the same reason why objects were not decided is only in the first one."""
+    counts = Counter(
+        (each.policy, each.message)
+        for result in results
+        for each in result.violations
+        if each.action == "Error"
+    )
+    for result in results:
+        kept = list[ReportedViolation]()
+        for each in result.violations:
+            if each.action != "Error":
+                kept.append(each)
+            elif number := counts.pop((each.policy, each.message), 0):
+                others = f" Also {number - 1} more object{'s' * (number > 2)}." * (number > 1)
+                kept.append(replace(each, message=each.message + others))
+        if kept or not result.violations:
+            yield replace(result, violations=tuple(kept))
 
 
 def _violation(text: str, width: int | None) -> Iterator[str]:

@@ -44,9 +44,14 @@ def test_a_table_in_a_pipe_has_no_trailing_blanks(capsys):
     assert lines == ["VERDICT  X    Y", f"denied   a    {('long ' * 30).rstrip()}", "error    bcd"]
 
 
+COVERAGE = ("test", "--coverage", "tests/policies/image_signatures.yaml")
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(
-    "arguments", [CHECK, ("policies",), ("explain", "replica-limits"), ("--help",)], ids=" ".join
+    "arguments",
+    [CHECK, COVERAGE, ("policies",), ("explain", "replica-limits"), ("--help",)],
+    ids=" ".join,
 )
 def test_nothing_is_wider_than_the_terminal(arguments):
     """At 80 columns only single words may be longer; the words are the same as in a pipe."""

@@ -77,6 +77,41 @@ def test_a_table_has_a_line_for_each_result():
     ]
 
 
+def test_a_table_has_each_reason_why_objects_are_undecided_once():
+    """The first object has it, with the number of the others; all are counted."""
+
+    def undecided(name, namespace, *more):
+        text = f"cannot be decided: the labels of namespace {namespace} are unknown."
+        found = ReportedViolation(policy="few", message=text, action="Error")
+        verdict = "denied" if more else "error"
+        return SubjectResult(kind="Pod", name=name, verdict=verdict, violations=(*more, found))
+
+    denied = ReportedViolation(policy="few", message="too many.")
+    report = Report(
+        "check",
+        (
+            undecided("a", "shop"),
+            undecided("b", "shop"),
+            undecided("c", "shop", denied),
+            undecided("d", "lab"),
+            undecided("e", "lab"),
+            undecided("f", "x"),
+        ),
+    )
+    assert table.render(report).splitlines() == [
+        "error   Pod a",
+        "  few: cannot be decided: the labels of namespace shop are unknown. Also 2 more objects.",
+        "denied  Pod c",
+        "  few: too many.",
+        "error   Pod d",
+        "  few: cannot be decided: the labels of namespace lab are unknown. Also 1 more object.",
+        "error   Pod f",
+        "  few: cannot be decided: the labels of namespace x are unknown.",
+        "6 objects: 5 error, 1 denied",
+    ]
+    assert json_output.render(report).count("labels of namespace shop are unknown") == 3
+
+
 def test_a_table_on_a_terminal_breaks_no_words():
     """Lines are at most as wide as the terminal if words allow it; no text is lost."""
     lines = table.render(REPORT, 80).splitlines()
