@@ -7,17 +7,14 @@ import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import suppress
-from threading import Lock
+from threading import Lock, current_thread, main_thread
 from typing import Any, NoReturn, Self
 
 ENDING = (signal.SIGTERM, signal.SIGHUP)  # by default, Python ends without a clean-up
 
 
 class Programs:
-    """Runs programs from several threads; none outlives the context, nor do its child processes.
-
-    The context is entered by the main thread.
-    """
+    """Runs programs from several threads; none outlives the context, nor do its child processes."""
 
     def __init__(self) -> None:
         """Start without programs."""
@@ -27,7 +24,8 @@ class Programs:
         self._handlers = dict[signal.Signals, Any]()
 
     def __enter__(self) -> Self:
-        for number in ENDING:
+        # Only the main thread may set handlers: others run this in tests.
+        for number in ENDING if current_thread() is main_thread() else ():
             if signal.getsignal(number) is signal.SIG_DFL:
                 self._handlers[number] = signal.signal(number, _exit)
         return self
