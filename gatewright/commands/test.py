@@ -89,7 +89,8 @@ def command(
     failed_before = last_failed.read() if only_failed else None
     chosen = [trial for trial in trials if _is_chosen(trial, words, failed_before)]
     if trials and not chosen:
-        raise DocumentError("no case matches -k and --last-failed")
+        selections = ["-k"] * bool(words) + ["--last-failed"] * only_failed
+        raise DocumentError(f"no case matches {' and '.join(selections)}")
     done = list(_tried(chosen, problems))
     if update and (rewritten := _update(done, problems)):
         click.echo(f"updated {', '.join(rewritten)}; review the changes", err=True)

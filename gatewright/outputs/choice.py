@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from config.documents import DocumentError
 from config.faults import did_you_mean
 from gatewright.console.terminal import columns, complain, has_colours
 from gatewright.outputs import table
@@ -88,7 +89,7 @@ def write(report: Report, outputs: tuple[Output, ...]) -> None:
     for output in outputs:
         shown = exact if output.format in EXACT else report
         if output.file is not None:
-            output.file.write_text(_rendered(shown, output.format), "utf-8")
+            _write(output.file, _rendered(shown, output.format))
         elif output.format == "table":
             click.echo(table.render(report, columns(), colours=has_colours()), nl=False, color=True)
         else:
@@ -101,6 +102,13 @@ def write(report: Report, outputs: tuple[Output, ...]) -> None:
         complain(f"note: {note}")
     for problem in report.problems:
         complain(str(problem))
+
+
+def _write(file: Path, text: str) -> None:
+    try:
+        file.write_text(text, "utf-8")
+    except OSError as error:  # a full disk names no file
+        raise DocumentError(f"{file}: {error.strerror}") from None
 
 
 def _rendered(report: Report, format: str) -> str:

@@ -162,8 +162,11 @@ class Report:
         return [(result, each) for result in self.results for each in result.violations]
 
     def exit_code(self, fail_on: str = "deny") -> int:
-        """Return 3 if an object was not judged, 1 if a violation has a level that fails, else 0."""
-        if self.problems or any(each.verdict == "error" for each in self.results):
+        """Return 3 if a policy could not decide or a file was not judged.
+
+        Otherwise, return 1 if a violation has a level that fails, else 0.
+        """
+        if self.problems or any(each.action == "Error" for _, each in self.violations):
             return 3
         levels = FAIL_AT[fail_on]
         return int(any(each.level in levels for _, each in self.violations))

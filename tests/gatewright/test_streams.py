@@ -78,6 +78,12 @@ def test_a_full_disk_is_an_error(arguments: tuple[str, ...]) -> None:
     assert called(*arguments, redirected=">/dev/full") == (3, "", told)
 
 
+def test_a_file_on_a_full_disk_is_named() -> None:
+    """The other outputs are not blamed."""
+    options = ("check", "--policies", PRODUCTION, "-o", "json=/dev/full", "shop.yaml")
+    assert called(*options) == (3, "", "/dev/full: No space left on device\n")
+
+
 def test_closed_streams_are_tolerated() -> None:
     """The exit code has the verdict."""
     denied = ("check", "--policies", PRODUCTION, "shop.yaml")

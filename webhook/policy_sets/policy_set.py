@@ -42,21 +42,25 @@ def read(
     `kinds` are the judged kinds that the table of kinds lacks.
     """
     policies: dict[tuple[str | None, str], BoundPolicy] = {}
+    places: dict[tuple[str | None, str], Document] = {}
     exceptions: list[tuple[BoundException, Document]] = []
     faults: list[str] = []
     native, documents = native_policies(documents, kinds)
     for each in native:
         faults += _lines(each.document, each.faults)
-        policies.update({(None, policy.name): policy for policy in each.policies})
+        for policy in each.policies:
+            policies[None, policy.name], places[None, policy.name] = policy, each.document
     for document in documents:
         try:
             bound = bind(document.value, catalogue)
             if isinstance(bound, BoundException):
                 exceptions.append((bound, document))
             elif (bound.namespace, bound.name) in policies:
-                refuse("metadata.name", "duplicate name in this policy set; names are unique")
+                first = places[bound.namespace, bound.name].where("metadata.name")
+                refuse("metadata.name", f"a policy of this name is at {first}; rename one of them")
             else:
                 policies[bound.namespace, bound.name] = bound
+                places[bound.namespace, bound.name] = document
         except FaultsError as error:
             faults += _lines(document, error.faults)
     for exception, document in exceptions:

@@ -31,6 +31,17 @@ SARIF = Draft4Validator(json.loads((HERE / "sarif-2.1.0-rtm.5.json").read_text()
 JUNIT = etree.XMLSchema(etree.parse(HERE / "junit.xsd"))
 
 
+DENIED = ReportedViolation(policy="few", message="too many.")
+
+
+def undecided(name, namespace, *more):
+    """Return the result of an object that a policy could not decide."""
+    text = f"cannot be decided: the labels of namespace {namespace} are unknown."
+    found = ReportedViolation(policy="few", message=text, action="Error")
+    verdict = "denied" if more else "error"
+    return SubjectResult(kind="Pod", name=name, verdict=verdict, violations=(*more, found))
+
+
 def errors(validator, text):
     """Return the schema violations of a JSON text."""
     return [
@@ -46,12 +57,13 @@ def errors(validator, text):
         (Report("check", (SHOP,)), "deny", 1),
         (Report("check", (SHOP,)), "never", 0),
         (Report("check", (LIVE,)), "warn", 0),
-        (Report("check", (SubjectResult(kind="Pod", name="a", verdict="error"),)), "never", 3),
+        (Report("check", (undecided("a", "shop"),)), "never", 3),
+        (Report("check", (undecided("a", "shop", DENIED),)), "never", 3),
         (EMPTY, "deny", 0),
     ],
 )
 def test_the_exit_code(report, fail_on, code):
-    """It is 3 if an object could not be judged, 1 if a failing level was reported, else 0."""
+    """It is 3 if something could not be judged, 1 if a failing level was reported, else 0."""
     assert report.exit_code(fail_on) == code
 
 
@@ -79,20 +91,12 @@ def test_a_table_has_a_line_for_each_result():
 
 def test_a_table_has_each_reason_why_objects_are_undecided_once():
     """The first object has it, with the number of the others; all are counted."""
-
-    def undecided(name, namespace, *more):
-        text = f"cannot be decided: the labels of namespace {namespace} are unknown."
-        found = ReportedViolation(policy="few", message=text, action="Error")
-        verdict = "denied" if more else "error"
-        return SubjectResult(kind="Pod", name=name, verdict=verdict, violations=(*more, found))
-
-    denied = ReportedViolation(policy="few", message="too many.")
     report = Report(
         "check",
         (
             undecided("a", "shop"),
             undecided("b", "shop"),
-            undecided("c", "shop", denied),
+            undecided("c", "shop", DENIED),
             undecided("d", "lab"),
             undecided("e", "lab"),
             undecided("f", "x"),
