@@ -2,14 +2,11 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from datetime import datetime, timedelta
 
 from config.documents import Document, DocumentError
-from config.faults import FaultsError
 from gatewright.checks.fixes import patch_of
 from gatewright.explain.policy_pages import summary
 from gatewright.outputs import (
-    Ending,
     InputProblem,
     PolicyInfo,
     ReportedViolation,
@@ -17,16 +14,13 @@ from gatewright.outputs import (
     SubjectResult,
 )
 from webhook.engine import BoundPolicy, Policy
-from webhook.engine.exceptions import BoundException, check_exception
 from webhook.findings import Finding
 from webhook.harness.manifests import JudgedManifest
-from webhook.policy_sets.bound_objects import bind
 from webhook.policy_sets.catalogue import catalogue
 
 LEVELS = {"Deny": "error", "Error": "error", "Warn": "warning", "Audit": "note"}
 # Severity and category of violations of a kind's type or planner, which have no policy.
 SEVERE, KIND = ("high", "kinds")
-EXPIRY_NOTICE = timedelta(days=30)
 
 
 def place(document: Document, path: str = "") -> SourceLocation:
@@ -126,60 +120,3 @@ def check_infos(results: Iterable[SubjectResult]) -> dict[str, PolicyInfo]:
 def _info(name: str, policy: Policy) -> PolicyInfo:
     text = policy.documentation
     return PolicyInfo(name, summary(policy), text, policy.severity, policy.category, policy.fix)
-
-
-def exceptions_of(documents: Iterable[Document]) -> list[tuple[Document, BoundException]]:
-    """Return the exceptions among the documents of a policy set that could be parsed."""
-    exceptions = (each for each in documents if each.value.get("kind") == "PolicyException")
-    bound = ((each, bind(each.value, catalogue())) for each in exceptions)
-    return [(document, each) for document, each in bound if isinstance(each, BoundException)]
-
-
-def without_effect(
-    exceptions: Iterable[tuple[Document, BoundException]],
-    policies: Iterable[BoundPolicy],
-    home: str,
-    now: datetime,
-) -> list[str]:
-    """Return a line for each exception without effect, and why it has none."""
-    policies, lines = tuple(policies), list[str]()
-    for document, exception in exceptions:
-        if now >= exception.spec.expires:
-            end = exception.spec.expires.isoformat().replace("+00:00", "Z")
-            lines.append(f"{_named(document, 'spec.expires')}: has no effect: it expired at {end}")
-            continue
-        try:
-            check_exception(exception, policies, home)
-        except FaultsError as error:
-            lines += [
-                f"{_named(document, path)}: has no effect: {path}: {text}"
-                for path, text in error.faults
-            ]
-    return lines
-
-
-def _named(document: Document, path: str) -> str:
-    """Return where the field of an object is, and which object that is."""
-    if not document.has_lines:
-        return document.source
-    return f"{document.where(path)}: {document.value['kind']} {document.value['metadata']['name']}"
-
-
-def ending_soon(
-    exceptions: Iterable[tuple[Document, BoundException]], now: datetime
-) -> tuple[Ending, ...]:
-    """Return the exceptions in force that expire within 30 days, the earliest first."""
-    found = [
-        (each.spec.expires, document, each)
-        for document, each in exceptions
-        if now < each.spec.expires <= now + EXPIRY_NOTICE
-    ]
-    return tuple(
-        Ending(
-            tuple(dict.fromkeys(entry.policy for entry in each.spec.exceptions)),
-            expires.isoformat().replace("+00:00", "Z"),
-            each.spec.reason,
-            place(document) if document.has_lines else SourceLocation(document.source, 0, 0),
-        )
-        for expires, document, each in sorted(found, key=lambda item: item[0])
-    )

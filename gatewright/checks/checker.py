@@ -12,13 +12,8 @@ from typing import TYPE_CHECKING, Any
 from config.documents import Document, DocumentError
 from config.faults import FaultsError
 from config.settings import Settings
-from gatewright.checks.check_report import (
-    check_infos,
-    exceptions_of,
-    place,
-    problem,
-    without_effect,
-)
+from gatewright.checks.check_report import check_infos, place, problem
+from gatewright.checks.exception_report import exceptions_of, without_effect
 from gatewright.checks.fixes import ReportedDocument
 from gatewright.checks.pipeline import PoliciesInForce
 from gatewright.checks.policy_files import policy_documents

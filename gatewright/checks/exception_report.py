@@ -1,22 +1,67 @@
 """Find exceptions without effect, unused, too wide, or about to end. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from config.api.policy_exception import ExceptionEntry
 from config.documents import Document
 from config.faults import FaultsError
-from gatewright.checks.check_report import EXPIRY_NOTICE, LEVELS, place
-from gatewright.outputs import ReportedViolation, SubjectResult
+from gatewright.checks.check_report import LEVELS, place
+from gatewright.outputs import Ending, ReportedViolation, SourceLocation, SubjectResult
 from webhook.engine import BoundPolicy
 from webhook.engine.exceptions import BoundException, check_exception
+from webhook.policy_sets.bound_objects import bind
+from webhook.policy_sets.catalogue import catalogue
 
+EXPIRY_NOTICE = timedelta(days=30)
 NARROW = ("names", "namespaces", "containers", "images", "paths")
 IN_USE = "in use"
 UNUSED = "it covers no violation of the judged objects; delete it"
 TOO_WIDE = "it exempts every object from the policy; name objects, namespaces, images or paths"
 
 Fault = tuple[str, str, str]  # verdict, path, message
+
+
+def exceptions_of(documents: Iterable[Document]) -> list[tuple[Document, BoundException]]:
+    """Return the exceptions among the documents of a policy set that could be parsed."""
+    exceptions = (each for each in documents if each.value.get("kind") == "PolicyException")
+    bound = ((each, bind(each.value, catalogue())) for each in exceptions)
+    return [(document, each) for document, each in bound if isinstance(each, BoundException)]
+
+
+def without_effect(
+    exceptions: Iterable[tuple[Document, BoundException]],
+    policies: Iterable[BoundPolicy],
+    home: str,
+    now: datetime,
+) -> list[str]:
+    """Return a line for each exception without effect, and why it has none."""
+    policies = tuple(policies)
+    return [
+        f"{_named(document, path)}: has no effect: {path}: {text}"
+        for document, each in exceptions
+        for _, path, text in _lost(each, policies, home, now)
+    ]
+
+
+def ending_soon(
+    exceptions: Iterable[tuple[Document, BoundException]], now: datetime
+) -> tuple[Ending, ...]:
+    """Return the exceptions in force that expire within 30 days, the earliest first."""
+    found = [
+        (each.spec.expires, document, each)
+        for document, each in exceptions
+        if now < each.spec.expires <= now + EXPIRY_NOTICE
+    ]
+    return tuple(
+        Ending(
+            tuple(dict.fromkeys(entry.policy for entry in each.spec.exceptions)),
+            _written(expires),
+            each.spec.reason,
+            place(document) if document.has_lines else SourceLocation(document.source, 0, 0),
+        )
+        for expires, document, each in sorted(found, key=lambda item: item[0])
+    )
 
 
 def exception_results(
@@ -30,7 +75,7 @@ def exception_results(
     policies, results = tuple(policies), list[SubjectResult]()
     for document, each in exceptions:
         number = covers[each.title]
-        faults = [*_faults(each, policies, home, number, now)]
+        faults = [*_lost(each, policies, home, now)] or [*_faults(each, number, now)]
         if number:
             faults.append((IN_USE, "spec.exceptions", _use(number)))
         results.append(
@@ -46,30 +91,44 @@ def exception_results(
     return results
 
 
-def _faults(
-    exception: BoundException,
-    policies: Iterable[BoundPolicy],
-    home: str,
-    covers: int,
-    now: datetime,
+def _lost(
+    exception: BoundException, policies: Iterable[BoundPolicy], home: str, now: datetime
 ) -> Iterator[Fault]:
-    """Yield the faults, the worst first."""
-    spec, end = exception.spec, f"{exception.spec.expires:%Y-%m-%d}"
-    if now >= spec.expires:
-        yield "expired", "spec.expires", f"it expired on {end}; delete it"
+    """Yield why an exception has no effect."""
+    if now >= exception.spec.expires:
+        yield "expired", "spec.expires", f"it expired at {_written(exception.spec.expires)}"
         return
     try:
         check_exception(exception, policies, home)
     except FaultsError as error:
         yield from (("without effect", path, text) for path, text in error.faults)
-        return
+
+
+def _faults(exception: BoundException, covers: int, now: datetime) -> Iterator[Fault]:
+    """Yield the faults of an exception with effect, the worst first."""
+    spec = exception.spec
     if not covers:
         yield "unused", "spec.exceptions", UNUSED
     for index, entry in enumerate(spec.exceptions):
         if _is_wide(entry):
             yield "too wide", f"spec.exceptions[{index}]", TOO_WIDE
     if spec.expires <= now + EXPIRY_NOTICE:
-        yield "ending", "spec.expires", f"it ends on {end}; what it covers is denied then"
+        yield (
+            "ending",
+            "spec.expires",
+            f"it ends on {spec.expires:%Y-%m-%d}; what it covers is denied then",
+        )
+
+
+def _named(document: Document, path: str) -> str:
+    """Return where the field of an object is, and which object that is."""
+    if not document.has_lines:
+        return document.source
+    return f"{document.where(path)}: {document.value['kind']} {document.value['metadata']['name']}"
+
+
+def _written(time: datetime) -> str:
+    return time.isoformat().replace("+00:00", "Z")
 
 
 def _use(covers: int) -> str:

@@ -10,8 +10,9 @@ import click
 
 from config.documents import Document
 from config.settings import Settings
-from gatewright.checks.check_report import ending_soon, once_per_place
+from gatewright.checks.check_report import once_per_place
 from gatewright.checks.checker import Checker
+from gatewright.checks.exception_report import ending_soon
 from gatewright.checks.fixes import fixed_files
 from gatewright.checks.git import GitError, changed_files
 from gatewright.checks.sources import read_sources

@@ -425,7 +425,7 @@ def test_exceptions_without_effect_are_reported(run):
     assert (code, err.splitlines()) == (
         1,
         [
-            f"note: p.yaml:11: {place % 'late'}it expired at 2020-01-01T00:00:00Z",
+            f"note: p.yaml:11: {place % 'late'}spec.expires: it expired at 2020-01-01T00:00:00Z",
             f"note: p.yaml:13: {place % 'elsewhere'}spec.exceptions[0].policy: "
             '"replica-limits" is a cluster policy; exceptions from it count in namespace gatewright-system only',
             f"note: p.yaml:15: {place % 'odd'}spec.exceptions[0].kinds: replica-limits judges no Pod",

@@ -133,7 +133,7 @@ def written(name, expires, **entry):
         ({"names": ["gone"]}, 99, 1, "unused", "it covers no violation of the judged objects"),
         ({"kinds": ["Deployment"]}, 99, 1, "too wide", "it exempts every object from the policy"),
         ({"names": ["shop"]}, 9, 0, "ending", "what it covers is denied then"),
-        ({"names": ["shop"]}, -9, 1, "expired", "it expired on"),
+        ({"names": ["shop"]}, -9, 1, "expired", "it expired at"),
         ({"names": ["shop"], "params": {"maximum": 20}}, 99, 0, "in use", "covers 1 violation"),
         ({"names": ["shop"], "paths": ["spec.replicas"]}, 99, 0, "in use", "covers 1 violation"),
         ({"names": ["shop"], "paths": ["spec.other"]}, 99, 1, "unused", "it covers no violation"),

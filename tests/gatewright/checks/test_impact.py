@@ -135,7 +135,7 @@ def test_another_date_expires_exceptions(impact):
     code, out, err = impact("sale.yaml", "sale.yaml", "shop.yaml", "--at", "2099-02-01")
     assert (code, out.splitlines()[0]) == (1, "newly denied  Deployment web/shop  (shop.yaml:1)")
     assert err == (
-        "note: sale.yaml:9: PolicyException sale: has no effect: it expired at 2099-02-01T00:00:00Z\n"
+        "note: sale.yaml:9: PolicyException sale: has no effect: spec.expires: it expired at 2099-02-01T00:00:00Z\n"
     )
 
 
