@@ -46,7 +46,7 @@ class FixedFile:
     def write(self) -> str:
         """Write the file; return a line for the user."""
         self.path.write_bytes(self.after.encode())
-        return f"{self.path}: fixed {_counted(self.count, 'field')}"
+        return f"{self.path}: fixed {counted(self.count, 'field')}"
 
 
 def patch_of(
@@ -102,16 +102,16 @@ def fixed_files(
     files = [_fixed(Path(source), changes) for source, changes in fixes.items()]
     elsewhere.update({str(each.path): each.left_out for each in files})
     notes = [
-        f"{source}: {_counted(count, 'fix', 'es')} left out: a template, generator or patch sets "
+        f"{source}: {counted(count, 'fix', 'es')} left out: a template, generator or patch sets "
         "the values"
         for source, count in elsewhere.items()
         # An object of a cluster has no source.
         if source and count
     ]
     if unwritable:
-        notes.append(f"{_counted(unwritable, 'fix', 'es')} left out: standard input is no file")
+        notes.append(f"{counted(unwritable, 'fix', 'es')} left out: standard input is no file")
     if hidden:
-        unsafe_fixes = _counted(hidden, "fix", "es")
+        unsafe_fixes = counted(hidden, "fix", "es")
         notes.append(f"{unsafe_fixes} left out: may stop an application; --unsafe-fixes adds them")
     return [each for each in files if each.count], notes
 
@@ -123,7 +123,8 @@ def _fixed(path: Path, changes: Iterable[DocumentFix]) -> FixedFile:
     return FixedFile(path, before, text.text, text.count, left_out)
 
 
-def _counted(count: int, noun: str, plural: str = "s") -> str:
+def counted(count: int, noun: str, plural: str = "s") -> str:
+    """Return a number with its noun: `1 fix`, `2 fixes`."""
     return f"{count} {noun}{'' if count == 1 else plural}"
 
 

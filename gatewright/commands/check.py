@@ -13,7 +13,7 @@ from config.settings import Settings
 from gatewright.checks.check_report import once_per_place
 from gatewright.checks.checker import Checker
 from gatewright.checks.exception_report import ending_soon
-from gatewright.checks.fixes import fixed_files
+from gatewright.checks.fixes import counted, fixed_files
 from gatewright.checks.git import GitError, changed_files
 from gatewright.checks.sources import read_sources
 from gatewright.checks.subjects import Subjects
@@ -92,7 +92,11 @@ PASSING = frozenset({"allowed", "mutated", "unmatched"})  # verdicts that need n
     help="write exceptions for what is denied now; needs --expires and --reason",
 )
 @click.option(
-    "--expires", type=click.DateTime(["%Y-%m-%d"]), metavar="DATE", help="when they end (UTC)"
+    "--expires",
+    type=click.DateTime(["%Y-%m-%d"]),
+    metavar="DATE",
+    callback=lambda _, __, date: _future(date),
+    help="when they end (UTC)",
 )
 @click.option("--reason", metavar="TEXT", help="why there are exceptions")
 @click.option(
@@ -188,6 +192,14 @@ def command(
     return report.exit_code(fail_on)
 
 
+def _future(date: datetime | None) -> datetime | None:
+    """Return a date with its time zone; one that is over is a usage error."""
+    date = date and date.replace(tzinfo=UTC)
+    if date is not None and date <= datetime.now(UTC):
+        raise click.BadParameter(f"{date:%Y-%m-%d} is over")
+    return date
+
+
 def _except(
     checker: Checker, file: Path | None, reason: str | None, expires: datetime | None
 ) -> None:
@@ -201,11 +213,11 @@ def _except(
     exceptions = list[Document]()
     # One violation can hide another: only one policy reports a malformed field.
     while writer.add(last.results):
-        exceptions = writer.documents(reason, expires.replace(tzinfo=UTC))
+        exceptions = writer.documents(reason, expires)
         last = checker.beside(exceptions)
         asyncio.run(last.run())
     file.write_text("---\n".join(written(each.value) for each in exceptions), "utf-8")
-    checker.notes.append(f"{file}: {len(exceptions)} exceptions")
+    checker.notes.append(f"{file}: {counted(len(exceptions), 'exception')}")
     for result in last.results:
         errors = {each.message: None for each in result.violations if each.level == "error"}
         checker.notes += [f"{result.title} is denied with them, too: {text}" for text in errors]

@@ -47,8 +47,9 @@ def columns() -> int | None:
 
 
 def has_colours() -> bool:
-    """Whether standard output is a terminal whose user wants colours."""
-    return columns() is not None and not os.environ.get("NO_COLOR")
+    """Whether standard output is a terminal that shows colours, and whose user wants them."""
+    is_dumb = os.environ.get("TERM") == "dumb"
+    return columns() is not None and not is_dumb and not os.environ.get("NO_COLOR")
 
 
 def say(text: str, style: str = "", indent: str = "") -> None:

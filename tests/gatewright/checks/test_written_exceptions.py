@@ -138,3 +138,14 @@ def test_what_no_exception_can_cover_is_noted_once(check):
     notes = [line for line in err.splitlines() if "is denied with them" in line]
     assert (code, len(notes)) == (3, 1)
     assert notes[0].startswith("note: Deployment default/shop is denied with them, too: cannot be ")
+
+
+def test_exceptions_that_are_over_are_not_written(check):
+    """They would except nothing."""
+    when = ("--expires", "2020-01-01", "--reason", "r")
+    code, _, err = check([smallest("Pod")], "--write-exceptions", "ex.yaml", *when)
+    assert (code, err.splitlines()[-1]) == (
+        2,
+        "Error: Invalid value for '--expires': 2020-01-01 is over",
+    )
+    assert not Path("ex.yaml").exists()

@@ -27,7 +27,9 @@ def shown(*arguments, columns=80, **environment):
     known = {
         name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS")
     }
-    return on_a_terminal([COMMAND, *arguments], ROOT, {**known, **environment}, columns)[1]
+    return on_a_terminal(
+        [COMMAND, *arguments], ROOT, {**known, "TERM": "xterm", **environment}, columns
+    )[1]
 
 
 def test_lines_are_broken_between_words():
@@ -72,9 +74,10 @@ def test_errors_are_broken_between_words():
 
 @pytest.mark.long
 def test_colours_need_a_terminal_and_no_opt_out():
-    """NO_COLOR is respected."""
+    """NO_COLOR is respected, and a terminal without escape codes gets none."""
     assert "\x1b[31mdenied\x1b[0m" in shown(*CHECK)
     assert "\x1b[" not in shown(*CHECK, NO_COLOR="1")
+    assert "\x1b[" not in shown(*CHECK, TERM="dumb")
 
 
 @pytest.mark.long
