@@ -27,7 +27,6 @@ from prometheus_client import CollectorRegistry
 from controller.audit.audit import REQUEST, SOON, Audit
 from controller.audit.reports import KINDS
 from controller.registration.configurations import SYSTEM_NAMESPACES
-from gatewright.checks.policy_files import policy_set
 from kube.client import Client
 from kube.credentials import load
 from kube.errors import NotFound, TooManyRequests
@@ -37,6 +36,7 @@ from webhook.engine import Engine
 from webhook.engine.exceptions import HOME
 from webhook.policy_sets.catalogue import catalogue
 from webhook.policy_sets.policy_set import in_force
+from webhook.server.policy_files import policy_set_of
 
 DEPLOYMENT = Resource("apps", "v1", "deployments", "Deployment")
 CRD = Resource(
@@ -105,7 +105,7 @@ async def until_served(client: Client, resource: Resource) -> None:
 
 def audit_of(client: Client, qps: float, now: Callable[[], datetime]) -> Audit:
     """Return an audit by the production set."""
-    engine = Engine(in_force(policy_set([POLICIES]), catalogue(), HOME))
+    engine = Engine(in_force(policy_set_of([POLICIES], catalogue()), catalogue(), HOME))
     return Audit(
         client,
         lambda: engine,

@@ -24,8 +24,9 @@ READY_WITHIN = 60.0
 IMPORTS = {
     "alone": "planned_kinds()",
     "as the chart runs it": "planned_kinds(); import gatewright.processes.registration\n"
-    "from gatewright.checks.policy_files import policy_set\n"
-    f"policy_set([pathlib.Path({str(POLICIES)!r})])",
+    "from webhook.policy_sets.catalogue import catalogue\n"
+    "from webhook.server.policy_files import policy_set_of\n"
+    f"policy_set_of([pathlib.Path({str(POLICIES)!r})], catalogue())",
 }
 PROGRAM = """\
 from gatewright.processes.memory import collect_rarely

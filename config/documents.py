@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -128,7 +128,11 @@ def documents_of(manifests: Sequence[str]) -> list[Document]:
 
     Raises DocumentError if there is none, since an empty report would look like success.
     """
-    found = [document for manifest in manifests for document in _documents_of(manifest)]
+    found = [
+        document
+        for each in manifests
+        for document in (read_stdin() if each == "-" else documents_at([Path(each)]))
+    ]
     if not found:
         raise DocumentError(
             f"{', '.join('<stdin>' if each == '-' else each for each in manifests)}: no objects"
@@ -136,12 +140,14 @@ def documents_of(manifests: Sequence[str]) -> list[Document]:
     return found
 
 
-def _documents_of(manifest: str) -> Iterator[Document]:
-    if manifest == "-":
-        yield from read_stdin()
-    else:
-        for file in yaml_files(Path(manifest)):
-            yield from read_documents(file)
+def documents_at(paths: Iterable[Path]) -> list[Document]:
+    """Return the documents of the files at `paths`, or in those directories.
+
+    Raises DocumentError if a file cannot be read, or a directory has none.
+    """
+    return [
+        document for path in paths for file in yaml_files(path) for document in read_documents(file)
+    ]
 
 
 def read_stdin() -> Iterator[Document]:

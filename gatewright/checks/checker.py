@@ -9,14 +9,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from config.documents import Document, DocumentError
+from config.documents import Document, DocumentError, documents_at
 from config.faults import FaultsError
 from config.settings import Settings
 from gatewright.checks.check_report import check_infos, place, problem
 from gatewright.checks.exception_report import exceptions_of, without_effect
 from gatewright.checks.fixes import ReportedDocument
 from gatewright.checks.pipeline import PoliciesInForce
-from gatewright.checks.policy_files import policy_documents
 from gatewright.checks.subjects import NO_IMAGES, Subjects
 from gatewright.outputs import InputProblem, Report, SubjectResult
 from webhook.engine import BoundPolicy, Engine, Planners
@@ -142,7 +141,7 @@ class Checker:
         planners = self._planners()
         return [
             PoliciesInForce.read(
-                [*policy_documents(paths), *self._more_exceptions],
+                [*documents_at(paths), *self._more_exceptions],
                 self.home,
                 planners,
                 now,

@@ -5,11 +5,10 @@ from pathlib import Path
 
 import click
 
-from config.documents import Document
+from config.documents import Document, documents_at
 from config.faults import did_you_mean
 from config.presets import policy_path, presets
 from config.settings import Settings
-from gatewright.checks.policy_files import policy_documents
 from gatewright.console.options import POLICIES, settings_options
 from gatewright.console.terminal import columns, echo, say, table
 from gatewright.explain.policy_pages import fixes, parameters, reads_registries, targets
@@ -36,7 +35,7 @@ def command(settings: Settings, policy: str) -> None:
     policies = catalogue()
     is_module = policy.endswith(".py")
     if policy not in policies and not is_module and (policy in presets() or Path(policy).exists()):
-        _explain_objects(policy_documents([policy_path(policy)]))
+        _explain_objects(documents_at([policy_path(policy)]))
         return
     if is_module:
         raise click.BadParameter(

@@ -4,10 +4,12 @@ from pathlib import Path
 
 import click
 
-from gatewright.checks.policy_files import policy_documents, policy_set
+from config.documents import documents_at
 from gatewright.console.options import PolicyPath
 from gatewright.console.terminal import complain, echo
 from gatewright.export import export, static_files, text_of
+from webhook.policy_sets.catalogue import catalogue
+from webhook.policy_sets.policy_set import read
 
 
 @click.command
@@ -27,8 +29,9 @@ def command(format: str, sets: tuple[Path, ...], *, directory: Path | None) -> i
     that CEL expresses exactly. Losses are printed on standard error and written as comments. Exit
     code 1: some policies are not exported.
     """
-    policy_set(sets)
-    exported = list(export(policy_documents(sets), static=directory is not None))
+    documents = documents_at(sets)
+    read(documents, catalogue())  # an invalid object is an error
+    exported = list(export(documents, static=directory is not None))
     for each in exported:
         for text in each.lost:
             complain(f"{each.name}: {text}")

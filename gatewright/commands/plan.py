@@ -8,10 +8,9 @@ from typing import Any
 
 import click
 
-from config.documents import DocumentError, documents_of
+from config.documents import DocumentError, documents_at, documents_of
 from config.settings import Settings, planner_settings
 from gatewright.checks.pipeline import PoliciesInForce
-from gatewright.checks.policy_files import policy_documents
 from gatewright.console.options import (
     CLUSTER,
     INSTALLED_IN,
@@ -60,7 +59,7 @@ def command(
     now = datetime.now(UTC)
     home = home or settings.namespace or HOME
     policies = PoliciesInForce.read(
-        policy_documents(settings.policies),
+        documents_at(settings.policies),
         home,
         planners_of(settings, home),
         now,

@@ -8,10 +8,9 @@ import click
 from aiohttp import web
 from pydantic import TypeAdapter, ValidationError
 
-from config.documents import yaml_files
+from config.documents import documents_at, yaml_files
 from config.setting_types import ListenAddress
 from config.settings import Settings
-from gatewright.checks.policy_files import policy_documents
 from gatewright.console.options import settings_options
 from gatewright.console.terminal import say
 from gatewright.playground.server import application
@@ -39,7 +38,7 @@ def command(settings: Settings, listen: tuple[str | None, int]) -> None:
     At first, the page has the policy set of --policies. Nothing leaves this machine, and nothing is
     stored: a link to share has the whole draft after its #.
     """
-    policy_documents(settings.policies)  # an error here is better than one on the page
+    documents_at(settings.policies)  # an error here is better than one on the page
     files = [file for path in settings.policies for file in yaml_files(path)]
     policies = "---\n".join(file.read_text("utf-8-sig") for file in files)
     asyncio.run(_serve(listen, policies))

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from config.documents import Document, DocumentError, yaml_files
+from config.documents import Document, DocumentError, documents_at, yaml_files
 from config.edits import TextEdit
 from config.faults import FaultsError, parse
 from config.lines import Position
@@ -13,7 +13,6 @@ from config.settings import Settings
 from gatewright.checks.check_report import problem
 from gatewright.checks.fixes import FixedText
 from gatewright.checks.pipeline import PoliciesInForce, known_of
-from gatewright.checks.policy_files import policy_documents
 from gatewright.editor.cel_places import cel_place
 from gatewright.editor.text_parts import TextPart, documents_in, parts_of
 from gatewright.explain.policy_pages import prose
@@ -72,7 +71,7 @@ class EditorPolicies:
         self.in_force = replace(self.in_force, now=now)
         if files != self._read:
             self._read = files
-            documents = policy_documents(self._settings.policies)
+            documents = documents_at(self._settings.policies)
             planners = planners_of(self._settings, self._home)
             self.in_force = PoliciesInForce.read(documents, self._home, planners, now)
 

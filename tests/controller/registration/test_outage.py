@@ -15,7 +15,6 @@ from controller.registration.configurations import (
     WebhookClientConfig,
     registration,
 )
-from gatewright.checks.policy_files import policy_set
 from kube.client import Client
 from kube.credentials import load
 from kube.errors import ServerError
@@ -26,6 +25,7 @@ from tests.waiting import eventually
 from webhook.engine import BoundPolicy, Engine
 from webhook.policy_sets.catalogue import catalogue
 from webhook.policy_sets.policy_set import in_force
+from webhook.server.policy_files import policy_set_of
 
 pytestmark = pytest.mark.controlplane("etcd", "kube-apiserver")
 
@@ -95,7 +95,7 @@ async def cluster(own_control_plane: Any) -> AsyncIterator[Cluster]:
 
 async def test_an_outage_hurts_the_namespaces_under_policy_only(cluster: Cluster) -> None:
     """Production, by name or by label, fails closed; staging works; new labels of a namespace take effect at once."""
-    policies = policy_set([Path("config/policies/production.yaml")])
+    policies = policy_set_of([Path("config/policies/production.yaml")], catalogue())
     await cluster.register(*in_force(policies, catalogue(), "gatewright-system"))
     await cluster.until("production", refused=True)
     assert await cluster.is_refused("shop", spec=SPEC)

@@ -12,8 +12,7 @@ import jsonpatch
 import pytest
 from jsonpointer import resolve_pointer
 
-from config.documents import Document
-from gatewright.checks.policy_files import policy_documents
+from config.documents import Document, documents_at
 from gatewright.cli import main
 from gatewright.export import export
 from gatewright.export.counterparts import COUNTERPARTS
@@ -201,7 +200,7 @@ def test_exported_rules_decide_as_the_policy_set_does(own_control_plane) -> None
     """Rules in CEL of the documentation, and built-in policies, with their own cases."""
     plane: ControlPlane = own_control_plane(parts=("etcd", "kube-apiserver"), audit=False)
     sets = [*SETS, CONNECTIONS]
-    found = [each for each in export(policy_documents(sets)) if each.objects]
+    found = [each for each in export(documents_at(sets)) if each.objects]
     found += export([built_in(name) for name in COUNTERPARTS])
     objects = [object for each in found for object in each.objects]
     validating = {
@@ -246,7 +245,7 @@ def test_exported_mutations_change_what_the_policy_set_changes(own_control_plane
     """A JSONPatch and an ApplyConfiguration of the documentation."""
     plane: ControlPlane = own_control_plane(parts=("etcd", "kube-apiserver"), audit=False)
     sets = [ROOT / f"docs/cel/{name}.yaml" for name in ("default-labels", "no-latest")]
-    objects = [object for each in export(policy_documents(sets)) for object in each.objects]
+    objects = [object for each in export(documents_at(sets)) for object in each.objects]
     tried = [each for path in sets for each in trials(path.with_suffix(".cases.yaml"))]
     cases = [each for each in tried if each.admission.operation in ("CREATE", "UPDATE")]
     assert {each.admission.operation for each in cases} == {"CREATE", "UPDATE"}

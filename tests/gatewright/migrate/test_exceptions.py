@@ -2,9 +2,10 @@
 
 import pytest
 
-from gatewright.checks.policy_files import policy_set
 from gatewright.migrate.writing import files_of, write_files
 from tests.gatewright.migrate.converted import cluster_policy, converted, reasons, verdict
+from webhook.policy_sets.catalogue import catalogue
+from webhook.server.policy_files import policy_set_of
 
 PATTERN = {"pattern": {"metadata": {"labels": {"team": "?*"}}}}
 NEAREST = "a PolicyException with `kinds`, `names` and `namespaces`"
@@ -52,7 +53,7 @@ def test_an_exception_from_a_tenants_policy_is_in_its_namespace(tmp_path):
         ("", "both", [{"policy": "p", "names": ["web"]}]),
     ]
     write_files(files_of(migration), tmp_path / "ours")
-    policy_set([tmp_path / "ours"])
+    policy_set_of([tmp_path / "ours"], catalogue())
     assert verdict(migration) == "unmatched"
     assert verdict(converted(cluster_wide, of_shop)) == "denied"
 
