@@ -58,7 +58,7 @@ def changed(object, change):
 def test_written_exceptions_make_the_same_check_clean_and_no_other(run):
     """Another object, another container and another field are denied as before."""
     code, _, err = run("check", *PRODUCTION, "--write-exceptions", "ex.yaml", *WHEN, "shop.yaml")
-    assert (code, err) == (1, "note: ex.yaml: 1 exceptions\n")
+    assert (code, err) == (1, "note: ex.yaml: 1 exception\n")
     (exception,) = yaml.safe_load_all(Path("ex.yaml").read_text())
     assert exception["metadata"]["namespace"] == "gatewright-system"
     assert {key: exception["spec"][key] for key in ("reason", "expires")} == {
