@@ -65,12 +65,12 @@ def status(request: Request, verdict: Verdict) -> dict[str, Any]:
         if room_for_causes >= 0:
             causes.append({"reason": outcome.policy, "message": text, "field": path})
     code = min({_code(outcome) for outcome, _ in denials})
-    counted = ", ".join([_count(number, noun) for noun, number in counts.items() if number])
+    numbers = ", ".join([counted(number, noun) for noun, number in counts.items() if number])
     return {
         "status": "Failure",
         "code": code,
         "reason": REASONS[code],
-        "message": "\n".join(["more than " * (MORE in lines) + counted, *lines.values()]),
+        "message": "\n".join(["more than " * (MORE in lines) + numbers, *lines.values()]),
         "details": {
             "name": (request.attributes.name or _generate_name(request))[:MAX_NAME],
             "group": request.attributes.group,
@@ -132,7 +132,7 @@ def warnings(verdict: Verdict) -> list[str]:
         for line in lines[:WARNINGS_LEFT]
     ]
     more = len(found) - len(cut)
-    return [*cut, *[f"and {_count(more, 'more warning')}"] * bool(more)]
+    return [*cut, *[f"and {counted(more, 'more warning')}"] * bool(more)]
 
 
 def _warned(verdict: Verdict) -> Iterator[tuple[str, Violation, str]]:
@@ -188,5 +188,6 @@ def _audited(verdict: Verdict) -> Iterator[tuple[str, str, int]]:
             yield "mutated-by", policy, len(policy) + PUNCTUATION
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+def counted(number: int, noun: str, ending: str = "s") -> str:
+    """Return a number with its noun: `1 fix`; with the ending of the plural `es`, `2 fixes`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}{ending}"

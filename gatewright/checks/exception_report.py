@@ -10,6 +10,7 @@ from gatewright.checks.check_report import LEVELS, place
 from gatewright.outputs import Ending, ReportedViolation, SourceLocation, SubjectResult
 from webhook.engine import BoundPolicy
 from webhook.engine.exceptions import BoundException, check_exception
+from webhook.messages import counted
 from webhook.policy_sets.bound_objects import bind
 from webhook.policy_sets.catalogue import catalogue
 
@@ -77,7 +78,7 @@ def exception_results(
         number = covers[each.title]
         faults = [*_lost(each, policies, home, now)] or [*_faults(each, number, now)]
         if number:
-            faults.append((IN_USE, "spec.exceptions", _use(number)))
+            faults.append((IN_USE, "spec.exceptions", f"covers {counted(number, 'violation')}"))
         results.append(
             SubjectResult(
                 kind="PolicyException",
@@ -129,10 +130,6 @@ def _named(document: Document, path: str) -> str:
 
 def _written(time: datetime) -> str:
     return time.isoformat().replace("+00:00", "Z")
-
-
-def _use(covers: int) -> str:
-    return f"covers {covers} violation{'s' * (covers != 1)}"
 
 
 def _is_wide(entry: ExceptionEntry) -> bool:

@@ -17,6 +17,7 @@ from kube.resource import FieldPath, PathElement
 from webhook.engine.record import steps_of
 from webhook.engine.violation import UNSET
 from webhook.findings import Finding
+from webhook.messages import counted
 from webhook.policy_sets.catalogue import catalogue
 
 PatchOperation = Mapping[str, Any]  # of a JSON Patch (RFC 6902)
@@ -121,11 +122,6 @@ def _fixed(path: Path, changes: Iterable[DocumentFix]) -> FixedFile:
     text = FixedText(before, str(path))
     left_out = text.change(changes)
     return FixedFile(path, before, text.text, text.count, left_out)
-
-
-def counted(count: int, noun: str, plural: str = "s") -> str:
-    """Return a number with its noun: `1 fix`, `2 fixes`."""
-    return f"{count} {noun}{'' if count == 1 else plural}"
 
 
 def _steps(pointer: str, value: Any) -> FieldPath:

@@ -13,7 +13,7 @@ from config.settings import Settings
 from gatewright.checks.check_report import once_per_place
 from gatewright.checks.checker import Checker
 from gatewright.checks.exception_report import ending_soon
-from gatewright.checks.fixes import counted, fixed_files
+from gatewright.checks.fixes import fixed_files
 from gatewright.checks.git import GitError, changed_files
 from gatewright.checks.sources import read_sources
 from gatewright.checks.subjects import Subjects
@@ -37,6 +37,7 @@ from gatewright.outputs.yaml_text import written
 from webhook.engine.exceptions import HOME
 from webhook.engine.match import Labels
 from webhook.harness.looked_up import written_images
+from webhook.messages import counted
 
 PASSING = frozenset({"allowed", "mutated", "unmatched"})  # verdicts that need no attention
 

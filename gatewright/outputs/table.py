@@ -9,6 +9,7 @@ import orjson
 
 from gatewright.console.terminal import STYLES, colour, wrapped
 from gatewright.outputs.results import Report, ReportedViolation, SubjectResult
+from webhook.messages import counted
 
 INDENT = "  "
 COMMAND = ": kubectl "  # begins the command at the end of a message
@@ -57,7 +58,7 @@ def _undecided_once(results: Iterable[SubjectResult]) -> Iterator[SubjectResult]
             if each.action != "Error":
                 kept.append(each)
             elif number := counts.pop((each.policy, each.message), 0):
-                others = f" Also {number - 1} more object{'s' * (number > 2)}." * (number > 1)
+                others = f" Also {counted(number - 1, 'more object')}." * (number > 1)
                 kept.append(replace(each, message=each.message + others))
         if kept or not result.violations:
             yield replace(result, violations=tuple(kept))
@@ -84,7 +85,6 @@ def _parts(each: ReportedViolation) -> tuple[str, str, str]:
 
 def summary(report: Report) -> str:
     """Return the counts in one line: `3 objects: 1 denied, 2 allowed`."""
-    number, noun = len(report.results), NOUNS.get(report.command, "object")
     counts = ", ".join(f"{count} {verdict}" for verdict, count in report.counts.items())
-    head = f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    head = counted(len(report.results), NOUNS.get(report.command, "object"))
     return f"{head}: {counts}" if counts else head
