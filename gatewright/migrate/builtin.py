@@ -39,7 +39,10 @@ def builtin_policy(
         bound: dict[str, Any] = {}
         if not _is_like(row["tests"], tests, bound):
             continue
-        params = {k: _filled(each, bound) for k, each in row.get("params", {}).items()}
+        params = {
+            key: bound[each] if isinstance(each, str) and each in bound else each
+            for key, each in row.get("params", {}).items()
+        }
         policy = catalogue()[row["policy"]]
         if of_pods and "where" in policy.params.model_fields:
             params["where"] = "pods"
@@ -49,10 +52,6 @@ def builtin_policy(
             if judged.issuperset(kinds):
                 return {"policy": policy.name, "params": params}
     return None
-
-
-def _filled(value: Any, bound: Mapping[str, Any]) -> Any:
-    return bound[value] if isinstance(value, str) and value in bound else value
 
 
 def _is_like(template: Any, given: Any, bound: dict[str, Any]) -> bool:

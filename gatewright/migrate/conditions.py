@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gatewright.migrate.celtext import every, glob, literal, negated, some
-from gatewright.migrate.paths import OPERATION, Names, Queried, query
+from gatewright.migrate.paths import Names, Queried, query
 from gatewright.migrate.results import refuse
 
 VARIABLE = re.compile(r"\{\{\s*(.*?)\s*\}\}", re.DOTALL)
@@ -15,6 +15,7 @@ ORDERS = {
     "LessThan": "<",
     "LessThanOrEquals": "<=",
 }
+OPERATION = "request.operation"
 EQUAL, NOT_EQUAL = ("Equals", "Equal"), ("NotEquals", "NotEqual")
 MEMBERSHIP = ("AnyIn", "AllIn", "AnyNotIn", "AllNotIn")
 
@@ -30,12 +31,8 @@ class Conditions:
     def hold(self, block: Any) -> str:
         """Return the test that conditions hold: any, all, or a list of these."""
         if isinstance(block, list):
-            if block and "key" in block[0]:
-                return every(map(self._one, block))
-            return every(map(self.hold, block))
-        parts = []
-        if block.get("all"):
-            parts.append(every(map(self._one, block["all"])))
+            return every(map(self._one if block and "key" in block[0] else self.hold, block))
+        parts = [*map(self._one, block.get("all") or ())]
         if block.get("any"):
             parts.append(some(map(self._one, block["any"])))
         return every(parts)
@@ -54,8 +51,7 @@ class Conditions:
     def _operation(self, operator: str, value: Any) -> str:
         """Evaluate a condition on the operation, if the rule's operations decide it."""
         values = [str(each) for each in (value if isinstance(value, list) else [value])]
-        if operator not in ("Equals", "NotEquals", "In", "AnyIn", "AllIn", "NotIn", "AnyNotIn",
-                            "AllNotIn"):  # fmt: skip
+        if operator not in (*EQUAL, *NOT_EQUAL, *MEMBERSHIP, "In", "NotIn"):
             refuse(f"the operator {operator} on {OPERATION} is not converted")
         matching = [e for e in self._operations if (e in values) != ("Not" in operator)]
         if len(matching) == len(self._operations):
@@ -100,18 +96,17 @@ def _of_items(key: Queried, operator: str, values: Sequence[Any], test: str) -> 
     if key.default == []:
         return found
     if key.default != "":
-        refuse(f"{key.text} has no default, and Kyverno fails where it is missing")
-    if any(not str(each).strip("*") for each in values):
-        refuse("a condition compares a list that may be missing with empty text")
-    if operator == "AnyNotIn":
-        return some([f"{key.text}.size() == 0", found])
-    return every([f"{key.text}.size() > 0", found]) if operator == "AllIn" else found
+        refuse("a list in a condition has no default, and Kyverno fails where it is missing")
+    # Kyverno compares the empty text in place of a missing list.
+    if operator in ("AnyNotIn", "AllIn") or any(not str(each).strip("*") for each in values):
+        refuse(f"{operator} takes the default '' of a list for an item")
+    return found
 
 
 def _equal(text: str, value: Any) -> str:
-    if isinstance(value, bool) or not isinstance(value, str):
-        if isinstance(value, bool):
-            return f"{text} == {literal(value)}"
+    if isinstance(value, bool):
+        return f"{text} == {literal(value)}"
+    if not isinstance(value, str):
         return some([f"{text} == {literal(value)}", f"{text} == {literal(str(value))}"])
     if re.fullmatch(r"[-+.\d]+[A-Za-z]*", value):
         refuse(f"the value {value!r} can mean text, a quantity or a duration")

@@ -4,7 +4,6 @@ Each function takes the parameters of a constraint, removes those that it conver
 policies with their parameters.
 """
 
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +15,11 @@ NamedPolicies = list[tuple[str, dict[str, Any]]]
 
 def _plain(policy: str, **params: Any) -> Callable[[Parameters], NamedPolicies]:
     return lambda _: [(policy, params)]
+
+
+def _renamed(policy: str, **names: str) -> Callable[[Parameters], NamedPolicies]:
+    """Return a policy with parameters that Gatekeeper calls by other names."""
+    return lambda given: [(policy, {ours: given.pop(name) for ours, name in names.items()})]
 
 
 def _registries(key: str, field: str) -> Callable[[Parameters], NamedPolicies]:
@@ -70,7 +74,7 @@ def _metadata(policy: str, field: str) -> Callable[[Parameters], NamedPolicies]:
             if pattern and not (pattern.startswith("^") and pattern.endswith("$")):
                 refuse(f"allowedRegex {pattern} matches a part of a value",
                        f"`{policy}`, which compares whole values")  # fmt: skip
-            inner = re.sub(r"^\^|\$$", "", pattern)
+            inner = pattern.removeprefix("^").removesuffix("$")
             found[each["key"]] = f"/{inner}/" if inner else "*"
         return [(policy, {field: found})]
 
@@ -80,14 +84,6 @@ def _metadata(policy: str, field: str) -> Callable[[Parameters], NamedPolicies]:
 def _probes(given: Parameters) -> NamedPolicies:
     required = [each.removesuffix("Probe") for each in given.pop("probes")]
     return [("probes", {"required": required, "handlers": given.pop("probeTypes")})]
-
-
-def _tags(given: Parameters) -> NamedPolicies:
-    return [("image-tags", {"denied": given.pop("tags")})]
-
-
-def _external_ips(given: Parameters) -> NamedPolicies:
-    return [("external-ips", {"allowed": given.pop("allowedIPs")})]
 
 
 def _https(given: Parameters) -> NamedPolicies:
@@ -104,9 +100,9 @@ CONSTRAINTS: dict[str, Callable[[Parameters], NamedPolicies]] = {
     "K8sContainerLimits": _quantities("limits", "cpu", "memory"),
     "K8sContainerRequests": _quantities("requests", "cpu", "memory"),
     "K8sDisallowedRepos": _registries("repos", "denied"),
-    "K8sDisallowedTags": _tags,
+    "K8sDisallowedTags": _renamed("image-tags", denied="tags"),
     "K8sDisallowInteractiveTTY": _plain("interactive-containers", ephemeral=True),
-    "K8sExternalIPs": _external_ips,
+    "K8sExternalIPs": _renamed("external-ips", allowed="allowedIPs"),
     "K8sHttpsOnly": _https,
     "K8sImageDigests": _plain("image-digests"),
     "K8sPSPAutomountServiceAccountTokenPod": _plain("service-account-tokens"),

@@ -92,18 +92,17 @@ def _value(kind: str, parameters: Mapping[str, Any]) -> CelValue:
         values = parameters["values"]["fromList"]
         if not all(isinstance(each, str) for each in values) or len({*values}) < len(values):
             refuse("its values are not distinct texts", MUTATION)
-        return _pruned(values) if parameters.get("operation") == "prune" else _merged(values)
+        return _pruned(values) if parameters.get("operation") == "prune" else _with(values)
     if kind not in ("Assign", "AssignMetadata") or "value" not in (parameters.get("assign") or {}):
         refuse(NOT_FIXED, MUTATION)
     return constant(parameters["assign"]["value"])
 
 
-def _merged(values: list[str]) -> CelValue:
-    def with_missing(field: str, there: str) -> str:
-        added = f"{literal(values)}.filter(each, !(each in {field}))"
-        return f"({there} ? {field} + {added} : {literal(values)})"
-
-    return with_missing
+def _with(values: list[str]) -> CelValue:
+    new = literal(values)
+    return lambda field, there: (
+        f"({there} ? {field} + {new}.filter(each, !(each in {field})) : {new})"
+    )
 
 
 def _pruned(values: list[str]) -> CelValue:

@@ -15,7 +15,6 @@ STEP = re.compile(
     r"(?P<several>\[\w+(?:, *\w+)+\])\[\])"
 )
 PATH = re.compile(r"(?P<path>[^|&!()?{}']+?)(?:\s*\|\|\s*(?P<default>'[^']*'|`[^`]*`))?")
-OPERATION = "request.operation"
 ITEMS = "[]"
 MISSING = object()
 
@@ -46,8 +45,6 @@ def query(text: str, names: Names) -> Queried:
     if raw := found["default"]:
         default = raw[1:-1] if raw[0] == "'" else json.loads(raw[1:-1])
     steps = _steps(path)
-    if path == OPERATION:
-        return Queried(OPERATION)
     *_, name = [each for each in names if f"{path}.".startswith(f"{each}.")] or [""]
     if not name:
         refuse(f"the variable {path} is not part of the request")

@@ -16,9 +16,8 @@ from gatewright.migrate.filters import (
 from gatewright.migrate.kinds import KindNames
 from gatewright.migrate.results import EVERY_KIND, OMIT, refuse
 
-PODS = ("DaemonSet", "Deployment", "Job", "ReplicaSet", "ReplicationController", "StatefulSet")
-TEMPLATED = (*PODS, "CronJob")
-NONE = "none"
+TEMPLATED = ("DaemonSet", "Deployment", "Job", "ReplicaSet", "ReplicationController",
+             "StatefulSet", "CronJob")  # fmt: skip
 OBJECT, OF_DELETION = "object.metadata", "(object == null ? oldObject : object).metadata"
 
 
@@ -40,7 +39,7 @@ def pod_controllers(policy: Mapping[str, Any]) -> list[str]:
                 needed |= not {"Pod", *TEMPLATED}.isdisjoint(kinds)
     annotations = policy["metadata"].get("annotations") or {}
     selected = annotations.get("pod-policies.kyverno.io/autogen-controllers", "all")
-    if not needed or selected == NONE:
+    if not needed or selected == "none":
         return []
     return [e for e in TEMPLATED if selected == "all" or e in selected.replace(" ", "").split(",")]
 

@@ -109,6 +109,23 @@ def test_a_rule_denies_what_its_conditions_name(key, operator, value, expected):
     assert verdict(converted(cluster_policy(rule)), spec=spec, metadata=metadata) == expected
 
 
+@pytest.mark.parametrize(
+    ("default", "value", "reason"),
+    [
+        ("", ["a"], "a list in a condition has no default, and Kyverno fails where it is missing"),
+        (" || ''", ["a"], "AnyNotIn takes the default '' of a list for an item"),
+        (" || `[]`", "1-5", "the value '1-5' can mean text, a range or a list"),
+    ],
+)
+def test_a_condition_on_a_list_that_cannot_be_shown_equal_is_listed(default, value, reason):
+    """Kyverno's verdict depends on more than the items of the list."""
+    key = f"{{{{ request.object.spec.containers[].image{default} }}}}"
+    rule = {"deny": {"conditions": {"any": [{"key": key, "operator": "AnyNotIn", "value": value}]}}}
+    assert reasons(cluster_policy(rule)) == [
+        ("ClusterPolicy p, rule r", reason, "a rule of your own in CEL")
+    ]
+
+
 def test_foreach_judges_each_item_with_its_own_preconditions():
     """The list, the preconditions and the pattern of an element."""
     each = {

@@ -97,6 +97,7 @@ def test_rules_about_pods_judge_pod_templates():
             "the key team-* contains a wildcard or a variable",
         ),
         ({"spec": {"nodeName": "{{ node }}"}}, "the pattern '{{ node }}' contains a variable"),
+        ({"spec": {"priority": "10!-60 & >5"}}, "the range '10!-60' beside & is not converted"),
         ({"spec": {"nodeName": "10s"}}, "the pattern '10s' can mean a duration or text"),
         ({"spec": {"+(nodeName)": "a"}}, "the anchor +(nodeName) is only for mutations"),
     ],
