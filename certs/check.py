@@ -4,7 +4,14 @@ from datetime import datetime
 from ipaddress import ip_address
 
 from cryptography import x509
-from cryptography.x509.verification import PolicyBuilder, Store, VerificationError
+from cryptography.x509.verification import (
+    Criticality,
+    ExtensionPolicy,
+    Policy,
+    PolicyBuilder,
+    Store,
+    VerificationError,
+)
 
 from certs.pair import CertificateError, KeyPair, read_certificates, read_key
 
@@ -75,13 +82,40 @@ def _check_issuer(
     name = _subject(dns_name) if dns_name is not None else next(iter(_subjects(leaf)), None)
     if name is None:
         raise CertificateError("the certificate has no name")
-    verifier = PolicyBuilder().store(Store(authorities)).time(now).build_server_verifier(name)
+    policies = {"ca_policy": _authority_policy(), "ee_policy": _server_policy()}
+    builder = PolicyBuilder().store(Store(authorities)).time(now).extension_policies(**policies)
+    verifier = builder.build_server_verifier(name)
     try:
         verifier.verify(leaf, intermediates)
     except VerificationError as error:
         raise CertificateError(
             f"the certificate is not verified by the CA bundle: {error}"
         ) from error
+
+
+# The API server verifies as Go does, which is less strict than the Web's rules: certificates that
+# Helm and `openssl req` sign have no key identifiers, and some authorities no key usage.
+def _authority_policy() -> ExtensionPolicy:
+    return (
+        ExtensionPolicy.webpki_defaults_ca()
+        .may_be_present(x509.AuthorityKeyIdentifier, Criticality.AGNOSTIC, None)
+        .require_present(x509.BasicConstraints, Criticality.AGNOSTIC, None)
+        .may_be_present(x509.KeyUsage, Criticality.AGNOSTIC, _signs_certificates)
+    )
+
+
+def _server_policy() -> ExtensionPolicy:
+    return (
+        ExtensionPolicy.webpki_defaults_ee()
+        .may_be_present(x509.AuthorityKeyIdentifier, Criticality.AGNOSTIC, None)
+        .may_be_present(x509.BasicConstraints, Criticality.AGNOSTIC, None)
+        .may_be_present(x509.KeyUsage, Criticality.AGNOSTIC, None)
+    )
+
+
+def _signs_certificates(_: Policy, __: x509.Certificate, usage: x509.KeyUsage | None) -> None:
+    if usage is not None and not usage.key_cert_sign:
+        raise ValueError("the key of an authority may not sign certificates")
 
 
 def _subject(name: str) -> x509.DNSName | x509.IPAddress:

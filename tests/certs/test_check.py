@@ -4,6 +4,9 @@ import ssl
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import (
     Encoding,
     NoEncryption,
@@ -23,6 +26,7 @@ from certs import (
     join,
     renewal_due,
 )
+from certs.check import check_served
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 NAME = "gatewright-webhook.gatewright-system.svc"
@@ -37,6 +41,41 @@ STRANGER = issue_serving(OTHER, [NAME], [], NOW)
 def test_a_good_pair_passes(bundle, name):
     """A pair is valid for each of its names, with each bundle that contains its CA."""
     check(PAIR, bundle, name, NOW)
+
+
+def bare(name, key, *extensions, issuer=None, signed_by=None):
+    """Return a certificate with only these extensions, as Helm and `openssl req -x509` make them."""
+    subject, issuer = (
+        x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, each)])
+        for each in (name, issuer or name)
+    )
+    builder = x509.CertificateBuilder(
+        issuer, subject, key.public_key(), x509.random_serial_number()
+    )
+    builder = builder.not_valid_before(NOW).not_valid_after(NOW + timedelta(days=365))
+    for each in extensions:
+        builder = builder.add_extension(each, critical=False)
+    return builder.sign(signed_by or key, SHA256()).public_bytes(Encoding.PEM)
+
+
+def test_certificates_that_the_api_server_accepts_pass():
+    """It needs no key identifiers, no key usage of an authority, and trusts a server's own certificate."""
+    names = x509.SubjectAlternativeName([x509.DNSName(NAME)])
+    keys = [ec.generate_private_key(ec.SECP256R1()) for _ in range(2)]
+    itself = bare(NAME, keys[0], names)
+    check_served(itself, itself, NAME, NOW)
+    authority = bare("ca", keys[0], x509.BasicConstraints(ca=True, path_length=None))
+    served = bare(NAME, keys[1], names, issuer="ca", signed_by=keys[0])
+    check_served(served, authority, NAME, NOW)
+    usages = ("digital_signature", "content_commitment", "key_encipherment", "data_encipherment")
+    signs = dict.fromkeys((*usages, "key_agreement", "key_cert_sign", "crl_sign"), False)
+    usage = x509.KeyUsage(**signs | {"crl_sign": True}, encipher_only=False, decipher_only=False)
+    authority = bare("ca", keys[0], x509.BasicConstraints(ca=True, path_length=None), usage)
+    with pytest.raises(CertificateError, match="may not sign certificates"):
+        check_served(served, authority, NAME, NOW)
+    authority = bare("ca", keys[0], x509.BasicConstraints(ca=False, path_length=None))
+    with pytest.raises(CertificateError, match="must be asserted in a CA certificate"):
+        check_served(served, authority, NAME, NOW)
 
 
 @pytest.mark.parametrize(
