@@ -69,6 +69,17 @@ def group_kind(object: Mapping[str, Any]) -> GroupKind:
     return group, kind
 
 
+def title(kind: str, namespace: str | None, name: str) -> str:
+    """Return the title of an object in messages: kind, namespace and name."""
+    return f"{kind} {namespace}/{name}" if namespace else f"{kind} {name}"
+
+
+def title_of(object: Mapping[str, Any]) -> str:
+    """Return the title of an object."""
+    metadata = object.get("metadata") or {}
+    return title(object.get("kind", ""), metadata.get("namespace"), metadata.get("name", ""))
+
+
 def target(path: str, query: Mapping[str, object]) -> str:
     """Return a path with the query parameters that have a value."""
     present = {name: value for name, value in query.items() if value}

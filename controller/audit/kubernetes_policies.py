@@ -4,7 +4,7 @@ from config.api.admission import GROUP
 from config.documents import Document
 from controller.audit.inventory import kinds_of
 from controller.audit.listing import Lister
-from kube.resource import JsonObject, Resource, group_kind
+from kube.resource import JsonObject, Resource, group_kind, title_of
 from webhook.policy_sets.admission_policies import Native, native_policies
 from webhook.policy_sets.bound_objects import document_of
 
@@ -39,9 +39,9 @@ async def kubernetes_policies(lister: Lister, *, mutating: bool = False) -> list
     found: dict[str, JsonObject] = {}
     for resource in (*VALIDATING, *(MUTATING if mutating else ())):
         found |= {
-            _title(each): each
+            title_of(each): each
             async for each in lister.objects(resource)
-            if _title(each) not in found
+            if title_of(each) not in found
         }
     if not found:
         return []
@@ -56,10 +56,6 @@ async def kubernetes_policies(lister: Lister, *, mutating: bool = False) -> list
     natives, _ = native_policies(documents, kinds_of(resources))
     bound = (each for each in natives if not any(path == LOST for path, _ in each.faults))
     return [_without_params(each, lister, params.get(_param_kind(each.document))) for each in bound]
-
-
-def _title(object: JsonObject) -> str:
-    return f"{object['kind']} {object['metadata']['name']}"
 
 
 def _param_kind(document: Document) -> tuple[str, str]:

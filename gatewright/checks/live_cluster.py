@@ -15,7 +15,7 @@ from gatewright.outputs import InputProblem, SourceLocation
 from kube.client import Client
 from kube.credentials import load
 from kube.errors import ApiError
-from kube.resource import JsonObject, Resource
+from kube.resource import Resource, title_of
 from webhook.engine import BoundPolicy, Engine
 from webhook.engine.kinds import Kind
 from webhook.harness.manifests import JudgedManifest, judged
@@ -58,7 +58,7 @@ class Live:
                     found += parse_documents(text.encode(), source)
         for resource in cluster_policies.RESOURCES:
             found += [
-                Document.of_object(document_of(each), _title(each))
+                Document.of_object(document_of(each), title_of(each))
                 async for each in self.lister.objects(resource)
             ]
         return found
@@ -112,9 +112,3 @@ async def live_cluster(
             problems += live.problems
     except ApiError as error:
         problems.append(InputProblem(f"cannot read from the API server: {error}"))
-
-
-def _title(object: JsonObject) -> str:
-    metadata = object["metadata"]
-    namespace = f"{metadata['namespace']}/" if metadata.get("namespace") else ""
-    return f"{object['kind']} {namespace}{metadata['name']}"

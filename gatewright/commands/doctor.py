@@ -14,11 +14,12 @@ from gatewright.doctor import diagnose
 from gatewright.doctor.bundles import endpoints
 from gatewright.doctor.loading import ClusterReader, ask
 from gatewright.doctor.reporting import report
-from gatewright.doctor.state import ClusterState, read_state
+from gatewright.doctor.state import ClusterState
 from gatewright.outputs import FAIL_ON, OUTPUTS, InputProblem, Output, SourceLocation, write
 from kube.client import Client
 from kube.credentials import load
 from kube.errors import ApiError
+from kube.resource import title_of
 
 QPS = 50.0  # requests a second at most, as kubectl
 
@@ -72,12 +73,11 @@ def _of_files(
     sources = read_sources(files, ChartOptions())
     problems += map(InputProblem, sources.problems)
     notes += sources.notes
-    state, malformed = read_state(sources.documents)
+    state = ClusterState()
+    malformed = state.read(sources.documents)
     for document in sources.documents:
-        metadata = document.value.get("metadata") or {}
-        within = f"{metadata['namespace']}/" if metadata.get("namespace") else ""
-        title = f"{document.value['kind']} {within}{metadata.get('name', '')}"
-        places[title] = SourceLocation(document.source, *document.place())
+        place = SourceLocation(document.source, *document.place())
+        places.setdefault(title_of(document.value), place)
     problems += [
         InputProblem(text, SourceLocation(each.source, *each.place())) for each, text in malformed
     ]

@@ -1,115 +1,43 @@
 """Check the Services, endpoints and pods of webhooks, conversions and aggregated APIs."""
 
-import shlex
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 
-from gatewright.doctor.hazards import CRITICAL, WARNING, Hazard, ObjectPatch, setting
+from gatewright.doctor.callers import Caller, callers, refused
+from gatewright.doctor.hazards import WARNING, Hazard, kubectl
 from gatewright.doctor.models import (
-    ApiService,
-    ClientConfig,
-    ClusterObject,
+    Autoscaler,
+    ClusterService,
+    DisruptionBudget,
     EndpointSlice,
-    ResourceDefinition,
     ServiceReference,
+    ServingWorkload,
 )
 from gatewright.doctor.state import ClusterState
-from gatewright.doctor.workloads import DisruptionBudget, ServingWorkload
 from webhook.engine.match import compile_selector
 
 SERVICE_LABEL = "kubernetes.io/service-name"
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """A server that the API server calls; `fails` names the requests that fail without it.
-
-    `bundle_path` is the JSON pointer of its CA bundle; `opens` the patch with which these requests
-    pass, where there is one.
-    """
-
-    subject: ClusterObject
-    path: str
-    config: ClientConfig
-    fails: str
-    is_fatal: bool
-    bundle_path: str
-    opens: ObjectPatch = ()
-    verifies: bool = True
-
-    @property
-    def level(self) -> str:
-        """How bad it is that nothing answers."""
-        return CRITICAL if self.is_fatal else WARNING
-
-
-def callers(state: ClusterState) -> Iterator[Caller]:
-    """Yield each server that the API server calls."""
-    for each in state.registered():
-        name, pointer = each.webhook.name, f"/webhooks/{each.index}/clientConfig/caBundle"
-        if each.fails_closed:
-            fails = f"every request that {name} judges is refused"
-            opens = setting(each, "failurePolicy", "Ignore")
-        else:
-            fails, opens = f"{name} judges nothing: requests pass unchecked", ()
-        yield Caller(
-            each.configuration,
-            each.path,
-            each.webhook.client_config,
-            fails,
-            is_fatal=each.fails_closed,
-            bundle_path=pointer,
-            opens=opens,
-        )
-    for definition in state.all(ResourceDefinition):
-        conversion = definition.spec.conversion
-        if conversion.strategy == "Webhook":
-            fails = (
-                f"{definition.spec.names.plural}.{definition.spec.group} cannot be read or listed "
-                "in other versions than the stored one, and namespaces that have any cannot be "
-                "deleted"
-            )
-            yield Caller(
-                definition,
-                "spec.conversion.webhook",
-                conversion.webhook.client_config,
-                fails,
-                is_fatal=True,
-                bundle_path="/spec/conversion/webhook/clientConfig/caBundle",
-            )
-    for aggregated in state.all(ApiService):
-        spec = aggregated.spec
-        if spec.service is not None:
-            yield Caller(
-                aggregated,
-                "spec.service",
-                ClientConfig(service=spec.service, ca_bundle=spec.ca_bundle),
-                f"requests of {spec.group}/{spec.version} fail, and no namespace can be deleted",
-                is_fatal=True,
-                bundle_path="/spec/caBundle",
-                verifies=not spec.insecure_skip_tls_verify,
-            )
-
-
 def check(state: ClusterState) -> Iterator[Hazard]:
     """Yield a finding if no server answers, or if the loss of one pod or node leaves none."""
+    answering: dict[str, tuple[ServiceReference, list[Caller]]] = {}
     for caller in callers(state):
         if (service := caller.config.service) is None:
             continue
         fault = _fault(service, state)
         if fault:
             meanwhile = " and meanwhile let requests pass unchecked" if caller.opens else ""
-            yield Hazard(
+            yield caller.hazard(
                 "no-endpoint",
                 caller.level,
-                caller.subject,
-                caller.path,
                 f"{fault}, so {caller.fails}",
                 f"start its server, or correct the Service{meanwhile}",
                 caller.opens,
             )
         elif caller.is_fatal:
-            yield from _fragile(caller, service, state)
+            answering.setdefault(str(service), (service, []))[1].append(caller)
+    for service, alike in answering.values():
+        yield from _fragile(service, _fails(alike), state)
 
 
 def _fault(service: ServiceReference, state: ClusterState) -> str:
@@ -119,20 +47,18 @@ def _fault(service: ServiceReference, state: ClusterState) -> str:
     found = state.service(service)
     if found is None:
         return f"the Service {service} does not exist" if state.knows("", "Service") else ""
-    if found.spec.type == "ExternalName":
+    if found.type == "ExternalName":
         return ""
-    ports = [each for each in found.spec.ports if each.port == service.port]
+    ports = [each for each in found.ports if each.port == service.port]
     if not ports:
-        have = ", ".join(str(each.port) for each in found.spec.ports) or "none"
+        have = ", ".join(str(each.port) for each in found.ports) or "none"
         return f"the Service {service} has no port {service.port} (it has: {have})"
     if not state.knows("discovery.k8s.io", "EndpointSlice"):
         return ""
     slices = _slices(service, state)
-    ready = [each for slice in slices for each in slice.endpoints if each.conditions.ready]
-    if not ready:
+    if not any(each.ready for slice in slices for each in slice.endpoints):
         return f"the Service {service} has no ready endpoint"
-    names = {each.name for slice in slices for each in slice.ports}
-    if ports[0].name not in names:
+    if ports[0].name not in {each.name for slice in slices for each in slice.ports}:
         return f"no pod of the Service {service} has its port {ports[0].name or service.port}"
     return ""
 
@@ -145,68 +71,97 @@ def _slices(service: ServiceReference, state: ClusterState) -> list[EndpointSlic
     ]
 
 
-def _fragile(caller: Caller, service: ServiceReference, state: ClusterState) -> Iterator[Hazard]:
-    workloads = state.serving(service)
-    replicas = sum(each.replicas or 0 for each in workloads)
-    if workloads and all(each.replicas is not None for each in workloads):
+def _fails(alike: Sequence[Caller]) -> str:
+    """Return which requests fail without a server that several callers share."""
+    names = dict.fromkeys(name for each in alike for name in each.judges)
+    others = dict.fromkeys(each.fails for each in alike if not each.judges)
+    return "; ".join([*([refused(list(names))] if names else []), *others])
+
+
+def _fragile(service: ServiceReference, fails: str, state: ClusterState) -> Iterator[Hazard]:
+    """Yield the findings about a server that answers now."""
+    found, workloads = state.service(service), state.serving(service)
+    if found is None:
+        return
+    if workloads and all(each.has_replicas for each in workloads):
+        scalers = [_scaler(each, state) for each in workloads]
+        replicas = sum(
+            scaler.minimum if scaler else each.replicas
+            for each, scaler in zip(workloads, scalers, strict=True)
+        )
         if replicas == 1:
-            yield Hazard(
-                "one-replica",
-                WARNING,
-                caller.subject,
-                caller.path,
-                f"{workloads[0].title} runs one pod. While that is replaced, {caller.fails}",
-                "run at least two replicas",
-                run=_kubectl("scale", workloads[0], "--replicas=2"),
-            )
-        elif not _has_budget(service, state):
+            yield _one_replica(workloads[0], scalers[0], fails)
+        elif not _has_budget(workloads, state):
+            labels = ",".join(f"{key}={each}" for key, each in found.selector.items())
+            options = (f"--selector={labels}", "--min-available=1")
             yield Hazard(
                 "no-disruption-budget",
                 WARNING,
-                caller.subject,
-                caller.path,
+                workloads[0],
+                "",
                 f"no PodDisruptionBudget covers {workloads[0].title}. If drains evict all its pods "
-                f"at the same time, {caller.fails}",
+                f"at the same time, {fails}",
                 "add a PodDisruptionBudget",
-                run=_budget(service, state, workloads[0]),
+                run=kubectl("create", workloads[0], *options, kind="poddisruptionbudget"),
             )
+    yield from _one_node(found, service, fails, state)
+
+
+def _scaler(workload: ServingWorkload, state: ClusterState) -> Autoscaler | None:
+    """Return the autoscaler that sets the replicas of a workload."""
+    target = workload.kind, workload.metadata.name
+    for each in state.within(Autoscaler, workload.metadata.namespace):
+        if (each.target_kind, each.target_name) == target:
+            return each
+    return None
+
+
+def _one_replica(workload: ServingWorkload, scaler: Autoscaler | None, fails: str) -> Hazard:
+    title = workload.title
+    if scaler is not None:
+        return Hazard(
+            "one-replica",
+            WARNING,
+            scaler,
+            "spec.minReplicas",
+            f"{title} may run one pod. If that pod or its node goes, {fails}",
+            "set minReplicas to at least two",
+            ({"op": "add", "path": "/spec/minReplicas", "value": 2},),
+        )
+    return Hazard(
+        "one-replica",
+        WARNING,
+        workload,
+        "spec.replicas",
+        f"{title} runs one pod. If that pod or its node goes, {fails}",
+        "run at least two replicas",
+        run=kubectl("scale", workload, "--replicas=2"),
+    )
+
+
+def _has_budget(workloads: Sequence[ServingWorkload], state: ClusterState) -> bool:
+    """Return whether a budget selects pods of workloads, or may do so."""
+    if not state.knows("policy", "PodDisruptionBudget"):
+        return True
+    selectors = [
+        compile_selector(each.selector)
+        for each in state.within(DisruptionBudget, workloads[0].metadata.namespace)
+        if each.selector is not None
+    ]
+    return any(selects(each.labels) for selects in selectors for each in workloads)
+
+
+def _one_node(
+    found: ClusterService, service: ServiceReference, fails: str, state: ClusterState
+) -> Iterator[Hazard]:
     nodes = [each.node_name for slice in _slices(service, state) for each in slice.endpoints]
     if len(nodes) > 1 and len(set(nodes)) == 1 and nodes[0]:
         yield Hazard(
             "one-node",
             WARNING,
-            caller.subject,
-            caller.path,
+            found,
+            "",
             f"all {len(nodes)} endpoints of {service} are on the node {nodes[0]}. If that node "
-            f"goes, {caller.fails}",
+            f"goes, {fails}",
             "spread the pods with a topology spread constraint or a pod anti-affinity",
         )
-
-
-def _kubectl(verb: str, workload: ServingWorkload, *options: str) -> str:
-    metadata = workload.metadata
-    kind = workload.kind.lower()
-    words = ("kubectl", verb, kind, metadata.name, "--namespace", metadata.namespace, *options)
-    return shlex.join(words)
-
-
-def _budget(service: ServiceReference, state: ClusterState, workload: ServingWorkload) -> str:
-    """Return the command that creates a budget for the pods behind a Service."""
-    found = state.service(service)
-    labels = ",".join(f"{key}={each}" for key, each in found.spec.selector.items()) if found else ""
-    name, space = workload.metadata.name, workload.metadata.namespace
-    options = ("--namespace", space, f"--selector={labels}", "--min-available=1")
-    return shlex.join(("kubectl", "create", "poddisruptionbudget", name, *options))
-
-
-def _has_budget(service: ServiceReference, state: ClusterState) -> bool:
-    """Return whether a budget selects the pods behind a Service, or may do so."""
-    if not state.knows("policy", "PodDisruptionBudget"):
-        return True
-    labels = [each.spec.template.metadata.labels for each in state.serving(service)]
-    selectors = [
-        compile_selector(each.spec.selector)
-        for each in state.within(DisruptionBudget, service.namespace)
-        if each.spec.selector is not None
-    ]
-    return any(selects(each) for selects in selectors for each in labels)

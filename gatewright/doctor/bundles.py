@@ -1,27 +1,24 @@
 """Check that CA bundles verify the servers that the API server calls."""
 
 import base64
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from urllib.parse import urlsplit
 
 from certs.check import check_served
 from certs.pair import CertificateError, read_certificates
-from gatewright.doctor.backends import Caller, callers
-from gatewright.doctor.hazards import WARNING, Hazard, ObjectPatch
+from gatewright.doctor.callers import Caller, callers
+from gatewright.doctor.hazards import WARNING, Hazard, ObjectPatch, kubectl
+from gatewright.doctor.issuers import INJECTED, renewal
 from gatewright.doctor.models import ServiceReference, TlsSecret
 from gatewright.doctor.state import ClusterState
 
 EXPIRES_SOON = timedelta(days=14)
-INJECTED = (
-    "cert-manager.io/inject-ca-from",
-    "cert-manager.io/inject-ca-from-secret",
-    "cert-manager.io/inject-apiserver-ca",
-    "service.beta.openshift.io/inject-cabundle",
-)
 
 # The PEM certificates that servers present, by server name.
 ServedCertificates = Mapping[str, bytes]
+Remedy = tuple[str, ObjectPatch, str]  # the fix, a patch of the caller, or a command
 
 
 def check(
@@ -33,149 +30,162 @@ def check(
     Secrets that their pods mount are checked.
     """
     for caller in callers(state):
-        if not caller.verifies:
-            yield Hazard(
+        if caller.verifies:
+            yield from Verification(caller, state, now, served or {}).check()
+        else:
+            yield caller.hazard(
                 "unverified",
                 WARNING,
-                caller.subject,
-                f"{caller.path}.caBundle",
                 "the API server does not verify the server (insecureSkipTLSVerify): any "
                 "pod that answers for the Service reads and changes these requests",
                 "set caBundle and remove insecureSkipTLSVerify",
             )
-            continue
-        yield from _checked(caller, state, now, served or {})
 
 
-def _checked(
-    caller: Caller, state: ClusterState, now: datetime, served: ServedCertificates
-) -> Iterator[Hazard]:
-    path = f"{caller.path}.caBundle"
-    service = caller.config.service
-    name = service.server_name if service else urlsplit(caller.config.url).hostname or ""
-    secrets = list(_mounted(service, state)) if service else []
-    chains = {f"Secret {e.metadata.name}": _decoded(e.data.certificate) for e in secrets}
-    if name in served:
-        chains = {"the server": served[name]}
-    known = _known_authority(caller, secrets, chains.values(), name, now)
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """The check of one bundle, at a time."""
 
-    def fix(otherwise: str) -> tuple[str, ObjectPatch]:
-        return known or (otherwise, ())
+    caller: Caller
+    state: ClusterState
+    now: datetime
+    served: ServedCertificates
 
-    if not caller.config.ca_bundle:
-        is_set_later = _is_injected(caller) or not state.is_live
-        if service is not None and not is_set_later:
-            yield Hazard(
-                "ca-bundle-empty",
-                caller.level,
-                caller.subject,
-                path,
-                "caBundle is empty, so the API server verifies with its machine's authorities, "
-                f"which sign no name under .svc: {caller.fails}",
-                *fix("set caBundle to the authority of the serving certificate"),
+    def check(self) -> Iterator[Hazard]:
+        """Yield a finding if the bundle does not verify the server, or soon will not."""
+        caller = self.caller
+        if not caller.config.ca_bundle:
+            yield from self._empty()
+            return
+        set_bundle = "set caBundle to the authority of the serving certificate, as PEM in base64"
+        try:
+            bundle = base64.b64decode(caller.config.ca_bundle, validate=True)
+            last = _expiry(bundle)
+        except ValueError as error:
+            message = f"caBundle cannot be read ({error}), so {caller.fails}"
+            yield self._hazard("invalid", caller.level, message, self._fix(set_bundle))
+            return
+        if last <= self.now:
+            message = (
+                "every authority in caBundle has expired, the last one at "
+                f"{last:%Y-%m-%d %H:%M} UTC, so {caller.fails}"
             )
-        return
-    try:
-        bundle = base64.b64decode(caller.config.ca_bundle, validate=True)
-        last = _expiry(bundle)
-    except ValueError as error:
-        yield Hazard(
-            "ca-bundle-invalid",
-            caller.level,
-            caller.subject,
-            path,
-            f"caBundle cannot be read ({error}), so {caller.fails}",
-            *fix("set caBundle to the authority of the serving certificate, as PEM in base64"),
+            yield self._hazard("expired", caller.level, message, self._renewal())
+            return
+        if last - self.now < EXPIRES_SOON:
+            message = (
+                f"the last authority in caBundle expires at {last:%Y-%m-%d %H:%M} UTC. From then "
+                f"on {caller.fails}"
+            )
+            yield self._hazard("expiring", WARNING, message, self._renewal())
+        yield from self._certificate(bundle)
+
+    def _empty(self) -> Iterator[Hazard]:
+        caller = self.caller
+        if caller.config.service is None or not self.state.is_live:
+            return  # the machine's authorities may verify a URL; files get their bundle later
+        injected = sorted(INJECTED & caller.subject.metadata.annotations.keys())
+        fix = self._fix("set caBundle to the authority of the serving certificate")
+        message = (
+            "caBundle is empty, so the API server verifies with its machine's authorities, which "
+            f"sign no name under .svc: {caller.fails}"
         )
-        return
-    if last <= now:
-        yield Hazard(
-            "ca-bundle-expired",
-            caller.level,
-            caller.subject,
-            path,
-            f"every authority in caBundle has expired, the last one at {last:%Y-%m-%d %H:%M} UTC, "
-            f"so {caller.fails}",
-            *fix("renew the authority and set caBundle"),
-        )
-        return
-    if last - now < EXPIRES_SOON:
-        yield Hazard(
-            "ca-bundle-expiring",
-            WARNING,
-            caller.subject,
-            path,
-            f"the last authority in caBundle expires at {last:%Y-%m-%d %H:%M} UTC. From then on "
-            f"{caller.fails}",
-            *fix("renew the authority and set caBundle"),
-        )
-    faults = [
-        f"{source}: {fault}"
-        for source, chain in chains.items()
-        if (fault := _fault(chain, bundle, name, now))
-    ]
-    if faults and len(faults) == len(chains):
-        yield Hazard(
+        if injected:
+            message = f"caBundle is empty, although {injected[0]} asks for one: {caller.fails}"
+            fix = self._renewal()
+        yield self._hazard("empty", caller.level, message, fix)
+
+    def _certificate(self, bundle: bytes) -> Iterator[Hazard]:
+        chains, name = self._chains(), self._name
+        faults = {source: self._fault(chain, bundle) for source, chain in chains.items()}
+        if not faults or not all(faults.values()):
+            return
+        otherwise = "set caBundle to the authority that signed it, or issue it again"
+        remedy = self._restart(bundle) or self._renewal(otherwise)
+        reasons = "; ".join(f"{source}: {fault}" for source, fault in faults.items())
+        yield self.caller.hazard(
             "certificate",
-            caller.level,
-            caller.subject,
-            caller.path,
-            f"caBundle does not verify the certificate for {name} ({'; '.join(faults)}), so "
-            f"{caller.fails}",
-            *fix("set caBundle to the authority that signed it, or issue it again"),
+            self.caller.level,
+            f"caBundle does not verify the certificate for {name} ({reasons}), so "
+            f"{self.caller.fails}",
+            *remedy,
         )
 
+    def _restart(self, bundle: bytes) -> Remedy | None:
+        """Return the fix of a server that presents another certificate than its pods mount."""
+        service = self.caller.config.service
+        if service is None or self._name not in self.served:
+            return None
+        for each in self._secrets():
+            if not self._fault(decoded(each.certificate), bundle):
+                fix = (
+                    f"restart its pods: the {each.title}, which they mount, has a valid certificate"
+                )
+                return fix, (), kubectl("rollout restart", self.state.serving(service)[0])
+        return None
 
-def _known_authority(
-    caller: Caller,
-    secrets: Iterable[TlsSecret],
-    chains: Collection[bytes],
-    name: str,
-    now: datetime,
-) -> tuple[str, ObjectPatch] | None:
-    """Return the fix that sets an authority beside a certificate, if it verifies what is served."""
-    for each in secrets:
-        bundle = _decoded(each.data.authority)
-        if any(not _fault(chain, bundle, name, now) for chain in chains) and (
-            _expiry(bundle) - now >= EXPIRES_SOON
-        ):
-            patch = {"op": "add", "path": caller.bundle_path, "value": each.data.authority}
-            return f"set caBundle to ca.crt of the {each.title}", (patch,)
-    return None
+    def _hazard(self, fault: str, level: str, message: str, remedy: Remedy) -> Hazard:
+        return self.caller.hazard(f"ca-bundle-{fault}", level, message, *remedy)
+
+    @property
+    def _name(self) -> str:
+        return self.caller.config.server_name
+
+    def _secrets(self) -> list[TlsSecret]:
+        service = self.caller.config.service
+        return mounted(service, self.state) if service else []
+
+    def _chains(self) -> dict[str, bytes]:
+        """Return the certificates that the server presents, or may present, by their source."""
+        if self._name in self.served:
+            return {"the server": self.served[self._name]}
+        return {
+            f"Secret {each.metadata.name}": decoded(each.certificate) for each in self._secrets()
+        }
+
+    def _fault(self, chain: bytes, bundle: bytes) -> str:
+        """Return why a client that trusts a bundle rejects a certificate; "" if it does not."""
+        try:
+            check_served(chain, bundle, self._name, self.now)
+        except CertificateError as error:
+            return str(error)
+        return ""
+
+    def _fix(self, otherwise: str, run: str = "") -> Remedy:
+        """Return the fix that sets the authority beside a certificate, if that verifies it."""
+        for each in self._secrets():
+            bundle = decoded(each.authority)
+            if any(not self._fault(chain, bundle) for chain in self._chains().values()) and (
+                _expiry(bundle) - self.now >= EXPIRES_SOON
+            ):
+                patch = tuple(
+                    {"op": "add", "path": pointer, "value": each.authority}
+                    for pointer in self.caller.bundles
+                )
+                return f"set caBundle to ca.crt of the {each.title}", patch, ""
+        return otherwise, (), run
+
+    def _renewal(self, otherwise: str = "renew the authority and set caBundle") -> Remedy:
+        """Return the fix of whoever issued a certificate, unless a known authority verifies it."""
+        return self._fix(*renewal(self.caller, self._secrets(), self.state, otherwise))
 
 
-def _fault(chain: bytes, bundle: bytes, name: str, now: datetime) -> str:
-    """Return why a client that trusts a bundle rejects a certificate; "" if it does not."""
-    try:
-        check_served(chain, bundle, name, now)
-    except CertificateError as error:
-        return str(error)
-    return ""
+def mounted(service: ServiceReference, state: ClusterState) -> list[TlsSecret]:
+    """Return the TLS Secrets that the pods behind a Service mount."""
+    volumes = [volume for each in state.serving(service) for volume in each.volumes]
+    found = (
+        state.find("", "Secret", service.namespace, name)
+        for name in dict.fromkeys(volume.secret_name for volume in volumes)
+    )
+    return [each for each in found if isinstance(each, TlsSecret) and decoded(each.certificate)]
 
 
-def _expiry(bundle: bytes) -> datetime:
-    return max(each.not_valid_after_utc for each in read_certificates(bundle, "CA bundle"))
-
-
-def _mounted(service: ServiceReference, state: ClusterState) -> Iterator[TlsSecret]:
-    """Yield the TLS Secrets that the pods behind a Service mount."""
-    workloads = state.serving(service)
-    for name in dict.fromkeys(name for each in workloads for name in each.secret_names):
-        secret = state.find("", "Secret", service.namespace, name)
-        if isinstance(secret, TlsSecret) and _decoded(secret.data.certificate):
-            yield secret
-
-
-def _decoded(value: str) -> bytes:
-    """Return the bytes of a base64 text; empty if it is not base64."""
+def decoded(value: str) -> bytes:
+    """Return what base64 stands for; empty where it is none."""
     try:
         return base64.b64decode(value, validate=True)
     except ValueError:
         return b""
-
-
-def _is_injected(caller: Caller) -> bool:
-    return any(each in caller.subject.metadata.annotations for each in INJECTED)
 
 
 def endpoints(state: ClusterState) -> list[tuple[str, int, str]]:
@@ -184,9 +194,13 @@ def endpoints(state: ClusterState) -> list[tuple[str, int, str]]:
     for caller in callers(state):
         if service := caller.config.service:
             stored = state.service(service)
-            if stored is not None and stored.spec.cluster_ip not in ("", "None"):
-                found.append((stored.spec.cluster_ip, service.port, service.server_name))
+            if stored is not None and stored.cluster_ip not in ("", "None"):
+                found.append((stored.cluster_ip, service.port, service.server_name))
         elif caller.config.url:
-            url = urlsplit(caller.config.url)
-            found.append((url.hostname or "", url.port or 443, url.hostname or ""))
+            name = caller.config.server_name
+            found.append((name, urlsplit(caller.config.url).port or 443, name))
     return list(dict.fromkeys(found))
+
+
+def _expiry(bundle: bytes) -> datetime:
+    return max(each.not_valid_after_utc for each in read_certificates(bundle, "CA bundle"))

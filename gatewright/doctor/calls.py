@@ -3,12 +3,11 @@
 Source: k8s.io/apiserver/pkg/admission/plugin/webhook (rules, predicates, matchconditions).
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 
 from config.api.admission import ResourceRule
-from config.api.match import LabelSelector
 from gatewright.doctor.models import AdmissionWebhook
 from gatewright.doctor.state import ClusterState
 from webhook.cel.admission_environment import ADMISSION as NAMES
@@ -21,26 +20,28 @@ from webhook.engine.match import Labels, compile_selector
 class ExampleRequest:
     """A possible request; `meaning` is its effect, for messages.
 
-    `labels` are those of the object; None if they are unknown, so that any selector may match.
+    `labels` are those that its object has, or may have.
     """
 
     operation: str
     resource: str
-    meaning: str
+    meaning: str = ""
     group: str = ""
-    version: str = "v1"
     subresource: str = ""
     namespace: str = ""
     name: str = ""
     user: str = "system:apiserver"
     groups: tuple[str, ...] = ("system:authenticated",)
-    labels: Labels | None = field(default_factory=dict)
+    labels: tuple[Labels, ...] = ({},)
+
+    @property
+    def target(self) -> str:
+        """The resource and subresource, with the group."""
+        sub = f"/{self.subresource}" if self.subresource else ""
+        return f"{self.resource}{sub}{f'.{self.group}' if self.group else ''}"
 
     def __str__(self) -> str:
-        within = f" in {self.namespace}" if self.namespace else ""
-        sub = f"/{self.subresource}" if self.subresource else ""
-        group = f".{self.group}" if self.group else ""
-        return f"{self.operation} {self.resource}{group}{sub}{within}"
+        return f"{self.operation} {self.target}{f' in {self.namespace}' if self.namespace else ''}"
 
 
 def is_called(webhook: AdmissionWebhook, request: ExampleRequest, state: ClusterState) -> bool:
@@ -49,27 +50,43 @@ def is_called(webhook: AdmissionWebhook, request: ExampleRequest, state: Cluster
     A condition that cannot be evaluated counts as true: a false finding is better than a missing
     one.
     """
+    selector = webhook.namespace_selector
     return (
-        _selects_namespace(webhook.namespace_selector, request, state)
-        and is_named(webhook, request)
-        and _selects_object(webhook.object_selector, request)
-        and all(_holds(each.expression, request) for each in webhook.match_conditions)
+        is_named(webhook, request)
+        and (not selector or not request.namespace or state.selects(selector, request.namespace))
+        and any(_is_accepted(webhook, request, labels) for labels in request.labels)
     )
 
 
 def is_named(webhook: AdmissionWebhook, request: ExampleRequest) -> bool:
     """Return whether the rules of a webhook match the resource and operation of a request."""
-    return any(_names(rule, request) for rule in webhook.rules)
-
-
-def _names(rule: ResourceRule, request: ExampleRequest) -> bool:
     scope = "Namespaced" if request.namespace and request.resource != "namespaces" else "Cluster"
+    return any(rule.scope in ("*", scope) and names(rule, request) for rule in webhook.rules)
+
+
+def names(rule: ResourceRule, request: ExampleRequest) -> bool:
+    """Return whether a rule matches the resource and operation of a request, in any scope."""
     return (
         _has(rule.operations, request.operation)
         and _has(rule.api_groups, request.group)
         and any(_names_resource(each, request) for each in rule.resources)
-        and rule.scope in ("*", scope)
     )
+
+
+def named_requests(rule: ResourceRule) -> Iterator[ExampleRequest]:
+    """Yield the requests that a rule names without a wildcard."""
+    for operation in {"CREATE", "UPDATE"} if "*" in rule.operations else rule.operations:
+        for group in rule.api_groups:
+            for resource in rule.resources:
+                if "*" not in group + resource:
+                    plural, _, sub = resource.partition("/")
+                    yield ExampleRequest(
+                        operation=operation, group=group, resource=plural, subresource=sub
+                    )
+
+
+def _has(words: list[str], word: str) -> bool:
+    return "*" in words or word in words
 
 
 def _names_resource(resource: str, request: ExampleRequest) -> bool:
@@ -79,37 +96,27 @@ def _names_resource(resource: str, request: ExampleRequest) -> bool:
     )
 
 
-def _has(words: list[str], word: str) -> bool:
-    return "*" in words or word in words
+def _is_accepted(webhook: AdmissionWebhook, request: ExampleRequest, labels: Labels) -> bool:
+    selector = webhook.object_selector
+    return (selector is None or compile_selector(selector)(labels)) and all(
+        _holds(each.expression, request, labels) for each in webhook.match_conditions
+    )
 
 
-def _selects_namespace(
-    selector: LabelSelector | None, request: ExampleRequest, state: ClusterState
-) -> bool:
-    if selector is None or not request.namespace:
-        return True
-    return state.selects(selector, request.namespace)
-
-
-def _selects_object(selector: LabelSelector | None, request: ExampleRequest) -> bool:
-    if selector is None or request.labels is None:
-        return True
-    return compile_selector(selector)(request.labels)
-
-
-def _holds(expression: str, request: ExampleRequest) -> bool:
+def _holds(expression: str, request: ExampleRequest, labels: Labels) -> bool:
     program = _compiled(expression)
     if program is None:
         return True
-    metadata = {"name": request.name, "labels": dict(request.labels or {})}
+    metadata = {"name": request.name, "labels": dict(labels)}
     if request.namespace:
         metadata["namespace"] = request.namespace
-    values: Mapping[str, object] = {
+    resource = {"group": request.group, "version": "v1", "resource": request.resource}
+    values = {
         "object": {"metadata": metadata},
         "request": {
             "operation": request.operation,
-            "resource": _resource(request),
-            "requestResource": _resource(request),
+            "resource": resource,
+            "requestResource": resource,
             "subResource": request.subresource,
             "name": request.name,
             "namespace": request.namespace,
@@ -129,7 +136,3 @@ def _compiled(expression: str) -> Program | None:
         return NAMES.compile(expression, "bool")
     except CelError:
         return None
-
-
-def _resource(request: ExampleRequest) -> dict[str, str]:
-    return {"group": request.group, "version": request.version, "resource": request.resource}

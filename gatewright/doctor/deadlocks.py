@@ -1,11 +1,27 @@
 """Find webhooks that block their own recovery, or the cluster's."""
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from gatewright.doctor.calls import ExampleRequest, is_called, is_named
-from gatewright.doctor.hazards import CRITICAL, NOTE, WARNING, Hazard, excluding, sparing
-from gatewright.doctor.models import ResourceDefinition, ServiceReference
-from gatewright.doctor.needs import cluster_needs, data_needs, events, own_needs
+from gatewright.doctor.hazards import (
+    CRITICAL,
+    NOTE,
+    WARNING,
+    Hazard,
+    ObjectPatch,
+    excluding,
+    listed,
+    sparing,
+)
+from gatewright.doctor.needs import (
+    API_SERVICE,
+    DEFAULT,
+    cluster_needs,
+    data_needs,
+    events,
+    own_needs,
+)
 from gatewright.doctor.state import ClusterState, Registered
 
 MAX_LISTED = 4  # requests that one message lists
@@ -28,12 +44,13 @@ VITAL = frozenset(
         "tokenreviews",
     }
 )
+API_OBJECTS = f'request.namespace == "{DEFAULT}" && request.name == "{API_SERVICE}"'
 
 
 def check(state: ClusterState) -> Iterator[Hazard]:
     """Yield a finding for each webhook that blocks a recovery while it does not answer."""
     closed = [each for each in state.registered() if each.fails_closed]
-    needs = list(cluster_needs())
+    needs = list(cluster_needs(state))
     for each in closed:
         yield from _of_webhook(each, needs, state)
     yield from _cycles(closed, state)
@@ -42,59 +59,69 @@ def check(state: ClusterState) -> Iterator[Hazard]:
 def _of_webhook(
     each: Registered, needs: Sequence[ExampleRequest], state: ClusterState
 ) -> Iterator[Hazard]:
-    """Yield the findings about one webhook; each patch fixes as much as a patch can."""
+    """Yield the findings about one webhook; each command fixes as much as one command can."""
 
     def judged(requests: Iterable[ExampleRequest]) -> list[ExampleRequest]:
         return [request for request in requests if is_called(each.webhook, request, state)]
 
-    service, name = each.service, each.webhook.name
+    service = each.service
     own = judged(own_needs(service, state)) if service else []
     data = judged(data_needs(service.namespace)) if service and not own else []
     needed, lost = judged(needs), judged(events())
-    namespaced = [need for need in needed if need.namespace]
+    system = [need for need in needed if need.namespace]
     wide = [need for need in needed if not need.namespace]
-    spaces = sorted({need.namespace for need in (*own, *data, *namespaced)})
-    excluded = f"exclude {_and(spaces)}", excluding(each, spaces)
-    resources = list(dict.fromkeys(need.resource for need in (*wide, *lost)))
-    spared = (
-        f"do not call it for {_and(resources)}",
-        sparing(each, resources),
-    )
-    for check, level, requests, what, (fix, patch) in (
-        ("own-pods", CRITICAL, own, f"requests for its own pods (behind {service})", excluded),
-        ("own-data", WARNING, data, "Secrets or ConfigMaps of its own namespace", excluded),
-        (
-            "system-namespaces",
-            _level(namespaced),
-            namespaced,
-            "objects that the cluster needs to come back,",
-            excluded,
-        ),
-        (
-            "cluster-resources",
-            _level(wide),
-            wide,
-            "cluster-scoped objects that the cluster needs to come back,",
-            spared,
-        ),
-        ("events", NOTE, lost, "events", spared),
-    ):
-        when, then = "While it does not answer", ""
-        if check == "own-pods":
-            when, then = "If its last pod goes", ": the pods cannot come back"
-        if requests:
-            yield Hazard(
-                check,
-                level,
-                each.configuration,
-                each.path,
-                (
-                    f"{name} judges {what} and fails closed. {when}, the API server refuses "
-                    f"{_listed(requests)}{then}"
-                ),
-                fix,
-                patch=patch,
-            )
+    spaces, spared = _exclusion(each, own + data + system), _exclusion(each, wide + lost)
+    of_pods = f"requests for its own pods (behind {service})"
+    of_data = "Secrets or ConfigMaps of its own namespace"
+    of_cluster = "cluster-scoped objects that the cluster needs to come back,"
+    of_system = "objects of system components"
+    yield from _blocked(each, "own-pods", CRITICAL, of_pods, own, spaces)
+    yield from _blocked(each, "own-data", WARNING, of_data, data, spaces)
+    yield from _blocked(each, "system-namespaces", _level(system), of_system, system, spaces)
+    yield from _blocked(each, "cluster-resources", _level(wide), of_cluster, wide, spared)
+    yield from _blocked(each, "events", NOTE, "events", lost, spared)
+
+
+def _blocked(
+    each: Registered,
+    check: str,
+    level: str,
+    what: str,
+    requests: Sequence[ExampleRequest],
+    exclusion: tuple[str, ObjectPatch],
+) -> Iterator[Hazard]:
+    """Yield the finding about requests of one sort, if any is judged."""
+    when, then = "While it does not answer", ""
+    if check == "own-pods":
+        when, then = "If its last pod goes", ": the pods cannot come back"
+    if requests:
+        message = f"{each.name} judges {what} and fails closed. {when}, the API server refuses"
+        message = f"{message} {_shortened(requests)}{then}"
+        yield Hazard(check, level, each.configuration, each.path, message, *exclusion)
+
+
+def _exclusion(each: Registered, requests: Iterable[ExampleRequest]) -> tuple[str, ObjectPatch]:
+    """Return the fix that keeps a webhook out of requests: namespaces, resources, or objects."""
+    spaces, resources, expressions = set[str](), dict[str, None](), list[str]()
+    fixes, patch = list[str](), ObjectPatch()
+    for request in requests:
+        if request.name == API_SERVICE:
+            expressions = [API_OBJECTS]
+        elif request.namespace and request.resource != "events":
+            spaces.add(request.namespace)
+        else:
+            resources[request.resource] = None
+    if spaces:
+        fixes.append(f"exclude {listed(sorted(spaces))}")
+        patch = excluding(each, sorted(spaces))
+    if expressions:
+        fixes.append(f"do not call it for the objects {DEFAULT}/{API_SERVICE}")
+    if resources:
+        fixes.append(f"do not call it for {listed(list(resources))}")
+        expressions.append(f"request.resource.resource in {json.dumps(list(resources))}")
+    if expressions:
+        patch += sparing(each, expressions)
+    return ", and ".join(fixes), patch
 
 
 def _level(needed: Sequence[ExampleRequest]) -> str:
@@ -103,72 +130,62 @@ def _level(needed: Sequence[ExampleRequest]) -> str:
     return CRITICAL if names & VITAL else WARNING
 
 
+def _shortened(needs: Sequence[ExampleRequest]) -> str:
+    """Return the first requests with their meanings, and how many more there are."""
+    distinct = list(dict.fromkeys(f"{need} ({need.meaning})" for need in needs))
+    more = len(distinct) - MAX_LISTED
+    return ", ".join(distinct[:MAX_LISTED]) + (f" and {more} more" if more > 0 else "")
+
+
 def _cycles(closed: Sequence[Registered], state: ClusterState) -> Iterator[Hazard]:
     """Yield a finding for each cycle of Services whose pods need each other's webhooks."""
-    served: dict[str, tuple[ServiceReference, list[Registered]]] = {}
+    served: dict[str, list[Registered]] = {}
     for each in closed:
         if each.service is not None:
-            served.setdefault(str(each.service), (each.service, []))[1].append(each)
-    for service in _conversions(state):
-        served.setdefault(str(service), (service, []))
+            served.setdefault(str(each.service), []).append(each)
     for ring in _rings(_blocked_by(served, state)):
-        webhooks = [each for name in ring for each in served[name][1]]
-        if not webhooks:
-            continue
-        first = webhooks[0]
-        others = [name for name in ring if name != str(first.service)]
-        path = " -> ".join([*ring, ring[0]])
-        spaces = sorted({served[name][0].namespace for name in ring})
+        first = served[ring[0]][0]
+        spaces = sorted({name.partition("/")[0] for name in ring})
         yield Hazard(
             "cycle",
             CRITICAL,
             first.configuration,
             first.path,
-            (
-                f"{path}: the pods of each are judged by the next one, and all fail closed. If the "
-                f"pods of {first.service} and {_and(others)} are gone at the same time, the API "
-                "server refuses to create any of them"
-            ),
-            f"exclude {_and(spaces)}",
-            patch=excluding(first, spaces),
+            f"{' -> '.join([*ring, ring[0]])}: the pods of each are judged by the next one, and "
+            f"all fail closed. If the pods of {listed(ring)} are gone at the same time, the API "
+            "server refuses to create any of them",
+            f"exclude {listed(spaces)}",
+            excluding(first, spaces),
         )
 
 
-def _conversions(state: ClusterState) -> list[ServiceReference]:
-    """Return the Services of conversion webhooks."""
-    return [
-        service
-        for each in state.all(ResourceDefinition)
-        if each.spec.conversion.strategy == "Webhook"
-        and (service := each.spec.conversion.webhook.client_config.service) is not None
-    ]
-
-
 def _blocked_by(
-    served: Mapping[str, tuple[ServiceReference, list[Registered]]], state: ClusterState
+    served: Mapping[str, Sequence[Registered]], state: ClusterState
 ) -> dict[str, set[str]]:
     """Return, for each Service, the other Services whose webhooks judge its pods."""
-    needs = {name: list(own_needs(service, state)) for name, (service, _) in served.items()}
+    found = dict[str, set[str]]()
     # Grouped by selector: thousands of webhooks have only a few different selectors.
     groups: dict[str, list[tuple[str, Registered]]] = {}
-    for name, (_, webhooks) in served.items():
+    needs: dict[str, list[ExampleRequest]] = {}
+    for name, webhooks in served.items():
+        needs[name] = [
+            need for each in webhooks[:1] if each.service for need in own_needs(each.service, state)
+        ]
         for each in webhooks:
             if any(is_named(each.webhook, need) for need in needs[name]):
                 selector = each.webhook.namespace_selector
                 words = "" if selector is None else selector.model_dump_json()
                 groups.setdefault(words, []).append((name, each))
-    found = dict[str, set[str]]()
-    for name, (service, _) in served.items():
-        found[name] = set()
-        for members in groups.values():
-            selector = members[0][1].webhook.namespace_selector
-            if selector is None or state.selects(selector, service.namespace):
-                found[name] |= {
-                    other
-                    for other, each in members
-                    if other != name
-                    and any(is_called(each.webhook, need, state) for need in needs[name])
-                }
+    for name in served:
+        space = name.partition("/")[0]
+        found[name] = {
+            other
+            for members in groups.values()
+            if (selector := members[0][1].webhook.namespace_selector) is None
+            or state.selects(selector, space)
+            for other, each in members
+            if other != name and any(is_called(each.webhook, need, state) for need in needs[name])
+        }
     return found
 
 
@@ -187,16 +204,3 @@ def _rings(edges: Mapping[str, set[str]]) -> list[list[str]]:
             seen.update(fresh)
             paths += [[*path, name] for name in fresh]
     return list(found.values())
-
-
-def _listed(needs: Sequence[ExampleRequest]) -> str:
-    """Return the first requests with their meanings, and how many more there are."""
-    distinct = list(dict.fromkeys(f"{need} ({need.meaning})" for need in needs))
-    listed = ", ".join(distinct[:MAX_LISTED])
-    more = len(distinct) - MAX_LISTED
-    return f"{listed} and {more} more" if more > 0 else listed
-
-
-def _and(words: Sequence[str]) -> str:
-    *head, last = words or [""]
-    return f"{', '.join(head)} and {last}" if head else last

@@ -35,9 +35,7 @@ class Hazard:
     @property
     def command(self) -> str:
         """The kubectl command that fixes the fault; "" if none does."""
-        if not self.patch:
-            return self.run
-        return patch_command(self.subject, self.patch)
+        return patch_command(self.subject, self.patch) if self.patch else self.run
 
     @property
     def remedy(self) -> str:
@@ -45,15 +43,30 @@ class Hazard:
         return f"{self.fix}: {self.command}" if self.command else f"{self.fix}."
 
 
+def of_webhook(
+    check: str, level: str, each: Registered, message: str, fix: str, **fields: object
+) -> Hazard:
+    """Return a finding about a webhook, whose patch sets `fields` of it."""
+    patch = tuple(op for field, value in fields.items() for op in setting(each, field, value))
+    return Hazard(check, level, each.configuration, each.path, message, fix, patch)
+
+
 def patch_command(subject: ClusterObject, patch: ObjectPatch) -> str:
     """Return the kubectl command that applies a JSON Patch."""
-    words = ("kubectl", "patch", subject.kind.lower(), subject.metadata.name, "--type=json", "-p")
-    return shlex.join((*words, json.dumps(patch)))
+    return kubectl("patch", subject, "--type=json", "-p", json.dumps(patch))
+
+
+def kubectl(verb: str, subject: ClusterObject, *options: str, kind: str = "") -> str:
+    """Return a kubectl command about an object, or one of another kind with the same name."""
+    space = subject.metadata.namespace
+    within = ("--namespace", space) if space else ()
+    named = (kind or subject.kind.lower(), subject.metadata.name)
+    return shlex.join(("kubectl", *verb.split(), *named, *within, *options))
 
 
 def setting(each: Registered, field: str, value: object) -> ObjectPatch:
     """Return the patch that sets a field of a webhook."""
-    return ({"op": "add", "path": f"/webhooks/{each.index}/{field}", "value": value},)
+    return ({"op": "add", "path": f"{each.pointer}/{field}", "value": value},)
 
 
 def excluding(each: Registered, namespaces: Sequence[str]) -> ObjectPatch:
@@ -64,22 +77,25 @@ def excluding(each: Registered, namespaces: Sequence[str]) -> ObjectPatch:
         "operator": "NotIn",
         "values": list(namespaces),
     }
-    path = f"/webhooks/{each.index}/namespaceSelector"
     if selector is None:
-        value: Any = {"matchExpressions": [requirement]}
-        return ({"op": "add", "path": path, "value": value},)
+        return setting(each, "namespaceSelector", {"matchExpressions": [requirement]})
     if not selector.match_expressions:
-        return ({"op": "add", "path": f"{path}/matchExpressions", "value": [requirement]},)
-    return ({"op": "add", "path": f"{path}/matchExpressions/-", "value": requirement},)
+        return setting(each, "namespaceSelector/matchExpressions", [requirement])
+    return setting(each, "namespaceSelector/matchExpressions/-", requirement)
 
 
-def sparing(each: Registered, resources: Sequence[str]) -> ObjectPatch:
-    """Return the patch that takes resources out of a webhook's rules."""
-    condition = {
-        "name": "spares-what-the-cluster-needs",
-        "expression": f"!(request.resource.resource in {json.dumps(list(resources))})",
+def sparing(each: Registered, expressions: Sequence[str]) -> ObjectPatch:
+    """Return the patch that adds a condition: the webhook is called where no expression holds."""
+    conditions = [condition.to_api() for condition in each.webhook.match_conditions]
+    added = {
+        "name": "spares-what-the-cluster-needs" + (f"-{len(conditions)}" if conditions else ""),
+        "expression": f"!({' || '.join(expressions)})",
     }
-    path = f"/webhooks/{each.index}/matchConditions"
-    if not each.webhook.match_conditions:
-        return ({"op": "add", "path": path, "value": [condition]},)
-    return ({"op": "add", "path": f"{path}/-", "value": condition},)
+    # The whole list, so that the command may be run twice: names of conditions are unique.
+    return setting(each, "matchConditions", [*conditions, added])
+
+
+def listed(words: Sequence[str]) -> str:
+    """Return words as a list in a sentence: a, b and c."""
+    *head, last = words or [""]
+    return f"{', '.join(head)} and {last}" if head else last

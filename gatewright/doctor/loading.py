@@ -6,11 +6,13 @@ from collections.abc import AsyncIterator, Iterable
 
 from config.documents import Document
 from controller.audit.listing import Lister
+from gatewright.doctor.callers import callers
+from gatewright.doctor.issuers import ISSUERS
 from gatewright.doctor.models import ClusterObject, ClusterPolicy
-from gatewright.doctor.state import FOREIGN_GROUPS, MODELS, ClusterState, add_documents, read_state
+from gatewright.doctor.state import FOREIGN_GROUPS, MODELS, ClusterState
 from gatewright.outputs import InputProblem
 from kube.errors import ApiError, NotFound
-from kube.resource import JsonObject, Resource
+from kube.resource import JsonObject, Resource, title_of
 
 SECRET = Resource("", "v1", "secrets", "Secret")
 PROBE_SECONDS = 5.0
@@ -42,12 +44,10 @@ class ClusterReader:
         for resource, error in self._lister.unread.items():
             self.problems.append(InputProblem(f"{resource.plural} cannot be listed: {error}"))
         unread = {(each.group, each.kind) for each in self._lister.unread}
-        state, malformed = read_state(documents, [key for key in read if key not in unread])
-        for document, text in malformed:
-            kind, name = document.value["kind"], document.value["metadata"]["name"]
-            self.problems.append(InputProblem(f"{kind} {name} cannot be read: {text}"))
-        secrets = [Document.of_object(each) async for each in self._secrets(state)]
-        add_documents(state, secrets)
+        state = ClusterState(frozenset(read.keys() - unread))
+        for document, text in state.read(documents):
+            self.problems.append(InputProblem(f"{title_of(document.value)} cannot be read: {text}"))
+        state.read([Document.of_object(each) async for each in self._secrets(state)])
         await self._add_params(state)
         return state
 
@@ -72,12 +72,13 @@ class ClusterReader:
 
     async def _secrets(self, state: ClusterState) -> AsyncIterator[JsonObject]:
         """Yield the certificates, without keys, of the Secrets that pods of webhooks mount."""
-        services = {each.service for each in state.registered() if each.service is not None}
+        services = {each.config.service for each in callers(state) if each.config.service}
         mounted = {
             (each.metadata.namespace, name): None
             for service in services
             for each in state.serving(service)
-            for name in each.secret_names
+            for volume in each.volumes
+            if (name := volume.secret_name)
         }
         for namespace, name in mounted:
             try:
@@ -90,12 +91,18 @@ class ClusterReader:
                     "checked; --probe asks the server instead"
                 )
                 continue
-            data = secret.get("data") or {}
-            metadata = {"name": name, "namespace": namespace}
+            data, annotations = (
+                secret.get("data") or {},
+                secret["metadata"].get("annotations") or {},
+            )
             yield {
                 "apiVersion": "v1",
                 "kind": "Secret",
-                "metadata": metadata,
+                "metadata": {
+                    "name": name,
+                    "namespace": namespace,
+                    "annotations": {key: annotations[key] for key in ISSUERS if key in annotations},
+                },
                 "data": {key: data[key] for key in PUBLIC if key in data},
             }
 

@@ -1,11 +1,29 @@
 """The objects that doctor reads, with only the fields that it uses."""
 
-from pydantic import Field
+from typing import Any
+from urllib.parse import urlsplit
+
+from pydantic import AliasPath, Field, ValidationInfo, field_validator
 
 from config.api.admission import BindingSpec, KubernetesPolicySpec, ResourceRule
 from config.api.match import LabelSelector
 from config.api.meta import ApiModel, ObjectMeta
 from config.api.rules import MatchCondition
+from kube.resource import title
+
+
+def _at(path: str, default: Any) -> Any:
+    """Return a field that is read at a path of the object."""
+    return Field(default, validation_alias=AliasPath(*path.split(".")))
+
+
+class Part(ApiModel):
+    """An object or a part of one, whose fields may be read from below it; null means absent."""
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _null_is_default(cls, value: Any, info: ValidationInfo) -> Any:
+        return cls.model_fields[info.field_name or ""].get_default() if value is None else value
 
 
 class ClusterObject(ApiModel):
@@ -18,8 +36,7 @@ class ClusterObject(ApiModel):
     @property
     def title(self) -> str:
         """Kind, namespace and name."""
-        within = f"{self.metadata.namespace}/" if self.metadata.namespace else ""
-        return f"{self.kind} {within}{self.metadata.name}"
+        return title(self.kind, self.metadata.namespace, self.metadata.name)
 
 
 class ServiceReference(ApiModel):
@@ -44,6 +61,11 @@ class ClientConfig(ApiModel):
     service: ServiceReference | None = None
     url: str = ""
     ca_bundle: str = ""
+
+    @property
+    def server_name(self) -> str:
+        """The DNS name or address that the API server verifies."""
+        return self.service.server_name if self.service else urlsplit(self.url).hostname or ""
 
 
 class AdmissionWebhook(ApiModel):
@@ -75,52 +97,67 @@ class ServicePort(ApiModel):
     port: int = 0
 
 
-class ServiceSpec(ApiModel):
-    """The spec of a Service."""
-
-    selector: dict[str, str] = Field({})
-    ports: list[ServicePort] = Field([])
-    type: str = "ClusterIP"
-    cluster_ip: str = Field("", alias="clusterIP")
-
-
-class ClusterService(ClusterObject):
+class ClusterService(Part, ClusterObject):
     """A Service."""
 
-    spec: ServiceSpec = ServiceSpec.model_construct()
+    selector: dict[str, str] = _at("spec.selector", {})
+    ports: list[ServicePort] = _at("spec.ports", [])
+    type: str = _at("spec.type", "ClusterIP")
+    cluster_ip: str = _at("spec.clusterIP", "")
 
 
-class EndpointConditions(ApiModel):
-    """The state of an endpoint; an unset `ready` counts as true (discovery/v1)."""
+class SliceEndpoint(Part):
+    """One address of an EndpointSlice; an unset `ready` counts as true (discovery/v1)."""
 
-    ready: bool = True
-
-
-class SliceEndpoint(ApiModel):
-    """One address of an EndpointSlice."""
-
-    conditions: EndpointConditions = EndpointConditions.model_construct()
+    ready: bool = _at("conditions.ready", True)
     node_name: str = ""
 
 
-class EndpointSlice(ClusterObject):
+class EndpointSlice(Part, ClusterObject):
     """The endpoints of a Service, which the label `kubernetes.io/service-name` names."""
 
     endpoints: list[SliceEndpoint] = Field([])
     ports: list[ServicePort] = Field([])
 
 
-class PublicCertificate(ApiModel):
-    """The public part of a TLS Secret."""
+class TlsSecret(Part, ClusterObject):
+    """The certificates of a Secret, without any key."""
 
-    certificate: str = Field("", alias="tls.crt")
-    authority: str = Field("", alias="ca.crt")
+    certificate: str = Field("", validation_alias=AliasPath("data", "tls.crt"))
+    authority: str = Field("", validation_alias=AliasPath("data", "ca.crt"))
 
 
-class TlsSecret(ClusterObject):
-    """A Secret, without any key."""
+class SecretVolume(Part):
+    """A volume, with the name of its Secret, if it is of one."""
 
-    data: PublicCertificate = PublicCertificate.model_construct()
+    secret_name: str = _at("secret.secretName", "")
+
+
+class ServingWorkload(Part, ClusterObject):
+    """A Deployment, StatefulSet or DaemonSet; a DaemonSet has no number of replicas."""
+
+    replicas: int = _at("spec.replicas", 1)
+    labels: dict[str, str] = _at("spec.template.metadata.labels", {})
+    volumes: list[SecretVolume] = _at("spec.template.spec.volumes", [])
+
+    @property
+    def has_replicas(self) -> bool:
+        """Whether its number of pods is set, not that of the nodes."""
+        return self.kind != "DaemonSet"
+
+
+class Autoscaler(Part, ClusterObject):
+    """A HorizontalPodAutoscaler."""
+
+    target_kind: str = _at("spec.scaleTargetRef.kind", "")
+    target_name: str = _at("spec.scaleTargetRef.name", "")
+    minimum: int = _at("spec.minReplicas", 1)
+
+
+class DisruptionBudget(Part, ClusterObject):
+    """A PodDisruptionBudget."""
+
+    selector: LabelSelector | None = _at("spec.selector", None)
 
 
 class ServedVersion(ApiModel):
@@ -130,54 +167,24 @@ class ServedVersion(ApiModel):
     served: bool = True
 
 
-class WebhookConversion(ApiModel):
-    """The webhook of a conversion."""
-
-    client_config: ClientConfig = ClientConfig.model_construct()
-
-
-class CrdConversion(ApiModel):
-    """How a CustomResourceDefinition converts between its versions."""
-
-    strategy: str = "None"
-    webhook: WebhookConversion = WebhookConversion.model_construct()
-
-
-class ResourceNames(ApiModel):
-    """The names of a custom resource."""
-
-    plural: str
-
-
-class DefinitionSpec(ApiModel):
-    """The spec of a CustomResourceDefinition."""
-
-    group: str
-    names: ResourceNames
-    versions: list[ServedVersion] = Field([])
-    conversion: CrdConversion = CrdConversion.model_construct()
-
-
-class ResourceDefinition(ClusterObject):
+class ResourceDefinition(Part, ClusterObject):
     """A CustomResourceDefinition."""
 
-    spec: DefinitionSpec
+    group: str = _at("spec.group", "")
+    plural: str = _at("spec.names.plural", "")
+    versions: list[ServedVersion] = _at("spec.versions", [])
+    conversion: str = _at("spec.conversion.strategy", "None")
+    converter: ClientConfig = _at("spec.conversion.webhook.clientConfig", ClientConfig())
 
 
-class ApiServiceSpec(ApiModel):
-    """The spec of an APIService."""
-
-    group: str = ""
-    version: str = ""
-    service: ServiceReference | None = None
-    ca_bundle: str = ""
-    insecure_skip_tls_verify: bool = Field(False, alias="insecureSkipTLSVerify")
-
-
-class ApiService(ClusterObject):
+class ApiService(Part, ClusterObject):
     """An APIService: an aggregated API, if it names a Service."""
 
-    spec: ApiServiceSpec = ApiServiceSpec.model_construct()
+    group: str = _at("spec.group", "")
+    version: str = _at("spec.version", "")
+    service: ServiceReference | None = _at("spec.service", None)
+    ca_bundle: str = _at("spec.caBundle", "")
+    is_unverified: bool = _at("spec.insecureSkipTLSVerify", False)
 
 
 class ClusterPolicy(ClusterObject):

@@ -8,19 +8,21 @@ from pathlib import Path
 import yaml
 
 from gatewright.doctor.calls import ExampleRequest
-from gatewright.doctor.models import ServiceReference
+from gatewright.doctor.models import ServiceReference, ServingWorkload
 from gatewright.doctor.state import ClusterState
 from webhook.engine.match import Labels
 
 FILE = Path(__file__).parent / "needs.yaml"
-SYSTEM, LEASES = "kube-system", "kube-node-lease"
+SYSTEM, LEASES, DEFAULT = "kube-system", "kube-node-lease", "default"
 NODE = "system:node:node-1"
 SCHEDULER = "system:kube-scheduler"
 CONTROLLER = "system:serviceaccount:kube-system:replicaset-controller"
+API_SERVER = "system:apiserver"
 GROUPS = {
     NODE: ("system:nodes", "system:authenticated"),
     SCHEDULER: ("system:authenticated",),
     CONTROLLER: ("system:serviceaccounts", "system:serviceaccounts:kube-system"),
+    API_SERVER: ("system:masters", "system:authenticated"),
 }
 SENDERS = {
     "nodes": NODE,
@@ -29,6 +31,14 @@ SENDERS = {
     "serviceaccounts/token": NODE,
     "pods/binding": SCHEDULER,
 }
+API_SERVICE = "kubernetes"  # the Service of the API server, in default
+# Labels of system objects that no workload tells: of none, DNS, static pods, and the API server's.
+SYSTEM_LABELS: tuple[Labels, ...] = (
+    {},
+    {"k8s-app": "kube-dns"},
+    {"component": "kube-apiserver", "tier": "control-plane"},
+)
+API_LABELS: tuple[Labels, ...] = ({"component": "apiserver", "provider": "kubernetes"},)
 # These have the labels of the workload's pod template.
 LABELLED = ("pods", "replicasets", "endpointslices")
 
@@ -40,28 +50,28 @@ def table() -> dict[str, dict[str, str]]:
     return found
 
 
-def cluster_needs() -> Iterator[ExampleRequest]:
+def cluster_needs(state: ClusterState) -> Iterator[ExampleRequest]:
     """Yield the requests without which nodes and system pods do not recover."""
     for each in _requests("cluster_wide"):
         if each.resource == "namespaces":
-            labels = {"kubernetes.io/metadata.name": SYSTEM}
-            yield replace(each, name=SYSTEM, namespace=SYSTEM, labels=labels)
+            own = (state.namespace_labels(SYSTEM),)
+            yield replace(each, name=SYSTEM, namespace=SYSTEM, labels=own)
         else:
             yield each
-    yield from _requests("in_system", SYSTEM)
-    yield from _requests("in_default", "default")
+    templates = (each.labels for each in state.within(ServingWorkload, SYSTEM))
+    labels = (*SYSTEM_LABELS, *templates)
+    yield from (replace(each, labels=labels) for each in _requests("in_system", SYSTEM))
+    for each in _requests("in_default", DEFAULT):
+        groups = GROUPS[API_SERVER]
+        yield replace(each, name=API_SERVICE, user=API_SERVER, groups=groups, labels=API_LABELS)
     yield from _requests("node_leases", LEASES)
 
 
 def own_needs(service: ServiceReference, state: ClusterState) -> Iterator[ExampleRequest]:
     """Yield the requests without which the pods of a Service do not recover."""
-    known = [each.spec.template.metadata.labels for each in state.serving(service)]
-    templates: list[Labels | None] = [*known] or [None]
+    labels = tuple(each.labels for each in state.serving(service)) or ({},)
     for each in _requests("own_pods", service.namespace):
-        if each.resource in LABELLED:
-            yield from (replace(each, labels=labels) for labels in templates)
-        else:
-            yield each
+        yield replace(each, labels=labels) if each.resource in LABELLED else each
 
 
 def data_needs(namespace: str) -> Iterator[ExampleRequest]:
@@ -71,7 +81,7 @@ def data_needs(namespace: str) -> Iterator[ExampleRequest]:
 
 def events() -> Iterator[ExampleRequest]:
     """Yield the request by which a component writes an event."""
-    yield from _requests("events", "default")
+    yield from _requests("events", DEFAULT)
 
 
 def leases() -> Iterator[ExampleRequest]:
@@ -98,5 +108,4 @@ def _requests(group: str, namespace: str = "") -> Iterator[ExampleRequest]:
                 user=sender,
                 groups=GROUPS[sender],
                 meaning=f"{plural} cannot be {done}" if number else meaning,
-                labels=None if namespace else {},
             )

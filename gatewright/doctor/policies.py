@@ -1,66 +1,71 @@
 """Find policies that judge nothing, or only report."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 
 from gatewright.doctor.hazards import CRITICAL, NOTE, WARNING, Hazard
 from gatewright.doctor.models import ClusterBinding, ClusterObject, ClusterPolicy, ForeignPolicy
 from gatewright.doctor.state import ADMISSION, ClusterState
-from kube.resource import group_version
+from kube.resource import group_version, title
 
 LONG = timedelta(days=30)  # a policy that only reports for longer is not a trial
 
 
 def check(state: ClusterState, now: datetime) -> Iterator[Hazard]:
     """Yield a finding for each policy, binding and exception without its intended effect."""
-    for sort in ("ValidatingAdmissionPolicy", "MutatingAdmissionPolicy"):
-        yield from _bound(sort, state, now)
+    policies = {(each.kind, each.metadata.name): each for each in state.all(ClusterPolicy)}
+    for binding in state.all(ClusterBinding):
+        yield from _bound(binding, policies, state, now)
+    bound = {_policy_key(each) for each in state.all(ClusterBinding)}
+    for key, policy in policies.items():
+        kind, name = key
+        if key not in bound and state.knows(ADMISSION, f"{kind}Binding"):
+            yield Hazard(
+                "policy-without-binding",
+                WARNING,
+                policy,
+                "",
+                f"no {kind}Binding names {name}, so it judges nothing",
+                "create a binding, or delete the policy",
+            )
     yield from _foreign(state, now)
 
 
-def _bound(sort: str, state: ClusterState, now: datetime) -> Iterator[Hazard]:
-    policies = {each.metadata.name: each for each in state.all(ClusterPolicy, sort)}
-    bindings = state.all(ClusterBinding, f"{sort}Binding")
-    knows_policies = state.knows(ADMISSION, sort)
-    for binding in bindings:
-        policy = policies.get(binding.spec.policy_name)
-        if policy is None:
-            if knows_policies:
-                yield Hazard(
-                    "binding-without-policy",
-                    WARNING,
-                    binding,
-                    "spec.policyName",
-                    f"the policy {binding.spec.policy_name} does not exist, so this binding "
-                    "enforces nothing",
-                    "create the policy, or delete the binding",
-                )
-            continue
+def _policy_key(binding: ClusterBinding) -> tuple[str, str]:
+    return binding.kind.removesuffix("Binding"), binding.spec.policy_name
+
+
+def _bound(
+    binding: ClusterBinding,
+    policies: Mapping[tuple[str, str], ClusterPolicy],
+    state: ClusterState,
+    now: datetime,
+) -> Iterator[Hazard]:
+    kind, name = _policy_key(binding)
+    policy = policies.get((kind, name))
+    if policy is not None:
         yield from _params(policy, binding, state)
-        denies = sort.startswith("Mutating") or "Deny" in binding.spec.validation_actions
-        if not denies and _is_old(binding, now):
-            actions = " and ".join(binding.spec.validation_actions)
-            yield Hazard(
-                "never-denies",
-                NOTE,
-                binding,
-                "spec.validationActions",
-                f"{policy.metadata.name} denies nothing (validationActions {actions}), "
-                f"for more than {LONG.days} days",
-                "set validationActions to [Deny], or delete the binding",
-            )
-    if state.knows(ADMISSION, f"{sort}Binding"):
-        bound = {each.spec.policy_name for each in bindings}
-        for name, policy in policies.items():
-            if name not in bound:
-                yield Hazard(
-                    "policy-without-binding",
-                    WARNING,
-                    policy,
-                    "",
-                    f"no {sort}Binding names {name}, so it judges nothing",
-                    "create a binding, or delete the policy",
-                )
+    elif state.knows(ADMISSION, kind):
+        yield Hazard(
+            "binding-without-policy",
+            WARNING,
+            binding,
+            "spec.policyName",
+            f"the policy {name} does not exist, so this binding enforces nothing",
+            "create the policy, or delete the binding",
+        )
+    actions = binding.spec.validation_actions
+    denies = kind.startswith("Mutating") or "Deny" in actions
+    if policy is not None and not denies and _is_old(binding, now):
+        yield Hazard(
+            "never-denies",
+            NOTE,
+            binding,
+            "spec.validationActions",
+            f"{name} denies nothing (validationActions {' and '.join(actions)}), for more than "
+            f"{LONG.days} days",
+            "set validationActions to [Deny], or delete the binding",
+        )
 
 
 def _params(
@@ -70,35 +75,37 @@ def _params(
     if kind is None:
         return
     if reference is None:
-        yield Hazard(
-            "params",
-            CRITICAL if policy.spec.failure_policy == "Fail" else WARNING,
-            binding,
-            "spec.paramRef",
-            f"{policy.metadata.name} has parameters of kind {kind.kind}, and this binding "
-            "names none: each expression that reads `params` fails",
-            "set spec.paramRef",
+        message = (
+            f"{policy.metadata.name} has parameters of kind {kind.kind}, and this binding names "
+            "none: each expression that reads `params` fails"
         )
+        yield _lost_params(policy, binding, message, "set spec.paramRef")
         return
     group, _ = group_version(kind.api_version)
     if not reference.name or not reference.namespace or not state.knows(group, kind.kind):
         return
     if state.find(group, kind.kind, reference.namespace, reference.name) is None:
-        denies = reference.parameter_not_found_action == "Deny"
-        effect = "every request that it matches is refused" if denies else "it judges nothing"
-        yield Hazard(
-            "params",
-            CRITICAL if denies and policy.spec.failure_policy == "Fail" else WARNING,
-            binding,
-            "spec.paramRef",
-            f"{kind.kind} {reference.namespace}/{reference.name} does not exist, and "
-            f"parameterNotFoundAction is {reference.parameter_not_found_action}: {effect}",
-            "create it, or correct spec.paramRef",
+        action = reference.parameter_not_found_action
+        effect = (
+            "every request that it matches is refused" if action == "Deny" else "it judges nothing"
         )
+        message = (
+            f"{title(kind.kind, reference.namespace, reference.name)} does not exist, and "
+            f"parameterNotFoundAction is {action}: {effect}"
+        )
+        fix = "create it, or correct spec.paramRef"
+        yield _lost_params(policy, binding, message, fix, refuses=action == "Deny")
+
+
+def _lost_params(
+    policy: ClusterPolicy, binding: ClusterBinding, message: str, fix: str, *, refuses: bool = True
+) -> Hazard:
+    level = CRITICAL if refuses and policy.spec.failure_policy == "Fail" else WARNING
+    return Hazard("params", level, binding, "spec.paramRef", message, fix)
 
 
 def _foreign(state: ClusterState, now: datetime) -> Iterator[Hazard]:
-    foreign = list(state.foreign())
+    foreign = state.all(ForeignPolicy)
     policies = {each.metadata.name for each in foreign if each.kind.endswith("Policy")}
     for each in foreign:
         for name in _excepted(each) if state.is_live and policies else ():

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from gatewright.doctor.backends import callers
+from gatewright.doctor.callers import callers
 from gatewright.doctor.hazards import CRITICAL, NOTE, WARNING, Hazard
 from gatewright.doctor.models import (
     ClusterBinding,
@@ -70,7 +70,7 @@ def report(
     by_title: dict[str, list[Hazard]] = {}
     subjects: dict[str, ClusterObject] = {}
     for finding in findings:
-        subjects[finding.subject.title] = finding.subject
+        subjects.setdefault(finding.subject.title, finding.subject)
         by_title.setdefault(finding.subject.title, []).append(finding)
     for each in _judged(state):
         subjects.setdefault(each.title, each)

@@ -1,8 +1,8 @@
 """The objects that doctor has read, found by kind, namespace and name."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from pydantic import ValidationError
 
@@ -14,11 +14,10 @@ from gatewright.doctor.models import (
     AdmissionWebhook,
     ClusterObject,
     ClusterService,
-    EndpointSlice,
     ServiceReference,
+    ServingWorkload,
     WebhookConfiguration,
 )
-from gatewright.doctor.workloads import DisruptionBudget, ServingWorkload
 from kube.resource import group_kind
 from webhook.engine.match import Labels, compile_selector
 
@@ -35,11 +34,12 @@ MODELS: Mapping[tuple[str, str], type[ClusterObject]] = {
     ("", "Service"): ClusterService,
     ("", "Namespace"): ClusterObject,
     ("", "Secret"): models.TlsSecret,
-    ("discovery.k8s.io", "EndpointSlice"): EndpointSlice,
-    ("policy", "PodDisruptionBudget"): DisruptionBudget,
+    ("discovery.k8s.io", "EndpointSlice"): models.EndpointSlice,
+    ("policy", "PodDisruptionBudget"): models.DisruptionBudget,
     ("apps", "Deployment"): ServingWorkload,
     ("apps", "StatefulSet"): ServingWorkload,
     ("apps", "DaemonSet"): ServingWorkload,
+    ("autoscaling", "HorizontalPodAutoscaler"): models.Autoscaler,
 }
 FOREIGN_GROUPS = ("kyverno.io", "constraints.gatekeeper.sh", "gatewright.io")
 READ = TypeVar("READ", bound=ClusterObject)
@@ -57,6 +57,11 @@ class Registered:
     def webhook(self) -> AdmissionWebhook:
         """The fields of the webhook."""
         return self.configuration.webhooks[self.index]
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.webhook.name
 
     @property
     def key(self) -> WebhookKey:
@@ -81,7 +86,12 @@ class Registered:
     @property
     def path(self) -> str:
         """The path of the webhook in the configuration."""
-        return f"webhooks[name={self.webhook.name}]"
+        return f"webhooks[name={self.name}]"
+
+    @property
+    def pointer(self) -> str:
+        """Its JSON pointer in the configuration."""
+        return f"/webhooks/{self.index}"
 
 
 @dataclass(slots=True)
@@ -92,44 +102,48 @@ class ClusterState:
     """
 
     complete: frozenset[tuple[str, str]] = frozenset()
-    _objects: dict[tuple[str, str], dict[tuple[str, str], ClusterObject]] = field(
-        default_factory=dict
-    )
-    _in_namespace: dict[tuple[str, str], list[ClusterObject]] = field(default_factory=dict)
+    _by_name: dict[tuple[str, str, str, str], ClusterObject] = field(default_factory=dict)
+    _by_model: dict[type, list[ClusterObject]] = field(default_factory=dict)
+    _within: dict[tuple[type, str], list[ClusterObject]] = field(default_factory=dict)
     _selected: dict[tuple[int, str], tuple[LabelSelector, bool]] = field(default_factory=dict)
 
     def add(self, group: str, object: ClusterObject) -> None:
-        """Add one object of an API group."""
-        metadata = object.metadata
-        of_kind = self._objects.setdefault((group, object.kind), {})
-        of_kind[metadata.namespace, metadata.name] = object
-        self._in_namespace.setdefault((object.kind, metadata.namespace), []).append(object)
+        """Add one object of an API group; the first of a name counts."""
+        model, metadata = type(object), object.metadata
+        key = group, object.kind, metadata.namespace, metadata.name
+        if key not in self._by_name:
+            self._by_name[key] = object
+            self._by_model.setdefault(model, []).append(object)
+            self._within.setdefault((model, metadata.namespace), []).append(object)
 
-    def all(self, model: type[READ], *kinds: str) -> list[READ]:
-        """Return the objects of a model, limited to `kinds` if any are given."""
-        named = [
-            key for key, each in MODELS.items() if each is model and (not kinds or key[1] in kinds)
-        ]
-        return [
-            object
-            for key in named
-            for object in self._objects.get(key, {}).values()
-            if isinstance(object, model)
-        ]
+    def read(self, documents: Iterable[Document]) -> list[tuple[Document, str]]:
+        """Add the objects that doctor uses; return those that do not fit their schema."""
+        malformed = list[tuple[Document, str]]()
+        for document in documents:
+            group, kind = group_kind(document.value)
+            model = MODELS.get((group, kind))
+            if model is None and group.endswith(FOREIGN_GROUPS):
+                model = models.ForeignPolicy
+            if model is None:
+                continue
+            try:
+                self.add(group, model.model_validate(document.value))
+            except ValidationError as error:
+                texts = [f"{path}: {text}" for path, text in faults(model, error)]
+                malformed.append((document, "; ".join(texts)))
+        return malformed
+
+    def all(self, model: type[READ]) -> list[READ]:
+        """Return the objects of a model."""
+        return cast("list[READ]", self._by_model.get(model, []))
 
     def within(self, model: type[READ], namespace: str) -> list[READ]:
         """Return the objects of a model in a namespace."""
-        kinds = [kind for (_, kind), each in MODELS.items() if each is model]
-        return [
-            object
-            for kind in kinds
-            for object in self._in_namespace.get((kind, namespace), [])
-            if isinstance(object, model)
-        ]
+        return cast("list[READ]", self._within.get((model, namespace), []))
 
     def find(self, group: str, kind: str, namespace: str, name: str) -> ClusterObject | None:
         """Return an object by name."""
-        return self._objects.get((group, kind), {}).get((namespace, name))
+        return self._by_name.get((group, kind, namespace, name))
 
     @property
     def is_live(self) -> bool:
@@ -140,50 +154,26 @@ class ClusterState:
         """Return whether all objects of a kind were read."""
         return (group, kind) in self.complete
 
-    def foreign(self) -> Iterator[models.ForeignPolicy]:
-        """Yield the policies and exceptions of Kyverno, Gatekeeper and Gatewright."""
-        for of_kind in self._objects.values():
-            yield from (each for each in of_kind.values() if isinstance(each, models.ForeignPolicy))
-
     def registered(self) -> list[Registered]:
         """Return every webhook, in the order in which the API server calls them."""
-        configurations = sorted(self.all(WebhookConfiguration), key=lambda each: each.metadata.name)
         return [
             Registered(configuration, index)
-            for configuration in configurations
+            for configuration in sorted(self.all(WebhookConfiguration), key=_name)
             for index in range(len(configuration.webhooks))
         ]
-
-    def mutating(self) -> dict[str, list[Registered]]:
-        """Return the mutating webhooks of each resource that rules name, in their order."""
-        groups: dict[str, list[Registered]] = {}
-        for each in self.registered():
-            names = {
-                f"{resource}.{group}" if group else resource
-                for rule in each.webhook.rules
-                for group in rule.api_groups
-                for resource in rule.resources
-            }
-            for name in names if each.is_mutating else ():
-                groups.setdefault(name, []).append(each)
-        return dict(sorted(groups.items()))
 
     def service(self, reference: ServiceReference) -> ClusterService | None:
         """Return a Service by name."""
         found = self.find("", "Service", reference.namespace, reference.name)
-        return found if isinstance(found, ClusterService) else None
+        return cast("ClusterService | None", found)
 
     def serving(self, reference: ServiceReference) -> list[ServingWorkload]:
         """Return the workloads whose pods a Service selects."""
         service = self.service(reference)
-        if service is None or not service.spec.selector:
+        if service is None or not service.selector:
             return []
-        selector = service.spec.selector.items()
-        return [
-            each
-            for each in self.within(ServingWorkload, reference.namespace)
-            if selector <= each.spec.template.metadata.labels.items()
-        ]
+        workloads = self.within(ServingWorkload, reference.namespace)
+        return [each for each in workloads if service.selector.items() <= each.labels.items()]
 
     def namespace_labels(self, namespace: str) -> Labels:
         """Return the labels of a namespace, with the one that the API server sets."""
@@ -201,27 +191,5 @@ class ClusterState:
         return self._selected[key][1]
 
 
-def read_state(
-    documents: Iterable[Document], complete: Collection[tuple[str, str]] = ()
-) -> tuple[ClusterState, list[tuple[Document, str]]]:
-    """Return the objects that doctor uses, and those that do not fit the schema of their kind."""
-    state = ClusterState(frozenset(complete))
-    return state, add_documents(state, documents)
-
-
-def add_documents(state: ClusterState, documents: Iterable[Document]) -> list[tuple[Document, str]]:
-    """Add the objects that doctor uses; return those that do not fit the schema of their kind."""
-    unread = list[tuple[Document, str]]()
-    for document in documents:
-        group, kind = group_kind(document.value)
-        model = MODELS.get((group, kind))
-        if model is None and group.endswith(FOREIGN_GROUPS):
-            model = models.ForeignPolicy
-        if model is None:
-            continue
-        try:
-            state.add(group, model.model_validate(document.value))
-        except ValidationError as error:
-            texts = [f"{path}: {text}" for path, text in faults(model, error)]
-            unread.append((document, "; ".join(texts)))
-    return unread
+def _name(object: ClusterObject) -> str:
+    return object.metadata.name

@@ -3,8 +3,17 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from gatewright.doctor.calls import is_called
-from gatewright.doctor.hazards import CRITICAL, WARNING, Hazard, ObjectPatch, patch_command, setting
+from gatewright.doctor.hazards import (
+    CRITICAL,
+    WARNING,
+    Hazard,
+    ObjectPatch,
+    of_webhook,
+    patch_command,
+    setting,
+)
 from gatewright.doctor.needs import leases
+from gatewright.doctor.sequences import sequences
 from gatewright.doctor.state import ClusterState, Registered, WebhookKey
 
 MAX_TIMEOUT = 15  # seconds; Gardener's bound for webhooks that fail closed or open
@@ -14,23 +23,27 @@ MAX_TOTAL = 30  # seconds: kubectl and most controllers end a request after 30 t
 
 def check(state: ClusterState) -> Iterator[Hazard]:
     """Yield findings about each webhook, then about mutating webhooks of the same resource."""
-    webhooks = state.registered()
-    seconds = _lowered_timeouts(webhooks, state)
-    for each in webhooks:
+    called_in_turn = sequences(state)
+    seconds = _lowered_timeouts([called for _, called in called_in_turn], state)
+    for each in state.registered():
         yield from _timeout(each, seconds[each.key], state)
-    yield from _in_turn(state, seconds)
+    for target, called in called_in_turn:
+        yield from _in_turn(target, called, seconds)
 
 
-def _lowered_timeouts(webhooks: Iterable[Registered], state: ClusterState) -> dict[WebhookKey, int]:
-    """Return the time-outs with which no webhook, and no group of them, takes too long.
+def _lowered_timeouts(
+    groups: Iterable[Sequence[Registered]], state: ClusterState
+) -> dict[WebhookKey, int]:
+    """Return the time-outs with which no webhook, and no sequence of them, takes too long.
 
     Every command sets these, so it does not matter which is run, or in which order.
     """
     seconds = {
-        each.key: min(each.webhook.timeout_seconds, _bound(each, state)) for each in webhooks
+        each.key: min(each.webhook.timeout_seconds, _bound(each, state))
+        for each in state.registered()
     }
-    for called in state.mutating().values():
-        # Of a group that takes too long, the slowest are lowered, all to the same time-out.
+    for called in groups:
+        # Of a sequence that takes too long, the slowest are lowered, all to the same time-out.
         highest = max(seconds[each.key] for each in called)
         while highest > 1 and sum(min(seconds[e.key], highest) for e in called) > MAX_TOTAL:
             highest -= 1
@@ -50,49 +63,45 @@ def _timeout(each: Registered, lowered: int, state: ClusterState) -> Iterator[Ha
     if seconds <= bound:
         return
     if bound == MAX_LEASE_TIMEOUT:
-        yield Hazard(
+        yield of_webhook(
             "lease-timeout",
             CRITICAL,
-            each.configuration,
-            each.path,
-            f"{each.webhook.name} judges Leases and may take {seconds} s. While it hangs, "
-            "kube-scheduler, kube-controller-manager and kubelets cannot renew theirs in time and "
-            "lose them",
+            each,
+            f"{each.name} judges Leases and may take {seconds} s. While it hangs, kube-scheduler, "
+            "kube-controller-manager and kubelets cannot renew theirs in time and lose them",
             f"leave Leases out of its rules, or set timeoutSeconds to {bound}",
-            setting(each, "timeoutSeconds", lowered),
+            timeoutSeconds=lowered,
         )
     else:
-        yield Hazard(
+        yield of_webhook(
             "long-timeout",
             WARNING,
-            each.configuration,
-            each.path,
-            f"{each.webhook.name} may take {seconds} s. While it hangs, each request that it "
-            "judges waits so long, and so do the controllers that send them",
+            each,
+            f"{each.name} may take {seconds} s. While it hangs, each request that it judges waits "
+            "so long, and so do the controllers that send them",
             f"set timeoutSeconds to {bound} or less",
-            setting(each, "timeoutSeconds", lowered),
+            timeoutSeconds=lowered,
         )
 
 
-def _in_turn(state: ClusterState, seconds: Mapping[WebhookKey, int]) -> Iterator[Hazard]:
-    """Yield findings about mutating webhooks, which are called in sequence, ordered by name."""
-    reported = set[tuple[str, ...]]()
-    for name, called in state.mutating().items():
-        names = tuple(each.webhook.name for each in called)
-        total = sum(each.webhook.timeout_seconds for each in called)
-        if len(called) > 1 and total > MAX_TOTAL and names not in reported:
-            reported.add(names)
-            yield Hazard(
-                "timeouts-add-up",
-                WARNING,
-                called[-1].configuration,
-                called[-1].path,
-                f"{len(called)} mutating webhooks judge {name}, one after another, and may take "
-                f"{total} s together ({', '.join(names)}). The API server's clients give up after "
-                f"{MAX_TOTAL} s: while these hang, the request fails whatever their failurePolicy",
-                f"lower timeoutSeconds until the sum is at most {MAX_TOTAL}",
-                run=_lowering(called, seconds),
-            )
+def _in_turn(
+    target: str, called: Sequence[Registered], seconds: Mapping[WebhookKey, int]
+) -> Iterator[Hazard]:
+    """Yield a finding about mutating webhooks that are called in sequence and take too long."""
+    total = sum(each.webhook.timeout_seconds for each in called)
+    if len(called) > 1 and total > MAX_TOTAL:
+        names = ", ".join(each.name for each in called)
+        yield Hazard(
+            "timeouts-add-up",
+            WARNING,
+            called[-1].configuration,
+            called[-1].path,
+            f"{len(called)} mutating webhooks judge {target}, one after another, and may take "
+            f"{total} s together ({names}). The API server's clients give up after {MAX_TOTAL} s: "
+            "while these hang, the request fails whatever their failurePolicy",
+            f"lower timeoutSeconds until the sum is at most {MAX_TOTAL}",
+            run=_lowering(called, seconds),
+        )
 
 
 def _lowering(called: Sequence[Registered], seconds: Mapping[WebhookKey, int]) -> str:
@@ -101,8 +110,9 @@ def _lowering(called: Sequence[Registered], seconds: Mapping[WebhookKey, int]) -
         return ""
     patches: dict[str, tuple[Registered, ObjectPatch]] = {}
     for each in called:
-        if seconds[each.key] < each.webhook.timeout_seconds:
-            title = each.configuration.title
-            before = patches[title][1] if title in patches else ()
-            patches[title] = each, before + setting(each, "timeoutSeconds", seconds[each.key])
+        lowered = seconds[each.key]
+        if lowered < each.webhook.timeout_seconds:
+            _, before = patches.get(each.configuration.title, (each, ()))
+            patch = before + setting(each, "timeoutSeconds", lowered)
+            patches[each.configuration.title] = each, patch
     return " && ".join(patch_command(e.configuration, patch) for e, patch in patches.values())

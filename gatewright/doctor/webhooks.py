@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from config.api.admission import ResourceRule
-from gatewright.doctor.hazards import NOTE, WARNING, Hazard, setting
-from gatewright.doctor.models import ResourceDefinition, ServedVersion
+from gatewright.doctor.hazards import NOTE, WARNING, Hazard, of_webhook
+from gatewright.doctor.models import ResourceDefinition
+from gatewright.doctor.sequences import sequences
 from gatewright.doctor.state import ClusterState, Registered
 
 NEWER_VERSIONS = {
@@ -27,7 +28,7 @@ EVICTION = ("CREATE", "pods/eviction", "an eviction deletes the pod")
 def check(state: ClusterState) -> Iterator[Hazard]:
     """Yield findings about each webhook, then about mutating webhooks of the same resource."""
     versions = {
-        (each.spec.group, each.spec.names.plural): each.spec.versions
+        (each.group, each.plural): [version.name for version in each.versions if version.served]
         for each in state.all(ResourceDefinition)
     }
     for each in state.registered():
@@ -41,15 +42,14 @@ def check(state: ClusterState) -> Iterator[Hazard]:
 
 def _side_effects(each: Registered) -> Iterator[Hazard]:
     if each.webhook.side_effects not in ("None", "NoneOnDryRun"):
-        yield Hazard(
+        yield of_webhook(
             "side-effects",
             WARNING,
-            each.configuration,
-            each.path,
-            f"{each.webhook.name} has sideEffects {each.webhook.side_effects}, so each dry run of "
-            "what it judges fails: `kubectl apply --dry-run=server`, `kubectl diff`",
+            each,
+            f"{each.name} has sideEffects {each.webhook.side_effects}, so each dry run of what it "
+            "judges fails: `kubectl apply --dry-run=server`, `kubectl diff`",
             "set sideEffects to None or NoneOnDryRun, if that is true",
-            setting(each, "sideEffects", "NoneOnDryRun"),
+            sideEffects="NoneOnDryRun",
         )
 
 
@@ -57,19 +57,18 @@ def _everything(each: Registered) -> Iterator[Hazard]:
     if each.fails_closed and any(
         "*" in rule.api_groups and {"*", "*/*"} & set(rule.resources) for rule in each.webhook.rules
     ):
-        yield Hazard(
+        yield of_webhook(
             "all-resources",
             WARNING,
-            each.configuration,
-            each.path,
-            f"{each.webhook.name} judges every resource of every group and fails closed. While it "
-            "does not answer, nothing that it selects can be written, whatever its kind",
+            each,
+            f"{each.name} judges every resource of every group and fails closed. While it does not "
+            "answer, nothing that it selects can be written, whatever its kind",
             "name the resources in `rules`",
         )
 
 
 def _versions(
-    each: Registered, versions: Mapping[tuple[str, str], Sequence[ServedVersion]]
+    each: Registered, versions: Mapping[tuple[str, str], Sequence[str]]
 ) -> Iterator[Hazard]:
     if each.webhook.match_policy != "Exact":
         return
@@ -77,31 +76,29 @@ def _versions(
         for group, resource, served in _served(rule, versions):
             missed = sorted(set(served) - set(rule.api_versions))
             if missed:
-                yield Hazard(
+                yield of_webhook(
                     "match-policy",
                     WARNING,
-                    each.configuration,
-                    each.path,
-                    f"{each.webhook.name} has matchPolicy Exact and names "
-                    f"{', '.join(rule.api_versions)} of {resource}.{group}. The same objects sent "
-                    f"as {', '.join(missed)} are not judged",
+                    each,
+                    f"{each.name} has matchPolicy Exact and names {', '.join(rule.api_versions)} "
+                    f"of {resource}.{group}. The same objects sent as {', '.join(missed)} are not "
+                    "judged",
                     "set matchPolicy to Equivalent",
-                    setting(each, "matchPolicy", "Equivalent"),
+                    matchPolicy="Equivalent",
                 )
 
 
 def _served(
-    rule: ResourceRule, versions: Mapping[tuple[str, str], Sequence[ServedVersion]]
-) -> Iterator[tuple[str, str, list[str]]]:
+    rule: ResourceRule, versions: Mapping[tuple[str, str], Sequence[str]]
+) -> Iterator[tuple[str, str, Sequence[str]]]:
+    """Yield the resources of a rule that are served in several versions, with these."""
     if "*" in rule.api_versions:
         return
     for group in rule.api_groups:
         if group in NEWER_VERSIONS:
-            yield group, rule.resources[0], list(NEWER_VERSIONS[group])
+            yield group, rule.resources[0], NEWER_VERSIONS[group]
         for resource in rule.resources:
-            served = [each.name for each in versions.get((group, resource), ()) if each.served]
-            if served:
-                yield group, resource, served
+            yield group, resource, versions.get((group, resource), ())
 
 
 def _ways_around(each: Registered) -> Iterator[Hazard]:
@@ -115,33 +112,40 @@ def _ways_around(each: Registered) -> Iterator[Hazard]:
                 ways.append(EVICTION)
             missed += [f"{operation} {way} ({meaning})" for operation, way, meaning in ways]
     if missed:
-        yield Hazard(
+        yield of_webhook(
             "subresources",
             NOTE,
-            each.configuration,
-            each.path,
-            f"{each.webhook.name} is not called for {', '.join(dict.fromkeys(missed))}",
+            each,
+            f"{each.name} is not called for {', '.join(dict.fromkeys(missed))}",
             "add these subresources to `rules`, if its policies are meant for them",
         )
 
 
 def _order(state: ClusterState) -> Iterator[Hazard]:
-    """Yield a finding for each group of mutating webhooks of which one is not called again."""
-    reported = set[tuple[str, ...]]()
-    for name, called in state.mutating().items():
-        names = tuple(each.webhook.name for each in called)
-        never = [each for each in called[:-1] if each.webhook.reinvocation_policy == "Never"]
-        if never and names not in reported:
-            reported.add(names)
-            yield Hazard(
+    """Yield a finding for each group of mutating webhooks of which one is not called again.
+
+    A program knows the order of its own webhooks: only those of other servers count.
+    """
+    for target, called in sequences(state):
+        never = [
+            each
+            for index, each in enumerate(called)
+            if each.webhook.reinvocation_policy == "Never"
+            and any(_server(other) != _server(each) for other in called[index:])
+        ]
+        if never:
+            yield of_webhook(
                 "order",
                 NOTE,
-                never[0].configuration,
-                never[0].path,
-                f"{len(called)} mutating webhooks change {name}, in the order of their "
-                f"configurations' names: {', '.join(names)}. {never[0].webhook.name} does not see "
-                "what later ones set (reinvocationPolicy Never); of two that set one field, the "
-                "last one wins",
+                never[0],
+                f"{len(called)} mutating webhooks change {target}, in the order of their "
+                f"configurations' names: {', '.join(each.name for each in called)}. "
+                f"{never[0].name} does not see what later ones set (reinvocationPolicy Never); of "
+                "two that set one field, the last one wins",
                 "set reinvocationPolicy to IfNeeded, if it may be called twice",
-                setting(never[0], "reinvocationPolicy", "IfNeeded"),
+                reinvocationPolicy="IfNeeded",
             )
+
+
+def _server(each: Registered) -> str:
+    return each.webhook.client_config.server_name

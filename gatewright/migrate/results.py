@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 from config.api.policy import API_VERSION
 from config.documents import Document
+from kube.resource import title
 from webhook.policy_sets.bound_objects import MAX_POLICY_BYTES
 
 # What to do instead, where no equivalent policy is known.
@@ -72,10 +73,9 @@ class Origin:
     @property
     def title(self) -> str:
         """Kind, name and rule."""
-        within = f"{self.metadata['namespace']}/" if self.metadata.get("namespace") else ""
         rule = f", rule {self.rule}" if self.rule else ""
-        kind = self.document.value.get("kind")
-        return f"{kind} {within}{self.metadata.get('name', '')}{rule}"
+        kind, metadata = str(self.document.value.get("kind")), self.metadata
+        return f"{title(kind, metadata.get('namespace'), metadata.get('name', ''))}{rule}"
 
 
 @dataclass(slots=True)

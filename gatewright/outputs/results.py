@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from kube.resource import title
 from webhook.engine import ChildField, Fix
 
 NOTHING: Mapping[str, Any] = {}
@@ -81,7 +82,7 @@ class SubjectResult:
     @property
     def title(self) -> str:
         """Kind, namespace and name."""
-        return f"{self.kind} {f'{self.namespace}/' if self.namespace else ''}{self.name}"
+        return title(self.kind, self.namespace, self.name)
 
 
 @dataclass(frozen=True, slots=True)

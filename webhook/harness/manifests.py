@@ -11,7 +11,7 @@ import orjson
 from config.converters import ConversionError, stored
 from config.defaulting import defaulted
 from config.documents import Document, DocumentError
-from kube.resource import group_version_kind
+from kube.resource import group_version_kind, title
 from webhook.engine import LACKED, NAMESPACE_LABELS, NOW, BoundPolicy, Engine, Outcome, lacked
 from webhook.engine.conflicts import ConflictingPoliciesError
 from webhook.engine.kinds import ANY_VERSION, Kind, plural
@@ -60,8 +60,7 @@ class JudgedManifest:
     @property
     def title(self) -> str:
         """Kind, namespace and name."""
-        place = f"{self.namespace}/" if self.namespace else ""
-        return f"{self.document.value['kind']} {place}{self.name}"
+        return title(self.document.value["kind"], self.namespace, self.name)
 
 
 class ManifestJudge:

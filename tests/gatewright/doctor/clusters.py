@@ -9,7 +9,7 @@ from typing import Any
 from certs import KeyPair, issue_ca, issue_serving
 from config.documents import Document
 from gatewright.doctor import Hazard, diagnose
-from gatewright.doctor.state import MODELS, ClusterState, read_state
+from gatewright.doctor.state import MODELS, ClusterState
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 CA = issue_ca("authority", NOW - timedelta(days=1))
@@ -130,8 +130,8 @@ def without(objects: Iterable[dict[str, Any]], kind: str) -> list[Any]:
 
 def state_of(objects: Sequence[dict[str, Any]]) -> ClusterState:
     """Return the state of a cluster with only these objects."""
-    state, malformed = read_state(map(Document.of_object, objects), MODELS)
-    assert not malformed
+    state = ClusterState(frozenset(MODELS))
+    assert not state.read(map(Document.of_object, objects))
     return state
 
 

@@ -1,5 +1,6 @@
 """Backends of webhooks: Services, endpoints, pods, conversions and aggregated APIs."""
 
+import jsonpatch
 import pytest
 
 from tests.gatewright.doctor.clusters import (
@@ -78,6 +79,38 @@ def test_a_webhook_that_fails_open_without_endpoints_is_a_warning():
 def test_one_loss_leaves_nothing(objects, check):
     """A backend that depends on one pod, one drain or one node is a warning."""
     assert found(CONFIGURATION, *objects) == [("warning", check)]
+
+
+def test_a_deployment_with_one_pod_is_one_finding_for_all_its_callers():
+    """It names the webhooks; the command scales the Deployment."""
+    other = configuration(webhook(name="b.example.com"), name="b")
+    (finding,) = findings(CONFIGURATION, other, *backend(replicas=1))
+    assert finding.subject.title == "Deployment guard/guard"
+    assert finding.message == (
+        "Deployment guard/guard runs one pod. If that pod or its node goes, every request that "
+        "b.example.com and pods.guard.example.com judge is refused"
+    )
+    assert finding.command == "kubectl scale deployment guard --namespace guard --replicas=2"
+
+
+def test_an_autoscaler_decides_how_many_pods_run():
+    """A scaled Deployment would be scaled back; so the minimum of the autoscaler is raised."""
+    scaler = {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"namespace": "guard", "name": "guard"},
+        "spec": {"scaleTargetRef": {"kind": "Deployment", "name": "guard"}, "minReplicas": None},
+    }
+    (finding,) = findings(CONFIGURATION, scaler, *backend())
+    assert finding.message == (
+        "Deployment guard/guard may run one pod. If that pod or its node goes, every request that "
+        "pods.guard.example.com judges is refused"
+    )
+    assert finding.command == (
+        "kubectl patch horizontalpodautoscaler guard --namespace guard --type=json -p "
+        """'[{"op": "add", "path": "/spec/minReplicas", "value": 2}]'"""
+    )
+    assert found(CONFIGURATION, jsonpatch.apply_patch(scaler, finding.patch), *backend()) == []
 
 
 def test_a_conversion_webhook_without_endpoints():

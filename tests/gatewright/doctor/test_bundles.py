@@ -5,7 +5,10 @@ from datetime import timedelta
 import jsonpatch
 import pytest
 
-from certs import issue_ca
+from certs import issue_ca, issue_serving
+from config.documents import Document
+from gatewright.doctor import diagnose
+from gatewright.doctor.state import ClusterState
 from tests.gatewright.doctor.clusters import (
     CA,
     NOW,
@@ -32,11 +35,28 @@ def trusting(bundle: str, **metadata: object):
     return found
 
 
-def test_an_empty_bundle_is_a_fault_unless_something_injects_it():
+def test_an_empty_bundle_is_a_fault():
     """The API server then trusts its machine's authorities, which sign no Service."""
     assert found(trusting(""), *backend()) == [("critical", "ca-bundle-empty")]
-    injected = {"cert-manager.io/inject-ca-from": "guard/guard"}
-    assert found(trusting("", annotations=injected), *backend()) == []
+
+
+def test_a_bundle_that_is_not_injected():
+    """The finding names the Certificate whose state tells why; files have no bundle yet."""
+    injected = {"cert-manager.io/inject-ca-from": "guard/serving"}
+    subject = trusting("", annotations=injected)
+    (finding,) = findings(subject, *backend())
+    assert (finding.level, finding.check) == ("critical", "ca-bundle-empty")
+    assert finding.message == (
+        "caBundle is empty, although cert-manager.io/inject-ca-from asks for one: every request "
+        "that pods.guard.example.com judges is refused"
+    )
+    assert finding.remedy == (
+        "cert-manager has to renew and inject the Certificate guard/serving: find out why it does "
+        "not: kubectl describe certificate serving --namespace guard"
+    )
+    files = ClusterState()
+    files.read(map(Document.of_object, [subject, *backend()]))
+    assert diagnose(files, NOW) == []
 
 
 def test_a_bundle_that_cannot_be_read():
@@ -146,7 +166,79 @@ def test_a_bundle_that_ends_soon_is_replaced_by_the_next_authority():
 def test_an_authority_that_does_not_verify_is_no_fix(authority):
     """Words remain, without a command."""
     (finding,) = findings(trusting(encoded(OLD.certificate)), *with_authority(authority))
-    assert (finding.fix, finding.command) == ("renew the authority and set caBundle", "")
+    fix = "whoever installed guard/guard has to renew the authority and set caBundle"
+    assert (finding.fix, finding.command) == (fix, "")
+
+
+EXPIRED = issue_serving(OLD, ["guard.guard.svc"], [], NOW - timedelta(days=39)).certificate
+
+
+@pytest.mark.parametrize(
+    ("labels", "annotations", "remedy"),
+    [
+        (
+            {},
+            {"cert-manager.io/certificate-name": "serving"},
+            "cert-manager has to renew and inject the Certificate guard/serving: find out why it "
+            "does not: kubectl describe certificate serving --namespace guard",
+        ),
+        (
+            {},
+            {"service.beta.openshift.io/originating-service-name": "guard"},
+            "delete the Secret guard/guard, so that OpenShift's service CA issues it again: "
+            "kubectl delete secret guard --namespace guard",
+        ),
+        (
+            {},
+            {"meta.helm.sh/release-name": "guard"},
+            "the Helm release guard, which has the Secret guard/guard, has to renew the authority "
+            "and set caBundle.",
+        ),
+        (
+            {"webhook.kyverno.io/managed-by": "kyverno"},
+            {},
+            "delete Kyverno's Secrets, so that it issues them again: kubectl delete secret "
+            "guard.guard.svc.kyverno-tls-ca guard.guard.svc.kyverno-tls-pair --namespace guard",
+        ),
+        (
+            {"gatekeeper.sh/system": "yes"},
+            {},
+            "restart Gatekeeper, which issues its certificate when it starts: kubectl rollout "
+            "restart deployment guard --namespace guard",
+        ),
+        ({}, {}, "whoever installed guard/guard has to renew the authority and set caBundle."),
+    ],
+    ids=["cert-manager", "OpenShift", "Helm", "Kyverno", "Gatekeeper", "unknown"],
+)
+def test_who_renews_an_expired_authority(labels, annotations, remedy):
+    """The issuer is known by its marks; a command is printed where it makes the issuer act."""
+    cluster = backend()
+    cluster[-1]["metadata"] = cluster[-1]["metadata"] | {"annotations": annotations}
+    (finding,) = findings(trusting(encoded(OLD.certificate), labels=labels), *cluster)
+    assert (finding.check, finding.remedy) == ("ca-bundle-expired", remedy)
+
+
+def test_a_server_that_presents_an_old_certificate_is_restarted():
+    """Its pods mount a valid one."""
+    subject = trusting(encoded(CA.certificate))
+    (finding,) = findings(subject, *backend(), served={"guard.guard.svc": EXPIRED})
+    assert finding.remedy == (
+        "restart its pods: the Secret guard/guard, which they mount, has a valid certificate: "
+        "kubectl rollout restart deployment guard --namespace guard"
+    )
+
+
+def test_webhooks_of_one_server_are_one_finding():
+    """Its patch sets every bundle."""
+    one, other = (webhook(name=f"{name}.example.com") for name in ("a", "b"))
+    for each in (one, other):
+        each["clientConfig"] = each["clientConfig"] | {"caBundle": "Zm9v"}
+    subject, cluster = configuration(one, other), with_authority(CA.certificate)
+    (finding,) = findings(subject, *cluster)
+    assert finding.message.endswith(
+        "so every request that a.example.com and b.example.com judge is refused"
+    )
+    assert found(jsonpatch.apply_patch(subject, finding.patch), *cluster) == []
 
 
 def test_the_certificate_that_a_server_presents_decides():

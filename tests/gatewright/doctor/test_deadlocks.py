@@ -2,6 +2,7 @@
 
 import time
 
+import jsonpatch
 import pytest
 
 from gatewright.doctor import diagnose
@@ -156,6 +157,49 @@ def test_events_are_a_note():
     rule = PODS | {"resources": ["events"]}
     judge = webhook(rules=[rule], namespaceSelector=None)
     assert found(configuration(judge), *backend()) == [("note", "events")]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "expected"),
+    [
+        ("inject", "true", []),
+        ("k8s-app", "kube-dns", [("critical", "system-namespaces")]),
+        ("app", "network", [("critical", "system-namespaces")]),
+    ],
+)
+def test_a_webhook_for_labelled_objects_is_called_for_what_has_the_label(key, value, expected):
+    """System pods do not ask for a sidecar; labels of known workloads count."""
+    rules = [PODS | {"resources": ["pods", "pods/resize", "pods/ephemeralcontainers"]}]
+    selector = {"objectSelector": {"matchLabels": {key: value}}, "namespaceSelector": None}
+    template = {"metadata": {"labels": {"app": "network"}}}
+    network = {
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "metadata": {"namespace": "kube-system", "name": "network"},
+        "spec": {"template": template},
+    }
+    judge = configuration(webhook(rules=rules, **selector))
+    assert found(judge, network, *backend()) == expected
+
+
+def test_the_service_of_the_api_server_is_spared_without_its_namespace():
+    """People's Services in default are still judged."""
+    rule = PODS | {"resources": ["services"]}
+    selector = {"matchLabels": {"kubernetes.io/metadata.name": "default"}}
+    conditions = [{"name": "mine", "expression": "true"}]
+    judge = webhook(rules=[rule], namespaceSelector=selector, matchConditions=conditions)
+    subject = configuration(judge)
+    (finding,) = findings(subject, *backend())
+    assert (finding.check, finding.fix) == (
+        "system-namespaces",
+        "do not call it for the objects default/kubernetes",
+    )
+    expression = '!(request.namespace == "default" && request.name == "kubernetes")'
+    spared = {"name": "spares-what-the-cluster-needs-1", "expression": expression}
+    patched = jsonpatch.apply_patch(subject, finding.patch)
+    assert patched["webhooks"][0]["matchConditions"] == [*conditions, spared]
+    assert jsonpatch.apply_patch(patched, finding.patch) == patched  # run twice
+    assert found(patched, *backend()) == []
 
 
 @pytest.mark.long

@@ -375,7 +375,7 @@ def test_commands_for_replicas_and_budgets_work_as_printed(cluster):
     cluster.apply(service, endpoints, deployment, judge)
     try:
         for check in ("one-replica", "no-disruption-budget"):
-            found = cluster.doctor()["ValidatingWebhookConfiguration", "guard"]
+            found = cluster.doctor()["Deployment", "guard"]
             (fix,) = (each["fix"] for each in found if each["policy"] == check)
             cluster.plane.kubectl(*shlex.split(fix.partition(": kubectl ")[2]))
         assert cluster.doctor() == {}

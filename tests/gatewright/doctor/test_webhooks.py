@@ -99,8 +99,63 @@ def test_time_outs_of_mutating_webhooks_add_up():
 
 def test_a_mutating_webhook_does_not_see_what_later_ones_set():
     """ReinvocationPolicy Never."""
+    service = {"service": {"namespace": "other", "name": "other"}}
+    elsewhere = webhook()["clientConfig"] | service
     first = configuration(webhook(name="a.example.com"), name="a", sort="Mutating")
-    second = configuration(webhook(name="b.example.com"), name="b", sort="Mutating")
-    (finding,) = findings(first, second, *backend())
+    second, own = (
+        configuration(webhook(name="b.example.com", **config), name="b", sort="Mutating")
+        for config in ({"clientConfig": elsewhere}, {})
+    )
+    cluster = [*backend(), *backend("other")]
+    (finding,) = (each for each in findings(first, second, *cluster) if each.check == "order")
     assert (finding.level, finding.check) == ("note", "order")
     assert "a.example.com does not see what later ones set" in finding.message
+    assert found(first, own, *cluster) == []  # a program knows the order of its own webhooks
+
+
+SELECTED = {"matchLabels": {"inject": "yes"}}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "are_called"),
+    [
+        ({}, {}, True),
+        ({"objectSelector": SELECTED}, {"objectSelector": SELECTED}, True),
+        ({"objectSelector": SELECTED}, {"namespaceSelector": SELECTED}, True),
+        (
+            {"objectSelector": SELECTED},
+            {"objectSelector": {"matchLabels": {"inject": "no"}}},
+            False,
+        ),
+        (
+            {"objectSelector": SELECTED},
+            {
+                "objectSelector": {
+                    "matchExpressions": [{"key": "inject", "operator": "DoesNotExist"}]
+                }
+            },
+            False,
+        ),
+        (
+            {"objectSelector": SELECTED},
+            {
+                "objectSelector": {
+                    "matchExpressions": [{"key": "inject", "operator": "NotIn", "values": ["no"]}]
+                }
+            },
+            True,
+        ),
+        ({}, {"rules": [EVERYTHING]}, True),
+        ({}, {"rules": [RULE | {"operations": ["DELETE"]}]}, False),
+    ],
+)
+def test_only_webhooks_of_the_same_request_are_called_in_sequence(one, other, are_called):
+    """Istio and the AWS load balancer controller have webhooks of which one excludes the other."""
+    common = {"failurePolicy": "Ignore", "namespaceSelector": None, "timeoutSeconds": 12}
+    common["reinvocationPolicy"] = "IfNeeded"
+    judges = [
+        webhook(name=f"{number}.example.com", **common | changes)
+        for number, changes in enumerate((one, one, other))
+    ]
+    checks = found(configuration(*judges, sort="Mutating"), *backend())
+    assert (("warning", "timeouts-add-up") in checks) is are_called
