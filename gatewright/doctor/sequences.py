@@ -1,6 +1,6 @@
 """The mutating webhooks that the API server may call for one request, one after another."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from gatewright.doctor.calls import ExampleRequest, named_requests, names
 from gatewright.doctor.models import AdmissionWebhook
@@ -57,13 +57,30 @@ def _together(webhooks: Sequence[Registered]) -> Iterator[list[Registered]]:
     allowed = {key: _allowed(webhooks[same[0]].webhook) for key, same in alike.items()}
     left = dict.fromkeys(alike)
     while left:
-        group = {next(iter(left)): None}
-        for key in alike:
+        first = next(iter(left))
+        group = {first: None}
+        for key in _candidates(first, allowed):
             if all(_overlap(allowed[key], allowed[other]) for other in group):
                 group[key] = None
         yield [webhooks[index] for index in sorted(i for key in group for i in alike[key])]
         for key in group:
             left.pop(key, None)
+
+
+def _candidates(first: str, allowed: Mapping[str, "AllowedLabels"]) -> Iterable[str]:
+    """Return selectors that may overlap: those of other values of one label are left out first.
+
+    Thousands of webhooks that each select their own namespace take a second, not minutes.
+    """
+    for label, (is_listed, values) in allowed[first].items():
+        if is_listed:
+            alike = (True, values)
+            return [
+                key
+                for key, labels in allowed.items()
+                if not (its := labels.get(label, alike))[0] or not values.isdisjoint(its[1])
+            ]
+    return allowed
 
 
 def _selectors(webhook: AdmissionWebhook) -> str:

@@ -27,8 +27,12 @@ def check(state: ClusterState) -> Iterator[Hazard]:
     seconds = _lowered_timeouts([called for _, called in called_in_turn], state)
     for each in state.registered():
         yield from _timeout(each, seconds[each.key], state)
+    slow: dict[str, list[Sequence[Registered]]] = {}
     for target, called in called_in_turn:
-        yield from _in_turn(target, called, seconds)
+        if len(called) > 1 and _total(called) > MAX_TOTAL:
+            slow.setdefault(target, []).append(called)
+    for target, groups in slow.items():
+        yield _in_turn(target, groups, seconds)
 
 
 def _lowered_timeouts(
@@ -84,30 +88,33 @@ def _timeout(each: Registered, lowered: int, state: ClusterState) -> Iterator[Ha
         )
 
 
+def _total(called: Sequence[Registered]) -> int:
+    return sum(each.webhook.timeout_seconds for each in called)
+
+
 def _in_turn(
-    target: str, called: Sequence[Registered], seconds: Mapping[WebhookKey, int]
-) -> Iterator[Hazard]:
-    """Yield a finding about mutating webhooks that are called in sequence and take too long."""
-    total = sum(each.webhook.timeout_seconds for each in called)
-    if len(called) > 1 and total > MAX_TOTAL:
-        names = ", ".join(each.name for each in called)
-        yield Hazard(
-            "timeouts-add-up",
-            WARNING,
-            called[-1].configuration,
-            called[-1].path,
-            f"{len(called)} mutating webhooks judge {target}, one after another, and may take "
-            f"{total} s together ({names}). The API server's clients give up after {MAX_TOTAL} s: "
-            "while these hang, the request fails whatever their failurePolicy",
-            f"lower timeoutSeconds until the sum is at most {MAX_TOTAL}",
-            run=_lowering(called, seconds),
-        )
+    target: str, groups: Sequence[Sequence[Registered]], seconds: Mapping[WebhookKey, int]
+) -> Hazard:
+    """Return the finding about the slowest of the groups that a request of one resource meets."""
+    called = max(groups, key=_total)
+    names = ", ".join(each.name for each in called)
+    can_end = all(sum(seconds[each.key] for each in group) <= MAX_TOTAL for group in groups)
+    lowered = {each.key: each for group in groups for each in group if can_end}
+    return Hazard(
+        "timeouts-add-up",
+        WARNING,
+        called[-1].configuration,
+        called[-1].path,
+        f"{len(called)} mutating webhooks judge {target}, one after another, and may take "
+        f"{_total(called)} s together ({names}). The API server's clients give up after "
+        f"{MAX_TOTAL} s: while these hang, the request fails whatever their failurePolicy",
+        f"lower timeoutSeconds until the sum is at most {MAX_TOTAL}",
+        run=_lowering(lowered.values(), seconds),
+    )
 
 
-def _lowering(called: Sequence[Registered], seconds: Mapping[WebhookKey, int]) -> str:
-    """Return the commands, one for each configuration, that lower time-outs; "" for too many."""
-    if sum(seconds[each.key] for each in called) > MAX_TOTAL:
-        return ""
+def _lowering(called: Iterable[Registered], seconds: Mapping[WebhookKey, int]) -> str:
+    """Return the commands, one for each configuration, that lower time-outs; "" for none."""
     patches: dict[str, tuple[Registered, ObjectPatch]] = {}
     for each in called:
         lowered = seconds[each.key]

@@ -6,7 +6,7 @@ from config.api.admission import ResourceRule
 from gatewright.doctor.hazards import NOTE, WARNING, Hazard, of_webhook
 from gatewright.doctor.models import ResourceDefinition
 from gatewright.doctor.sequences import sequences
-from gatewright.doctor.state import ClusterState, Registered
+from gatewright.doctor.state import ClusterState, Registered, WebhookKey
 
 NEWER_VERSIONS = {
     "autoscaling": ("v1", "v2"),
@@ -122,10 +122,11 @@ def _ways_around(each: Registered) -> Iterator[Hazard]:
 
 
 def _order(state: ClusterState) -> Iterator[Hazard]:
-    """Yield a finding for each group of mutating webhooks of which one is not called again.
+    """Yield a finding for each mutating webhook that is not called again after others.
 
     A program knows the order of its own webhooks: only those of other servers count.
     """
+    reported = set[WebhookKey]()
     for target, called in sequences(state):
         never = [
             each
@@ -133,7 +134,8 @@ def _order(state: ClusterState) -> Iterator[Hazard]:
             if each.webhook.reinvocation_policy == "Never"
             and any(_server(other) != _server(each) for other in called[index:])
         ]
-        if never:
+        if never and never[0].key not in reported:
+            reported.add(never[0].key)
             yield of_webhook(
                 "order",
                 NOTE,

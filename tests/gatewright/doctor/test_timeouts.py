@@ -71,6 +71,20 @@ def test_time_outs_are_lowered_by_the_printed_commands_in_any_order(given, lower
         assert found(*after, *backend()) == []
 
 
+def test_alternatives_of_one_resource_are_one_finding():
+    """The command lowers the webhooks of all alternatives."""
+    given = [mutating("a", 14, 14), mutating("b", 12, 11)]
+    for each, side in zip(given[1]["webhooks"], ("left", "right"), strict=True):
+        each["objectSelector"] = {"matchLabels": {"side": side}}
+    (finding,) = findings(*given, *backend())
+    assert "may take 40 s together (a0.example.com, a1.example.com, b0.example.com)" in (
+        finding.message
+    )
+    after = patched(given, finding.command)
+    assert timeouts(after) == [10, 10, 10, 10]
+    assert found(*after, *backend()) == []
+
+
 def test_one_command_fixes_timeouts_that_add_up():
     """One command, for all configurations that are to be changed."""
     given = [mutating("a", 20), mutating("b", 12), mutating("c", 1)]

@@ -110,6 +110,10 @@ def test_a_mutating_webhook_does_not_see_what_later_ones_set():
     (finding,) = (each for each in findings(first, second, *cluster) if each.check == "order")
     assert (finding.level, finding.check) == ("note", "order")
     assert "a.example.com does not see what later ones set" in finding.message
+    later = {"matchLabels": {"side": "b"}}, {"matchLabels": {"side": "c"}}
+    second["webhooks"] = [second["webhooks"][0] | {"objectSelector": each} for each in later]
+    checks = found(first, second, *cluster)
+    assert checks.count(("note", "order")) == 1  # not once for each alternative
     assert found(first, own, *cluster) == []  # a program knows the order of its own webhooks
 
 
