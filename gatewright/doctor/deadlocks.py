@@ -12,6 +12,7 @@ from gatewright.doctor.hazards import (
     ObjectPatch,
     excluding,
     listed,
+    patch_commands,
     sparing,
 )
 from gatewright.doctor.needs import (
@@ -144,18 +145,25 @@ def _cycles(closed: Sequence[Registered], state: ClusterState) -> Iterator[Hazar
         if each.service is not None:
             served.setdefault(str(each.service), []).append(each)
     for ring in _rings(_blocked_by(served, state)):
-        first = served[ring[0]][0]
-        spaces = sorted({name.partition("/")[0] for name in ring})
+        # One call less breaks the cycle: the first one's webhooks for the pods of the last one.
+        last = served[ring[-1]][0].service
+        needs = list(own_needs(last, state)) if last else []
+        blocking = [
+            each
+            for each in served[ring[0]]
+            if any(is_called(each.webhook, need, state) for need in needs)
+        ]
+        space = ring[-1].partition("/")[0]
         yield Hazard(
             "cycle",
             CRITICAL,
-            first.configuration,
-            first.path,
+            blocking[0].configuration,
+            blocking[0].path,
             f"{' -> '.join([*ring, ring[0]])}: the pods of each are judged by the next one, and "
             f"all fail closed. If the pods of {listed(ring)} are gone at the same time, the API "
             "server refuses to create any of them",
-            f"exclude {listed(spaces)}",
-            excluding(first, spaces),
+            f"exclude {space} from the webhooks of {ring[0]}",
+            run=patch_commands((each, excluding(each, [space])) for each in blocking),
         )
 
 

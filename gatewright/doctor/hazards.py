@@ -2,7 +2,7 @@
 
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,6 +54,15 @@ def of_webhook(
 def patch_command(subject: ClusterObject, patch: ObjectPatch) -> str:
     """Return the kubectl command that applies a JSON Patch."""
     return kubectl("patch", subject, "--type=json", "-p", json.dumps(patch))
+
+
+def patch_commands(changes: Iterable[tuple[Registered, ObjectPatch]]) -> str:
+    """Return the commands that change webhooks, one for each configuration."""
+    patches: dict[str, tuple[Registered, ObjectPatch]] = {}
+    for each, patch in changes:
+        first, before = patches.get(each.configuration.title, (each, ()))
+        patches[each.configuration.title] = first, before + patch
+    return " && ".join(patch_command(e.configuration, patch) for e, patch in patches.values())
 
 
 def kubectl(verb: str, subject: ClusterObject, *options: str, kind: str = "") -> str:

@@ -7,9 +7,8 @@ from gatewright.doctor.hazards import (
     CRITICAL,
     WARNING,
     Hazard,
-    ObjectPatch,
     of_webhook,
-    patch_command,
+    patch_commands,
     setting,
 )
 from gatewright.doctor.needs import leases
@@ -109,17 +108,9 @@ def _in_turn(
         f"{_total(called)} s together ({names}). The API server's clients give up after "
         f"{MAX_TOTAL} s: while these hang, the request fails whatever their failurePolicy",
         f"lower timeoutSeconds until the sum is at most {MAX_TOTAL}",
-        run=_lowering(lowered.values(), seconds),
+        run=patch_commands(
+            (each, setting(each, "timeoutSeconds", seconds[each.key]))
+            for each in lowered.values()
+            if seconds[each.key] < each.webhook.timeout_seconds
+        ),
     )
-
-
-def _lowering(called: Iterable[Registered], seconds: Mapping[WebhookKey, int]) -> str:
-    """Return the commands, one for each configuration, that lower time-outs; "" for none."""
-    patches: dict[str, tuple[Registered, ObjectPatch]] = {}
-    for each in called:
-        lowered = seconds[each.key]
-        if lowered < each.webhook.timeout_seconds:
-            _, before = patches.get(each.configuration.title, (each, ()))
-            patch = before + setting(each, "timeoutSeconds", lowered)
-            patches[each.configuration.title] = each, patch
-    return " && ".join(patch_command(e.configuration, patch) for e, patch in patches.values())

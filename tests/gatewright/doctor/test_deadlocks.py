@@ -137,7 +137,9 @@ def test_two_webhooks_that_need_each_other_are_a_cycle():
         namespaceSelector={"matchLabels": {"kubernetes.io/metadata.name": "a"}},
     )
     cluster = [*backend("a"), *backend("b")]
-    cycle = findings(configuration(a, name="a"), configuration(b, name="b"), *cluster)[0]
+    other = a | {"name": "other.example.com", "rules": [PODS | {"resources": ["services"]}]}
+    judging = configuration(other, a, name="a")
+    cycle = findings(judging, configuration(b, name="b"), *cluster)[0]
     assert (cycle.level, cycle.check, cycle.subject.title) == (
         "critical",
         "cycle",
@@ -147,6 +149,11 @@ def test_two_webhooks_that_need_each_other_are_a_cycle():
         "a/a -> b/b -> a/a: the pods of each are judged by the next one, and all fail closed. If "
         "the pods of a/a and b/b are gone at the same time, the API server refuses to create any "
         "of them"
+    )
+    assert cycle.remedy == (
+        "exclude b from the webhooks of a/a: kubectl patch validatingwebhookconfiguration a "
+        """--type=json -p '[{"op": "add", "path": "/webhooks/1/namespaceSelector/matchExpressions", """
+        """"value": [{"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["b"]}]}]'"""
     )
     alone = found(configuration(a, name="a"), *cluster)
     assert ("critical", "cycle") not in alone
