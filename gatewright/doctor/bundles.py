@@ -181,7 +181,7 @@ def mounted(service: ServiceReference, state: ClusterState) -> list[TlsSecret]:
 
 
 def decoded(value: str) -> bytes:
-    """Return what base64 stands for; empty where it is none."""
+    """Return the bytes of a base64 text; empty if it is not base64."""
     try:
         return base64.b64decode(value, validate=True)
     except ValueError:
