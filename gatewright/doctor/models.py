@@ -17,7 +17,7 @@ def _at(path: str, default: Any) -> Any:
     return Field(default, validation_alias=AliasPath(*path.split(".")))
 
 
-class Part(ApiModel):
+class FlatModel(ApiModel):
     """An object or a part of one, whose fields may be read from below it; null means absent."""
 
     @field_validator("*", mode="before")
@@ -97,7 +97,7 @@ class ServicePort(ApiModel):
     port: int = 0
 
 
-class ClusterService(Part, ClusterObject):
+class ClusterService(FlatModel, ClusterObject):
     """A Service."""
 
     selector: dict[str, str] = _at("spec.selector", {})
@@ -106,34 +106,34 @@ class ClusterService(Part, ClusterObject):
     cluster_ip: str = _at("spec.clusterIP", "")
 
 
-class SliceEndpoint(Part):
+class SliceEndpoint(FlatModel):
     """One address of an EndpointSlice; an unset `ready` counts as true (discovery/v1)."""
 
     ready: bool = _at("conditions.ready", True)
     node_name: str = ""
 
 
-class EndpointSlice(Part, ClusterObject):
+class EndpointSlice(FlatModel, ClusterObject):
     """The endpoints of a Service, which the label `kubernetes.io/service-name` names."""
 
     endpoints: list[SliceEndpoint] = Field([])
     ports: list[ServicePort] = Field([])
 
 
-class TlsSecret(Part, ClusterObject):
+class TlsSecret(FlatModel, ClusterObject):
     """The certificates of a Secret, without any key."""
 
     certificate: str = Field("", validation_alias=AliasPath("data", "tls.crt"))
     authority: str = Field("", validation_alias=AliasPath("data", "ca.crt"))
 
 
-class SecretVolume(Part):
+class SecretVolume(FlatModel):
     """A volume, with the name of its Secret, if it is of one."""
 
     secret_name: str = _at("secret.secretName", "")
 
 
-class ServingWorkload(Part, ClusterObject):
+class ServingWorkload(FlatModel, ClusterObject):
     """A Deployment, StatefulSet or DaemonSet; a DaemonSet has no number of replicas."""
 
     replicas: int = _at("spec.replicas", 1)
@@ -146,7 +146,7 @@ class ServingWorkload(Part, ClusterObject):
         return self.kind != "DaemonSet"
 
 
-class Autoscaler(Part, ClusterObject):
+class Autoscaler(FlatModel, ClusterObject):
     """A HorizontalPodAutoscaler."""
 
     target_kind: str = _at("spec.scaleTargetRef.kind", "")
@@ -154,7 +154,7 @@ class Autoscaler(Part, ClusterObject):
     minimum: int = _at("spec.minReplicas", 1)
 
 
-class DisruptionBudget(Part, ClusterObject):
+class DisruptionBudget(FlatModel, ClusterObject):
     """A PodDisruptionBudget."""
 
     selector: LabelSelector | None = _at("spec.selector", None)
@@ -167,7 +167,7 @@ class ServedVersion(ApiModel):
     served: bool = True
 
 
-class ResourceDefinition(Part, ClusterObject):
+class ResourceDefinition(FlatModel, ClusterObject):
     """A CustomResourceDefinition."""
 
     group: str = _at("spec.group", "")
@@ -177,7 +177,7 @@ class ResourceDefinition(Part, ClusterObject):
     converter: ClientConfig = _at("spec.conversion.webhook.clientConfig", ClientConfig())
 
 
-class ApiService(Part, ClusterObject):
+class ApiService(FlatModel, ClusterObject):
     """An APIService: an aggregated API, if it names a Service."""
 
     group: str = _at("spec.group", "")
