@@ -141,18 +141,19 @@ def _rules(keys: Iterable[DemandKey]) -> Iterator[JsonObject]:
     operations: dict[tuple[Kind, str], set[str]] = {}
     for kind, subresource, operation in keys:
         operations.setdefault((kind, subresource), set()).add(operation)
-    resources: dict[tuple[str, tuple[str, ...], tuple[str, ...], bool], list[str]] = {}
+    resources: dict[tuple[str, tuple[str, ...], tuple[str, ...]], list[str]] = {}
     for (kind, subresource), found in operations.items():
         plural = f"{kind.plural}/{subresource}" if subresource else kind.plural
-        key = kind.group, kind.versions, tuple(sorted(found)), kind.namespaced
+        key = kind.group, kind.versions, tuple(sorted(found))
         resources.setdefault(key, []).append(plural)
-    for (group, versions, operation_names, namespaced), plurals in sorted(resources.items()):
+    for (group, versions, operation_names), plurals in sorted(resources.items()):
         yield {
             "apiGroups": [group],
             "apiVersions": list(versions),
             "resources": sorted(plurals),
             "operations": list(operation_names),
-            "scope": "Namespaced" if namespaced else "Cluster",
+            # A resource has one scope, which is unknown for a custom kind that a policy names.
+            "scope": "*",
         }
 
 

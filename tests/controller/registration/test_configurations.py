@@ -64,7 +64,7 @@ def test_one_validating_policy_makes_one_webhook():
                         "apiVersions": ["v1"],
                         "resources": ["deployments"],
                         "operations": ["CREATE", "UPDATE"],
-                        "scope": "Namespaced",
+                        "scope": "*",
                     }
                 ],
                 "failurePolicy": "Fail",
@@ -130,12 +130,11 @@ def test_a_rule_for_scale_has_only_update():
     ]
 
 
-def test_a_rule_has_the_scope_of_its_kinds():
-    """The scope of a rule is that of its kinds."""
+def test_a_rule_matches_objects_in_namespaces_and_others():
+    """Whether a custom kind is cluster-scoped is unknown to the policy that names it."""
     (webhook,), _ = webhooks(bound("a", kinds=("Namespace", "ConfigMap")))
     assert [(rule["resources"], rule["scope"]) for rule in webhook["rules"]] == [
-        (["namespaces"], "Cluster"),
-        (["configmaps"], "Namespaced"),
+        (["configmaps", "namespaces"], "*")
     ]
 
 

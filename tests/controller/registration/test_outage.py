@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from certs import issue_ca
+from config.documents import Document
 from controller.registration.configurations import (
     MUTATING,
     VALIDATING,
@@ -17,14 +19,15 @@ from controller.registration.configurations import (
 )
 from kube.client import Client
 from kube.credentials import load
-from kube.errors import ServerError
+from kube.errors import NotFound, ServerError
 from kube.resource import JsonObject, Resource
 from tests.controller.registration.test_scope import bound
 from tests.controlplane.plane import ControlPlane
 from tests.waiting import eventually
+from tests.webhook.policy_sets.on_a_cluster.in_force import crd
 from webhook.engine import BoundPolicy, Engine
 from webhook.policy_sets.catalogue import catalogue
-from webhook.policy_sets.policy_set import in_force
+from webhook.policy_sets.policy_set import in_force, read
 from webhook.server.policy_files import policy_set_of
 
 pytestmark = pytest.mark.controlplane("etcd", "kube-apiserver")
@@ -33,6 +36,14 @@ NAMESPACE = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 CONFIG_MAP = Resource("", "v1", "configmaps", "ConfigMap")
 DEPLOYMENT = Resource("apps", "v1", "deployments", "Deployment")
 ROLE = Resource("rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole", namespaced=False)
+DEFINITION = Resource(
+    "apiextensions.k8s.io",
+    "v1",
+    "customresourcedefinitions",
+    "CustomResourceDefinition",
+    namespaced=False,
+)
+ISSUER = Resource("example.com", "v1", "issuers", "Issuer", namespaced=False)
 TEMPLATE = {
     "metadata": {"labels": {"a": "b"}},
     "spec": {"containers": [{"name": "app", "image": "app:1"}]},
@@ -107,6 +118,30 @@ async def test_an_outage_hurts_the_namespaces_under_policy_only(cluster: Cluster
     await cluster.until("staging", refused=True)
     await cluster.client.patch(NAMESPACE, "shop", {"metadata": {"labels": {"environment": "test"}}})
     await cluster.until("shop", refused=False)
+
+
+async def test_a_policy_about_a_cluster_scoped_custom_kind_is_asked(cluster: Cluster) -> None:
+    """The policy names the kind alone; only the cluster has its definition, and with it the scope."""
+    rules = {
+        "match": {"any": [{"kinds": ["example.com/v1/Issuer"]}]},
+        "validations": [{"expression": "false", "message": "no issuers"}],
+    }
+    document = {
+        "apiVersion": "gatewright.io/v1alpha1",
+        "kind": "ClusterAdmissionPolicy",
+        "metadata": {"name": "issuers"},
+        "spec": rules,
+    }
+    policies = read([Document("policies.yaml", document)], catalogue())
+    await cluster.client.create(DEFINITION, crd("Issuer", "issuers", "Cluster", {"type": "object"}))
+    await cluster.register(*in_force(policies, catalogue()))
+
+    async def is_asked() -> bool:
+        with suppress(NotFound):  # until the API server serves the kind
+            return await cluster.is_refused("", ISSUER)
+        return False
+
+    await eventually(is_asked)
 
 
 async def test_match_conditions_are_those_of_the_api_server(cluster: Cluster) -> None:
