@@ -101,19 +101,25 @@ def calls_for(
     everywhere = Demand({scope.EVERYWHERE}, shared.users, shared.groups)
     attempts = (demands, dict.fromkeys(demands, shared), dict.fromkeys(demands, everywhere))
     found = (_calls(each, excluded) for each in attempts)
-    return next(calls for calls in found if len(calls) <= MAX_WEBHOOKS)
+    return next(calls for calls in found if calls is not None)
 
 
 def _calls(
     demands: Mapping[DemandKey, Demand], excluded: NamePatterns
-) -> dict[WebhookCall, list[DemandKey]]:
+) -> dict[WebhookCall, list[DemandKey]] | None:
+    """Return the webhooks without widening; None if they are too many."""
     found: dict[WebhookCall, list[DemandKey]] = {}
     for key, demand in demands.items():
-        for place in scope.disjoint(demand.places):
+        places = scope.disjoint(demand.places, MAX_WEBHOOKS)
+        if places is None:
+            return None
+        for place in places:
             left = scope.simplified(place | {excluded})
             if left is not None:
                 call = WebhookCall(left, demand.users or frozenset(), demand.groups or frozenset())
                 found.setdefault(call, []).append(key)
+    if len(found) > MAX_WEBHOOKS:
+        return None
     return {call: found[call] for call in sorted(found, key=WebhookCall.order)}
 
 

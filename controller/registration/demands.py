@@ -90,7 +90,8 @@ def places_of(
     """Yield where a policy can apply to requests of a target.
 
     Labels of objects and pods do not narrow it, since the author of the object sets them. Names of
-    objects do not narrow it either.
+    objects do not narrow it either. A tenant's policy applies in its whole namespace, so that no
+    clause of a tenant adds a webhook, or widens those for other namespaces.
     """
     has_namespace = kind.namespaced or (kind.group, kind.plural) == NAMESPACES
     if bound.namespace is not None and not kind.namespaced:
@@ -110,8 +111,8 @@ def places_of(
             and (clause.pod_selector is None or kind.pod_metadata is not None)
         )
         place = place_of(clause) if selects else None
-        if place is not None and (narrowed := simplified(place | tenant)) is not None:
-            yield narrowed
+        if place is not None and simplified(place | tenant) is not None:
+            yield tenant if bound.namespace is not None else place
 
 
 def excluded(bound: BoundPolicy) -> tuple[frozenset[str], frozenset[str]]:

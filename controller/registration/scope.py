@@ -132,14 +132,21 @@ def _labels(key: str, conditions: list[Requirement]) -> set[NamespaceCondition] 
     return found | ({Requirement(key, "Exists")} if values["Exists"] else set())
 
 
-def disjoint(places: Iterable[NamespaceScope]) -> tuple[NamespaceScope, ...]:
-    """Return disjoint scopes with the same union, in a deterministic order."""
+def disjoint(places: Iterable[NamespaceScope], limit: int) -> tuple[NamespaceScope, ...] | None:
+    """Return disjoint scopes with the same union, in a deterministic order.
+
+    None if more than `limit` are needed: their number can double with each scope.
+    """
     found: list[NamespaceScope] = []
     for place in _merged(frozenset(places)):
         rest = [place]
         for other in found:
             rest = [left for each in rest for left in _without(each, other)]
+            if len(rest) > limit:
+                return None
         found += rest
+        if len(found) > limit:
+            return None
     return tuple(found)
 
 

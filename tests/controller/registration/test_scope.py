@@ -267,6 +267,32 @@ def test_labels_that_need_too_many_webhooks_select_all_namespaces():
     assert said(*policies) == [([OPEN], [], ["deployments"])]
 
 
+def label_pairs(number: int) -> dict[str, Any]:
+    """Return clauses that overlap, each with two labels of its own."""
+    labels = [[f"a-{each}", f"b-{each}"] for each in range(number)]
+    return {
+        "any": [
+            {
+                "namespaceSelector": {
+                    "matchExpressions": [{"key": key, "operator": "Exists"} for key in pair]
+                }
+            }
+            for pair in labels
+        ]
+    }
+
+
+def test_overlapping_labels_are_widened_before_they_are_split():
+    """To split 50 clauses of two labels each into disjoint ones would take 2^50 webhooks."""
+    assert said(bound(label_pairs(50))) == [([OPEN], [], ["deployments"])]
+
+
+def test_labels_in_the_policy_of_a_tenant_widen_no_other_namespace():
+    """A tenant's policy is called for its whole namespace, however many clauses it has."""
+    policy = bound(label_pairs(50), namespace="team-a")
+    assert said(policy) == [([(NAME, "In", ["team-a"])], [], ["deployments"])]
+
+
 WIDGET = Kind("example.com", "Gadget", "gadgets")
 
 
