@@ -1,8 +1,9 @@
 """Find webhooks that block their own recovery, or the cluster's."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+from config.api.match import LabelSelector
 from gatewright.doctor.calls import ExampleRequest, is_called, is_named
 from gatewright.doctor.hazards import (
     CRITICAL,
@@ -24,6 +25,7 @@ from gatewright.doctor.needs import (
     own_needs,
 )
 from gatewright.doctor.state import ClusterState, Registered
+from webhook.engine.match import Labels, compile_selector
 
 MAX_LISTED = 4  # requests that one message lists
 # If these fail, nodes and pods do not recover; if others fail, an object cannot be changed.
@@ -184,17 +186,22 @@ def _blocked_by(
                 selector = each.webhook.namespace_selector
                 words = "" if selector is None else selector.model_dump_json()
                 groups.setdefault(words, []).append((name, each))
+    selects = {words: _selecting(members[0][1]) for words, members in groups.items()}
     for name in served:
-        space = name.partition("/")[0]
+        labels = state.namespace_labels(name.partition("/")[0])
         found[name] = {
             other
-            for members in groups.values()
-            if (selector := members[0][1].webhook.namespace_selector) is None
-            or state.selects(selector, space)
+            for words, members in groups.items()
+            if selects[words](labels)
             for other, each in members
             if other != name and any(is_called(each.webhook, need, state) for need in needs[name])
         }
     return found
+
+
+def _selecting(each: Registered) -> Callable[[Labels], bool]:
+    """Return whether the labels of a namespace are those that a webhook selects."""
+    return compile_selector(each.webhook.namespace_selector or LabelSelector())
 
 
 def _rings(edges: Mapping[str, set[str]]) -> list[list[str]]:
