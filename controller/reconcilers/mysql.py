@@ -14,7 +14,7 @@ from typing import NamedTuple
 from controller.reconcilers import mysql_versions, restricted
 from controller.reconcilers.claims import claim_spec, origin
 from controller.reconcilers.labels import metadata_origin
-from controller.reconcilers.mysql_claims import OURS
+from controller.reconcilers.mysql_claims import MYSQL_LABELS
 from controller.runtime.plan import Apply, CreateOnly, Random, Write
 from kube.resource import JsonObject
 
@@ -34,9 +34,9 @@ if [ -d /var/lib/mysql/mysql ]; then
 fi
 exec docker-entrypoint.sh mysqld "$@"
 """
-METADATA = metadata_origin(own=OURS)
+METADATA = metadata_origin(own=MYSQL_LABELS)
 ORIGIN = {
-    **metadata_origin("spec.template", own=OURS),
+    **metadata_origin("spec.template", own=MYSQL_LABELS),
     f"metadata.labels[{mysql_versions.LABEL}]": "spec.database.version",
     "spec.template.spec.containers[name=mysql].image": "spec.database.version",
     "spec.template.spec.containers[name=mysql].resources": "spec.database.resources",
@@ -73,7 +73,7 @@ class Server(NamedTuple):
         return {
             "name": name,
             "namespace": self.namespace,
-            "labels": {**self.labels, **OURS, **self.selector, **labels},
+            "labels": {**self.labels, **MYSQL_LABELS, **self.selector, **labels},
         }
 
     def password(self, key: str) -> JsonObject:

@@ -5,7 +5,7 @@ from controller.reconcilers import dumps, restricted
 from controller.reconcilers.claims import claim_spec, origin
 from controller.reconcilers.labels import metadata_origin
 from controller.reconcilers.mysql import METADATA, PORT, USER, Server
-from controller.reconcilers.mysql_claims import OURS
+from controller.reconcilers.mysql_claims import MYSQL_LABELS
 from controller.reconcilers.resources import CLAIM
 from controller.reconcilers.tiers import resources
 from controller.runtime.plan import Apply, CreateOnly, Write
@@ -36,7 +36,7 @@ done
 CONTAINER = "spec.jobTemplate.spec.template.spec.containers[name=backup]"
 SCHEDULE = {"spec.schedule": "spec.database.backup.schedule"}
 CRON_JOB_ORIGIN = SCHEDULE | {
-    **metadata_origin("spec.jobTemplate", "spec.jobTemplate.spec.template", own=OURS),
+    **metadata_origin("spec.jobTemplate", "spec.jobTemplate.spec.template", own=MYSQL_LABELS),
     f"{CONTAINER}.image": "spec.database.version",
     f"{CONTAINER}.env[name=RETENTION]": "spec.database.backup.retention",
 }
@@ -67,7 +67,9 @@ def writes(server: Server, spec: DatabaseBackup) -> list[Write]:
         come_from = METADATA | origin(field, "spec.database.storageClassName")
         return [
             CreateOnly(
-                {**about, "spec": spec_of_claim}, adopt_labels={**OURS, **own}, origin=come_from
+                {**about, "spec": spec_of_claim},
+                adopt_labels={**MYSQL_LABELS, **own},
+                origin=come_from,
             ),
             Apply(_cron_job(server, metadata, spec, claim=kept["name"]), CRON_JOB_ORIGIN),
         ]

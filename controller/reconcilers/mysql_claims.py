@@ -12,7 +12,7 @@ from controller.runtime.kind import Reads
 from controller.runtime.plan import ApplyFields, Observed, Problem, Reference
 from kube.resource import JsonObject
 
-OURS = {"app.kubernetes.io/name": "mysql", "app.kubernetes.io/managed-by": "gatewright"}
+MYSQL_LABELS = {"app.kubernetes.io/name": "mysql", "app.kubernetes.io/managed-by": "gatewright"}
 INDEX = "database"  # the name of a server, or of its backups
 
 
@@ -22,7 +22,9 @@ def by_parent(parent: JsonObject) -> Iterator[str]:
 
 
 READS_CLAIMS = Reads(
-    CLAIM, {INDEX: by_label("app")}, ",".join(f"{key}={value}" for key, value in OURS.items())
+    CLAIM,
+    {INDEX: by_label("app")},
+    ",".join(f"{key}={value}" for key, value in MYSQL_LABELS.items()),
 )
 
 

@@ -19,8 +19,8 @@ from controller.reconcilers.postgresql_instances import (
 )
 from controller.reconcilers.postgresql_pods import (
     INSTANCE,
-    OURS,
     PORT,
+    POSTGRESQL_LABELS,
     credentials,
     origin,
     scripts,
@@ -221,7 +221,7 @@ def _exists(observed: Observed, resource: Resource, object: JsonObject) -> bool:
     return observed.child(resource, object["metadata"]["name"]) is not None
 
 
-OF_OURS = ",".join(f"{key}={value}" for key, value in OURS.items())
+OF_OURS = ",".join(f"{key}={value}" for key, value in POSTGRESQL_LABELS.items())
 POSTGRESQL = PlannedKind(
     PostgreSQL,
     plan=plan,

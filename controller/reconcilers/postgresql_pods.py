@@ -13,7 +13,10 @@ from kube.resource import JsonObject
 COMPONENT = "app.kubernetes.io/component"
 INSTANCE = "app.kubernetes.io/instance"
 VERSION = "app.kubernetes.io/version"
-OURS = {"app.kubernetes.io/name": "postgresql", "app.kubernetes.io/managed-by": "gatewright"}
+POSTGRESQL_LABELS = {
+    "app.kubernetes.io/name": "postgresql",
+    "app.kubernetes.io/managed-by": "gatewright",
+}
 PORT = 5432
 USER = 999  # the official image's user
 SCRIPTS = "/etc/gatewright"
@@ -28,12 +31,12 @@ def metadata(database: PostgreSQL, name: str, component: str) -> JsonObject:
 
 def origin(*templates: str) -> dict[str, str]:
     """Return the origins of the name and the labels of a database's child and of its pods."""
-    return metadata_origin(*templates, own=OURS)
+    return metadata_origin(*templates, own=POSTGRESQL_LABELS)
 
 
 def labels(database: PostgreSQL, component: str) -> dict[str, str]:
     """Return the labels of a database's children, pods included."""
-    return {**inherited(database), **OURS, **selector(database, component)}
+    return {**inherited(database), **POSTGRESQL_LABELS, **selector(database, component)}
 
 
 def selector(database: PostgreSQL, component: str) -> dict[str, str]:

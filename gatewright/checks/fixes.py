@@ -59,15 +59,20 @@ def patch_of(
     fix is unsafe unless its policy declares it safe.
     """
     violation = finding.violation
-    if violation is None or violation.mended is UNSET or violation.of or violation.holder is None:
+    if (
+        violation is None
+        or violation.fix_value is UNSET
+        or violation.of
+        or violation.holder is None
+    ):
         return (), False
     policy = catalogue()[violation.check] if violation.check else policies.get(finding.policy)
     is_safe = policy is not None and policy.fix is not None and policy.fix.is_safe
     path = (*violation.holder.steps(), *steps_of(violation.field))
     pointer = "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in path)
-    if violation.mended is None:
+    if violation.fix_value is None:
         return ({"op": "remove", "path": pointer},), is_safe
-    return ({"op": "add", "path": pointer, "value": violation.mended},), is_safe
+    return ({"op": "add", "path": pointer, "value": violation.fix_value},), is_safe
 
 
 def _fixes_of(result: SubjectResult, *, defaults: bool) -> Iterator[tuple[PatchOperation, bool]]:

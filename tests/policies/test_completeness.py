@@ -42,7 +42,7 @@ def test_a_policy_declares_how_safe_its_fixes_are():
         for trial in trials_of(file_of(policy))
         for outcome in attempt(trial).answer.outcomes
         for violation in outcome.violations
-        if violation.mended is not UNSET and not violation.check
+        if violation.fix_value is not UNSET and not violation.check
     }
     assert mending == {name for name, policy in catalogue().items() if policy.fix}
 

@@ -47,10 +47,10 @@ class Fields(Record):
         *,
         found: str | None = None,
         excess: Excess | None = None,
-        mended: Any = UNSET,
+        fix_value: Any = UNSET,
     ) -> Violation:
         """Return a violation of `field` with this `value`, shown as `found` if that is given."""
-        return Violation(field, found, rule, fix, excess, value, self, mended=mended)
+        return Violation(field, found, rule, fix, excess, value, self, fix_value=fix_value)
 
     def set(self, field: str | FieldPath, value: Any, *, overwrite: bool = False) -> Patch:
         """Return the patch that sets `field`: a dotted path, or steps if a key has a dot."""

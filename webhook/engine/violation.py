@@ -64,7 +64,7 @@ class Violation:
     there is an order: a number, or a set of names. `of` names a planned child that was judged
     instead of the object, such as `Deployment/shop`; `child` is that child. `controller_fix` is the
     fix if the controller chose the value. `expired` names the exception that covered it until it
-    expired. `mended` is a value that fixes the violation, None if the field must be removed, and
+    expired. `fix_value` is a value that fixes the violation, None if the field must be removed, and
     unset if no such value is known. `id` identifies the rule if its text varies; `check` names the
     policy whose rule another policy applies.
     """
@@ -80,7 +80,7 @@ class Violation:
     child: ChildField | None = None
     controller_fix: str = ""
     expired: str = ""
-    mended: Any = UNSET
+    fix_value: Any = UNSET
     id: str = ""
     check: str = ""
     _words: Words | None = dataclasses.field(default=None, init=False, repr=False)

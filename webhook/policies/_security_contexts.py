@@ -62,7 +62,7 @@ def inherited(request: Request, holder: Fields, field: str, value: object) -> fr
 
 
 def missing(
-    request: Request, path: str, rule: str, fix: str = "set it", mended: Any = UNSET
+    request: Request, path: str, rule: str, fix: str = "set it", fix_value: Any = UNSET
 ) -> Iterator[Violation]:
     """Yield a violation for each container with `path` set neither on it nor on its pod."""
     pod = request.pod()
@@ -72,7 +72,7 @@ def missing(
     fix = fix if pod is None else f"{fix}, best on the pod"
     for container in request.containers():
         if not container.is_set(path):
-            yield container.violation(path, None, rule, fix, found=found, mended=mended)
+            yield container.violation(path, None, rule, fix, found=found, fix_value=fix_value)
 
 
 class Ids(Params):

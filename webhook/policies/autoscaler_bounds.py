@@ -45,7 +45,7 @@ def _too_low(
     request: Request, path: str, number: int, enough: int, rule: str, found: str | None
 ) -> Violation:
     fix, excess = f"set it to {enough} or more", enough - number
-    return request.violation(path, number, rule, fix, found=found, excess=excess, mended=enough)
+    return request.violation(path, number, rule, fix, found=found, excess=excess, fix_value=enough)
 
 
 POLICY = Policy(

@@ -67,7 +67,7 @@ def validate(request: Request, params: CapabilityParams) -> Violations:
             fix = f"add {', '.join(missing)} to it"
             found = ", ".join(map(shown, dropped)) or "nothing is dropped"
             violation = container.violation(DROP, dropped, rule, fix, found=found)
-            violation.excess, violation.mended = NotDropped(dropped), [*dropped, *missing]
+            violation.excess, violation.fix_value = NotDropped(dropped), [*dropped, *missing]
             yield violation
         if not added or ALL in params.allowed:
             continue
@@ -75,7 +75,7 @@ def validate(request: Request, params: CapabilityParams) -> Violations:
         for capability in added:
             if capability not in params.allowed:
                 rule = f"containers may add {', '.join(params.allowed) or 'no capability'}"
-                yield container.violation(ADD, capability, rule, "remove it", mended=kept)
+                yield container.violation(ADD, capability, rule, "remove it", fix_value=kept)
 
 
 POLICY = Policy(

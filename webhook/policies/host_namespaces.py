@@ -34,7 +34,7 @@ def validate(request: Request, params: HostNamespaces) -> Violations:
     for field in ("hostNetwork", "hostPID", "hostIPC"):
         if field not in params.allowed and pod.boolean(field):
             yield pod.violation(
-                field, True, "pods must not use namespaces of the node", "remove it", mended=None
+                field, True, "pods must not use namespaces of the node", "remove it", fix_value=None
             )
 
 

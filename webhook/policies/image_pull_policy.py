@@ -55,8 +55,8 @@ def validate(request: Request, params: ImagePullPolicy) -> Violations:
         if (value or default) != required:
             found = None if value else f"missing, which means {default}"
             rule, fix = f"must be {required}{which}", f"set it to {required}"
-            mended = UNSET if image is None else required  # an id cannot be pulled
-            yield holder.violation(field, value, rule, fix, found=found, mended=mended)
+            fix_value = UNSET if image is None else required  # an id cannot be pulled
+            yield holder.violation(field, value, rule, fix, found=found, fix_value=fix_value)
 
 
 POLICY = Policy(

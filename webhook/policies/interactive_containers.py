@@ -27,7 +27,7 @@ def validate(request: Request, params: InteractiveContainers) -> Violations:
         for container in having(request.containers(ephemeral=params.ephemeral), field):
             if container.boolean(field):
                 yield container.violation(
-                    field, True, "containers must not be interactive", "remove it", mended=None
+                    field, True, "containers must not be interactive", "remove it", fix_value=None
                 )
 
 

@@ -22,7 +22,7 @@ def validate(request: Request, params: Params) -> Violations:
         if found is not False:
             words = "unset" if found is None else None
             yield container.violation(
-                PATH, found, "must be false", "set it to false", found=words, mended=False
+                PATH, found, "must be false", "set it to false", found=words, fix_value=False
             )
 
 

@@ -20,7 +20,7 @@ def validate(request: Request, params: Params) -> Violations:
     for container in having(request.containers(), "securityContext"):
         if container.boolean(PATH):
             yield container.violation(
-                PATH, True, "containers must not run privileged", "remove it", mended=None
+                PATH, True, "containers must not run privileged", "remove it", fix_value=None
             )
 
 

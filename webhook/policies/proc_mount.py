@@ -20,7 +20,7 @@ def validate(request: Request, params: Params) -> Violations:
     for container in having(request.containers(), "securityContext"):
         found = container.string(PATH)
         if found not in (None, "Default"):
-            yield container.violation(PATH, found, "must be Default", "remove it", mended=None)
+            yield container.violation(PATH, found, "must be Default", "remove it", fix_value=None)
 
 
 POLICY = Policy(

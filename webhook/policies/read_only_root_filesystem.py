@@ -34,7 +34,7 @@ def validate(request: Request, params: ReadOnlyRootFilesystem) -> Violations:
         found = container.boolean(PATH)
         if not found:
             words = "unset" if found is None else None
-            yield container.violation(PATH, found, "must be true", FIX, found=words, mended=True)
+            yield container.violation(PATH, found, "must be true", FIX, found=words, fix_value=True)
 
 
 POLICY = Policy(

@@ -50,14 +50,16 @@ def validate(request: Request, params: ReplicaLimits) -> Violations:
         if number > most:
             rule = f"{params.tier} workloads cannot exceed {most} replicas"
             fix, over = f"set it to {most} or less", number - most
-            yield request.violation(path, number, rule, fix, found=found, excess=over, mended=most)
+            yield request.violation(
+                path, number, rule, fix, found=found, excess=over, fix_value=most
+            )
     path, number, found = judged[0]
     is_allowed = number >= least or (params.allow_zero and number == 0)
     if not is_allowed and not _is_of_deployment(request):
         rule = f"{params.tier} workloads need at least {least} replicas"
         fix = f"set it to {least} or more{', or to 0' if params.allow_zero else ''}"
         under = least - number
-        yield request.violation(path, number, rule, fix, found=found, excess=under, mended=least)
+        yield request.violation(path, number, rule, fix, found=found, excess=under, fix_value=least)
 
 
 def _is_of_deployment(request: Request) -> bool:

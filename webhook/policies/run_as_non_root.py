@@ -38,11 +38,11 @@ def validate(request: Request, params: RunAsNonRoot) -> Violations:
         if context.boolean(PATH) is False:
             excess = inherited(request, context, PATH, False)
             yield context.violation(
-                PATH, False, "must not be false", "set it to true", excess=excess, mended=True
+                PATH, False, "must not be false", "set it to true", excess=excess, fix_value=True
             )
     pod = request.pod()
     with_user = [each for each in request.containers() if params.user_suffices and _user(each, pod)]
-    for violation in missing(request, PATH, "must be true", "set it to true", mended=True):
+    for violation in missing(request, PATH, "must be true", "set it to true", fix_value=True):
         if violation.holder not in with_user:
             yield violation
 

@@ -35,8 +35,8 @@ def validate(request: Request, params: SeccompProfiles) -> Violations:
     yield from params.judge(request, "seccompProfile")
     if params.required:
         rule = f"containers must run with a seccomp profile, {' or '.join(params.allowed)}"
-        mended = "RuntimeDefault" if "RuntimeDefault" in params.allowed else UNSET
-        yield from missing(request, PATH, rule, mended=mended)
+        fix_value = "RuntimeDefault" if "RuntimeDefault" in params.allowed else UNSET
+        yield from missing(request, PATH, rule, fix_value=fix_value)
 
 
 def validate_annotations(request: Request, params: SeccompProfiles) -> Violations:

@@ -42,7 +42,7 @@ def validate(request: Request, params: ServiceAccountTokens) -> Violations:
         names = ", ".join(params.allowed)
         rule = f"only tokens of {names} may be mounted" if names else "no token may be mounted"
         yield judged.violation(
-            PATH, (mounted, account), rule, "set it to false", found=found, mended=False
+            PATH, (mounted, account), rule, "set it to false", found=found, fix_value=False
         )
 
 

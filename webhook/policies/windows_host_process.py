@@ -20,7 +20,7 @@ def validate(request: Request, params: Params) -> Violations:
     for context in contexts(request):
         if context.boolean(PATH):
             rule = "containers must not be HostProcess containers"
-            yield context.violation(PATH, True, rule, "remove it", mended=None)
+            yield context.violation(PATH, True, rule, "remove it", fix_value=None)
 
 
 POLICY = Policy(

@@ -10,7 +10,7 @@ from webhook.engine.record import steps_of
 from webhook.engine.violation import UNSET
 from webhook.harness.reviews import ask
 
-MENDABLE = {  # policies whose violations `check --fix` mends
+FIXABLE = {  # policies whose violations `check --fix` fixes
     "autoscaler_bounds",
     "capabilities",
     "host_namespaces",
@@ -29,7 +29,7 @@ MENDABLE = {  # policies whose violations `check --fix` mends
 }
 
 
-def mendable(trial):
+def fixable(trial):
     """The violations of a trial's own object that a value fixes."""
     violations = (
         each
@@ -39,14 +39,14 @@ def mendable(trial):
     return [
         each
         for each in violations
-        if each.mended is not UNSET and each.holder is not None and not each.of
+        if each.fix_value is not UNSET and each.holder is not None and not each.of
     ]
 
 
-def mended(trial, violation):
+def fixed(trial, violation):
     """The trial with the field of a violation as it should be."""
     path = (*violation.holder.steps(), *steps_of(violation.field))
-    object = changed(trial.admission.object, path, violation.mended)
+    object = changed(trial.admission.object, path, violation.fix_value)
     return replace(trial, admission=replace(trial.admission, object=object))
 
 
@@ -54,8 +54,8 @@ def mended(trial, violation):
 def test_a_fix_removes_its_violation(file):
     """In each denied case, the violation is gone after its value is set."""
     trials = [each for each in trials_of(file) if each.admission.object is not None]
-    found = [(trial, violation) for trial in trials for violation in mendable(trial)]
+    found = [(trial, violation) for trial in trials for violation in fixable(trial)]
     for trial, violation in found:
-        left = mendable(mended(trial, violation))
+        left = fixable(fixed(trial, violation))
         assert violation.key not in [each.key for each in left], (trial.name, violation.message)
-    assert bool(found) is (file.stem in MENDABLE)
+    assert bool(found) is (file.stem in FIXABLE)
