@@ -89,14 +89,24 @@ def test_a_preset_can_be_narrowed(render):
     ]
 
 
-def test_a_preset_excludes_the_controller_by_its_account(render):
-    """The account has the release's names and namespace, which may differ from the defaults."""
-    objects = render("policies.preset=best-practices", "fullnameOverride=gate", namespace="policy")
+@pytest.mark.parametrize(
+    ("values", "account"),
+    [
+        ((), "gate-controller-manager"),
+        (("controller.serviceAccount.name=chosen",), "chosen"),
+    ],
+    ids=["default", "named"],
+)
+def test_a_preset_excludes_the_controller_by_its_account(render, values, account):
+    """The account has the release's names and namespace, or a name of its own."""
+    objects = render(
+        "policies.preset=best-practices", "fullnameOverride=gate", *values, namespace="policy"
+    )
     mounted = yaml.safe_load_all(objects["ConfigMap", "gate-policies"]["data"]["preset.yaml"])
     accounts = {
         name for each in mounted for name in each["spec"]["match"]["exclude"]["serviceAccounts"]
     }
-    assert accounts == {"kube-system/*", "policy/gate-controller-manager"}
+    assert accounts == {"kube-system/*", f"policy/{account}"}
 
 
 def test_the_action_applies_to_own_policies(render, tmp_path):
