@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Self
 
+from config.api.match import MatchClause
 from controller.registration.scope import (
     EVERYWHERE,
     NamePatterns,
@@ -47,8 +48,11 @@ def demands(engine: Engine, *, mutating: bool, fails_closed: bool) -> dict[Deman
     for bound in engine.policies:
         if bound.fails_closed is fails_closed:
             applies = (bound.policy.mutate if mutating else bound.policy.validate) is not None
+            clauses = list(_clauses_with_places(bound))
             for key in _keys(bound.policy.targets):
-                places = set(places_of(bound, *key))
+                if bound.namespace is not None and not key[0].namespaced:
+                    continue
+                places = {place for clause, place in clauses if _selects(clause, *key)}
                 if places and applies:
                     found.setdefault(key, Demand()).add(places, *excluded(bound))
                 if not key[1]:
@@ -84,35 +88,33 @@ def _judging_children(
     return set().union(*(judged.get((child.group, child.plural), ()) for child in children))
 
 
-def places_of(
-    bound: BoundPolicy, kind: Kind, subresource: str, operation: str
-) -> Iterator[NamespaceScope]:
-    """Yield where a policy can apply to requests of a target.
+def _clauses_with_places(bound: BoundPolicy) -> Iterator[tuple[MatchClause, NamespaceScope]]:
+    """Yield the clauses of a policy that can select a namespace, each with its namespaces.
 
     Labels of objects and pods do not narrow it, since the author of the object sets them. Names of
     objects do not narrow it either. A tenant's policy applies in its whole namespace, so that no
     clause of a tenant adds a webhook, or widens those for other namespaces.
     """
+    for clause in bound.match.written or (MatchClause(),):
+        place = place_of(clause)
+        if place is not None and bound.namespace is not None:
+            tenant = frozenset({NamePatterns((bound.namespace,))})
+            place = None if simplified(place | tenant) is None else tenant
+        if place is not None:
+            yield clause, place
+
+
+def _selects(clause: MatchClause, kind: Kind, subresource: str, operation: str) -> bool:
+    """Return whether a clause can select requests of a target, in its namespaces."""
+    restricts = clause.namespaces is not None or clause.namespace_selector is not None
     has_namespace = kind.namespaced or (kind.group, kind.plural) == NAMESPACES
-    if bound.namespace is not None and not kind.namespaced:
-        return
-    tenant: NamespaceScope = (
-        EVERYWHERE if bound.namespace is None else frozenset({NamePatterns((bound.namespace,))})
+    return (
+        (clause.kinds is None or kind.kind in clause.kinds)
+        and (clause.operations is None or operation in clause.operations)
+        and (clause.subresources is None or subresource in clause.subresources)
+        and (has_namespace or not restricts)
+        and (clause.pod_selector is None or kind.pod_metadata is not None)
     )
-    if not bound.match.written:
-        yield tenant
-    for clause in bound.match.written:
-        restricts = clause.namespaces is not None or clause.namespace_selector is not None
-        selects = (
-            (clause.kinds is None or kind.kind in clause.kinds)
-            and (clause.operations is None or operation in clause.operations)
-            and (clause.subresources is None or subresource in clause.subresources)
-            and (has_namespace or not restricts)
-            and (clause.pod_selector is None or kind.pod_metadata is not None)
-        )
-        place = place_of(clause) if selects else None
-        if place is not None and simplified(place | tenant) is not None:
-            yield tenant if bound.namespace is not None else place
 
 
 def excluded(bound: BoundPolicy) -> tuple[frozenset[str], frozenset[str]]:
