@@ -99,7 +99,9 @@ def _files(path: Path, found: Sources, unrendered: Path | None = None) -> Iterat
             folders.clear()
             yield here
         else:
-            yield from (here / name for name in files if Path(name).suffix in SUFFIXES)
+            manifests = (here / name for name in files if Path(name).suffix in SUFFIXES)
+            # Reading a named pipe would wait for a writer.
+            yield from (file for file in manifests if not file.is_fifo())
 
 
 class _Ignored:

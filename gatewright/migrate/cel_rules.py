@@ -6,6 +6,7 @@ from typing import Any
 
 from gatewright.migrate.conditions import VARIABLE
 from gatewright.migrate.results import refuse
+from webhook.cel.lexer import tokens
 
 POD_OF = (
     "object.kind == 'Pod' ? object : object.kind == 'CronJob' ? "
@@ -15,14 +16,20 @@ OF_POD = re.compile(r"(?<![\w.])(object|oldObject)\.(spec|metadata)\b(?!\.namesp
 
 
 def of_pod(expression: str) -> str:
-    """Convert an expression about pods to one for all kinds with a pod template."""
-    return OF_POD.sub(_pod_path, expression)
+    """Convert an expression about pods to one for all kinds with a pod template.
 
+    Raises CompileError for invalid text.
+    """
+    literals = [range(e.at, e.at + len(e.text)) for e in tokens(expression) if e.sort == "literal"]
 
-def _pod_path(found: re.Match[str]) -> str:
-    if found[1] == "oldObject":
-        refuse("it reads the old pod template")
-    return f"variables.pod.{found[2]}"
+    def pod_path(found: re.Match[str]) -> str:
+        if any(found.start() in each for each in literals):
+            return found[0]
+        if found[1] == "oldObject":
+            refuse("it reads the old pod template")
+        return f"variables.pod.{found[2]}"
+
+    return OF_POD.sub(pod_path, expression)
 
 
 def with_pod_variable(written: dict[str, Any]) -> None:

@@ -28,6 +28,7 @@ from gatewright.migrate.results import (
     refuse_large,
 )
 from kube.resource import group_version
+from webhook.cel.errors import CompileError
 from webhook.policy_sets.bound_objects import bind
 from webhook.policy_sets.catalogue import catalogue
 
@@ -105,6 +106,8 @@ class _Run:
             yield
         except NotEqualError as error:
             self._refuse(origin, str(error), error.nearest)
+        except CompileError as error:
+            self._refuse(origin, f"its CEL is invalid: {error}")
         except KeyError as error:
             self._skip(origin, f"it cannot be read: the field {error.args[0]} is missing")
         except (TypeError, AttributeError, ValueError):

@@ -101,7 +101,10 @@ def _clause(one: Mapping[str, Any], names: KindNames) -> dict[str, Any]:
     about = fields_of(one)
     clause: dict[str, Any] = {}
     if "kinds" in about:
-        clause["kinds"] = [names.by_selector(each)[0] for each in about.pop("kinds")]
+        kinds = [names.by_selector(each) for each in about.pop("kinds")]
+        if any(subresource for _, subresource in kinds):
+            refuse("it is about a subresource", NEAREST)
+        clause["kinds"] = [kind for kind, _ in kinds]
     for key in ("names", "namespaces"):
         if key in about:
             clause[key] = about.pop(key)

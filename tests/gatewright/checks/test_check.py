@@ -362,6 +362,13 @@ def test_files_without_objects_are_skipped(check):
     )
 
 
+def test_named_pipes_are_not_read(check):
+    """Reading one would wait for a writer."""
+    write("app/good.yaml", GOOD)
+    os.mkfifo("app/pipe.yaml")
+    assert check("app") == (0, ["allowed shop"], "")
+
+
 def test_ignore_files_exclude_paths(check):
     """The rules are those of .gitignore; the files are in the working directory and in the given one."""
     for name in (

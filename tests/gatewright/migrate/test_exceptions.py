@@ -31,6 +31,22 @@ def test_an_exception_names_the_policies_that_came_of_its_rules():
     assert verdict(migration) == "unmatched"
 
 
+def test_an_exception_for_a_subresource_does_not_cover_its_object():
+    """It is listed: `kinds` of an exception name no subresources."""
+    exception = {
+        "apiVersion": "kyverno.io/v2",
+        "kind": "PolicyException",
+        "metadata": {"name": "debug", "namespace": "kyverno"},
+        "spec": {
+            "exceptions": [{"policyName": "p", "ruleNames": ["r"]}],
+            "match": {"any": [{"resources": {"kinds": ["Pod", "Pod/ephemeralcontainers"]}}]},
+        },
+    }
+    assert reasons(cluster_policy(PATTERN), exception) == [
+        ("PolicyException kyverno/debug", "it is about a subresource", NEAREST)
+    ]
+
+
 def test_an_exception_from_a_tenants_policy_is_in_its_namespace(tmp_path):
     """It takes effect only there; a cluster policy of the same name is not affected."""
     cluster_wide = cluster_policy(PATTERN)

@@ -148,6 +148,23 @@ def test_rules_in_cel_judge_pod_templates_too():
     assert verdict(migration, "Pod") == "allowed"
 
 
+def test_text_in_cel_is_not_taken_for_a_field():
+    """A path in a string stays as it is, also behind an escaped quote."""
+    written = r"""object.spec.hostname != 'it\'s object.spec' || "object.metadata" == ''"""
+    migration = converted(cluster_policy({"cel": {"expressions": [{"expression": written}]}}))
+    assert [each["expression"] for each in migration.converted[0].spec["validations"]] == [
+        r"""variables.pod.spec.hostname != 'it\'s object.spec' || "object.metadata" == ''"""
+    ]
+
+
+def test_invalid_cel_is_listed():
+    """The error has its place in the expression."""
+    cel = {"expressions": [{"expression": "object.spec.hostname == 'web"}]}
+    assert [reason for _, reason, _ in reasons(cluster_policy({"cel": cel}))] == [
+        """its CEL is invalid: 1:25: syntax error: unexpected character "'\""""
+    ]
+
+
 def test_a_validating_policy_keeps_its_expressions():
     """Match constraints become kinds."""
     policy = {
