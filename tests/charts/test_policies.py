@@ -89,6 +89,18 @@ def test_a_preset_can_be_narrowed(render):
     ]
 
 
+def test_a_narrowed_preset_keeps_what_it_excludes(render):
+    """Without its exclusions, the preset would deny the objects of the controller."""
+    narrowed = "policies.match.any[0].namespaces={shop-*}"
+    whole = mounted(render("policies.preset=best-practices"))
+    objects = mounted(render("policies.preset=best-practices", narrowed))
+    for before, after in zip(whole, objects, strict=True):
+        assert after["spec"]["match"] == {
+            "any": [{"namespaces": ["shop-*"]}],
+            "exclude": before["spec"]["match"]["exclude"],
+        }
+
+
 @pytest.mark.parametrize(
     ("values", "account"),
     [
