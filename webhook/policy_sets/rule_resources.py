@@ -29,7 +29,9 @@ def resources_of(
         found = [kind for word in clause.kinds or () for kind in _kinds(faults, at, word)]
         kinds = found if clause.kinds else known
         for subresource in clause.subresources or ("",):
-            if subresource not in SUBRESOURCES and all(each in anywhere for each in kinds):
+            # A custom kind may have others, each with a name: `*` would match nothing.
+            is_custom = "*" not in subresource and any(each not in anywhere for each in kinds)
+            if subresource not in SUBRESOURCES and not is_custom:
                 hint = did_you_mean(subresource, SUBRESOURCES)
                 text = f'unknown subresource "{subresource}"{hint}'
                 faults.append((f"spec.match.any[{index}].subresources", text))

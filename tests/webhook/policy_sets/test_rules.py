@@ -502,6 +502,10 @@ def test_match_names_kinds_operations_and_subresources():
             {"kinds": ["virtualmachines.kubevirt.io/v1/VirtualMachine"], "subresources": ["start"]},
             None,
         ),
+        (
+            {"kinds": ["virtualmachines.kubevirt.io/v1/VirtualMachine"], "subresources": ["*"]},
+            ("spec.match.any[0].subresources", 'unknown subresource "*"'),
+        ),
     ],
 )
 def test_a_clause_that_matches_nothing_is_an_error(clause, fault):
