@@ -3,7 +3,8 @@
 `policy_set` reads the documents of a set, `bound_objects` each object, and `catalogue` has the
 policies that they name. `policy_objects` is the policy that validates policy objects in a cluster.
 `rules` turns CEL rules into a policy: `expressions` and `validations` compile them,
-`rule_resources` finds the resources that they judge (`kind_names` parses the names of kinds),
-`cel_request` provides the CEL variables, and `mutations` applies their changes (`apply` merges as
-server-side apply does). `admission_policies` and `admission_match` read Kubernetes' own policies.
+`rule_resources` finds the resources that they judge (`kind_names` parses the names of kinds, and
+`named_kinds` checks them against those that are served), `cel_request` provides the CEL variables,
+and `mutations` applies their changes (`apply` merges as server-side apply does).
+`admission_policies` and `admission_match` read Kubernetes' own policies.
 """

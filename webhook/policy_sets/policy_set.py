@@ -12,6 +12,7 @@ from webhook.engine.match import Match
 from webhook.policy_sets.admission_policies import native_policies
 from webhook.policy_sets.bound_objects import Catalogue, bind
 from webhook.policy_sets.catalogue import always_in_force
+from webhook.policy_sets.named_kinds import kind_faults
 
 
 class PolicySetError(ValueError):
@@ -52,7 +53,7 @@ def read(
             policies[None, policy.name], places[None, policy.name] = policy, each.document
     for document in documents:
         try:
-            bound = bind(document.value, catalogue)
+            bound = _bind(document, catalogue, kinds)
             if isinstance(bound, BoundException):
                 exceptions.append((bound, document))
             elif (bound.namespace, bound.name) in policies:
@@ -100,6 +101,16 @@ def in_force(
         if policy.name not in named
     ]
     return with_exceptions((*always, *policies.policies), policies.exceptions, home)
+
+
+def _bind(
+    document: Document, catalogue: Catalogue, kinds: Sequence[Kind]
+) -> BoundPolicy | BoundException:
+    """Return the policy or exception of a document. Raises FaultsError with all faults."""
+    bound = bind(document.value, catalogue)
+    if isinstance(bound, BoundPolicy) and (faults := [*kind_faults(bound, kinds)]):
+        raise FaultsError(faults)
+    return bound
 
 
 def _lines(document: Document, faults: Iterable[tuple[str, str]]) -> Iterator[str]:

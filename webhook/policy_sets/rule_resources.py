@@ -8,6 +8,7 @@ from config.api.policy import AdmissionPolicySpec
 from config.faults import did_you_mean
 from webhook.engine.kinds import CONNECTED, CREATE_AND_UPDATE, KINDS, Kind, Target
 from webhook.policy_sets.kind_names import kinds_named, known_kinds
+from webhook.policy_sets.named_kinds import cluster_scoped
 
 # Subresources of the kinds in the table of kinds.
 SUBRESOURCES = CONNECTED | {
@@ -27,6 +28,8 @@ def resources_of(
     for index, clause in enumerate(spec.match.any):
         at = f"spec.match.any[{index}].kinds"
         found = [kind for word in clause.kinds or () for kind in _kinds(faults, at, word)]
+        if in_a_namespace:
+            faults += [(at, cluster_scoped(kind)) for kind in found if not kind.namespaced]
         kinds = found if clause.kinds else known
         for subresource in clause.subresources or ("",):
             # A custom kind may have others, each with a name: `*` would match nothing.

@@ -5,10 +5,14 @@ from dataclasses import replace
 
 import pytest
 
+from config.documents import Document
+from config.faults import FaultsError
 from tests.webhook.asking import ask
 from webhook.engine import Engine
+from webhook.engine.kinds import Kind
 from webhook.policy_sets.bound_objects import bind
 from webhook.policy_sets.catalogue import catalogue
+from webhook.policy_sets.policy_set import PolicySetError, read
 
 
 def written(policy: str, **spec: object) -> dict[str, object]:
@@ -100,6 +104,36 @@ def test_a_clause_for_cluster_scoped_objects_is_an_error():
         bind(written("required-labels", **spec), catalogue())
     cluster = {"kind": "ClusterAdmissionPolicy", "metadata": {"name": "own"}}
     assert bind(written("required-labels", **spec) | cluster, catalogue()).name == "own"
+
+
+def test_a_rule_about_a_cluster_scoped_kind_is_an_error():
+    """It would judge the other kinds of its clause, and never this one."""
+    rule = {"expression": "false", "message": "no"}
+    spec = {"match": {"any": [{"kinds": ["Pod", "Node"]}]}, "validations": [rule]}
+    tenants = written("") | {"spec": spec}
+    with pytest.raises(FaultsError) as error:
+        bind(tenants, catalogue())
+    text = "an AdmissionPolicy judges objects in its namespace. Use a ClusterAdmissionPolicy"
+    assert error.value.faults == (("spec.match.any[0].kinds", f"Node is cluster-scoped; {text}"),)
+    cluster = {"kind": "ClusterAdmissionPolicy", "metadata": {"name": "own"}}
+    assert bind(tenants | cluster, catalogue()).name == "own"
+
+
+@pytest.mark.parametrize("word", ["example.com/v1/Issuer", "issuers.example.com/v1/Issuer"])
+def test_a_rule_about_a_custom_kind_that_is_defined_as_cluster_scoped_is_an_error(word):
+    """Only the definition has the scope; without it, the policy is accepted."""
+    rule = {"expression": "false", "message": "no"}
+    spec = {"match": {"any": [{"kinds": ["Pod"]}, {"kinds": [word]}]}, "validations": [rule]}
+    documents = [Document("own.yaml", written("") | {"spec": spec})]
+    issuer = Kind("example.com", "Issuer", "issuers", namespaced=False)
+    with pytest.raises(PolicySetError) as error:
+        read(documents, catalogue(), [issuer])
+    assert str(error.value) == (
+        "own.yaml: AdmissionPolicy own: spec.match.any[1].kinds: Issuer is cluster-scoped; an "
+        "AdmissionPolicy judges objects in its namespace. Use a ClusterAdmissionPolicy"
+    )
+    for kinds in ((), [replace(issuer, namespaced=True)]):
+        assert len(read(documents, catalogue(), kinds).policies) == 1
 
 
 def test_a_clause_for_some_of_the_kinds_is_right():
