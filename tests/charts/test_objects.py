@@ -108,6 +108,26 @@ def test_a_drain_evicts_one_pod_at_a_time(render):
         )
 
 
+@pytest.mark.parametrize("least", ["0", "50%"])
+@pytest.mark.parametrize("most", ["1", "null"])
+def test_pods_that_must_stay_available_replace_those_that_may_be_evicted(render, least, most):
+    """0 is a number of pods: no value is the empty text."""
+    budgets = "podDisruptionBudget.minAvailable", "podDisruptionBudget.maxUnavailable"
+    values = [f"{name}={value}" for name, value in zip(budgets, (least, most), strict=True)]
+    for each in values, [f"webhook.{value}" for value in values]:
+        budget = render(*each)["PodDisruptionBudget", "gatewright-webhook"]["spec"]
+        assert str(budget["minAvailable"]) == least
+        assert "maxUnavailable" not in budget
+
+
+def test_a_budget_without_numbers_is_refused(template):
+    """An empty field would be rendered otherwise."""
+    result = template("podDisruptionBudget.maxUnavailable=null")
+    assert result.returncode == 1
+    text = "podDisruptionBudget: set minAvailable or maxUnavailable, or enabled: false"
+    assert text in result.stderr
+
+
 def test_configurations_are_rendered_empty(render):
     """The controller fills them once the webhook answers."""
     for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"):
