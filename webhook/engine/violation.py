@@ -143,13 +143,18 @@ class Violation:
         The index of a list item without a name does not matter, and neither does the name of a
         port.
         """
-        path, rule = self.key
         value: Any = self.found if self.value is UNSET else self.value
         if self.excess is not None:
             value = self.excess
         is_json = isinstance(value, dict | list)
         text = json.dumps(value, sort_keys=True) if is_json else (type(value), value)
-        return PLACE.sub("[]", path), rule, text
+        return *_place(self), text
+
+
+def _place(violation: Violation) -> tuple[str, str]:
+    """Return the field, without the index of a list item, and the rule."""
+    path, rule = violation.key
+    return PLACE.sub("[]", path), rule
 
 
 class Before:
@@ -159,6 +164,7 @@ class Before:
         """Count them by identity: an object can have a hundred thousand."""
         self._same = Counter(each.identity for each in violations)
         self._excess: dict[tuple[str, str], dict[int, Excess]] = {}
+        self._left = Counter(_place(each) for each in violations if each.excess is not None)
         self._compared: dict[tuple[int, int], bool] = {}
         for each in violations:
             if each.excess is not None:
@@ -167,14 +173,18 @@ class Before:
     def holds(self, violation: Violation) -> bool:
         """Return whether a violation existed: same identity, or same field and no more excess.
 
-        Called once for each violation after the update, since their number per identity may not
-        increase.
+        Called once for each violation after the update, since their number may not increase: per
+        identity, or per field and rule where they have an excess.
         """
-        olds = self._excess.get(violation.key, {}).values() if violation.excess is not None else ()
-        if any(self._is_no_more(violation.excess, old) for old in olds):
-            return True
-        self._same[violation.identity] -= 1
-        return self._same[violation.identity] >= 0
+        if violation.excess is None:
+            self._same[violation.identity] -= 1
+            return self._same[violation.identity] >= 0
+        olds = self._excess.get(violation.key, {}).values()
+        is_no_more = any(self._is_no_more(violation.excess, old) for old in olds)
+        if not is_no_more and not self._same[violation.identity]:
+            return False
+        self._left[_place(violation)] -= 1
+        return self._left[_place(violation)] >= 0
 
     def _is_no_more(self, new: Any, old: Any) -> bool:
         """Compare two excesses, cached: many violations may share a set of ten thousand names."""

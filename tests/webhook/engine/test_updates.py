@@ -270,6 +270,26 @@ def test_an_item_that_moves_in_its_list_is_the_same(policy, old, new, is_denied)
 
 
 @pytest.mark.parametrize(
+    ("old", "new", "is_denied"),
+    [
+        ([{}], [{}, {}], True),
+        ([{}], [{}, {"cpu": "1"}], True),
+        ([{}, {}], [{"cpu": "1"}, {}], False),
+        ([{"cpu": "1"}, {}], [{}, {}], False),
+    ],
+)
+def test_the_number_of_violations_of_a_field_may_not_increase(old, new, is_denied):
+    """A custom kind may have two containers of one name; the second is new."""
+
+    def containers(limits):
+        app = {"name": "app", "image": "a.io/app"}
+        return pod(containers=[app | {"resources": {"limits": each}} for each in limits])
+
+    found = outcome(engine("resource-limits"), containers(new), containers(old))
+    assert (found.denies, bool(found.tolerated)) == (is_denied, True)
+
+
+@pytest.mark.parametrize(
     ("old", "new", "is_denied"), [([], ["a"], False), (["a"], [], True), (["a"], ["b"], True)]
 )
 def test_a_rule_for_some_names_gives_less_than_one_for_any(old, new, is_denied):
