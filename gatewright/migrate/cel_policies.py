@@ -1,6 +1,6 @@
 """Convert Kyverno's ValidatingPolicy and MutatingPolicy: CEL rules with match constraints."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from typing import Any
 
 from gatewright.migrate.cel_rules import cel_rules, with_pod_variable
@@ -17,6 +17,7 @@ from gatewright.migrate.results import (
     texts,
 )
 from gatewright.migrate.selection import TEMPLATED
+from webhook.engine.kinds import CONNECTED
 
 # The resource rule for which Kyverno generates rules about pod templates.
 OF_PODS = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]}
@@ -99,10 +100,16 @@ def _clause(rule: Mapping[str, Any], names: KindNames) -> dict[str, Any]:
     operations = texts(rule["operations"])
     clause: dict[str, Any] = {
         "kinds": list(kinds),
-        "operations": ["CREATE", "UPDATE", "DELETE"] if "*" in operations else operations,
+        "operations": _every_operation(subresources) if "*" in operations else operations,
     }
     if subresources != {""}:
         clause["subresources"] = sorted(subresources)
     if rule.get("resourceNames"):
         clause["names"] = rule["resourceNames"]
     return clause
+
+
+def _every_operation(subresources: Set[str]) -> list[str]:
+    """Return the operations that the resource itself and these subresources have."""
+    connects = [] if CONNECTED.isdisjoint(subresources) else ["CONNECT"]
+    return ["CREATE", "UPDATE", "DELETE", *connects]

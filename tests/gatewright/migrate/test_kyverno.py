@@ -189,6 +189,33 @@ def test_a_validating_policy_keeps_its_expressions():
     assert verdict(converted(policy), "Deployment", spec={"replicas": 2}) == "allowed"
 
 
+def test_every_operation_on_a_session_is_connect():
+    """A ValidatingPolicy whose operations are `*` judges `kubectl exec` after its conversion too."""
+    rule = {
+        "apiGroups": [""],
+        "apiVersions": ["v1"],
+        "operations": ["*"],
+        "resources": ["pods/exec"],
+    }
+    policy = {
+        "apiVersion": "policies.kyverno.io/v1",
+        "kind": "ValidatingPolicy",
+        "metadata": {"name": "sessions"},
+        "spec": {
+            "matchConstraints": {"resourceRules": [rule]},
+            "validations": [{"expression": "!object.tty"}],
+        },
+    }
+    (found,) = converted(policy).converted
+    assert found.spec["match"]["any"] == [
+        {
+            "kinds": ["Pod"],
+            "operations": ["CREATE", "UPDATE", "DELETE", "CONNECT"],
+            "subresources": ["exec"],
+        }
+    ]
+
+
 def mutating(resources, mutation):
     """Return a MutatingPolicy about resources of apps."""
     rule = {"apiGroups": ["apps"], "apiVersions": ["v1"], "resources": resources,
