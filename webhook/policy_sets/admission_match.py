@@ -10,7 +10,7 @@ from webhook.engine.match import Labels, compile_selector
 from webhook.engine.policy import RequestPredicate
 from webhook.engine.request import Request
 from webhook.policy_sets.kind_names import known_kinds
-from webhook.policy_sets.rule_resources import SUBRESOURCES, merged_targets
+from webhook.policy_sets.rule_resources import OPERATIONS_OF, merged_targets
 
 OPERATIONS = ("CREATE", "UPDATE", "DELETE")
 # Resources that no admission policy judges.
@@ -99,7 +99,7 @@ def _resources(
             kinds = [
                 Kind(group, plural, plural, versions) for group in groups
             ]  # the kind is unknown
-        for each in SUBRESOURCES if subresource == "*" else (subresource,):
+        for each in OPERATIONS_OF if subresource == "*" else (subresource,):
             everything = ("CONNECT",) if each in CONNECTED else OPERATIONS
             operations = everything if "*" in rule.operations else rule.operations
             yield from ((kind, each, operations) for kind in kinds)

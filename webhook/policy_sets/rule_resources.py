@@ -10,11 +10,15 @@ from webhook.engine.kinds import CONNECTED, CREATE_AND_UPDATE, KINDS, Kind, Targ
 from webhook.policy_sets.kind_names import kinds_named, known_kinds
 from webhook.policy_sets.named_kinds import cluster_scoped
 
-# Subresources of the kinds in the table of kinds.
-SUBRESOURCES = CONNECTED | {
-    "", "approval", "binding", "ephemeralcontainers", "eviction", "finalize", "log", "resize",
-    "scale", "status", "token",
-}  # fmt: skip
+# The operations of objects ("") and of subresources, except those that only custom kinds have.
+OPERATIONS_OF = {
+    "": ("CREATE", "UPDATE", "DELETE"),
+    **dict.fromkeys(CONNECTED, ("CONNECT",)),
+    **dict.fromkeys(("binding", "eviction", "token"), ("CREATE",)),
+    **dict.fromkeys(
+        ("approval", "ephemeralcontainers", "finalize", "resize", "scale", "status"), ("UPDATE",)
+    ),
+}
 
 
 def resources_of(
@@ -31,16 +35,24 @@ def resources_of(
         if in_a_namespace:
             faults += [(at, cluster_scoped(kind)) for kind in found if not kind.namespaced]
         kinds = found if clause.kinds else known
+        has_custom = any(each not in anywhere for each in kinds)
+        possible: set[str] = set()
         for subresource in clause.subresources or ("",):
+            possible.update(OPERATIONS_OF.get(subresource, ()))
             # A custom kind may have others, each with a name: `*` would match nothing.
-            is_custom = "*" not in subresource and any(each not in anywhere for each in kinds)
-            if subresource not in SUBRESOURCES and not is_custom:
-                hint = did_you_mean(subresource, SUBRESOURCES)
+            is_custom = "*" not in subresource and has_custom
+            if subresource not in OPERATIONS_OF and not is_custom:
+                hint = did_you_mean(subresource, OPERATIONS_OF)
                 text = f'unknown subresource "{subresource}"{hint}'
                 faults.append((f"spec.match.any[{index}].subresources", text))
             default = ("CONNECT",) if subresource in CONNECTED else CREATE_AND_UPDATE
             operations = tuple(map(str, clause.operations or default))
             named += [(kind, subresource, operations) for kind in kinds]
+        is_possible = not possible.isdisjoint(map(str, clause.operations or possible))
+        if possible and not is_possible and not has_custom:
+            known_here = ", ".join(sorted(possible))
+            text = f"matches nothing: with these subresources, only {known_here} can occur"
+            faults.append((f"spec.match.any[{index}].operations", text))
         plain = {"kinds": [each.kind for each in kinds]} if clause.kinds else {}
         clauses.append(clause.model_copy(update=plain))
     if not spec.match.any:

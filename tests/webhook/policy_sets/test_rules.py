@@ -489,6 +489,26 @@ def test_match_names_kinds_operations_and_subresources():
             {"kinds": ["Pod"], "subresources": ["*"]},
             ("spec.match.any[0].subresources", 'unknown subresource "*"'),
         ),
+        (
+            {"kinds": ["Pod"], "subresources": ["log"]},  # a GET, which has no admission
+            ("spec.match.any[0].subresources", 'unknown subresource "log"'),
+        ),
+        (
+            {"kinds": ["Pod"], "subresources": ["exec", "attach"], "operations": ["CREATE"]},
+            (
+                "spec.match.any[0].operations",
+                "matches nothing: with these subresources, only CONNECT can occur",
+            ),
+        ),
+        (
+            {"kinds": ["Pod"], "operations": ["CONNECT"]},
+            (
+                "spec.match.any[0].operations",
+                "matches nothing: with these subresources, only CREATE, DELETE, UPDATE can occur",
+            ),
+        ),
+        ({"kinds": ["Pod"], "subresources": ["", "exec"], "operations": ["CREATE"]}, None),
+        ({"kinds": ["Pod"], "subresources": ["eviction"], "operations": ["CREATE"]}, None),
         ({"kinds": ["Namespace"], "namespaces": ["shop"]}, None),
         (
             {"kinds": ["ClusterRole"], "namespaces": ["shop"]},
@@ -500,6 +520,14 @@ def test_match_names_kinds_operations_and_subresources():
         ),
         (
             {"kinds": ["virtualmachines.kubevirt.io/v1/VirtualMachine"], "subresources": ["start"]},
+            None,
+        ),
+        (
+            {
+                "kinds": ["virtualmachines.kubevirt.io/v1/VirtualMachine"],
+                "subresources": ["portforward"],
+                "operations": ["UPDATE"],
+            },
             None,
         ),
         (
