@@ -18,6 +18,11 @@ from kube.resource import JsonObject
 from webhook.engine import BoundPolicy
 from webhook.engine.exceptions import BoundException, check_exception
 from webhook.policy_sets.bound_objects import Catalogue, bind, document_of
+from webhook.policy_sets.named_kinds import is_custom, named_kinds, why_unserved
+
+IN_FORCE = "InForce"
+# Between two looks whether a kind that a policy names is served by now.
+LOOK_FOR_APIS = timedelta(minutes=1)
 
 ReportedStatus = tuple[JsonObject, timedelta | None]
 
@@ -74,6 +79,8 @@ class PolicyStatuses:
         if stored is None or judged is None:
             return Result()
         ready, look_again = judged
+        if ready["reason"] == IN_FORCE and (unserved := await self._unserved(stored)) is not None:
+            ready, look_again = unserved, LOOK_FOR_APIS
         generation = stored["metadata"]["generation"]
         old = stored.get("status") or {}
         new = {
@@ -114,7 +121,29 @@ class PolicyStatuses:
             return condition(READY, False, "Invalid", str(error)), None
         if (conflict := self._conflict(key)) is not None:
             return condition(READY, False, "Conflict", conflict), None
-        return condition(READY, True, "InForce"), None
+        return condition(READY, True, IN_FORCE), None
+
+    async def _unserved(self, stored: JsonObject) -> JsonObject | None:
+        """Return the condition Ready of a policy that names custom kinds that no API serves.
+
+        It is in force if it judges another kind. None if all are served.
+        """
+        named = named_kinds(stored["spec"])
+        custom = {word: kinds for word, kinds in named.items() if is_custom(kinds)}
+        if not custom:
+            return None
+        served = await self._client.resources()
+        in_a_namespace = self._cache.resource.namespaced
+        faults = [
+            fault
+            for word, kinds in custom.items()
+            if (fault := why_unserved(word, kinds, served, in_a_namespace=in_a_namespace))
+        ]
+        if not faults:
+            return None
+        judges_any = len(faults) < len(named)
+        reason = IN_FORCE if judges_any else "NotServed"
+        return condition(READY, judges_any, reason, "\n".join(faults))
 
     def _judged_exception(
         self, exception: BoundException, policies: Sequence[BoundPolicy], now: datetime
@@ -124,7 +153,7 @@ class PolicyStatuses:
                 READY, False, "Expired", f"it ended at {exception.spec.expires.isoformat()}"
             ), None
         check_exception(exception, policies, self._home)
-        return condition(READY, True, "InForce"), exception.spec.expires - now
+        return condition(READY, True, IN_FORCE), exception.spec.expires - now
 
 
 def _actions(spec: JsonObject) -> JsonObject:

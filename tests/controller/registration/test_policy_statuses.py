@@ -16,6 +16,7 @@ from controller.runtime.cache import Cache
 from controller.runtime.types import ReconcileRequest
 from kube.client import Client
 from kube.resource import Resource
+from tests.webhook.policy_sets.on_a_cluster.in_force import crd
 from webhook.engine import BoundPolicy
 from webhook.policy_sets.bound_objects import bind
 from webhook.policy_sets.catalogue import catalogue
@@ -234,6 +235,66 @@ async def test_the_status_of_a_conflicting_policy_names_the_conflict(server, sta
         )
         running.conflicts.clear()
         assert (await running.reconciled("few"))[0] == ready("True", "InForce")
+
+
+def rule(*kinds: str) -> dict[str, object]:
+    """The spec of a policy with a rule of its own for these kinds."""
+    rules = [{"expression": "false", "message": "no"}]
+    match = {"any": [{"kinds": [*kinds]}]}
+    return {"validations": rules, "match": match}
+
+
+async def test_the_status_tells_that_no_api_serves_the_kind(server, statuses):
+    """It changes when an API does, and is written once until then."""
+    server.create(CLUSTER, policy() | {"spec": rule("example.com/v1/Issuer")})
+    text = "no API serves example.com/v1/Issuer; the policy takes effect when one does"
+    minute = timedelta(minutes=1)
+    async with statuses(CLUSTER) as running:
+        for _ in range(2):
+            assert await running.reconciled("few") == (ready("False", "NotServed", text), minute)
+        assert status_writes(server) == 1
+        server.define(crd("Issuer", "issuers", "Cluster", {"type": "object"}))
+        assert await running.reconciled("few") == (ready("True", "InForce"), None)
+
+
+@pytest.mark.parametrize(
+    ("resource", "word", "text"),
+    [
+        (
+            CLUSTER,
+            "example.com/v1beta1/Issuer",
+            "no API serves {word}; the kind is served as issuerz.example.com/v1/Issuer",
+        ),
+        (
+            CLUSTER,
+            "example.com/v1/Issuer",
+            "no API serves {word}; the kind is served as issuerz.example.com/v1/Issuer",
+        ),
+        (
+            TENANT,
+            "issuerz.example.com/v1/Issuer",
+            "Issuer is cluster-scoped; an AdmissionPolicy judges objects in its namespace. "
+            "Use a ClusterAdmissionPolicy",
+        ),
+        (CLUSTER, "issuerz.example.com/v1/Issuer", None),
+    ],
+    ids=["another version", "an irregular plural", "a tenant's", "as it is served"],
+)
+async def test_the_status_tells_how_a_kind_is_served(server, statuses, resource, word, text):
+    """A policy whose other kinds are served is in force for these."""
+    server.define(crd("Issuer", "issuerz", "Cluster", {"type": "object"}))
+    namespace = "shop" if resource is TENANT else ""
+    message = "" if text is None else text.format(word=word)
+    expected = {
+        "few": ready("False", "NotServed", message) if text else ready("True", "InForce"),
+        "more": ready("True", "InForce", message),
+    }
+    for name, kinds in (("few", (word,)), ("more", (word, "Pod"))):
+        written = policy(name, resource.kind, namespace or None)
+        server.create(resource, written | {"spec": rule(*kinds)})
+    async with statuses(resource) as running:
+        for name, status in expected.items():
+            assert (await running.reconciled(name, namespace))[0] == status
 
 
 async def test_a_deleted_object_gets_no_status(server, statuses):
