@@ -203,3 +203,4 @@ class ForeignPolicy(ClusterObject):
     """A policy or an exception of Kyverno, Gatekeeper or Gatewright."""
 
     spec: dict[str, object] = Field({})
+    status: dict[str, object] = Field({})

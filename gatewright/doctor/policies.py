@@ -149,13 +149,25 @@ def _mode(each: ForeignPolicy) -> str:
 
 def _excepted(each: ForeignPolicy) -> Iterator[str]:
     """Yield the policies that an exception names, in any of the three APIs that have them."""
-    if each.kind != "PolicyException":
+    if each.kind != "PolicyException" or _has_valid_policies(each):
         return
     for field in ("exceptions", "policyRefs"):
         for entry in _maps(each.spec.get(field)):
             name = entry.get("policyName") or entry.get("policy") or entry.get("name")
             if isinstance(name, str):
                 yield name.rpartition("/")[2]
+
+
+def _has_valid_policies(each: ForeignPolicy) -> bool:
+    """Return whether Gatewright's controller found the policies of its exception.
+
+    The controller also knows policies that are no objects: those of files and of the chart.
+    """
+    conditions = _maps(each.status.get("conditions"))
+    return any(
+        condition.get("type") == "Ready" and condition.get("reason") in ("InForce", "Expired")
+        for condition in conditions
+    )
 
 
 def _maps(values: object) -> list[dict[str, object]]:

@@ -46,6 +46,11 @@ def own_exception(policy):
     }
 
 
+def reported(reason):
+    """Return the status of an exception of Gatewright."""
+    return {"status": {"conditions": [{"type": "Ready", "reason": reason}]}}
+
+
 def acting(api_version, kind, *actions):
     """Return a policy in CEL of Kyverno, or one of Gatewright."""
     return {
@@ -124,6 +129,13 @@ def cluster_policy(action):
         ([cluster_policy("Enforce"), cel_exception("k")], []),
         ([cluster_policy("Enforce"), cel_exception("gone")], [("note", "unused-exception")]),
         ([cluster_policy("Enforce"), own_exception("gone")], [("note", "unused-exception")]),
+        (
+            [cluster_policy("Enforce"), own_exception("gone") | reported("Invalid")],
+            [("note", "unused-exception")],
+        ),
+        # The controller knows it from the chart's ConfigMap.
+        ([cluster_policy("Enforce"), own_exception("of-the-chart") | reported("InForce")], []),
+        ([cluster_policy("Enforce"), own_exception("of-the-chart") | reported("Expired")], []),
         ([with_actions("Audit", "Enforce")], []),
         ([with_actions("Audit", "audit")], [("note", "never-denies")]),
         ([acting("policies.kyverno.io/v1", "ValidatingPolicy", "Deny")], []),
