@@ -1,7 +1,7 @@
 """The status after a plan was executed: conditions and phase, as pure functions."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -68,11 +68,7 @@ def status_of(
     is_new = stored.get("observedGeneration") != generation
     conditions = [
         *(status.get("conditions") or ()),
-        *[
-            _of_step(each, failed.get(each.name), old, is_new=is_new)
-            for each in plan.steps
-            if each.condition
-        ],
+        *[_of_step(each, failed, old, is_new=is_new) for each in plan.steps if each.condition],
         _ready(plan, failures, old, is_new=is_new),
     ]
     return {
@@ -202,16 +198,18 @@ def rfc3339(moment: datetime) -> str:
 
 
 def _of_step(
-    step: Step, failed: Problem | None, old: Sequence[JsonObject], *, is_new: bool
+    step: Step, failed: Mapping[str, Problem], old: Sequence[JsonObject], *, is_new: bool
 ) -> JsonObject:
-    """Return a step's own condition."""
-    if problem := failed or (None if step.ready else step.problem):
+    """Return a step's own condition; `failed` has the problem of each step that failed."""
+    if problem := failed.get(step.name) or (None if step.ready else step.problem):
         return condition(step.condition, False, problem.reason, problem.message)
     note = step.note if isinstance(step.note, str) else ""
     if step.ready:
         return condition(step.condition, True, "Ready", note)
     reason = _waiting_reason(of_type(step.condition, old), is_new=is_new)
-    return condition(step.condition, False, reason, note or f"waiting for {step.name}")
+    failed_before = [each for each in step.depends_on if each in failed]
+    waiting = f"waiting for {', '.join(failed_before or [step.name])}"
+    return condition(step.condition, False, reason, note or waiting)
 
 
 def _ready(

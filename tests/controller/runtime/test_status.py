@@ -256,6 +256,14 @@ def test_a_step_has_a_condition_of_its_own(
     assert (mine["type"], mine["status"], mine["reason"], mine["message"]) == ("CacheReady", *said)
 
 
+def test_a_step_waits_for_the_failed_step_that_it_depends_on() -> None:
+    """Also where the objects of that step are ready, such as those of another owner."""
+    waiting = Step("backend", [], depends_on=("cache",), ready=False, condition="BackendReady")
+    failures = [Failure(HOLDS, Forbidden(403, "Denied", "denied"))]
+    status = status_of(Plan((HOLDS, waiting), Status()), failures, {}, generation=1, now=NOW)
+    assert status["conditions"][1]["message"] == "waiting for cache"
+
+
 @pytest.mark.parametrize(
     ("error", "failing", "phase"),
     [
