@@ -11,7 +11,7 @@ from controller.runtime.cache import Cache
 from controller.runtime.controller import Controller
 from controller.runtime.metrics import ControllerMetrics
 from controller.runtime.sources import itself, spec_changed
-from controller.runtime.status import READY, condition, dated
+from controller.runtime.status import READY, condition, dated, rfc3339
 from controller.runtime.types import ReconcileRequest, Result
 from kube.client import Client
 from kube.resource import JsonObject
@@ -149,9 +149,11 @@ class PolicyStatuses:
         self, exception: BoundException, policies: Sequence[BoundPolicy], now: datetime
     ) -> ReportedStatus:
         if now >= exception.spec.expires:
-            return condition(
-                READY, False, "Expired", f"it ended at {exception.spec.expires.isoformat()}"
-            ), None
+            message = (
+                f"it expired at {rfc3339(exception.spec.expires)}. Delete it, or set a later "
+                "spec.expires"
+            )
+            return condition(READY, False, "Expired", message), None
         check_exception(exception, policies, self._home)
         return condition(READY, True, IN_FORCE), exception.spec.expires - now
 

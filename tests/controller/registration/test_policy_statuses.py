@@ -330,7 +330,10 @@ async def test_an_exception_is_looked_at_again_when_it_ends(server, statuses):
         assert status_writes(server) == 1
         ended = running.now = running.now + timedelta(seconds=1)
         expired = condition(
-            "False", "Expired", "it ended at 2026-11-21T12:00:10+00:00", since=ended
+            "False",
+            "Expired",
+            "it expired at 2026-11-21T12:00:10Z. Delete it, or set a later spec.expires",
+            since=ended,
         )
         assert await running.reconciled("why-not", HOME) == (expired, None)
         assert await running.reconciled("why-not", HOME) == (expired, None)

@@ -132,7 +132,8 @@ def test_an_exception_ends_at_once(installation: Installation, namespace: str) -
     )
     assert timedelta(0) <= datetime.now(UTC) - expires < timedelta(seconds=2)
     installation.until("told", lambda: installation.ready(written)[1] == "Expired")
-    assert installation.ready(written) == ("False", "Expired", f"it ended at {expires.isoformat()}")
+    message = f"it expired at {expires:%Y-%m-%dT%H:%M:%SZ}. Delete it, or set a later spec.expires"
+    assert installation.ready(written) == ("False", "Expired", message)
 
 
 def test_an_exception_brings_parameters_of_its_own(
