@@ -56,9 +56,15 @@ def without_class(claims: Iterable[JsonObject], observed: Observed) -> Problem |
         if claim.get("status", {}).get("phase") == "Pending":
             name, named = claim["metadata"]["name"], claim["spec"].get("storageClassName")
             if named and not observed.find(STORAGE_CLASS, "name", named):
-                message = f'StorageClass "{named}" does not exist, and claim {name} waits for it'
+                message = (
+                    f'StorageClass "{named}" does not exist, and claim {name} waits for it. '
+                    "Create it"
+                )
                 return Problem(message, "StorageClassNotFound")
             if named is None and not observed.find(STORAGE_CLASS, "default", "true"):
-                message = f"no StorageClass is the default, and claim {name} names none"
+                message = (
+                    f"no StorageClass is the default, and claim {name} names none. "
+                    "Make one the default"
+                )
                 return Problem(message, "StorageClassNotFound")
     return None

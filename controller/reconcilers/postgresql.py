@@ -130,7 +130,7 @@ def _steps(
             depends_on=("instances",),
             ready=backups.are_complete(database, observed),
             doing="failed to setup backups",
-            note=backups.failure(database, observed) or "",
+            note=backups.note(database, observed),
         ),
         Step("removal of volumes", removed.writes, doing="failed to remove volumes"),
     )

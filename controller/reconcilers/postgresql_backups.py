@@ -124,29 +124,26 @@ def are_complete(database: PostgreSQL, observed: Observed) -> bool:
     if not spec.enabled:
         return True
     if spec.destination is None:
-        return (
-            observed.child(CRON_JOB, name_of(database)) is not None
-            and failure(database, observed) is None
+        return observed.child(CRON_JOB, name_of(database)) is not None and not note(
+            database, observed
         )
     ready = _ready(database, observed)
     return ready is not None and ready["status"] == "True"
 
 
-def failure(database: PostgreSQL, observed: Observed) -> Problem | None:
-    """Return why the claim gets no volume, or why the Backup object fails."""
+def note(database: PostgreSQL, observed: Observed) -> str | Problem:
+    """Return why the claim gets no volume, or why the Backup object waits or fails."""
     spec = database.spec.backup
     if not spec.enabled:
-        return None
+        return ""
     if spec.destination is None:
-        return without_class(claims_of(database, observed, "backup"), observed)
+        return without_class(claims_of(database, observed, "backup"), observed) or ""
     ready = _ready(database, observed)
-    if (
-        ready is None
-        or ready["status"] == "True"
-        or ready["reason"] in ("Progressing", "Updating", "Degraded")
-    ):
-        return None
-    return Problem(f"Backup {name_of(database)}: {ready['message']}", ready["reason"])
+    if ready is None or ready["status"] == "True":
+        return ""
+    message = f"Backup {name_of(database)}: {ready['message']}"
+    is_waiting = ready["reason"] in ("Progressing", "Updating", "Degraded")
+    return message if is_waiting else Problem(message, ready["reason"])
 
 
 def _ready(database: PostgreSQL, observed: Observed) -> JsonObject | None:

@@ -190,7 +190,7 @@ def test_a_missing_storage_class_is_reported(laptop: Laptop, namespace: str) -> 
     database = {"type": "postgresql", "storage": "1Gi", "storageClassName": name}
     stack = {"apiVersion": "app.example.com/v1", "kind": "AppStack", "metadata": {"name": "shop"}}
     laptop.kubectl("apply", "-n", namespace, "-f-", input={**stack, "spec": {"database": database}})
-    told = f'failed to create database: StorageClass "{name}" does not exist, and claim data-shop-db-0 waits for it'
+    told = f'failed to create database: StorageClass "{name}" does not exist, and claim data-shop-db-0 waits for it. Create it'
     for kind, condition, message in (
         ("postgresql/shop-db", "Ready", told),
         ("postgresql/shop-db", "PrimaryAvailable", told),

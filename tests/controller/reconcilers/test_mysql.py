@@ -491,9 +491,7 @@ def test_the_class_of_a_volume_cannot_change() -> None:
 def test_a_missing_storage_class_is_reported() -> None:
     """Claims of the server and of its backups, if there are any, are checked."""
     children = [ready(each) for each in made(planned(storageClassName="fast")).values()]
-    told = (
-        'Database deployment failed: StorageClass "fast" does not exist, and claim {} waits for it'
-    )
+    told = 'Database deployment failed: StorageClass "fast" does not exist, and claim {} waits for it. Create it'
     for index, name, backup, is_told in (
         ("shop-db", "mysql-shop-db-0", {}, True),
         ("shop-db-backup", "shop-db-mysql-backup", {}, True),

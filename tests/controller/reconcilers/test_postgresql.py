@@ -416,8 +416,10 @@ DEFAULT = {
         "annotations": {"storageclass.kubernetes.io/is-default-class": "true"},
     },
 }
-ABSENT = 'StorageClass "fast" does not exist, and claim data-shop-0 waits for it'
-NO_DEFAULT = "no StorageClass is the default, and claim data-shop-0 names none"
+ABSENT = 'StorageClass "fast" does not exist, and claim data-shop-0 waits for it. Create it'
+NO_DEFAULT = (
+    "no StorageClass is the default, and claim data-shop-0 names none. Make one the default"
+)
 
 
 @pytest.mark.parametrize(
@@ -648,24 +650,24 @@ def test_with_a_destination_backups_are_a_backup() -> None:
 @pytest.mark.parametrize(
     ("ready", "holds", "said"),
     [
-        (None, False, None),
-        ({"status": "True", "reason": "AllReady", "message": ""}, True, None),
+        (None, False, ""),
+        ({"status": "True", "reason": "AllReady", "message": ""}, True, ""),
         (
-            {"status": "False", "reason": "Progressing", "message": "waiting for cronjob"},
+            {"status": "False", "reason": "Progressing", "message": "waiting for Secret store"},
             False,
-            None,
+            "Backup shop-backup: waiting for Secret store",
         ),
         (
             {"status": "False", "reason": "Incomplete", "message": "no bucket"},
             False,
-            "failed to setup backups: Backup shop-backup: no bucket",
+            Problem("Backup shop-backup: no bucket", "Incomplete"),
         ),
     ],
 )
-def test_an_invalid_backup_is_reported(
-    ready: JsonObject | None, holds: bool, said: str | None
+def test_a_backup_that_is_not_ready_is_reported(
+    ready: JsonObject | None, holds: bool, said: str | Problem
 ) -> None:
-    """The condition has the step's description, then the message of the Backup."""
+    """The condition has the message of the Backup, whether it waits or fails."""
     conditions = [{"type": "Ready", **ready}] if ready else []
     step = step_of(
         planned(
@@ -673,7 +675,7 @@ def test_an_invalid_backup_is_reported(
         ),
         "backups",
     )
-    assert (step.ready, step.problem and step.problem.message) == (holds, said)
+    assert (step.ready, step.note) == (holds, said)
 
 
 @pytest.mark.parametrize(
