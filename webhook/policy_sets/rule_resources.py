@@ -61,12 +61,15 @@ def resources_of(
 
 
 def merged_targets(named: Iterable[tuple[Kind, str, Iterable[str]]]) -> tuple[Target, ...]:
-    """Return one target for each kind and subresource, with all operations named for it."""
+    """Return one target for each kind and subresource, with all versions and operations named."""
     found: dict[tuple[str, str, str], Target] = {}
     for kind, subresource, operations in named:
         key = kind.group, kind.plural, subresource
         before = found.get(key, Target(kind, subresource, ()))
         merged = tuple(sorted({*before.operations, *operations}))
+        if before.kind != kind:
+            versions = tuple(dict.fromkeys((*kind.versions, *before.kind.versions)))
+            before = replace(before, kind=replace(before.kind, versions=versions))
         found[key] = replace(before, operations=merged)
     return tuple(found.values())
 

@@ -13,6 +13,8 @@ from controller.registration.configurations import (
 )
 from webhook.engine import BoundPolicy, Engine, Params, Policy
 from webhook.engine.match import Match
+from webhook.policy_sets.bound_objects import bind
+from webhook.policy_sets.catalogue import catalogue
 
 BUNDLE = b"-----BEGIN CERTIFICATE-----\n"
 SERVICE = WebhookClientConfig(Service("gatewright-system", "gatewright-webhook"), BUNDLE)
@@ -128,6 +130,25 @@ def test_a_rule_for_scale_has_only_update():
         (["deployments", "replicasets", "statefulsets"], ["CREATE", "UPDATE"]),
         (["deployments/scale", "replicasets/scale", "statefulsets/scale"], ["UPDATE"]),
     ]
+
+
+@pytest.mark.parametrize("operations", [None, ["CREATE"]])
+def test_a_rule_has_all_versions_of_a_custom_kind_that_a_policy_names(operations):
+    """A cluster may serve only one of them; a rule without it matches no request."""
+    named = [["example.com/v1/Issuer"], ["example.com/v1beta1/Issuer"]]
+    clause = {"operations": operations} if operations else {}
+    for match in ([[*named[0], *named[1]]], named):
+        clauses = [{"kinds": kinds, **clause} for kinds in match]
+        spec = {"match": {"any": clauses}, "validations": [{"expression": "false"}]}
+        document = {
+            "apiVersion": "gatewright.io/v1alpha1",
+            "kind": "ClusterAdmissionPolicy",
+            "metadata": {"name": "issuers"},
+            "spec": spec,
+        }
+        (webhook,), _ = webhooks(bind(document, catalogue()))
+        (rule,) = webhook["rules"]
+        assert (rule["apiVersions"], rule["resources"]) == (["v1beta1", "v1"], ["issuers"])
 
 
 def test_a_rule_matches_objects_in_namespaces_and_others():
