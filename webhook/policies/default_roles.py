@@ -7,7 +7,8 @@ CVE-2021-25740.
 Judged: updates and deletions of roles and bindings with the label `kubernetes.io/bootstrapping:
 rbac-defaults`. Kubernetes' own writes are ignored.
 
-Allowed: any other role; an update that changes labels or annotations of a default one.
+Allowed: any other role, also one whose label `rbac.authorization.k8s.io/aggregate-to-edit` adds its
+rules to a default role; an update that changes labels or annotations of a default one.
 Denied:  an update of a default role's rules, subjects, aggregation or of that label; its deletion.
 Fix: create another role, and bind it.
 """
@@ -43,7 +44,7 @@ POLICY = Policy(
     "default-roles",
     validate=validate,
     kinds=(*ROLES, *BINDINGS),
-    operations=("CREATE", "UPDATE", "DELETE"),
+    operations=("UPDATE", "DELETE"),
     category="rbac",
     severity="critical",
 )
