@@ -23,11 +23,18 @@ def kind_faults(bound: BoundPolicy, served: Iterable[Kind]) -> Iterator[tuple[st
     known = {(kind.group, kind.kind): kind for kind in served if ANY_VERSION not in kind.versions}
     for kind in dict.fromkeys(target.kind for target in bound.policy.targets):
         found = known.get((kind.group, kind.kind))
-        if found is None or found.namespaced or bound.namespace is None:
+        if found is None:
+            continue
+        if found.plural != kind.plural:
+            in_full = f"{found.plural}.{found.resource.api_version}/{found.kind}"
+            fault = f"no API serves {kind.plural}.{kind.group}; write {in_full}"
+        elif bound.namespace is not None and not found.namespaced:
+            fault = cluster_scoped(kind)
+        else:
             continue
         for index, clause in enumerate(bound.match.written):
             if kind.kind in (clause.kinds or ()):
-                yield f"spec.match.any[{index}].kinds", cluster_scoped(kind)
+                yield f"spec.match.any[{index}].kinds", fault
 
 
 def named_kinds(spec: Mapping[str, Any]) -> dict[str, tuple[Kind, ...]]:

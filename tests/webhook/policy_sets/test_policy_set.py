@@ -7,8 +7,9 @@ import pytest
 from config.documents import parse_documents, read_documents
 from tests.webhook.asking import ask
 from webhook.engine import NAMESPACE, NAMESPACE_LABELS, Engine
+from webhook.engine.kinds import Kind
 from webhook.policy_sets.catalogue import catalogue
-from webhook.policy_sets.policy_set import PolicySetError, load
+from webhook.policy_sets.policy_set import PolicySetError, load, read
 
 PRODUCTION = Path(__file__).parents[3] / "config" / "policies" / "production.yaml"
 SCALABLE = sorted({target.kind.kind for target in catalogue()["replica-limits"].targets})
@@ -401,3 +402,23 @@ def test_errors_are_limited():
     with pytest.raises(PolicySetError) as refused:
         loaded(text)
     assert len(str(refused.value).splitlines()) == 50
+
+
+def test_a_wrong_plural_of_a_defined_kind_is_an_error():
+    """The API server would never call the webhook for it; the definition has the right one."""
+    text = f"""{HEAD}  match: {{any: [{{kinds: [NAME/v1/Person]}}]}}
+  validations: [{{expression: "false", message: "no"}}]
+"""
+    defined = [Kind("example.com", "Person", "persona")]
+
+    def policies(name):
+        documents = parse_documents(text.replace("NAME", name).encode(), "own.yaml")
+        return read(documents, catalogue(), defined).policies
+
+    assert len(policies("persona.example.com")) == 1
+    with pytest.raises(PolicySetError) as error:
+        policies("example.com")
+    assert str(error.value) == (
+        "own.yaml:5: ClusterAdmissionPolicy replica-limits: spec.match.any[0].kinds: no API serves "
+        "persons.example.com; write persona.example.com/v1/Person"
+    )
