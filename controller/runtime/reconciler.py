@@ -154,6 +154,8 @@ class Reconciler:
         except Conflict:  # the object has changed
             raise
         except ApiError as error:
+            if isinstance(error, NotFound) and not present:  # the cache is behind
+                return {}
             doing = "failed to add the finalizer" if present else "failed to remove the finalizer"
             return {"finalizer": Failure(Step("finalizer", (), doing=doing), error)}
         self._wrote(owner, answer)

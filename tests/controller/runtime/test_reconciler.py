@@ -9,6 +9,8 @@ import pytest
 
 import controller.runtime.workqueue
 import kube.backoff
+from controller.fake_apiserver.requests import InjectedFault
+from controller.runtime.events import EVENT
 from controller.runtime.kind import PlannedKind, Reads
 from controller.runtime.leader import LEASE
 from controller.runtime.plan import (
@@ -375,6 +377,27 @@ async def test_a_finalizer_holds_an_object_while_there_is_something_to_undo(
         )
         await things.until_gone(things.resource, "thing")
         assert things.server.get(CONFIGMAP, "config", NAMESPACE) is None
+
+
+async def test_the_clean_up_of_an_object_that_is_already_gone_is_done(running: Running) -> None:
+    """The cache may be behind the deletion: there is no failure, no event and no second try."""
+
+    def plan(thing: Thing, observed: Observed, now: datetime) -> Plan:
+        del observed, now
+        return Plan((), Status(), finalized="deletionTimestamp" in thing.metadata)
+
+    async with running(plan, finalizer="test.example/finalizer") as things:
+        things.create()
+        await things.until_ready()
+        gone = InjectedFault(times=1, code=404, method="PATCH", path="/things/thing")
+        things.server.requests.faults.append(gone)
+        things.server.requests.clear()
+        things.server.delete(things.resource, "thing", NAMESPACE)
+        await things.server.requests.until(lambda requests: not gone.times)
+        await things.until_quiet()
+        writes = [each for each in things.writes() if "marker" not in each]
+        events = things.server.list(EVENT)
+    assert (writes, events) == (["PATCH things/thing"], [])
 
 
 async def test_the_time_of_creation_is_counted_once(running: Running) -> None:
