@@ -37,7 +37,7 @@ NOT_ASKED = {  # why some cases mean nothing on a cluster; `file: case`, whateve
         "service_selectors.yaml: a malformed Service is denied by itself",
     ),
     "only the audit writes the status that it is about": (
-        "policy_impact.yaml: what would be denied is announced before it is",
+        "policy_impact.yaml: a policy that begins to deny has a warning with the number of objects",
         "policy_impact.yaml: the number is that of the rules before",
     ),
 }
@@ -48,12 +48,12 @@ REFUSED = {
         "deprecated_apis.yaml: whatever the kind",
         "deprecated_apis.yaml: autoscalers too",
         "deprecated_apis.yaml: which release is a parameter",
-        "deprecated_apis.yaml: what is only deprecated may be denied",
+        "deprecated_apis.yaml: deprecated versions are denied if the parameter is set",
         "deprecated_apis.yaml: an object that is there may be updated",
     ),
     "the API server validates the object itself; in a file it is judged": (
         "resource_limits.yaml: no containers at all is for the API server to refuse",
-        "external_ips.yaml: so is what is no address, or one written so that others may read it otherwise",
+        "external_ips.yaml: invalid and ambiguous addresses are denied",
     ),
     "the schema of Gatewright's own kinds does not allow it; in a file it is judged": (
         "policy_objects.yaml: every fault of an exception is reported",

@@ -358,7 +358,9 @@ def test_programs_end_with_the_command(program, alive, number):
     """Neither a program nor its child process runs on after Ctrl-C or the end of a CI job."""
     program("kustomize", SLOW)
     write("app/kustomization.yaml", "")
-    with subprocess.Popen([COMMAND, "check", "--policies", "baseline", "app"]) as process:
+    # A test run under nohup ignores SIGHUP, and its child processes would too.
+    command = ["env", "--default-signal", COMMAND, "check", "--policies", "baseline", "app"]
+    with subprocess.Popen(command) as process:
         with Path("alive").open("wb"):  # until both have begun
             begun = alive.read(1) + alive.read(1)
         process.send_signal(number)
