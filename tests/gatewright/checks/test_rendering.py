@@ -359,7 +359,15 @@ def test_programs_end_with_the_command(program, alive, number):
     program("kustomize", SLOW)
     write("app/kustomization.yaml", "")
     # A test run under nohup ignores SIGHUP, and its child processes would too.
-    command = ["env", "--default-signal", COMMAND, "check", "--policies", "baseline", "app"]
+    command = [
+        "/usr/bin/env",
+        "--default-signal",
+        COMMAND,
+        "check",
+        "--policies",
+        "baseline",
+        "app",
+    ]
     with subprocess.Popen(command) as process:
         with Path("alive").open("wb"):  # until both have begun
             begun = alive.read(1) + alive.read(1)
