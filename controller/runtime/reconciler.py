@@ -141,10 +141,8 @@ class Reconciler:
         finalizer, metadata = self.kind.finalizer, owner.object["metadata"]
         if not finalizer or (finalizer in owner.finalizers) == present:
             return {}
-        names = [
-            *(each for each in owner.finalizers if each != finalizer),
-            *([finalizer] if present else ()),
-        ]
+        others = [each for each in owner.finalizers if each != finalizer]
+        names = [*others, finalizer] if present else others
         patch = {"metadata": {"resourceVersion": metadata["resourceVersion"], "finalizers": names}}
         namespace, name = owner.request
         try:
