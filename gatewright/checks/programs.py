@@ -43,7 +43,7 @@ class Programs:
     ) -> subprocess.CompletedProcess[bytes]:
         """Return the exit code and the output of a program.
 
-        Raises TimeoutExpired after so many `seconds`, CancelledError at the end of the context.
+        Raises TimeoutExpired after `seconds`, CancelledError at the end of the context.
         """
         with self._lock:
             if self._has_ended:

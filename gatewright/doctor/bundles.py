@@ -166,7 +166,7 @@ class Verification:
         return otherwise, (), run
 
     def _renewal(self, otherwise: str = "renew the authority and set caBundle") -> Remedy:
-        """Return the fix of whoever issued a certificate, unless a known authority verifies it."""
+        """Return the fix by the issuer of a certificate, unless a known authority verifies it."""
         return self._fix(*renewal(self.caller, self._secrets(), self.state, otherwise))
 
 

@@ -50,7 +50,7 @@ def renewal(
     if workloads and GATEKEEPER in subject.labels.items():
         fix = "restart Gatekeeper, which issues its certificate when it starts"
         return fix, kubectl("rollout restart", workloads[0])
-    return f"whoever installed {service or caller.config.url} has to {otherwise}", ""
+    return f"the installer of {service or caller.config.url} has to {otherwise}", ""
 
 
 def _certificate(namespace: str, name: str) -> tuple[str, str]:

@@ -89,7 +89,7 @@ def _selectors(webhook: AdmissionWebhook) -> str:
 
 
 # The values that a label may have: those of the set, or all but those. Absent is the value None.
-# Labels of the namespace and of the object are told apart.
+# Labels of the namespace and of the object have different keys.
 AllowedValues = tuple[bool, frozenset[str | None]]
 AllowedLabels = dict[tuple[str, str], AllowedValues]
 

@@ -166,7 +166,7 @@ def test_a_bundle_that_ends_soon_is_replaced_by_the_next_authority():
 def test_an_authority_that_does_not_verify_is_no_fix(authority):
     """Words remain, without a command."""
     (finding,) = findings(trusting(encoded(OLD.certificate)), *with_authority(authority))
-    fix = "whoever installed guard/guard has to renew the authority and set caBundle"
+    fix = "the installer of guard/guard has to renew the authority and set caBundle"
     assert (finding.fix, finding.command) == (fix, "")
 
 
@@ -206,7 +206,7 @@ EXPIRED = issue_serving(OLD, ["guard.guard.svc"], [], NOW - timedelta(days=39)).
             "restart Gatekeeper, which issues its certificate when it starts: kubectl rollout "
             "restart deployment guard --namespace guard",
         ),
-        ({}, {}, "whoever installed guard/guard has to renew the authority and set caBundle."),
+        ({}, {}, "the installer of guard/guard has to renew the authority and set caBundle."),
     ],
     ids=["cert-manager", "OpenShift", "Helm", "Kyverno", "Gatekeeper", "unknown"],
 )
