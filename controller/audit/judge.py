@@ -108,5 +108,7 @@ def _judges(policy: BoundPolicy, kind: Kind) -> bool:
     if policy.policy.validate is None:
         return False
     return any(
-        target.kind == kind and policy.match.can_select(target) for target in policy.policy.targets
+        (target.kind.group, target.kind.plural) == (kind.group, kind.plural)
+        and policy.match.can_select(target)
+        for target in policy.policy.targets
     )

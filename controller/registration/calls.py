@@ -27,15 +27,20 @@ SPECIAL = frozenset(r"\.+*?()|[]{}^$")
 
 @dataclass(frozen=True, slots=True)
 class WebhookCall:
-    """The conditions of one webhook besides its rules: namespaces and excluded users."""
+    """The conditions of one webhook besides its rules: namespaces and excluded users.
+
+    A webhook receives each resource in one set of versions: `version_set` is its number.
+    """
 
     place: NamespaceScope
     users: frozenset[str]
     groups: frozenset[str]
+    version_set: int = 0
 
     def order(self) -> tuple[object, ...]:
         """Return the sort key of webhooks: named namespaces first, all namespaces last."""
-        return *scope.order(self.place), sorted(self.users), sorted(self.groups)
+        named = sorted(self.users), sorted(self.groups)
+        return self.version_set, *scope.order(self.place), *named
 
     @property
     def namespace_selector(self) -> JsonObject:
@@ -109,14 +114,20 @@ def _calls(
 ) -> dict[WebhookCall, list[DemandKey]] | None:
     """Return the webhooks without widening; None if they are too many."""
     found: dict[WebhookCall, list[DemandKey]] = {}
+    version_sets: dict[tuple[str, str], list[tuple[str, ...]]] = {}
     for key, demand in demands.items():
+        kind = key[0]
+        several = version_sets.setdefault((kind.group, kind.plural), [])
+        if kind.versions not in several:
+            several.append(kind.versions)
         places = scope.disjoint(demand.places, MAX_WEBHOOKS)
         if places is None:
             return None
         for place in places:
             left = scope.simplified(place | {excluded})
             if left is not None:
-                call = WebhookCall(left, demand.users or frozenset(), demand.groups or frozenset())
+                users, groups = demand.users or frozenset(), demand.groups or frozenset()
+                call = WebhookCall(left, users, groups, several.index(kind.versions))
                 found.setdefault(call, []).append(key)
     if len(found) > MAX_WEBHOOKS:
         return None

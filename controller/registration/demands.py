@@ -1,7 +1,7 @@
 """Which requests the API server must send to the webhook, and in which namespaces."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 from config.api.match import MatchClause
@@ -49,7 +49,7 @@ def demands(engine: Engine, *, mutating: bool, fails_closed: bool) -> dict[Deman
         if bound.fails_closed is fails_closed:
             applies = (bound.policy.mutate if mutating else bound.policy.validate) is not None
             clauses = list(_clauses_with_places(bound))
-            for key in _keys(bound.policy.targets):
+            for key in _keys(bound.policy.targets, engine.versions_sent):
                 if bound.namespace is not None and not key[0].namespaced:
                     continue
                 places = {place for clause, place in clauses if _selects(clause, *key)}
@@ -59,17 +59,15 @@ def demands(engine: Engine, *, mutating: bool, fails_closed: bool) -> dict[Deman
                     judged.setdefault((key[0].group, key[0].plural), set()).update(places)
     for planner in () if mutating else engine.planners:
         if places := _judging_children(engine.planners, planner, judged, fails_closed):
-            for key in _keys(planner.targets):
+            for key in _keys(planner.targets, engine.versions_sent):
                 found.setdefault(key, Demand()).add(places, frozenset(), frozenset())
     return found
 
 
-def _keys(targets: Iterable[Target]) -> Iterator[DemandKey]:
-    return (
-        (target.kind, target.subresource, operation)
-        for target in targets
-        for operation in target.operations
-    )
+def _keys(targets: Iterable[Target], sent: Mapping[Kind, tuple[str, ...]]) -> Iterator[DemandKey]:
+    for target in targets:
+        kind = replace(target.kind, versions=sent.get(target.kind, target.kind.versions))
+        yield from ((kind, target.subresource, operation) for operation in target.operations)
 
 
 def _judging_children(

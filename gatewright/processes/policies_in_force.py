@@ -35,7 +35,7 @@ def policies_of(
     planners = planners_of(settings, home or HOME, controller_user)
 
     def build(policies: PolicySet) -> Engine:
-        return Engine(in_force(policies, catalogue(), home), planners)
+        return Engine(in_force(policies, catalogue(), home), planners, converted=True)
 
     objects = PolicyObjects(stores, catalogue(), metrics)
     policies = Policies(

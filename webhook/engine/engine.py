@@ -1,7 +1,7 @@
 """Judges requests: finds the policies in force by one look-up, and runs them in order."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from operator import methodcaller
@@ -11,9 +11,9 @@ from webhook.engine.bound import BoundPolicy, outcomes_of
 from webhook.engine.children import judge_children
 from webhook.engine.conflicts import refuse_conflicts
 from webhook.engine.exemptions import NOW
-from webhook.engine.index import Index
+from webhook.engine.index import NO_VERSIONS, Index
 from webhook.engine.jsonpatch import Patcher
-from webhook.engine.kinds import Kind, Target
+from webhook.engine.kinds import Kind, Target, versions_sent
 from webhook.engine.planners import NO_PLANNERS, SERVED, Planner, Planners
 from webhook.engine.request import PARENT, Attributes, Request
 from webhook.engine.verdict import Outcome, Verdict, as_sent, without_repeats
@@ -41,17 +41,21 @@ class Engine:
         planners: Planners = NO_PLANNERS,
         *,
         counts_exceptions: bool = False,
+        converted: bool = False,
     ) -> None:
         """Index the policies.
 
         Raises ConflictingPoliciesError if two set one field to different values. With
-        `counts_exceptions`, outcomes name the exceptions that cover violations.
+        `counts_exceptions`, outcomes name the exceptions that cover violations. `converted` is
+        whether the API server sends every object in the versions that policies name.
         """
         self.policies = tuple(policies)
         self.planners = planners
         self._counts_exceptions = counts_exceptions
-        self._validating = Index(each for each in self.policies if each.policy.validate is not None)
-        self._mutating = Index(each for each in self.policies if each.policy.mutate is not None)
+        sent = self.versions_sent if converted else NO_VERSIONS
+        validating = (each for each in self.policies if each.policy.validate is not None)
+        mutating = (each for each in self.policies if each.policy.mutate is not None)
+        self._validating, self._mutating = Index(validating, sent), Index(mutating, sent)
         self._needed_by = {
             key: self._needed_by_children(planner, key[2])
             for key, planner in planners.by_target.items()
@@ -67,8 +71,14 @@ class Engine:
         return Engine(policies, self.planners, counts_exceptions=self._counts_exceptions)
 
     def counting_exceptions(self) -> "Engine":
-        """Return an engine whose outcomes name the exceptions that cover violations."""
+        """Return an engine for an audit: its outcomes name the exceptions that cover violations."""
         return Engine(self.policies, self.planners, counts_exceptions=True)
+
+    @cached_property
+    def versions_sent(self) -> Mapping[Kind, tuple[str, ...]]:
+        """The versions in which the API server sends objects of each kind that policies name."""
+        ordered = sorted(self.policies, key=lambda each: each.namespace is not None)
+        return versions_sent(target.kind for each in ordered for target in each.policy.targets)
 
     @cached_property
     def for_owned(self) -> "Engine":

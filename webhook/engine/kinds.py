@@ -14,6 +14,7 @@ CREATE_AND_UPDATE = ("CREATE", "UPDATE")
 # Subresources with operation CONNECT; others are updated.
 CONNECTED = frozenset({"exec", "attach", "portforward", "proxy"})
 ANY_VERSION = "*"  # the first version of a kind that may be served in other versions too
+MAX_VERSION_SETS = 4  # of one kind; each is a webhook
 # Subresources whose object has another kind than the parent.
 OF_A_PARENT = CONNECTED | {"scale", "eviction", "binding", "token"}
 
@@ -175,6 +176,27 @@ def _targets(name: str | Kind, operations: tuple[str, ...]) -> Iterable[Target]:
                 known = ", ".join(SETS)
                 raise LookupError(f"{name} is neither a known kind nor a set of kinds: {known}")
     return (*(Target(kind, "", operations) for kind in kinds), *more)
+
+
+def versions_sent(kinds: Iterable[Kind]) -> dict[Kind, tuple[str, ...]]:
+    """Return the versions in which the API server sends the objects of each kind.
+
+    A kind that policies name in different versions has a webhook for each set of versions, and is
+    converted for it. The sets beyond MAX_VERSION_SETS share one, for which it may be sent in the
+    version of another.
+    """
+    sets: dict[tuple[str, str], dict[frozenset[str], list[Kind]]] = {}
+    for kind in dict.fromkeys(kinds):
+        of_kind = sets.setdefault((kind.group, kind.plural), {})
+        of_kind.setdefault(frozenset(kind.versions), []).append(kind)
+    found: dict[Kind, tuple[str, ...]] = {}
+    for of_kind in sets.values():
+        separate = [*of_kind.values()]
+        last = [kind for several in separate[MAX_VERSION_SETS - 1 :] for kind in several]
+        for several in (*separate[: MAX_VERSION_SETS - 1], last):
+            versions = tuple(dict.fromkeys(each for kind in several for each in kind.versions))
+            found |= dict.fromkeys(several, versions)
+    return found
 
 
 def add_kind(about: Definition) -> None:

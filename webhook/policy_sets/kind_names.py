@@ -3,13 +3,14 @@
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 
 from config.api.match import MatchSpec
 from config.faults import did_you_mean
 from config.schemas import resources
 from kube.resource import GroupKind, group_version
-from webhook.engine.kinds import KINDS, Kind, plural
+from webhook.engine.kinds import KINDS, OWN_KINDS, Kind, plural
 
 _SPELLED = re.compile(
     r"(?:(?P<group>[a-z0-9.-]+)/)?(?P<version>v[0-9][a-z0-9]*)/(?P<kind>[A-Z][A-Za-z0-9]*)"
@@ -91,12 +92,16 @@ def with_plain_kinds(match: MatchSpec, judged: Iterable[Kind]) -> MatchSpec:
 
 
 def _served(word: str, kind: Kind, version: str) -> Kind:
-    """Return a kind. Raises LookupError if no API server has it in this version."""
-    built_in = _built_in().get((kind.group, kind.kind))
-    if built_in is not None and version not in built_in.versions:
-        suggestion = f"{built_in.resource.api_version}/{kind.kind}"
+    """Return a kind in one version. Raises LookupError if it is not judged in this version.
+
+    Gatewright's own kinds are judged in their storage version.
+    """
+    name = kind.group, kind.kind
+    judged = kind if kind in OWN_KINDS else _built_in().get(name)
+    if judged is not None and version not in judged.versions:
+        suggestion = f"{judged.resource.api_version}/{kind.kind}"
         raise LookupError(f'unknown version in "{word}"; did you mean "{suggestion}"?')
-    return kind
+    return replace(kind, versions=(version,))
 
 
 def _meant(name: str, group: str, known: Mapping[GroupKind, Kind]) -> str:

@@ -151,6 +151,43 @@ def test_a_rule_has_all_versions_of_a_custom_kind_that_a_policy_names(operations
         assert (rule["apiVersions"], rule["resources"]) == (["v1beta1", "v1"], ["issuers"])
 
 
+def naming(name: str, kind: str):
+    """Put a policy in force that denies every object of a kind."""
+    spec = {"match": {"any": [{"kinds": [kind]}]}, "validations": [{"expression": "false"}]}
+    document = {
+        "apiVersion": "gatewright.io/v1alpha1",
+        "kind": "ClusterAdmissionPolicy",
+        "metadata": {"name": name},
+        "spec": spec,
+    }
+    return bind(document, catalogue())
+
+
+@pytest.mark.parametrize(
+    ("policies", "expected"),
+    [
+        (
+            [naming("a", "example.com/v1/Issuer"), naming("b", "example.com/v1beta1/Issuer")],
+            [["v1"], ["v1beta1"]],
+        ),
+        (
+            [bound("a", kinds="scalable"), naming("b", "autoscaling/v2/HorizontalPodAutoscaler")],
+            [["v1", "v2"], ["v2"]],
+        ),
+    ],
+)
+def test_policies_that_name_different_versions_have_a_webhook_each(policies, expected):
+    """The API server converts an object for each webhook, so that each policy sees its version."""
+    found, _ = webhooks(*policies)
+    assert [each["name"] for each in found] == [
+        "validate.gatewright.io",
+        "validate-2.gatewright.io",
+    ]
+    kind = found[1]["rules"][0]["resources"]
+    rules = [rule for each in found for rule in each["rules"] if rule["resources"] == kind]
+    assert [rule["apiVersions"] for rule in rules] == expected
+
+
 def test_a_rule_matches_objects_in_namespaces_and_others():
     """Whether a custom kind is cluster-scoped is unknown to the policy that names it."""
     (webhook,), _ = webhooks(bound("a", kinds=("Namespace", "ConfigMap")))

@@ -9,7 +9,15 @@ from config.settings import Settings
 from gatewright.plans.planners import planners_of
 from kube.resource import JsonObject
 from tests.e2e import manifests
-from tests.e2e.policies.conftest import API_VERSION, HOME, Installation, few, too_many
+from tests.e2e.policies.conftest import (
+    API_VERSION,
+    HOME,
+    OPEN,
+    ROLLOUTS,
+    Installation,
+    few,
+    too_many,
+)
 from tests.e2e.test_production import denial, forbidden
 
 pytestmark = pytest.mark.controlplane("kube-controller-manager")
@@ -394,3 +402,54 @@ def test_a_policy_module_of_a_team_is_used_like_a_built_in_policy(
         'spec.policy: no policy "team-label"; did you mean "team-labels"?'
         in installation.refusal("apply", "-f-", input=wrong)
     )
+
+
+def versioned(name: str, version: str, expression: str, message: str) -> JsonObject:
+    """Return a policy about Widgets in one version."""
+    match = {"any": [{"kinds": [f"example.net/{version}/Widget"]}]}
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "ClusterAdmissionPolicy",
+        "metadata": {"name": name},
+        "spec": {"match": match, "validations": [{"expression": expression, "message": message}]},
+    }
+
+
+def test_policies_that_name_different_versions_see_a_custom_kind_in_theirs(
+    installation: Installation, namespace: str
+) -> None:
+    """The API server converts what a user sends in one version for the policy about another."""
+    served = {"served": True, "schema": {"openAPIV3Schema": OPEN}}
+    names = {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"}
+    versions = [
+        {"name": "v1", "storage": True, **served},
+        {"name": "v1beta1", "storage": False, **served},
+    ]
+    definition = ROLLOUTS | {
+        "metadata": {"name": "widgets.example.net"},
+        "spec": {
+            "group": "example.net",
+            "scope": "Namespaced",
+            "names": names,
+            "versions": versions,
+        },
+    }
+    installation.kubectl("apply", "-f-", input=definition)
+    installation.kubectl("wait", "--for=condition=Established", "crd/widgets.example.net")
+    in_v1 = versioned("new", "v1", "object.apiVersion.endsWith('/v1')", "not sent as v1")
+    in_beta = versioned("old", "v1beta1", "object.apiVersion.endsWith('/v1beta1')", "not as beta")
+    nothing = versioned("size", "v1beta1", "!has(object.size)", "has a size")
+    installation.apply(in_v1, in_beta, nothing)
+    for version in ("v1", "v1beta1"):
+        widget = {
+            "apiVersion": f"example.net/{version}",
+            "kind": "Widget",
+            "metadata": {"name": "it"},
+        }
+        installation.until(
+            "judged",
+            lambda it=widget: installation.denied(namespace, it | {"size": 1}),
+        )
+        refusal = installation.refusal("create", "-n", namespace, "-f-", input=widget | {"size": 1})
+        assert refusal.endswith("denied the request: 1 violation\n- size: has a size\n")
+        assert not installation.denied(namespace, widget)
