@@ -90,6 +90,8 @@ class PolicyObjects:
             self.problems.pop(id, None)
             if self._replace(id, None):
                 self._metrics.policy_generation.remove(id[0].kind, id[1])
+        # Of two in conflict the older one is in force, also in a replica that starts later.
+        changed.sort(key=lambda each: _seniority(each, stored[each]))
         changed += [id for id in self._conflicting() if id not in changed]  # these may be valid now
         for id in changed:
             self._put_in_force(id, stored[id], check)
@@ -171,6 +173,11 @@ class PolicyObjects:
             if isinstance(each, BoundPolicy) and each.namespace is not None:
                 self._sizes[each.namespace] += sign * each.size
         return old is not None
+
+
+def _seniority(id: ObjectId, entry: Entry) -> tuple[int, str, str]:
+    created: str = entry.object["metadata"]["creationTimestamp"]
+    return RESOURCES.index(id[0]), created, id[1]
 
 
 def _policy_set(objects: Mapping[ObjectId, BoundPolicy | BoundException]) -> PolicySet:

@@ -294,6 +294,7 @@ def test_a_status_change_compiles_nothing():
             "name": "few",
             "uid": "1",
             "resourceVersion": str(version),
+            "creationTimestamp": "2026-11-21T00:00:00Z",
             "generation": generation,
         }
         store.put({**few(), "metadata": metadata, "status": status})
@@ -384,6 +385,25 @@ async def test_a_webhook_starts_despite_conflicts(server):
         await view.seen()
         assert names(view) == {"a", "c"}
         assert view.policies.ready() is None
+
+
+def test_a_webhook_that_starts_later_chooses_the_older_of_two_that_conflict():
+    """It has the same policies in force as a replica that has run since before the younger one."""
+    stores = [Store(resource) for resource in RESOURCES]
+    for name, cpu, day in (("b", "1", 1), ("a", "2", 2), ("c", "2", 3)):
+        policy = defaults(name, cpu)
+        metadata = {
+            "name": name,
+            "uid": name,
+            "resourceVersion": str(day),
+            "creationTimestamp": f"2026-11-{day:02}T00:00:00Z",
+        }
+        kind = {"apiVersion": "gatewright.io/v1alpha1", "kind": "ClusterAdmissionPolicy"}
+        stores[0].put(kind | policy | {"metadata": metadata})
+    objects = PolicyObjects(stores, catalogue(), WebhookMetrics(CollectorRegistry()))
+    objects.compile(lambda policies: Engine(policies.policies))
+    assert [each.name for each in objects.in_force().policies] == ["b"]
+    assert objects.conflict(CLUSTER, "a") is not None
 
 
 async def test_the_policies_of_a_tenant_have_room_for_64_kib_together(server, cluster, caplog):

@@ -133,6 +133,7 @@ def test_an_invalid_file_keeps_no_object_of_the_cluster_out_of_force(start, file
     policies.refresh()
     about = {"apiVersion": "gatewright.io/v1alpha1", "kind": "ClusterAdmissionPolicy"}
     metadata = {"name": "few", "uid": "1", "resourceVersion": "1", "generation": 1}
+    metadata["creationTimestamp"] = "2026-11-21T00:00:00Z"
     store.put(about | {"metadata": metadata, "spec": {"policy": "replica-limits"}})
     policies.refresh()
     assert {each.name for each in policies.engine.policies} == {"0", "few"}
