@@ -7,15 +7,16 @@ from gatewright.outputs import ReportedViolation, SubjectResult
 
 UNCHANGED = "unchanged"
 NEWLY_DENIED, NO_LONGER_DENIED, STILL_DENIED = "newly denied", "no longer denied", "still denied"
-NEWLY_WARNED, PATCHED = "newly warned", "patched otherwise"
+NEWLY_WARNED, NO_LONGER_WARNED = "newly warned", "no longer warned"
+PATCHED = "patched otherwise"
 
 
 def compare(old: SubjectResult, new: SubjectResult) -> SubjectResult:
     """Return a result whose violations are the differences for an object.
 
     Its verdict is "newly denied", "no longer denied", "still denied" (for other violations), "newly
-    warned", "patched otherwise" or "unchanged"; "error" if the policies of one side cannot decide.
-    Only newly denied objects have violations of level error.
+    warned", "no longer warned", "patched otherwise" or "unchanged"; "error" if the policies of one
+    side cannot decide. Only newly denied objects have violations of level error.
     """
     for side in (new, old):
         if side.verdict == "error":
@@ -35,8 +36,9 @@ def compare(old: SubjectResult, new: SubjectResult) -> SubjectResult:
         return replace(new, verdict=NO_LONGER_DENIED, violations=(*fixed, *warned))
     if is_denied and (quiet or any(each.level == "error" for each in removed)):
         return replace(new, verdict=STILL_DENIED, violations=(*quiet, *fixed, *warned))
-    if warned:
-        return replace(new, verdict=NEWLY_WARNED, violations=warned)
+    if warned or fixed:
+        verdict = NEWLY_WARNED if warned else NO_LONGER_WARNED
+        return replace(new, verdict=verdict, violations=(*warned, *fixed))
     if old.operations != new.operations:
         return replace(new, verdict=PATCHED, violations=())
     return replace(new, verdict=UNCHANGED, violations=(), operations=())

@@ -36,7 +36,12 @@ def read_reviews(path: Path) -> Iterator[Document | DocumentError]:
         if kind == "AdmissionReview":
             yield _document(path, number, value)
         elif kind == "Event" and str(value.get("apiVersion", "")).startswith("audit.k8s.io/"):
-            events, review = events + 1, _review(value)
+            try:
+                review = _review(value)
+            except (AttributeError, TypeError, ValueError):
+                yield DocumentError(f"{path}:{number}: not a valid audit Event")
+                continue
+            events += 1
             if review is not None:
                 reviews += 1
                 yield _document(path, number, review)

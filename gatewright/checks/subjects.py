@@ -1,8 +1,11 @@
 """The subjects of `check` and `impact`: manifests, recorded reviews, or objects of a cluster."""
 
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+import orjson
 
 from config.documents import Document, DocumentError
 from gatewright.checks.pipeline import PoliciesInForce, known_of
@@ -13,6 +16,7 @@ from webhook.engine.kinds import KINDS, NATIVE_KINDS, Kind
 from webhook.engine.match import Labels
 from webhook.harness.manifests import JudgedManifest, kinds_in
 from webhook.known import Known
+from webhook.review import MalformedRequestError, NotAReviewError, attributes
 
 if TYPE_CHECKING:
     from gatewright.checks.live_cluster import Live
@@ -45,7 +49,21 @@ class Subjects:
     async def kinds(self, live: "Live | None") -> list[Kind]:
         """Return the kinds of the subjects that the table of kinds does not have."""
         documents = [] if self.sources is None else self.sources.documents
-        return kinds_in(documents, {} if live is None else await live.kinds())
+        known = dict(self._recorded_kinds())
+        return kinds_in(documents, known if live is None else known | await live.kinds())
+
+    def _recorded_kinds(self) -> Iterator[tuple[tuple[str, str], Kind]]:
+        """Yield the kinds of the reviews, by group and name, with their plurals."""
+        for each in self.reviews:
+            with suppress(NotAReviewError, MalformedRequestError):  # reported where it is judged
+                value = None if isinstance(each, DocumentError) else each.value
+                about = attributes(orjson.dumps(value))
+                if not about.subresource:
+                    versions, is_namespaced = (about.version,), bool(about.namespace)
+                    kind = Kind(
+                        about.group, about.kind, about.resource, versions, namespaced=is_namespaced
+                    )
+                    yield (kind.group, kind.kind), kind
 
     async def judged(
         self,

@@ -30,6 +30,7 @@ STYLES = {
     "newly denied": "red",
     "newly warned": "yellow",
     "no longer denied": "green",
+    "no longer warned": "green",
     "patched otherwise": "cyan",
 }
 DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan", "#": "yellow"}

@@ -130,11 +130,14 @@ class ManifestJudge:
         outcomes = mutated.outcomes + validated.outcomes
         about, value = request.attributes, request.value
         # The options object of exec has neither kind nor metadata.
-        named = {"kind": about.kind, "metadata": value.get("metadata") or {"name": about.name}}
+        metadata = value.get("metadata")
+        if not (metadata and isinstance(metadata, dict)):
+            metadata = {"name": about.name}
+        named = {"kind": about.kind, "metadata": metadata}
         document = replace(document, value={**value, **named})
-        return judged(
-            document, where, outcomes, tuple(mutated.operations), value, _undecided_in(where)
-        )
+        is_denied = any(each.denies for each in outcomes)
+        operations = () if is_denied else tuple(mutated.operations)
+        return judged(document, where, outcomes, operations, value, _undecided_in(where))
 
     def _ask(self, admission: Admission, where: str) -> ReviewAnswer:
         """Return the answer.

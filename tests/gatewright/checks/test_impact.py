@@ -13,6 +13,20 @@ kind: ClusterAdmissionPolicy
 metadata: {name: few}
 spec: {policy: replica-limits, params: {maximum: %d}, validationActions: [%s]}
 """
+SECURE = """\
+apiVersion: gatewright.io/v1alpha1
+kind: ClusterAdmissionPolicy
+metadata: {name: secure}
+spec: {policy: security-defaults}
+"""
+RULE = """\
+apiVersion: gatewright.io/v1alpha1
+kind: ClusterAdmissionPolicy
+metadata: {name: data}
+spec:
+  match: {any: [{kinds: [example.com/v1/Datum]}]}
+  validations: [{expression: object.spec.replicas < 9, message: too many}]
+"""
 EXCEPTION = """\
 ---
 apiVersion: gatewright.io/v1alpha1
@@ -109,13 +123,28 @@ def test_a_denial_that_becomes_a_warning(impact):
     )
 
 
+def test_a_warning_that_disappears_is_a_change(impact):
+    """It is listed, also where the object stays denied; nothing becomes denied."""
+    gone = f"few (warn): no longer: {DENIED}\n"
+    Path("other.yaml").write_text(POLICY % (20, "Warn"))
+    assert impact("warn.yaml", "other.yaml", "shop.yaml") == (
+        0,
+        "no longer warned  Deployment web/shop  (shop.yaml:1)\n"
+        f"  shop.yaml:4: {gone}"
+        "2 objects: 1 no longer warned, 1 unchanged\n",
+        "",
+    )
+    denying = f"---\n{POLICY % (5, 'Deny')}".replace("few", "deny")
+    for name in ("warn.yaml", "other.yaml"):
+        Path(name).write_text(Path(name).read_text() + denying)
+    code, out, _ = impact("warn.yaml", "other.yaml", "shop.yaml")
+    assert (code, out.splitlines(keepends=True)[1]) == (0, f"  shop.yaml:4: {gone}")
+
+
 def test_a_changed_patch_is_listed(impact):
     """The operations of the new policies are shown."""
     Path("none.yaml").write_text(POLICY % (20, "Deny"))
-    labels = "apiVersion: gatewright.io/v1alpha1\nkind: ClusterAdmissionPolicy\nmetadata: {name: secure}\n"
-    Path("secure.yaml").write_text(
-        f"{labels}spec: {{policy: security-defaults}}\n---\n{POLICY % (20, 'Deny')}"
-    )
+    Path("secure.yaml").write_text(f"{SECURE}---\n{POLICY % (20, 'Deny')}")
     Path("pod.yaml").write_text(
         "apiVersion: v1\nkind: Pod\nmetadata: {name: one, namespace: web}\n"
         "spec: {containers: [{name: app, image: a.example/app:1}]}\n"
@@ -178,9 +207,42 @@ def test_recorded_reviews_are_judged_unchanged(impact):
     assert err.startswith("reviews.jsonl:2: not JSON: ")
 
 
+def test_a_wrong_plural_of_a_recorded_kind_is_an_error(impact):
+    """The rule would judge no object of the kind; with the plural of the reviews, it does."""
+    Path("data.yaml").write_text(RULE)
+    recorded = review("new", 11)
+    recorded["request"] |= {
+        "kind": {"group": "example.com", "version": "v1", "kind": "Datum"},
+        "resource": {"group": "example.com", "version": "v1", "resource": "data"},
+    }
+    recorded["request"]["object"] |= {"apiVersion": "example.com/v1", "kind": "Datum"}
+    Path("reviews.jsonl").write_text(json.dumps(recorded))
+    in_full = "data.example.com/v1/Datum"
+    assert impact("twenty.yaml", "data.yaml", "--reviews", "reviews.jsonl")[::2] == (
+        3,
+        "data.yaml:5: ClusterAdmissionPolicy data: spec.match.any[0].kinds: no API serves "
+        f"datums.example.com; write {in_full}\n",
+    )
+    Path("data.yaml").write_text(RULE.replace("example.com/v1/Datum", in_full))
+    assert impact("twenty.yaml", "data.yaml", "--reviews", "reviews.jsonl")[0] == 1
+
+
+def test_a_denied_review_is_not_patched(impact):
+    """Policies that set fields change nothing of a request that is denied anyway."""
+    Path("both.yaml").write_text(f"{SECURE}---\n{POLICY % (5, 'Deny')}")
+    denied = review("new", 11)
+    denied["request"]["object"]["spec"]["template"] = {"spec": {"containers": [{"name": "app"}]}}
+    Path("reviews.jsonl").write_text(json.dumps(denied))
+    assert impact("five.yaml", "both.yaml", "--reviews", "reviews.jsonl") == (
+        0,
+        "1 object: 1 unchanged\n",
+        "",
+    )
+
+
 def test_recorded_reviews_without_an_object_of_their_own_are_judged(impact):
     """Options of exec have no name, and a connection to a Service's proxy may have no object."""
-    execs, bare = review("shop", 11, "CONNECT"), review("shop", 11, "CONNECT")
+    execs, bare, odd = (review("shop", 11, "CONNECT") for _ in range(3))
     execs["request"] |= {
         "kind": {"group": "", "version": "v1", "kind": "PodExecOptions"},
         "resource": {"group": "", "version": "v1", "resource": "pods"},
@@ -188,10 +250,11 @@ def test_recorded_reviews_without_an_object_of_their_own_are_judged(impact):
         "object": {"apiVersion": "v1", "kind": "PodExecOptions", "command": ["sh"]},
     }
     bare["request"] |= {"object": None}
-    Path("reviews.jsonl").write_text("\n".join(map(json.dumps, (execs, bare))))
+    odd["request"] |= {"object": {"metadata": "odd"}}
+    Path("reviews.jsonl").write_text("\n".join(map(json.dumps, (execs, bare, odd))))
     assert impact("twenty.yaml", "five.yaml", "--reviews", "reviews.jsonl") == (
         0,
-        "2 objects: 2 unchanged\n",
+        "3 objects: 3 unchanged\n",
         "",
     )
 
@@ -226,7 +289,7 @@ def test_an_audit_log_of_the_api_server_is_judged(impact):
 
 
 def test_an_audit_log_without_objects_is_a_problem(impact):
-    """Level Metadata is not enough."""
+    """Level Metadata is not enough, and a damaged event hides no other line."""
     event = {
         "apiVersion": "audit.k8s.io/v1",
         "kind": "Event",
@@ -238,6 +301,12 @@ def test_an_audit_log_without_objects_is_a_problem(impact):
         3,
         "audit.log: no event has the object that was written; record level Request or RequestResponse\n",
     )
+    written = {**event, "responseObject": {"kind": "Deployment"}}
+    damaged = [{**written, field: "?"} for field in ("objectRef", "responseStatus", "user")]
+    Path("audit.log").write_text("\n".join(map(json.dumps, [*damaged, review("new", 3)])))
+    code, out, err = impact("twenty.yaml", "five.yaml", "--reviews", "audit.log")
+    assert (code, out) == (3, "1 object: 1 unchanged\n")
+    assert err.splitlines() == [f"audit.log:{line}: not a valid audit Event" for line in (1, 2, 3)]
 
 
 def test_objects_are_required(impact):
