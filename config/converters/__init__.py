@@ -13,7 +13,7 @@ from config.converters import voteconfig
 from config.converters.errors import ConversionError
 from kube.resource import JsonObject, group_version
 
-__all__ = ["ConversionError", "as_written", "convert", "stored"]
+__all__ = ["ConversionError", "as_stored", "as_written", "convert", "stored"]
 
 Converters = Mapping[str, Callable[[JsonObject], JsonObject]]
 
@@ -82,5 +82,18 @@ def as_written(text: str, group: str, version: str, kind: str) -> str:
     """Return a message with the field names of the version that its object was written in."""
     known = KINDS.get((group, kind))
     for stored_name, name in known.names.get(version, {}).items() if known else ():
-        text = re.sub(rf"(?<![\w.]){re.escape(stored_name)}(?!\w)", name, text)
+        text = _renamed(text, stored_name, name)
     return text
+
+
+def as_stored(path: str, group: str, kind: str) -> str:
+    """Return the path of a field, named as in any version, with the names of the stored version."""
+    known = KINDS.get((group, kind))
+    for names in known.names.values() if known else ():
+        for stored_name, name in names.items():
+            path = _renamed(path, name, stored_name)
+    return path
+
+
+def _renamed(text: str, old: str, new: str) -> str:
+    return re.sub(rf"(?<![\w.]){re.escape(old)}(?!\w)", new, text)

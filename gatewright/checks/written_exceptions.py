@@ -12,7 +12,8 @@ from gatewright.outputs import SubjectResult
 from webhook.engine import BoundPolicy
 from webhook.engine.kinds import POD_KINDS
 
-POD_SPECS = {kind.kind: f"{kind.pod_spec}." for kind in POD_KINDS if kind.pod_spec}
+# The path of each kind's pod template; "" for a Pod.
+TEMPLATES = {kind.kind: kind.pod_spec.removesuffix("spec") for kind in POD_KINDS if kind.pod_spec}
 # The kinds created from a kind's pod template; by default only pods.
 CREATES: Mapping[str, Sequence[str]] = {
     "Deployment": ("ReplicaSet", "Pod"),
@@ -20,6 +21,9 @@ CREATES: Mapping[str, Sequence[str]] = {
     "Pod": (),
     "PodTemplate": (),
 }
+MAX_PREFIX = 58  # characters of a generateName that the API server keeps
+# A name that means one object, or the prefix of a generated name. Without a name, it is "*".
+NAMED = re.compile(r"[^*?]+\*?")
 
 
 class ExceptedObject(NamedTuple):
@@ -61,10 +65,12 @@ class ExceptionWriter:
             for each in result.violations:
                 if each.action != "Deny" or each.policy not in self._judged:
                     continue
-                objects = self._found.setdefault((subject, each.policy), {})
                 where, path = (
                     (each.child[:3], each.child.path) if each.child else (subject, each.path)
                 )
+                if not NAMED.fullmatch(where[2]):
+                    continue
+                objects = self._found.setdefault((subject, each.policy), {})
                 paths = objects.setdefault(ExceptedObject(*where), {})
                 is_new |= path not in paths
                 paths[path] = None
@@ -96,16 +102,22 @@ def _entries(
 ) -> Iterator[dict[str, Any]]:
     """Yield an entry for the object, and one per kind created from its pod template."""
     where = {"namespaces": [object.namespace]} if object.namespace else {}
-    yield {"kinds": [object.kind], "names": [object.name], **where, "paths": paths}
-    template = POD_SPECS.get(object.kind)
+    name = _generated(object.name[:-1]) if object.name.endswith("*") else object.name
+    yield {"kinds": [object.kind], "names": [name], **where, "paths": paths}
+    template = TEMPLATES.get(object.kind)
     for kind in CREATES.get(object.kind, ("Pod",)) if template else ():
         of_template = [
-            POD_SPECS[kind] + path.removeprefix(str(template))
+            TEMPLATES[kind] + path.removeprefix(str(template))
             for path in paths
             if path.startswith(str(template))
         ]
         if kind in judged and of_template:
-            yield {"kinds": [kind], "names": [f"{object.name}-*"], **where, "paths": of_template}
+            created = _generated(f"{name}-") if kind == "Pod" else f"{name}-*"
+            yield {"kinds": [kind], "names": [created], **where, "paths": of_template}
+
+
+def _generated(prefix: str) -> str:
+    return f"{prefix[:MAX_PREFIX]}*"
 
 
 def _exception(

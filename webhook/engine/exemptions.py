@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
 
+from config.converters import as_stored
 from webhook.engine.globs import Globs
 from webhook.engine.images import ImagePattern, parsed
 from webhook.engine.policy import Params
@@ -101,12 +102,16 @@ class Exemptions(tuple[Exemption, ...]):
         return found
 
     def covered_fields(self, request: Request) -> dict[str, Exemption]:
-        """Return the paths that unexpired entries exempt, each with its first entry."""
+        """Return the paths that unexpired entries exempt, each with its first entry.
+
+        They have the names of the stored version, as violations have before they are sent.
+        """
         found: dict[str, Exemption] = {}
+        kind = request.attributes.group, request.attributes.kind
         for entry in self.about(request):
             if entry.paths is not None and request.lookup(NOW) < entry.expires:
                 for path in entry.paths:
-                    found.setdefault(path, entry)
+                    found.setdefault(as_stored(path, *kind), entry)
         return found
 
 

@@ -103,6 +103,68 @@ def test_written_exceptions_cover_the_pods_of_a_workload(run):
     assert run(*with_exceptions)[0] == 1
 
 
+def test_pods_with_a_long_name_are_covered_too(run):
+    """The API server keeps 58 characters of a generateName."""
+    long = changed(DEPLOYMENT, lambda each: each["metadata"].update(name="n" * 60))
+    Path("shop.yaml").write_text(yaml.safe_dump(long))
+    run("check", *PRODUCTION, "--write-exceptions", "ex.yaml", *WHEN, "shop.yaml")
+    with_exceptions = ("check", *PRODUCTION, "--policies", "ex.yaml", "pod.yaml")
+    named = {"name": f"{'n' * 58}4x7gk", "namespace": "production"}
+    Path("pod.yaml").write_text(yaml.safe_dump({**POD, "metadata": named}))
+    assert run(*with_exceptions)[0] == 0
+    named["name"] = f"{'n' * 57}4x7gk"
+    Path("pod.yaml").write_text(yaml.safe_dump({**POD, "metadata": named}))
+    assert run(*with_exceptions)[0] == 1
+
+
+def test_fields_of_a_pods_metadata_are_covered_too(run):
+    """A missing label of a pod template is one of the pods, too."""
+    Path("labels.yaml").write_text(
+        "apiVersion: gatewright.io/v1alpha1\nkind: ClusterAdmissionPolicy\nmetadata: {name: team}\n"
+        'spec: {policy: required-labels, params: {where: pods, labels: {team: "*"}}}\n'
+    )
+    policies = ("check", "--policies", "labels.yaml")
+    run(*policies, "--write-exceptions", "ex.yaml", *WHEN, "shop.yaml")
+    Path("pod.yaml").write_text(yaml.safe_dump(POD))
+    assert run(*policies, "pod.yaml")[0] == 1
+    assert run(*policies, "--policies", "ex.yaml", "pod.yaml")[0] == 0
+
+
+@pytest.mark.parametrize("name", [None, "sh?p", "s*p"])
+def test_no_exception_covers_other_names(run, name):
+    """An object without a name, or with a wildcard in it, gets none; a note has its violations."""
+    metadata = {"namespace": "production"} | ({"name": name} if name else {})
+    Path("shop.yaml").write_text(yaml.safe_dump({**DEPLOYMENT, "metadata": metadata}))
+    code, _, err = run("check", *PRODUCTION, "--write-exceptions", "ex.yaml", *WHEN, "shop.yaml")
+    first, *notes = err.splitlines()
+    assert (code, first, Path("ex.yaml").read_text()) == (1, "note: ex.yaml: 0 exceptions", "")
+    shown = f"note: Deployment production/{name or '*'} is denied with them, too: "
+    assert [each.startswith(shown) for each in notes] == [True] * 3
+
+
+def test_a_field_is_exempt_in_every_version_of_its_kind(run):
+    """Messages name the field as it was written; v1 has `spec.poll.question`."""
+    Path("votes.yaml").write_text(
+        "apiVersion: gatewright.io/v1alpha1\nkind: ClusterAdmissionPolicy\nmetadata: {name: votes}\n"
+        "spec:\n  match: {any: [{kinds: [VoteConfig]}]}\n"
+        "  validations: [{expression: 'false', message: never, path: spec.poll.question}]\n"
+    )
+    group, metadata = "voting.schoolofdevops.com", {"name": "cats", "namespace": "production"}
+    options = [{"id": "a", "label": "Cats"}, {"id": "b", "label": "Dogs"}]
+    specs = {
+        "v1alpha1": {"question": "Which?", "options": options},
+        "v1": {"poll": {"question": "Which?"}, "options": options},
+    }
+    for version, spec in specs.items():
+        vote = {"apiVersion": f"{group}/{version}", "kind": "VoteConfig", "metadata": metadata}
+        Path(f"{version}.yaml").write_text(yaml.safe_dump({**vote, "spec": spec}))
+    policies = ("check", "--policies", "votes.yaml")
+    for written in specs:
+        run(*policies, "--write-exceptions", "ex.yaml", *WHEN, f"{written}.yaml")
+        for judged in specs:
+            assert run(*policies, "--policies", "ex.yaml", f"{judged}.yaml")[0] == 0
+
+
 def test_exceptions_need_an_end_and_a_reason(run):
     """Both are options."""
     code, _, err = run("check", *PRODUCTION, "--write-exceptions", "ex.yaml", "shop.yaml")
