@@ -1,6 +1,6 @@
 """Check the Services, endpoints and pods of webhooks, conversions and aggregated APIs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 
 from gatewright.doctor.callers import Caller, callers, refused
 from gatewright.doctor.hazards import WARNING, Hazard, kubectl
@@ -13,9 +13,6 @@ from gatewright.doctor.models import (
     ServingWorkload,
 )
 from gatewright.doctor.state import ClusterState
-from webhook.engine.match import compile_selector
-
-SERVICE_LABEL = "kubernetes.io/service-name"
 
 
 def check(state: ClusterState) -> Iterator[Hazard]:
@@ -36,8 +33,14 @@ def check(state: ClusterState) -> Iterator[Hazard]:
             )
         elif caller.is_fatal:
             answering.setdefault(str(service), (service, []))[1].append(caller)
+    covered = {
+        workload.title
+        for each in state.all(DisruptionBudget)
+        if each.selector is not None
+        for workload in state.selected(each.metadata.namespace, each.selector)
+    }
     for service, alike in answering.values():
-        yield from _fragile(service, _fails(alike), state)
+        yield from _fragile(service, _fails(alike), covered, state)
 
 
 def _fault(service: ServiceReference, state: ClusterState) -> str:
@@ -55,20 +58,12 @@ def _fault(service: ServiceReference, state: ClusterState) -> str:
         return f"the Service {service} has no port {service.port} (it has: {have})"
     if not state.knows("discovery.k8s.io", "EndpointSlice"):
         return ""
-    slices = _slices(service, state)
+    slices = state.within(EndpointSlice, str(service))
     if not any(each.ready for slice in slices for each in slice.endpoints):
         return f"the Service {service} has no ready endpoint"
     if ports[0].name not in {each.name for slice in slices for each in slice.ports}:
         return f"no pod of the Service {service} has its port {ports[0].name or service.port}"
     return ""
-
-
-def _slices(service: ServiceReference, state: ClusterState) -> list[EndpointSlice]:
-    return [
-        each
-        for each in state.within(EndpointSlice, service.namespace)
-        if each.metadata.labels.get(SERVICE_LABEL) == service.name
-    ]
 
 
 def _fails(alike: Sequence[Caller]) -> str:
@@ -78,8 +73,10 @@ def _fails(alike: Sequence[Caller]) -> str:
     return "; ".join([*([refused(list(names))] if names else []), *others])
 
 
-def _fragile(service: ServiceReference, fails: str, state: ClusterState) -> Iterator[Hazard]:
-    """Yield the findings about a server that answers now."""
+def _fragile(
+    service: ServiceReference, fails: str, covered: Set[str], state: ClusterState
+) -> Iterator[Hazard]:
+    """Yield the findings about a server that answers now; budgets cover some workloads."""
     found, workloads = state.service(service), state.serving(service)
     if found is None:
         return
@@ -91,7 +88,9 @@ def _fragile(service: ServiceReference, fails: str, state: ClusterState) -> Iter
         )
         if replicas == 1:
             yield _one_replica(workloads[0], scalers[0], fails)
-        elif not _has_budget(workloads, state):
+        elif covered.isdisjoint(each.title for each in workloads) and state.knows(
+            "policy", "PodDisruptionBudget"
+        ):
             labels = ",".join(f"{key}={each}" for key, each in found.selector.items())
             options = (f"--selector={labels}", "--min-available=1")
             yield Hazard(
@@ -139,22 +138,14 @@ def _one_replica(workload: ServingWorkload, scaler: Autoscaler | None, fails: st
     )
 
 
-def _has_budget(workloads: Sequence[ServingWorkload], state: ClusterState) -> bool:
-    """Return whether a budget selects pods of workloads, or may do so."""
-    if not state.knows("policy", "PodDisruptionBudget"):
-        return True
-    selectors = [
-        compile_selector(each.selector)
-        for each in state.within(DisruptionBudget, workloads[0].metadata.namespace)
-        if each.selector is not None
-    ]
-    return any(selects(each.labels) for selects in selectors for each in workloads)
-
-
 def _one_node(
     found: ClusterService, service: ServiceReference, fails: str, state: ClusterState
 ) -> Iterator[Hazard]:
-    nodes = [each.node_name for slice in _slices(service, state) for each in slice.endpoints]
+    nodes = [
+        each.node_name
+        for slice in state.within(EndpointSlice, str(service))
+        for each in slice.endpoints
+    ]
     if len(nodes) > 1 and len(set(nodes)) == 1 and nodes[0]:
         yield Hazard(
             "one-node",

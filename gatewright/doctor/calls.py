@@ -35,6 +35,12 @@ class ExampleRequest:
     labels: tuple[Labels, ...] = ({},)
 
     @property
+    def scope(self) -> str:
+        """The scope of the resource, as in rules."""
+        is_namespaced = self.namespace and self.resource != "namespaces"
+        return "Namespaced" if is_namespaced else "Cluster"
+
+    @property
     def target(self) -> str:
         """The resource and subresource, with the group."""
         sub = f"/{self.subresource}" if self.subresource else ""
@@ -60,8 +66,9 @@ def is_called(webhook: AdmissionWebhook, request: ExampleRequest, state: Cluster
 
 def is_named(webhook: AdmissionWebhook, request: ExampleRequest) -> bool:
     """Return whether the rules of a webhook match the resource and operation of a request."""
-    scope = "Namespaced" if request.namespace and request.resource != "namespaces" else "Cluster"
-    return any(rule.scope in ("*", scope) and names(rule, request) for rule in webhook.rules)
+    return any(
+        names(rule, request) and rule.scope in ("*", request.scope) for rule in webhook.rules
+    )
 
 
 def names(rule: ResourceRule, request: ExampleRequest) -> bool:

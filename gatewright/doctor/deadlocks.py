@@ -1,9 +1,9 @@
 """Find webhooks that block their own recovery, or the cluster's."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from config.api.match import LabelSelector
 from gatewright.doctor.calls import ExampleRequest, is_called, is_named
 from gatewright.doctor.hazards import (
     CRITICAL,
@@ -24,8 +24,8 @@ from gatewright.doctor.needs import (
     events,
     own_needs,
 )
+from gatewright.doctor.sequences import ANY, NAMESPACE_NAME, allowed_labels
 from gatewright.doctor.state import ClusterState, Registered
-from webhook.engine.match import Labels, compile_selector
 
 MAX_LISTED = 4  # requests that one message lists
 # If these fail, nodes and pods do not recover; if others fail, an object cannot be changed.
@@ -143,17 +143,17 @@ def _shortened(needs: Sequence[ExampleRequest]) -> str:
 def _cycles(closed: Sequence[Registered], state: ClusterState) -> Iterator[Hazard]:
     """Yield a finding for each cycle of Services whose pods need each other's webhooks."""
     served: dict[str, list[Registered]] = {}
+    needs: dict[str, list[ExampleRequest]] = {}
     for each in closed:
         if each.service is not None:
             served.setdefault(str(each.service), []).append(each)
-    for ring in _rings(_blocked_by(served, state)):
+            needs[str(each.service)] = list(own_needs(each.service, state))
+    for ring in _rings(_blocked_by(served, needs, state)):
         # One call less breaks the cycle: the first one's webhooks for the pods of the last one.
-        last = served[ring[-1]][0].service
-        needs = list(own_needs(last, state)) if last else []
         blocking = [
             each
             for each in served[ring[0]]
-            if any(is_called(each.webhook, need, state) for need in needs)
+            if any(is_called(each.webhook, need, state) for need in needs[ring[-1]])
         ]
         space = ring[-1].partition("/")[0]
         yield Hazard(
@@ -170,52 +170,52 @@ def _cycles(closed: Sequence[Registered], state: ClusterState) -> Iterator[Hazar
 
 
 def _blocked_by(
-    served: Mapping[str, Sequence[Registered]], state: ClusterState
+    served: Mapping[str, Sequence[Registered]],
+    needs: Mapping[str, Sequence[ExampleRequest]],
+    state: ClusterState,
 ) -> dict[str, set[str]]:
     """Return, for each Service, the other Services whose webhooks judge its pods."""
-    found = dict[str, set[str]]()
-    # Grouped by selector: thousands of webhooks have only a few different selectors.
-    groups: dict[str, list[tuple[str, Registered]]] = {}
-    needs: dict[str, list[ExampleRequest]] = {}
+    groups: dict[str, list[tuple[str, Registered]]] = {}  # by namespaceSelector: few are different
     for name, webhooks in served.items():
-        needs[name] = [
-            need for each in webhooks[:1] if each.service for need in own_needs(each.service, state)
-        ]
         for each in webhooks:
             if any(is_named(each.webhook, need) for need in needs[name]):
                 selector = each.webhook.namespace_selector
                 words = "" if selector is None else selector.model_dump_json()
                 groups.setdefault(words, []).append((name, each))
-    selects = {words: _selecting(members[0][1]) for words, members in groups.items()}
-    for name in served:
-        labels = state.namespace_labels(name.partition("/")[0])
-        found[name] = {
+    spaces = {name.partition("/")[0] for name in served}
+    judging: dict[str, list[tuple[str, Registered]]] = {space: [] for space in spaces}
+    for members in groups.values():
+        webhook = members[0][1].webhook
+        selector = webhook.namespace_selector
+        is_listed, names = allowed_labels(webhook).get(NAMESPACE_NAME, ANY)
+        for space in spaces & names if is_listed else spaces:
+            if selector is None or state.selects(selector, space):
+                judging[space] += members
+    return {
+        name: {
             other
-            for words, members in groups.items()
-            if selects[words](labels)
-            for other, each in members
+            for other, each in judging[name.partition("/")[0]]
             if other != name and any(is_called(each.webhook, need, state) for need in needs[name])
         }
-    return found
-
-
-def _selecting(each: Registered) -> Callable[[Labels], bool]:
-    """Return whether the labels of a namespace are those that a webhook selects."""
-    return compile_selector(each.webhook.namespace_selector or LabelSelector())
+        for name in served
+    }
 
 
 def _rings(edges: Mapping[str, set[str]]) -> list[list[str]]:
-    """Return the shortest cycle through each name; each set of names once."""
-    found: dict[frozenset[str], list[str]] = {}
+    """Return the shortest cycle through each name that is in no cycle before."""
+    found: dict[str, list[str]] = {}
     for start in sorted(edges):
-        paths = [[start]]
-        seen = {start}
-        while paths:
-            path = paths.pop(0)
-            if start in edges[path[-1]] and len(path) > 1:
-                found.setdefault(frozenset(path), path)
+        before = {start: ""}  # the name from which each name was reached
+        queue = deque([] if start in found else [start])
+        while queue:
+            name = queue.popleft()
+            if start in edges[name]:
+                ring = [name]
+                while ring[0] != start:
+                    ring.insert(0, before[ring[0]])
+                found |= dict.fromkeys(ring, ring)
                 break
-            fresh = sorted(edges[path[-1]] - seen)
-            seen.update(fresh)
-            paths += [[*path, name] for name in fresh]
-    return list(found.values())
+            fresh = sorted(edges[name] - before.keys())
+            before |= dict.fromkeys(fresh, name)
+            queue += fresh
+    return list({id(ring): ring for ring in found.values()}.values())

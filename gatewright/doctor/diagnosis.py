@@ -5,6 +5,7 @@ from datetime import datetime
 
 from gatewright.doctor import backends, bundles, deadlocks, policies, timeouts, webhooks
 from gatewright.doctor.hazards import LEVELS_OF_HARM, Hazard
+from gatewright.doctor.sequences import sequences
 from gatewright.doctor.state import ClusterState
 
 
@@ -15,12 +16,13 @@ def diagnose(
 
     `served` are the certificates that probed servers presented (PEM by DNS name).
     """
+    called_in_turn = sequences(state)
     found = [
         *deadlocks.check(state),
         *backends.check(state),
         *bundles.check(state, now, served),
-        *timeouts.check(state),
-        *webhooks.check(state),
+        *timeouts.check(state, called_in_turn),
+        *webhooks.check(state, called_in_turn),
         *policies.check(state, now),
     ]
     return sorted(

@@ -11,6 +11,8 @@ from config.api.meta import ApiModel, ObjectMeta
 from config.api.rules import MatchCondition
 from kube.resource import title
 
+SERVICE_LABEL = "kubernetes.io/service-name"
+
 
 def _at(path: str, default: Any) -> Any:
     """Return a field that is read at a path of the object."""
@@ -37,6 +39,11 @@ class ClusterObject(ApiModel):
     def title(self) -> str:
         """Kind, namespace and name."""
         return title(self.kind, self.metadata.namespace, self.metadata.name)
+
+    @property
+    def place(self) -> str:
+        """Where it is looked for: its namespace."""
+        return self.metadata.namespace
 
 
 class ServiceReference(ApiModel):
@@ -118,6 +125,11 @@ class EndpointSlice(FlatModel, ClusterObject):
 
     endpoints: list[SliceEndpoint] = Field([])
     ports: list[ServicePort] = Field([])
+
+    @property
+    def place(self) -> str:
+        """Where it is looked for: its Service."""
+        return f"{self.metadata.namespace}/{self.metadata.labels.get(SERVICE_LABEL)}"
 
 
 class TlsSecret(FlatModel, ClusterObject):

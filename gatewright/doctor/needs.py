@@ -1,6 +1,6 @@
 """The requests that nodes, system pods and a webhook's own pods need to recover."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -84,11 +84,11 @@ def events() -> Iterator[ExampleRequest]:
     yield from _requests("events", DEFAULT)
 
 
-def leases() -> Iterator[ExampleRequest]:
-    """Yield the requests that renew Leases of components and of nodes."""
+@cache
+def leases() -> Sequence[ExampleRequest]:
+    """Return the requests that renew Leases of components and of nodes."""
     system = _requests("in_system", SYSTEM)
-    yield from (each for each in system if each.resource == "leases")
-    yield from _requests("node_leases", LEASES)
+    return [*(e for e in system if e.resource == "leases"), *_requests("node_leases", LEASES)]
 
 
 def _requests(group: str, namespace: str = "") -> Iterator[ExampleRequest]:

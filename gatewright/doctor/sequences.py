@@ -1,28 +1,44 @@
 """The mutating webhooks that the API server may call for one request, one after another."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import chain
 
+from config.api.admission import ResourceRule
 from gatewright.doctor.calls import ExampleRequest, named_requests, names
 from gatewright.doctor.models import AdmissionWebhook
 from gatewright.doctor.state import ClusterState, Registered, WebhookKey
 
+Sequences = list[tuple[str, list[Registered]]]
+# The values that a label may have: those of the set, or all but those. Absent is the value None.
+# Labels of the namespace and of the object have different keys.
+AllowedValues = tuple[bool, frozenset[str | None]]
+HeldLabel = tuple[str, str]
+AllowedLabels = dict[HeldLabel, AllowedValues]
+ANY: AllowedValues = (False, frozenset())
+NONE: AllowedValues = (True, frozenset())
+NAMESPACE_NAME = ("namespace", "kubernetes.io/metadata.name")
 POD = ExampleRequest(operation="CREATE", resource="pods")  # rules of wildcards alone name it, too
 
 
-def sequences(state: ClusterState) -> list[tuple[str, list[Registered]]]:
+def sequences(state: ClusterState) -> Sequences:
     """Return the webhooks called for a request and its resource; each group of webhooks once."""
     mutating = [each for each in state.registered() if each.is_mutating]
     requests = {str(POD): POD}
     for each in mutating:
-        requests |= _named(each.webhook)
+        requests |= {str(e): e for rule in each.webhook.rules for e in named_requests(rule)}
+    by_group: dict[str, list[str]] = {}
+    for text, request in requests.items():
+        by_group.setdefault(request.group, []).append(text)
     called: dict[str, list[Registered]] = {}
     for each in mutating:
-        for request in _matched(each.webhook, requests):
-            called.setdefault(request, []).append(each)
+        rules = each.webhook.rules
+        for text in {text for rule in rules for text in _matched(rule, requests, by_group)}:
+            called.setdefault(text, []).append(each)
     distinct: dict[tuple[WebhookKey, ...], tuple[str, list[Registered]]] = {}
-    for request, webhooks in sorted(called.items()):
+    for text, webhooks in sorted(called.items()):
         key = tuple(each.key for each in webhooks)
-        distinct.setdefault(key, (requests[request].target, webhooks))
+        distinct.setdefault(key, (requests[text].target, webhooks))
     found: dict[tuple[WebhookKey, ...], tuple[str, list[Registered]]] = {}
     for target, webhooks in distinct.values():
         for group in _together(webhooks):
@@ -30,23 +46,17 @@ def sequences(state: ClusterState) -> list[tuple[str, list[Registered]]]:
     return sorted(found.values(), key=lambda each: each[0])
 
 
-def _named(webhook: AdmissionWebhook) -> dict[str, ExampleRequest]:
-    return {str(request): request for rule in webhook.rules for request in named_requests(rule)}
-
-
-def _matched(webhook: AdmissionWebhook, requests: dict[str, ExampleRequest]) -> Iterator[str]:
-    """Return those of the requests that a webhook's rules match."""
-    words = (
-        word
-        for rule in webhook.rules
-        for word in (*rule.operations, *rule.api_groups, *rule.resources)
-    )
-    if not any("*" in word for word in words):
-        yield from _named(webhook)
-        return
-    for key, request in requests.items():
-        if any(names(rule, request) for rule in webhook.rules):
-            yield key
+def _matched(
+    rule: ResourceRule,
+    requests: Mapping[str, ExampleRequest],
+    by_group: Mapping[str, Sequence[str]],
+) -> Iterable[str]:
+    """Return those of the requests that a rule matches."""
+    if not any("*" in word for word in (*rule.operations, *rule.api_groups, *rule.resources)):
+        return map(str, named_requests(rule))
+    groups = by_group if "*" in rule.api_groups else rule.api_groups
+    found = (text for group in groups for text in by_group.get(group, ()))
+    return (text for text in found if names(rule, requests[text]))
 
 
 def _together(webhooks: Sequence[Registered]) -> Iterator[list[Registered]]:
@@ -54,33 +64,46 @@ def _together(webhooks: Sequence[Registered]) -> Iterator[list[Registered]]:
     alike: dict[str, list[int]] = {}
     for index, each in enumerate(webhooks):
         alike.setdefault(_selectors(each.webhook), []).append(index)
-    allowed = {key: _allowed(webhooks[same[0]].webhook) for key, same in alike.items()}
+    allowed = {key: allowed_labels(webhooks[same[0]].webhook) for key, same in alike.items()}
+    candidates = _index(allowed)
     left = dict.fromkeys(alike)
     while left:
         first = next(iter(left))
-        group = {first: None}
-        for key in _candidates(first, allowed):
-            if all(_overlap(allowed[key], allowed[other]) for other in group):
-                group[key] = None
+        group, common = {first}, allowed[first]
+        for key in candidates(common):
+            if (both := _common(common, allowed[key])) is not None:
+                group.add(key)
+                common = both
         yield [webhooks[index] for index in sorted(i for key in group for i in alike[key])]
         for key in group:
             left.pop(key, None)
 
 
-def _candidates(first: str, allowed: Mapping[str, "AllowedLabels"]) -> Iterable[str]:
-    """Return selectors that may overlap: those of other values of one label are left out first.
+def _index(
+    allowed: Mapping[str, AllowedLabels],
+) -> Callable[[AllowedLabels], Iterable[str]]:
+    """Return a function that finds the selectors which may select the same object."""
+    listing: dict[HeldLabel, dict[str | None, list[str]]] = {}
+    for key, labels in allowed.items():
+        for label, (is_listed, values) in labels.items():
+            for value in values if is_listed else ():
+                listing.setdefault(label, {}).setdefault(value, []).append(key)
 
-    Thousands of webhooks that each select their own namespace take a second, not minutes.
-    """
-    for label, (is_listed, values) in allowed[first].items():
-        if is_listed:
-            alike = (True, values)
-            return [
-                key
-                for key, labels in allowed.items()
-                if not (its := labels.get(label, alike))[0] or not values.isdisjoint(its[1])
-            ]
-    return allowed
+    @cache
+    def unlisted(label: HeldLabel) -> list[str]:
+        return [key for key, labels in allowed.items() if not labels.get(label, ANY)[0]]
+
+    def candidates(labels: AllowedLabels) -> Iterable[str]:
+        """Return the selectors that allow values of one label: the label with the fewest."""
+        lists = (
+            [*(listing[label][value] for value in values), unlisted(label)]
+            for label, (is_listed, values) in labels.items()
+            if is_listed
+        )
+        fewest = min(lists, key=lambda each: sum(map(len, each)), default=[allowed])
+        return dict.fromkeys(chain(*fewest))
+
+    return candidates
 
 
 def _selectors(webhook: AdmissionWebhook) -> str:
@@ -88,14 +111,8 @@ def _selectors(webhook: AdmissionWebhook) -> str:
     return " ".join("" if each is None else each.model_dump_json() for each in selectors)
 
 
-# The values that a label may have: those of the set, or all but those. Absent is the value None.
-# Labels of the namespace and of the object have different keys.
-AllowedValues = tuple[bool, frozenset[str | None]]
-AllowedLabels = dict[tuple[str, str], AllowedValues]
-
-
-def _allowed(webhook: AdmissionWebhook) -> AllowedLabels:
-    """Return the values that selectors allow, by label; of two requirements, the first counts."""
+def allowed_labels(webhook: AdmissionWebhook) -> AllowedLabels:
+    """Return the values that selectors allow, by label."""
     found: AllowedLabels = {}
     namespaces, objects = webhook.namespace_selector, webhook.object_selector
     for holder, selector in (("namespace", namespaces), ("object", objects)):
@@ -103,21 +120,19 @@ def _allowed(webhook: AdmissionWebhook) -> AllowedLabels:
             found[holder, key] = True, frozenset({value})
         for each in selector.match_expressions if selector else ():
             values: frozenset[str | None] = frozenset(each.values) or frozenset({None})
-            is_listed = each.operator in ("In", "DoesNotExist")
-            found.setdefault((holder, each.key), (is_listed, values))
+            required = each.operator in ("In", "DoesNotExist"), values
+            found[holder, each.key] = _meet(found.get((holder, each.key), ANY), required)
     return found
 
 
-def _overlap(one: AllowedLabels, other: AllowedLabels) -> bool:
-    """Return whether some labels are allowed by both."""
-    for key in one.keys() & other.keys():
-        (is_listed, values), (is_other_listed, others) = one[key], other[key]
-        if is_listed and is_other_listed:
-            meet = not values.isdisjoint(others)
-        elif is_listed:
-            meet = not values <= others
-        else:
-            meet = not is_other_listed or not others <= values
-        if not meet:
-            return False
-    return True
+def _common(one: AllowedLabels, other: AllowedLabels) -> AllowedLabels | None:
+    """Return the labels that both allow; None if there are none."""
+    shared = {key: _meet(one[key], other[key]) for key in other if key in one}
+    return None if NONE in shared.values() else one | other | shared
+
+
+def _meet(one: AllowedValues, other: AllowedValues) -> AllowedValues:
+    (is_listed, values), (is_other_listed, others) = one, other
+    if not is_other_listed:
+        return is_listed, values - others if is_listed else values | others
+    return True, others & values if is_listed else others - values

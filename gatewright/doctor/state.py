@@ -105,6 +105,7 @@ class ClusterState:
     _by_name: dict[tuple[str, str, str, str], ClusterObject] = field(default_factory=dict)
     _by_model: dict[type, list[ClusterObject]] = field(default_factory=dict)
     _within: dict[tuple[type, str], list[ClusterObject]] = field(default_factory=dict)
+    _labelled: dict[tuple[str, str, str], list[ServingWorkload]] = field(default_factory=dict)
     _selected: dict[tuple[int, str], tuple[LabelSelector, bool]] = field(default_factory=dict)
 
     def add(self, group: str, object: ClusterObject) -> None:
@@ -114,7 +115,10 @@ class ClusterState:
         if key not in self._by_name:
             self._by_name[key] = object
             self._by_model.setdefault(model, []).append(object)
-            self._within.setdefault((model, metadata.namespace), []).append(object)
+            self._within.setdefault((model, object.place), []).append(object)
+            if isinstance(object, ServingWorkload):
+                for item in object.labels.items():
+                    self._labelled.setdefault((metadata.namespace, *item), []).append(object)
 
     def read(self, documents: Iterable[Document]) -> list[tuple[Document, str]]:
         """Add the objects that doctor uses; return those that do not fit their schema."""
@@ -137,9 +141,9 @@ class ClusterState:
         """Return the objects of a model."""
         return cast("list[READ]", self._by_model.get(model, []))
 
-    def within(self, model: type[READ], namespace: str) -> list[READ]:
-        """Return the objects of a model in a namespace."""
-        return cast("list[READ]", self._within.get((model, namespace), []))
+    def within(self, model: type[READ], place: str) -> list[READ]:
+        """Return the objects of a model in a namespace, or the EndpointSlices of a Service."""
+        return cast("list[READ]", self._within.get((model, place), []))
 
     def find(self, group: str, kind: str, namespace: str, name: str) -> ClusterObject | None:
         """Return an object by name."""
@@ -172,8 +176,16 @@ class ClusterState:
         service = self.service(reference)
         if service is None or not service.selector:
             return []
-        workloads = self.within(ServingWorkload, reference.namespace)
-        return [each for each in workloads if service.selector.items() <= each.labels.items()]
+        return self.selected(reference.namespace, LabelSelector(match_labels=service.selector))
+
+    def selected(self, namespace: str, selector: LabelSelector) -> list[ServingWorkload]:
+        """Return the workloads in a namespace whose pods a selector selects."""
+        labelled = (
+            self._labelled.get((namespace, *item), []) for item in selector.match_labels.items()
+        )
+        workloads = min(labelled, key=len, default=self.within(ServingWorkload, namespace))
+        selects = compile_selector(selector)
+        return [each for each in workloads if selects(each.labels)]
 
     def namespace_labels(self, namespace: str) -> Labels:
         """Return the labels of a namespace, with the one that the API server sets."""

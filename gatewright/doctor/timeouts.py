@@ -12,7 +12,7 @@ from gatewright.doctor.hazards import (
     setting,
 )
 from gatewright.doctor.needs import leases
-from gatewright.doctor.sequences import sequences
+from gatewright.doctor.sequences import Sequences
 from gatewright.doctor.state import ClusterState, Registered, WebhookKey
 
 MAX_TIMEOUT = 15  # seconds; Gardener's bound for webhooks that fail closed or open
@@ -20,12 +20,12 @@ MAX_LEASE_TIMEOUT = 3  # seconds: components give up a Lease after 10 s, with se
 MAX_TOTAL = 30  # seconds: kubectl and most controllers end a request after 30 to 34 s
 
 
-def check(state: ClusterState) -> Iterator[Hazard]:
+def check(state: ClusterState, called_in_turn: Sequences) -> Iterator[Hazard]:
     """Yield findings about each webhook, then about mutating webhooks of the same resource."""
-    called_in_turn = sequences(state)
-    seconds = _lowered_timeouts([called for _, called in called_in_turn], state)
+    bounds = {each.key: _bound(each, state) for each in state.registered()}
+    seconds = _lowered_timeouts([called for _, called in called_in_turn], bounds, state)
     for each in state.registered():
-        yield from _timeout(each, seconds[each.key], state)
+        yield from _timeout(each, seconds[each.key], bounds[each.key])
     slow: dict[str, list[Sequence[Registered]]] = {}
     for target, called in called_in_turn:
         if len(called) > 1 and _total(called) > MAX_TOTAL:
@@ -35,15 +35,14 @@ def check(state: ClusterState) -> Iterator[Hazard]:
 
 
 def _lowered_timeouts(
-    groups: Iterable[Sequence[Registered]], state: ClusterState
+    groups: Iterable[Sequence[Registered]], bounds: Mapping[WebhookKey, int], state: ClusterState
 ) -> dict[WebhookKey, int]:
     """Return the time-outs with which no webhook, and no sequence of them, takes too long.
 
     Every command sets these, so it does not matter which is run, or in which order.
     """
     seconds = {
-        each.key: min(each.webhook.timeout_seconds, _bound(each, state))
-        for each in state.registered()
+        each.key: min(each.webhook.timeout_seconds, bounds[each.key]) for each in state.registered()
     }
     for called in groups:
         # Of a sequence that takes too long, the slowest are lowered, all to the same time-out.
@@ -61,8 +60,8 @@ def _bound(each: Registered, state: ClusterState) -> int:
     return MAX_LEASE_TIMEOUT if judges_leases else MAX_TIMEOUT
 
 
-def _timeout(each: Registered, lowered: int, state: ClusterState) -> Iterator[Hazard]:
-    seconds, bound = each.webhook.timeout_seconds, _bound(each, state)
+def _timeout(each: Registered, lowered: int, bound: int) -> Iterator[Hazard]:
+    seconds = each.webhook.timeout_seconds
     if seconds <= bound:
         return
     if bound == MAX_LEASE_TIMEOUT:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from config.api.admission import ResourceRule
 from gatewright.doctor.hazards import NOTE, WARNING, Hazard, of_webhook
 from gatewright.doctor.models import ResourceDefinition
-from gatewright.doctor.sequences import sequences
+from gatewright.doctor.sequences import Sequences
 from gatewright.doctor.state import ClusterState, Registered, WebhookKey
 
 NEWER_VERSIONS = {
@@ -25,7 +25,7 @@ WAYS_AROUND = {
 EVICTION = ("CREATE", "pods/eviction", "an eviction deletes the pod")
 
 
-def check(state: ClusterState) -> Iterator[Hazard]:
+def check(state: ClusterState, called_in_turn: Sequences) -> Iterator[Hazard]:
     """Yield findings about each webhook, then about mutating webhooks of the same resource."""
     versions = {
         (each.group, each.plural): [version.name for version in each.versions if version.served]
@@ -37,7 +37,7 @@ def check(state: ClusterState) -> Iterator[Hazard]:
         yield from _versions(each, versions)
         if not each.is_mutating:
             yield from _ways_around(each)
-    yield from _order(state)
+    yield from _order(called_in_turn)
 
 
 def _side_effects(each: Registered) -> Iterator[Hazard]:
@@ -121,28 +121,27 @@ def _ways_around(each: Registered) -> Iterator[Hazard]:
         )
 
 
-def _order(state: ClusterState) -> Iterator[Hazard]:
+def _order(called_in_turn: Sequences) -> Iterator[Hazard]:
     """Yield a finding for each mutating webhook that is not called again after others.
 
     A program knows the order of its own webhooks: only those of other servers count.
     """
     reported = set[WebhookKey]()
-    for target, called in sequences(state):
-        never = [
-            each
-            for index, each in enumerate(called)
-            if each.webhook.reinvocation_policy == "Never"
-            and any(_server(other) != _server(each) for other in called[index:])
-        ]
-        if never and never[0].key not in reported:
-            reported.add(never[0].key)
+    for target, called in called_in_turn:
+        last = max(
+            (n for n, e in enumerate(called) if _server(e) != _server(called[-1])), default=-1
+        )
+        earlier = called[: last + 1]  # those before a webhook of another server
+        never = next((e for e in earlier if e.webhook.reinvocation_policy == "Never"), None)
+        if never and never.key not in reported:
+            reported.add(never.key)
             yield of_webhook(
                 "order",
                 NOTE,
-                never[0],
+                never,
                 f"{len(called)} mutating webhooks change {target}, in the order of their "
                 f"configurations' names: {', '.join(each.name for each in called)}. "
-                f"{never[0].name} does not see what later ones set (reinvocationPolicy Never); of "
+                f"{never.name} does not see what later ones set (reinvocationPolicy Never); of "
                 "two that set one field, the last one wins",
                 "set reinvocationPolicy to IfNeeded, if it may be called twice",
                 reinvocationPolicy="IfNeeded",

@@ -85,6 +85,15 @@ def test_alternatives_of_one_resource_are_one_finding():
     assert found(*after, *backend()) == []
 
 
+def test_webhooks_of_which_no_object_meets_all_do_not_add_up():
+    """Each two of these select a common object, but no object is selected by all three."""
+    given = [mutating("a", 11), mutating("b", 11), mutating("c", 11)]
+    for each, sides in zip(given, (["l", "m"], ["m", "r"], ["l", "r"]), strict=True):
+        expression = {"key": "side", "operator": "In", "values": sides}
+        each["webhooks"][0]["objectSelector"] = {"matchExpressions": [expression]}
+    assert found(*given, *backend()) == []
+
+
 def test_one_command_fixes_timeouts_that_add_up():
     """One command, for all configurations that are to be changed."""
     given = [mutating("a", 20), mutating("b", 12), mutating("c", 1)]
