@@ -117,7 +117,7 @@ def without_repeats(outcomes: Iterable[Outcome], more: Iterable[Outcome]) -> tup
         new = tuple(each for each in outcome.violations if _key(outcome, each) not in denied)
         new = tuple(each for each in new if not (is_renamed and each.where == NAME))
         kept = tuple(each for each in outcome.tolerated if _key(outcome, each) not in tolerated)
-        if new or kept or _failed(outcome) not in others:
+        if new or kept or outcome.covered or _failed(outcome) not in others:
             found.append(replace(outcome, violations=new, tolerated=kept))
         others |= {_failed(outcome), (outcome.policy, "")}
         denied |= {_key(outcome, each) for each in new}

@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from gatewright.cli import main
+from webhook.harness.bases import smallest
 
 CONTAINER = {"name": "app", "image": "nginx:1.21"}
 DEPLOYMENT = {
@@ -163,6 +164,24 @@ def test_a_field_is_exempt_in_every_version_of_its_kind(run):
         run(*policies, "--write-exceptions", "ex.yaml", *WHEN, f"{written}.yaml")
         for judged in specs:
             assert run(*policies, "--policies", "ex.yaml", f"{judged}.yaml")[0] == 0
+
+
+def test_an_exception_for_one_of_several_children_is_in_use(run):
+    """Another Deployment of the same custom resource follows the policy."""
+    stack = smallest("AppStack", "shop", "production")
+    stack["spec"] = {
+        "backend": {"image": "registry.company.com/backend:1.0"},
+        "frontend": {"image": "nginx:1.21"},
+    }
+    Path("shop.yaml").write_text(yaml.safe_dump(stack))
+    Path("images.yaml").write_text(
+        "apiVersion: gatewright.io/v1alpha1\nkind: ClusterAdmissionPolicy\nmetadata: {name: images}\n"
+        "spec: {policy: image-registries, params: {registries: [registry.company.com]}}\n"
+    )
+    policies = ("--policies", "images.yaml")
+    run("check", *policies, "--write-exceptions", "ex.yaml", *WHEN, "shop.yaml")
+    code, out, _ = run("exceptions", *policies, "--policies", "ex.yaml", "shop.yaml")
+    assert (code, out.splitlines()[-1]) == (0, "1 exception: 1 in use")
 
 
 def test_exceptions_need_an_end_and_a_reason(run):
