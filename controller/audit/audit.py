@@ -8,7 +8,6 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
@@ -37,7 +36,7 @@ from controller.runtime.metrics import ControllerMetrics
 from controller.runtime.sources import always, spec_changed
 from controller.runtime.types import ReconcileRequest, Result
 from kube.client import Client
-from kube.errors import NotFound
+from kube.errors import ApiError, Forbidden, Invalid, NotFound
 from webhook.engine import Engine
 from webhook.policy_sets.admission_policies import joined
 from webhook.registries.cache import ImageLookUps
@@ -179,7 +178,8 @@ class Audit:
     ) -> ReportChanges | None:
         """Bring the reports in the cluster up to date.
 
-        Return the changes; None if the CRDs of the reports are not installed.
+        Return the changes; None if the CRDs of the reports are not installed, or the API server
+        refuses a report. Those of other namespaces are still written.
         """
         kinds = KINDS[self._format]
         stored = list[Stored]()
@@ -194,16 +194,28 @@ class Audit:
             return None
         planned = changes(found, stored, {(each.group, each.kind) for each in lister.unread})
         there = {each.name for each in stored}
-        for judged in planned.apply:
-            with suppress(NotFound):  # it was deleted with its object or namespace
-                await self._apply(judged, now, is_there=judged.uid in there)
+        writes = [
+            (each.namespace, partial(self._apply, each, now, is_there=each.uid in there))
+            for each in planned.apply
+        ]
         for each in planned.delete:
             delete = partial(
                 self._client.delete, kinds.of(each.namespace), each.name, each.namespace
             )
-            with suppress(NotFound):
-                await self._limit.send(delete)
-        return planned
+            writes.append((each.namespace, partial(self._limit.send, delete)))
+        refused: dict[str, ApiError] = {}
+        for namespace, write in writes:
+            if namespace in refused:
+                continue
+            try:
+                await write()
+            except NotFound:
+                pass  # it was deleted with its object or namespace
+            except (Forbidden, Invalid) as error:  # such as by a quota of the namespace
+                refused[namespace] = error
+        for namespace, reason in refused.items():
+            log.warning("reports in %s are not written: %s", namespace or "the cluster", reason)
+        return None if refused else planned
 
     async def _apply(self, judged: ObjectResults, now: datetime, *, is_there: bool) -> None:
         resource = KINDS[self._format].of(judged.namespace)

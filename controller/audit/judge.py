@@ -14,6 +14,16 @@ from webhook.policies._attached import RUNNING
 
 NO_IMAGES: Mapping[str, Any] = {}
 POD = "", "Pod"
+# The kinds that controllers create from the spec of their owner.
+CREATED = frozenset(
+    {
+        POD,
+        ("", "PersistentVolumeClaim"),
+        ("apps", "ReplicaSet"),
+        ("autoscaling", "HorizontalPodAutoscaler"),
+        ("batch", "Job"),
+    }
+)
 
 
 class ObjectJudge:
@@ -35,7 +45,10 @@ class ObjectJudge:
             for kind in engine.judged_kinds
         }
         self._by_name = {(kind.group, kind.kind): kind for kind in self._judged_by}
-        self._planned = frozenset(planner.kind for planner in engine.planners)
+        self._planned = {
+            planner.kind: {(kind.group, kind.kind) for kind in engine.planners.reach(planner)}
+            for planner in engine.planners
+        }
         self.kinds_judged_when_owned = engine.for_owned.judged_kinds
         """The kinds with a policy that judges owned objects too."""
 
@@ -84,9 +97,11 @@ class ObjectJudge:
 
     def _answers_for(self, kind: Kind, owner: JsonObject) -> bool:
         above = self._by_name.get(group_kind(owner)) if owner.get("controller") else None
-        return above is not None and (
-            self._judged_by[kind] <= self._judged_by[above] or above in self._planned
-        )
+        if above is None:
+            return False
+        name = kind.group, kind.kind
+        is_covered = name in CREATED and self._judged_by[kind] <= self._judged_by[above]
+        return is_covered or name in self._planned.get(above, ())
 
 
 def running_digests(pod: JsonObject) -> dict[str, str]:

@@ -105,9 +105,9 @@ class Lister:
                     token = error.token
                     continue
                 for item in page:
-                    metadata = item["metadata"]
+                    metadata = item.get("metadata") or {}
                     # Without a uid, it is computed by another API server, and never admitted.
-                    if "uid" in metadata:
+                    if metadata.keys() >= {"name", "uid"}:
                         metadata.pop("managedFields", None)
                         yield item
                 if not (token := page.token):

@@ -16,6 +16,7 @@ from controller.audit.audit import REQUEST, Audit
 from controller.audit.listing import Lister, RateLimit
 from controller.audit.reports import KINDS
 from controller.fake_apiserver import FakeApiServer
+from gatewright.plans.planners import planners_of
 from gatewright.processes.registries import image_look_ups
 from kube.client import Client
 from kube.errors import Forbidden
@@ -41,6 +42,17 @@ NAMESPACE = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
 DEPLOYMENT = Resource("apps", "v1", "deployments", "Deployment")
 POD = Resource("", "v1", "pods", "Pod")
 REPLICA_SET = Resource("apps", "v1", "replicasets", "ReplicaSet")
+SERVICE = Resource("", "v1", "services", "Service")
+DAEMON_SET = Resource("apps", "v1", "daemonsets", "DaemonSet")
+LABELS = """
+apiVersion: gatewright.io/v1alpha1
+kind: ClusterAdmissionPolicy
+metadata: {{name: team}}
+spec:
+  policy: required-labels
+  params: {{labels: {{team: "*"}}}}
+  match: {{any: [{{kinds: {kinds}}}]}}
+"""
 POLICY = """
 apiVersion: gatewright.io/v1alpha1
 kind: ClusterAdmissionPolicy
@@ -158,6 +170,47 @@ async def test_what_another_api_server_computes_is_skipped(server, auditor):
     uid = server.get(DEPLOYMENT, "many", "shop")["metadata"]["uid"]
     assert await auditor.run() == [f"PATCH {uid}"]
     assert auditor.reports() == {"many": [MESSAGE]}
+
+
+async def test_an_object_without_a_name_is_skipped(server, auditor):
+    """Another API server can list one; all other objects are judged."""
+    server.storage.commit(("apps", "deployments"), ("shop", "a"), {"metadata": {"uid": "1"}})
+    server.create(DEPLOYMENT, deployment("many", 30))
+    await auditor.run()
+    assert auditor.reports() == {"many": [MESSAGE]}
+
+
+async def test_a_refused_report_hides_none_of_other_namespaces(server, auditor, caplog):
+    """A quota of a namespace can refuse it; the audit does not count as a success."""
+    metadata = {"name": "first", "namespace": "a"}
+    server.create(NAMESPACE, {"metadata": {"name": "a", "labels": {"tier": "web"}}})
+    server.create(DEPLOYMENT, {"metadata": metadata, "spec": {"replicas": 30}})
+    server.create(DEPLOYMENT, deployment("many", 30))
+    server.fail(1, 403, method="PATCH")
+    await auditor.run()
+    assert auditor.reports() == {"many": [MESSAGE]}
+    assert caplog.messages[0].startswith("reports in a are not written: 403 Forbidden")
+    succeeded = "gatewright_audit_last_success_timestamp_seconds"
+    assert auditor.registry.get_sample_value(succeeded) == 0
+    await auditor.run()
+    assert auditor.reports() == {"first": [MESSAGE], "many": [MESSAGE]}
+
+
+async def test_an_owner_hides_only_what_is_created_from_its_spec(server, auditor):
+    """Anybody can name a Deployment as the owner of a Service, or a WebApp as that of a DaemonSet."""
+    labels = LABELS.format(kinds="[Deployment, Service, DaemonSet, ReplicaSet]")
+    auditor.engine = Engine(engine(labels).policies, planners_of(Settings(), "gatewright-system"))
+    described = {"namespace": "shop", "labels": {"team": "shop"}}
+    uid = server.create(DEPLOYMENT, {"metadata": {"name": "web", **described}, "spec": {}})
+    owner = {"name": "web", "uid": uid["metadata"]["uid"], "controller": True}
+    by_deployment = [owner | {"apiVersion": "apps/v1", "kind": "Deployment"}]
+    by_web_app = [owner | {"apiVersion": "example.com/v1", "kind": "WebApp"}]
+    server.create(SERVICE, deployment("service", 0, ownerReferences=by_deployment))
+    server.create(REPLICA_SET, deployment("replicas", 3, ownerReferences=by_deployment))
+    server.create(SERVICE, deployment("planned", 0, ownerReferences=by_web_app))
+    server.create(DAEMON_SET, deployment("odd", 0, ownerReferences=by_web_app))
+    await auditor.run()
+    assert auditor.reports().keys() == {"service", "odd"}
 
 
 async def test_children_of_judged_owners_are_not_reported(server, auditor):
