@@ -40,7 +40,7 @@ class WebhookCall:
     def order(self) -> tuple[object, ...]:
         """Return the sort key of webhooks: named namespaces first, all namespaces last."""
         named = sorted(self.users), sorted(self.groups)
-        return self.version_set, *scope.order(self.place), *named
+        return *scope.order(self.place), *named, -self.version_set
 
     @property
     def namespace_selector(self) -> JsonObject:

@@ -168,11 +168,11 @@ def naming(name: str, kind: str):
     [
         (
             [naming("a", "example.com/v1/Issuer"), naming("b", "example.com/v1beta1/Issuer")],
-            [["v1"], ["v1beta1"]],
+            [["v1beta1"], ["v1"]],
         ),
         (
             [bound("a", kinds="scalable"), naming("b", "autoscaling/v2/HorizontalPodAutoscaler")],
-            [["v1", "v2"], ["v2"]],
+            [["v2"], ["v1", "v2"]],
         ),
     ],
 )
@@ -183,7 +183,7 @@ def test_policies_that_name_different_versions_have_a_webhook_each(policies, exp
         "validate.gatewright.io",
         "validate-2.gatewright.io",
     ]
-    kind = found[1]["rules"][0]["resources"]
+    kind = found[0]["rules"][0]["resources"]
     rules = [rule for each in found for rule in each["rules"] if rule["resources"] == kind]
     assert [rule["apiVersions"] for rule in rules] == expected
 
