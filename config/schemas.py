@@ -5,7 +5,7 @@ types of their kinds, and the defaults that it fills in. The value of a field in
 code of the field's type, see `parse_type`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -134,6 +134,24 @@ def is_built_in(type: str) -> bool:
 def resources() -> Mapping[str, tuple[str, bool]]:
     """Return plural and scope of each built-in kind, by `apiVersion/kind`."""
     return _built_in()["resources"]  # type: ignore[no-any-return]
+
+
+@cache
+def _subresources() -> Mapping[str, Collection[str]]:
+    found: dict[str, Collection[str]] = dict.fromkeys(resources(), ())
+    found |= _built_in()["subresources"]
+    for definition in (kind.definition for kind in crds.kinds()):
+        scale = ("scale",) if definition.scale else ()
+        found[f"{definition.api_version}/{definition.kind}"] = ("status", *scale)
+    return found
+
+
+def subresources(api_version: str, kind: str) -> Collection[str] | None:
+    """Return the subresources of a kind that can be written or connected to.
+
+    None for an unknown kind.
+    """
+    return _subresources().get(f"{api_version}/{kind}")
 
 
 def unknown_fields(object: Mapping[str, Any], *, types: bool = False) -> Iterator[tuple[str, str]]:

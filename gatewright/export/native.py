@@ -62,7 +62,7 @@ def _export(found: ExportedPolicy, spec: AdmissionPolicySpec, namespace: str, en
         return
     clauses = spec.match.any or [MatchClause()]
     for at, clause in enumerate(clauses, 1):
-        targets = _targets(spec, clause, bool(namespace))
+        targets = _targets(spec, clause, namespace or None)
         if not targets:
             found.lost.append(f"match.any[{at - 1}] selects no resource of Kubernetes' own")
             continue
@@ -153,11 +153,11 @@ def _params(expression: str) -> str:
     return "".join(parts)
 
 
-def _targets(spec: AdmissionPolicySpec, clause: MatchClause, of_tenant: bool) -> list[Target]:
+def _targets(spec: AdmissionPolicySpec, clause: MatchClause, namespace: str | None) -> list[Target]:
     """Return the resources of one clause."""
     alone = spec.model_copy(update={"match": spec.match.model_copy(update={"any": [clause]})})
     if spec.policy is None:
-        return list(resources_of([], alone, of_tenant)[0])
+        return list(resources_of([], alone, namespace)[0])
     found = []
     for target in catalogue()[spec.policy].targets:
         kind = target.kind

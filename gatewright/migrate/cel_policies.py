@@ -1,6 +1,6 @@
 """Convert Kyverno's ValidatingPolicy and MutatingPolicy: CEL rules with match constraints."""
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gatewright.migrate.cel_rules import cel_rules, with_pod_variable
@@ -17,7 +17,7 @@ from gatewright.migrate.results import (
     texts,
 )
 from gatewright.migrate.selection import TEMPLATED
-from webhook.engine.kinds import CONNECTED
+from webhook.policy_sets.rule_resources import EVERY_OPERATION, OPERATIONS_OF
 
 # The resource rule for which Kyverno generates rules about pod templates.
 OF_PODS = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]}
@@ -98,18 +98,12 @@ def _clause(rule: Mapping[str, Any], names: KindNames) -> dict[str, Any]:
         subresources.add(subresource)
         kinds |= dict.fromkeys(names.of_resource(group, version, plural) for group in groups)
     operations = texts(rule["operations"])
-    clause: dict[str, Any] = {
-        "kinds": list(kinds),
-        "operations": _every_operation(subresources) if "*" in operations else operations,
-    }
+    if "*" in operations:
+        of_each = [OPERATIONS_OF.get(each, EVERY_OPERATION) for each in subresources]
+        operations = [each for each in EVERY_OPERATION if any(each in found for found in of_each)]
+    clause: dict[str, Any] = {"kinds": list(kinds), "operations": operations}
     if subresources != {""}:
         clause["subresources"] = sorted(subresources)
     if rule.get("resourceNames"):
         clause["names"] = rule["resourceNames"]
     return clause
-
-
-def _every_operation(subresources: Set[str]) -> list[str]:
-    """Return the operations that the resource itself and these subresources have."""
-    connects = [] if CONNECTED.isdisjoint(subresources) else ["CONNECT"]
-    return ["CREATE", "UPDATE", "DELETE", *connects]

@@ -32,6 +32,7 @@ class Published:
         self.version = self.get("/version")["gitVersion"]
         self._schemas: dict[str, Any] = {}
         self.resources: dict[str, list[Any]] = {}
+        self.subresources: dict[str, list[str]] = {}
         self.kinds: dict[str, str] = {}
         self.types: dict[str, dict[str, str]] = {}
         parts = set()
@@ -41,11 +42,16 @@ class Published:
             url = self.get("/openapi/v3")["paths"][path]["serverRelativeURL"]
             self._schemas |= self.get(url).get("components", {}).get("schemas", {})
             group_version = path.partition("/")[2]
-            for each in self.get(f"/{path}").get("resources", ()):
+            listed = self.get(f"/{path}").get("resources", ())
+            of_plural = {each["name"]: f"{group_version}/{each['kind']}" for each in listed}
+            for each in listed:
                 own = "/".join(filter(None, (each.get("group"), each.get("version"))))
                 kind = f"{own or group_version}/{each['kind']}"
                 parts.add(kind)
-                if "/" not in each["name"] and "list" in each["verbs"]:
+                plural, _, subresource = each["name"].partition("/")
+                if subresource and each["verbs"] != ["get"]:  # not read-only, such as log
+                    self.subresources.setdefault(of_plural[plural], []).append(subresource)
+                if not subresource and {"list", "create"} <= {*each["verbs"]}:
                     self.resources[kind] = [each["name"], each["namespaced"]]
         for name, schema in self._schemas.items():
             for each in schema.get("x-kubernetes-group-version-kind", ()):
@@ -195,6 +201,7 @@ def text(plane: ControlPlane) -> str:
     defaults, omitted = filled_in(found, plane)
     parts: dict[str, dict[str, Any]] = {
         "resources": dict(sorted(found.resources.items())),
+        "subresources": {kind: sorted(each) for kind, each in sorted(found.subresources.items())},
         "kinds": dict(sorted(found.kinds.items())),
         "types": dict(sorted(found.types.items())),
         "defaults": defaults,

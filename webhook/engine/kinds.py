@@ -34,6 +34,7 @@ class Kind:
     container: str | None = None  # path of an object that is itself one container (with an image)
     scales: bool = False  # has spec.replicas and a /scale subresource
     namespaced: bool = True
+    is_read: bool = False  # the webhook can look up its objects, as it can all that scale
 
     @classmethod
     def of(cls, definition: Definition) -> Self:
@@ -47,6 +48,7 @@ class Kind:
             container=definition.container,
             scales=scale is not None and scale.replicas == ".spec.replicas",
             namespaced=definition.namespaced,
+            is_read=scale is not None,
         )
 
     @property
@@ -58,6 +60,13 @@ class Kind:
     def pod_metadata(self) -> str | None:
         """Path of the pods' metadata."""
         return None if self.pod_spec is None else f"{self.pod_spec.removesuffix('spec')}metadata"
+
+    def has_labels_at(self, subresource: str) -> bool:
+        """Return whether label selectors can select requests for a subresource.
+
+        For /scale, exec and the like, the webhook must look up the object that these belong to.
+        """
+        return subresource not in OF_A_PARENT or self.scales or self.is_read
 
 
 # Group, resource, subresource, operation: the key for finding policies of a review.
@@ -82,7 +91,7 @@ class Target:
 
 TEMPLATE = "spec.template.spec"
 
-POD = Kind("", "Pod", "pods", pod_spec="spec")
+POD = Kind("", "Pod", "pods", pod_spec="spec", is_read=True)
 POD_KINDS = (
     POD,
     Kind("", "PodTemplate", "podtemplates", pod_spec="template.spec"),
@@ -107,7 +116,7 @@ OTHER_KINDS = (
     PERSISTENT_VOLUME,
     Kind("", "PersistentVolumeClaim", "persistentvolumeclaims"),
     Kind("", "Secret", "secrets"),
-    Kind("", "Service", "services"),
+    Kind("", "Service", "services", is_read=True),
     Kind("", "ServiceAccount", "serviceaccounts"),
     Kind("networking.k8s.io", "Ingress", "ingresses"),
     Kind("networking.k8s.io", "NetworkPolicy", "networkpolicies"),

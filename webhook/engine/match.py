@@ -38,6 +38,9 @@ class Clause:
             return False
         if self.pod_selector is not None and kind.pod_metadata is None:
             return False
+        selects_labels = self.object_selector is not None or self.pod_selector is not None
+        if selects_labels and not kind.has_labels_at(target.subresource):
+            return False
         is_anywhere = self.namespaces is None and self.namespace_selector is None
         return is_anywhere or kind.namespaced or (kind.group, kind.plural) == NAMESPACES
 

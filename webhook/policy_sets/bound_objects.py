@@ -13,8 +13,9 @@ from config.faults import FaultsError, did_you_mean, parse, refuse
 from webhook.engine.bound import BoundPolicy
 from webhook.engine.exceptions import BoundException
 from webhook.engine.look_ups import LOOK_UPS
-from webhook.engine.match import can_match, compile_match
+from webhook.engine.match import compile_match
 from webhook.engine.policy import Params, Policy, RequestPredicate
+from webhook.policy_sets.clause_faults import clause_faults
 from webhook.policy_sets.kind_names import with_plain_kinds
 
 Catalogue = Mapping[str, Policy]
@@ -23,11 +24,6 @@ OF_ALL_NAMESPACES = frozenset(name for name, look_up in LOOK_UPS.items() if look
 # second.
 MAX_POLICY_BYTES = 64 * 1024
 POLICY_SET_KINDS = ("ClusterAdmissionPolicy", "AdmissionPolicy", "PolicyException")
-NOWHERE = (
-    "matches nothing: the policy judges no request with these kinds, subresources, operations and "
-    "namespaces"
-)
-
 
 NO_PARAMS = Params.model_construct()
 ANYWHERE = MatchSpec.model_construct()
@@ -72,15 +68,14 @@ def bind(value: Any, catalogue: Catalogue) -> BoundPolicy | BoundException:
         # Imported here: it imports CEL, 40 modules that most policy sets do not need.
         from webhook.policy_sets.rules import compile_rules
 
-        rules = compile_rules(spec, in_a_namespace)
+        rules = compile_rules(spec, namespace)
     if rules.policy is not None:
         policy, params, match = rules.policy, rules.params, rules.match
     else:
-        policy, match = _policy(spec, catalogue, in_a_namespace=in_a_namespace)
+        policy, match = _policy(spec, catalogue, namespace)
         params = parse(policy.params, spec.params, noun="parameter", at="spec.params")
     if in_a_namespace:
         _check_tenant(policy, params, document.metadata)
-    _check_match(match, policy, namespace)
     severity, category = spec.severity or policy.severity, spec.category or policy.category
     return BoundPolicy(
         document.metadata.name,
@@ -126,7 +121,7 @@ def document_of(stored: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _policy(
-    spec: AdmissionPolicySpec, catalogue: Catalogue, *, in_a_namespace: bool
+    spec: AdmissionPolicySpec, catalogue: Catalogue, namespace: str | None
 ) -> tuple[Policy, MatchSpec]:
     """Return the named built-in policy, and the match with plain names of kinds.
 
@@ -136,7 +131,7 @@ def _policy(
     policy = catalogue.get(spec.policy)
     if policy is None:
         refuse("spec.policy", f'no policy "{spec.policy}"{did_you_mean(spec.policy, catalogue)}')
-    targets = [target for target in policy.targets if target.kind.namespaced or not in_a_namespace]
+    targets = [target for target in policy.targets if target.kind.namespaced or namespace is None]
     match = with_plain_kinds(spec.match, [target.kind for target in targets])
     judged = {
         "kinds": {target.kind.kind for target in targets},
@@ -152,22 +147,14 @@ def _policy(
         for field, known in judged.items()
         for word in getattr(clause, field) or ()
         if word not in known
+    ] or [
+        fault
+        for index, clause in enumerate(match.any)
+        for fault in clause_faults(f"spec.match.any[{index}]", clause, targets, namespace)
     ]
     if faults:
         raise FaultsError(faults)
     return policy, match
-
-
-def _check_match(match: MatchSpec, policy: Policy, namespace: str | None) -> None:
-    """Reject a clause that matches nothing: the policy would silently never apply."""
-    targets = [target for target in policy.targets if target.kind.namespaced or namespace is None]
-    nowhere = [
-        f"spec.match.any[{index}]"
-        for index, clause in enumerate(match.any)
-        if not can_match(clause, targets, namespace)
-    ]
-    if nowhere:
-        raise FaultsError((path, NOWHERE) for path in nowhere)
 
 
 def _quoted(known: set[str]) -> set[str]:

@@ -1,15 +1,18 @@
 """The resources that `match` selects for a policy object with CEL rules."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from config.api.match import MatchSpec
+from config.api.match import MatchClause, MatchSpec
 from config.api.policy import AdmissionPolicySpec
 from config.faults import did_you_mean
+from config.schemas import subresources as subresources_of
 from webhook.engine.kinds import CONNECTED, CREATE_AND_UPDATE, KINDS, Kind, Target
-from webhook.policy_sets.kind_names import kinds_named, known_kinds
+from webhook.policy_sets.clause_faults import clause_faults
+from webhook.policy_sets.kind_names import kinds_named
 from webhook.policy_sets.named_kinds import cluster_scoped
 
+EVERY_OPERATION = ("CREATE", "UPDATE", "DELETE", "CONNECT")
 # The operations of objects ("") and of subresources, except those that only custom kinds have.
 OPERATIONS_OF = {
     "": ("CREATE", "UPDATE", "DELETE"),
@@ -22,42 +25,56 @@ OPERATIONS_OF = {
 
 
 def resources_of(
-    faults: list[tuple[str, str]], spec: AdmissionPolicySpec, in_a_namespace: bool
+    faults: list[tuple[str, str]], spec: AdmissionPolicySpec, namespace: str | None
 ) -> tuple[tuple[Target, ...], MatchSpec]:
-    """Return the resources that `match` names (all known ones by default), and the match."""
-    known = [kind for kind in KINDS.values() if kind.namespaced or not in_a_namespace]
-    anywhere = known_kinds().values()
+    """Return the resources that `match` names (all known ones by default), and the match.
+
+    `namespace` is that of a tenant's policy.
+    """
+    known = [kind for kind in KINDS.values() if kind.namespaced or namespace is None]
     named: list[tuple[Kind, str, Iterable[str]]] = []
     clauses = []
-    for index, clause in enumerate(spec.match.any):
-        at = f"spec.match.any[{index}].kinds"
-        found = [kind for word in clause.kinds or () for kind in _kinds(faults, at, word)]
-        if in_a_namespace:
-            faults += [(at, cluster_scoped(kind)) for kind in found if not kind.namespaced]
-        kinds = found if clause.kinds else known
-        has_custom = any(each not in anywhere for each in kinds)
-        possible: set[str] = set()
-        for subresource in clause.subresources or ("",):
-            possible.update(OPERATIONS_OF.get(subresource, ()))
-            # A custom kind may have others, each with a name: `*` would match nothing.
-            is_custom = "*" not in subresource and has_custom
-            if subresource not in OPERATIONS_OF and not is_custom:
-                hint = did_you_mean(subresource, OPERATIONS_OF)
-                text = f'unknown subresource "{subresource}"{hint}'
-                faults.append((f"spec.match.any[{index}].subresources", text))
-            default = ("CONNECT",) if subresource in CONNECTED else CREATE_AND_UPDATE
-            operations = tuple(map(str, clause.operations or default))
-            named += [(kind, subresource, operations) for kind in kinds]
-        is_possible = not possible.isdisjoint(map(str, clause.operations or possible))
-        if possible and not is_possible and not has_custom:
-            known_here = ", ".join(sorted(possible))
-            text = f"matches nothing: with these subresources, only {known_here} can occur"
-            faults.append((f"spec.match.any[{index}].operations", text))
-        plain = {"kinds": [each.kind for each in kinds]} if clause.kinds else {}
-        clauses.append(clause.model_copy(update=plain))
+    for index, written in enumerate(spec.match.any):
+        at = f"spec.match.any[{index}]"
+        kinds, plain = known, {}
+        if written.kinds is not None:
+            kinds = [*_kinds(faults, f"{at}.kinds", written.kinds)]
+            plain = {"kinds": [each.kind for each in kinds]}
+        clauses.append(written.model_copy(update=plain))
+        subresources = written.subresources or [""]
+        possible = [
+            Target(kind, subresource, operations)
+            for kind in kinds
+            for subresource in dict.fromkeys((*OPERATIONS_OF, *subresources))
+            if (operations := operations_of(kind, subresource))
+        ]
+        clause = clauses[-1].model_copy(update={"subresources": subresources})
+        faults += _faults(at, clause, possible, namespace) if possible else ()
+        for target in possible:
+            default = ("CONNECT",) if target.subresource in CONNECTED else CREATE_AND_UPDATE
+            selected = {*target.operations}.intersection(clause.operations or default)
+            if target.subresource in subresources and selected:
+                named.append((target.kind, target.subresource, selected))
     if not spec.match.any:
         named = [(kind, "", CREATE_AND_UPDATE) for kind in known]
     return merged_targets(named), spec.match.model_copy(update={"any": clauses})
+
+
+def _faults(
+    at: str, clause: MatchClause, possible: list[Target], namespace: str | None
+) -> Iterator[tuple[str, str]]:
+    """Yield the faults of a clause of known kinds, given all that can occur with them."""
+    kinds = dict.fromkeys(target.kind for target in possible)
+    of_cluster = [kind for kind in kinds if namespace is not None and not kind.namespaced]
+    known = {*OPERATIONS_OF, *(target.subresource for target in possible)}
+    unknown = [each for each in clause.subresources or () if each not in known]
+    for kind in of_cluster:
+        yield f"{at}.kinds", cluster_scoped(kind)
+    for subresource in unknown:
+        hint = did_you_mean(subresource, OPERATIONS_OF)
+        yield f"{at}.subresources", f'unknown subresource "{subresource}"{hint}'
+    if not of_cluster and not unknown:
+        yield from clause_faults(at, clause, possible, namespace)
 
 
 def merged_targets(named: Iterable[tuple[Kind, str, Iterable[str]]]) -> tuple[Target, ...]:
@@ -74,9 +91,20 @@ def merged_targets(named: Iterable[tuple[Kind, str, Iterable[str]]]) -> tuple[Ta
     return tuple(found.values())
 
 
-def _kinds(faults: list[tuple[str, str]], path: str, word: str) -> tuple[Kind, ...]:
-    try:
-        return kinds_named(word)
-    except LookupError as error:
-        faults.append((path, str(error)))
-        return ()
+def operations_of(kind: Kind, subresource: str) -> tuple[str, ...]:
+    """Return the operations on objects of a kind ("") or a subresource; none if it has none.
+
+    The subresources of a custom kind are unknown: all operations on each name.
+    """
+    known = subresources_of(kind.resource.api_version, kind.kind)
+    if known is None and subresource:
+        return () if "*" in subresource else EVERY_OPERATION
+    return OPERATIONS_OF.get(subresource, ()) if subresource in ("", *(known or ())) else ()
+
+
+def _kinds(faults: list[tuple[str, str]], path: str, words: Iterable[str]) -> Iterator[Kind]:
+    for word in words:
+        try:
+            yield from kinds_named(word)
+        except LookupError as error:
+            faults.append((path, str(error)))

@@ -85,16 +85,19 @@ def _listed(spec: Spec) -> Iterator[str]:
     yield from (each.patch_type for each in spec.mutations)
 
 
-def compile_rules(spec: AdmissionPolicySpec, in_a_namespace: bool) -> Rules:
-    """Compile a policy object's rules and conditions. Raises FaultsError with all faults."""
+def compile_rules(spec: AdmissionPolicySpec, namespace: str | None) -> Rules:
+    """Compile a policy object's rules and conditions. Raises FaultsError with all faults.
+
+    `namespace` is that of a tenant's policy.
+    """
     faults: list[tuple[str, str]] = []
-    resources, match = resources_of(faults, spec, in_a_namespace)
-    has_params = bool(spec.params) or spec.policy is not None
-    found = Expressions(spec, has_params=has_params, faults=faults, is_of_tenant=in_a_namespace)
+    has_rules, is_of_tenant = spec.policy is None, namespace is not None
+    resources, match = resources_of(faults, spec, namespace) if has_rules else ((), spec.match)
+    has_params = bool(spec.params) or not has_rules
+    found = Expressions(spec, has_params=has_params, faults=faults, is_of_tenant=is_of_tenant)
     condition = (lambda request: found.apply(request, spec.params)) if found.conditions else None
-    if spec.policy is not None:
+    if not has_rules:
         return Rules(
-            match=match,
             condition=condition,
             needs=found.needs,
             depends_on_sender=found.depends_on_sender,

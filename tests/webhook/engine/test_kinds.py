@@ -16,9 +16,11 @@ def test_kind_names_are_unique():
 def test_gatewrights_kinds_are_in_the_table():
     """They have their container path and scale; of several versions, only the stored one is in the table."""
     assert KINDS["example.com", "WebApp"] == Kind(
-        "example.com", "WebApp", "webapps", container="spec", scales=True
+        "example.com", "WebApp", "webapps", container="spec", scales=True, is_read=True
     )
-    assert KINDS["example.com", "Widget"] == Kind("example.com", "Widget", "widgets", scales=True)
+    assert KINDS["example.com", "Widget"] == Kind(
+        "example.com", "Widget", "widgets", scales=True, is_read=True
+    )
     assert KINDS[VOTES, "VoteConfig"] == Kind(VOTES, "VoteConfig", "voteconfigs", versions=("v1",))
     found = KINDS["gatewright.io", "ClusterAdmissionPolicy"]
     assert (found.plural, found.versions, found.namespaced) == (

@@ -112,14 +112,40 @@ def loaded(text, source="policies.yaml"):
         *(
             pytest.param(
                 HEAD + f"  policy: {policy}\n  match:\n    any:\n    - {{}}\n    - {clause}\n",
-                "policies.yaml:9: ClusterAdmissionPolicy replica-limits: spec.match.any[1]: matches nothing: the "
-                "policy judges no request with these kinds, subresources, operations and namespaces",
+                f"policies.yaml:9: ClusterAdmissionPolicy replica-limits: spec.match.any[1].{fault}",
                 id=f"a clause that matches nothing: {clause}",
             )
-            for policy, clause in (
-                ("replica-limits", "{kinds: [HorizontalPodAutoscaler], subresources: [scale]}"),
-                ("replica-limits", "{subresources: [scale], operations: [CREATE]}"),
-                ("wildcard-rights", "{kinds: [ClusterRole], namespaces: [shop]}"),
+            for policy, clause, fault in (
+                (
+                    "replica-limits",
+                    "{kinds: [HorizontalPodAutoscaler], subresources: [scale]}",
+                    'subresources: matches nothing: with the rest of the clause, subresources can only be ""',
+                ),
+                (
+                    "replica-limits",
+                    "{kinds: [HorizontalPodAutoscaler, Deployment], subresources: [scale]}",
+                    'kinds: "HorizontalPodAutoscaler" matches nothing: with it, subresources can only be ""',
+                ),
+                (
+                    "replica-limits",
+                    "{subresources: [scale], operations: [CREATE]}",
+                    "operations: matches nothing: with the rest of the clause, operations can only be UPDATE",
+                ),
+                (
+                    "wildcard-rights",
+                    "{kinds: [ClusterRole], namespaces: [shop]}",
+                    "namespaces: matches nothing: cluster-scoped objects have no namespace",
+                ),
+                (
+                    "wildcard-rights",
+                    "{kinds: [ClusterRole, Role], namespaces: [shop]}",
+                    'kinds: "ClusterRole" matches nothing: cluster-scoped objects have no namespace',
+                ),
+                (
+                    "required-labels",
+                    "{kinds: [ConfigMap, Job], podSelector: {}}",
+                    'kinds: "ConfigMap" matches nothing: these objects have no pods',
+                ),
             )
         ),
         pytest.param(

@@ -470,7 +470,7 @@ def test_match_names_kinds_operations_and_subresources():
     assert targets == {
         ("things", "", ("CREATE", "UPDATE")),
         ("deployments", "", ("DELETE",)),
-        ("deployments", "scale", ("CREATE", "UPDATE")),
+        ("deployments", "scale", ("UPDATE",)),
         ("pods", "exec", ("CONNECT",)),
         ("pods", "attach", ("CONNECT",)),
     }
@@ -497,25 +497,99 @@ def test_match_names_kinds_operations_and_subresources():
             {"kinds": ["Pod"], "subresources": ["exec", "attach"], "operations": ["CREATE"]},
             (
                 "spec.match.any[0].operations",
-                "matches nothing: with these subresources, only CONNECT can occur",
+                "matches nothing: with the rest of the clause, operations can only be CONNECT",
             ),
         ),
         (
             {"kinds": ["Pod"], "operations": ["CONNECT"]},
             (
                 "spec.match.any[0].operations",
-                "matches nothing: with these subresources, only CREATE, DELETE, UPDATE can occur",
+                "matches nothing: with the rest of the clause, operations can only be CREATE, DELETE, UPDATE",
             ),
         ),
-        ({"kinds": ["Pod"], "subresources": ["", "exec"], "operations": ["CREATE"]}, None),
+        (
+            {"kinds": ["Pod"], "subresources": ["", "exec"], "operations": ["CREATE"]},
+            (
+                "spec.match.any[0].subresources",
+                '"exec" matches nothing: with it, operations can only be CONNECT',
+            ),
+        ),
+        (
+            {"kinds": ["Pod"], "subresources": ["exec"], "operations": ["CREATE", "CONNECT"]},
+            (
+                "spec.match.any[0].operations",
+                '"CREATE" matches nothing: with it, subresources can only be "", binding, eviction',
+            ),
+        ),
+        (
+            {"kinds": ["Pod"], "subresources": ["", "exec"], "operations": ["CREATE", "CONNECT"]},
+            None,
+        ),
+        (
+            {"kinds": ["Pod"], "subresources": ["scale"]},
+            (
+                "spec.match.any[0].subresources",
+                'matches nothing: with the rest of the clause, subresources can only be "", attach, binding, '
+                "ephemeralcontainers, eviction, exec, portforward, proxy, resize, status",
+            ),
+        ),
+        (
+            {"kinds": ["ConfigMap"], "subresources": ["status"]},
+            (
+                "spec.match.any[0].subresources",
+                'matches nothing: with the rest of the clause, subresources can only be ""',
+            ),
+        ),
+        (
+            {
+                "kinds": ["Pod", "ConfigMap"],
+                "subresources": ["", "status"],
+                "operations": ["UPDATE"],
+            },
+            None,
+        ),
+        (
+            {"kinds": ["Node", "v1/Pod"], "subresources": ["resize"]},
+            (
+                "spec.match.any[0].kinds",
+                '"Node" matches nothing: with it, subresources can only be "", proxy, status',
+            ),
+        ),
+        (
+            {"kinds": ["WebApp"], "subresources": ["exec"]},
+            (
+                "spec.match.any[0].subresources",
+                'matches nothing: with the rest of the clause, subresources can only be "", scale, status',
+            ),
+        ),
+        ({"subresources": ["scale"], "objectSelector": {}}, None),
+        ({"kinds": ["Service"], "subresources": ["proxy"], "objectSelector": {}}, None),
+        *(
+            (
+                {"kinds": [kind], "subresources": [subresource], "objectSelector": {}},
+                (
+                    "spec.match.any[0].objectSelector",
+                    "matches nothing: the webhook does not look up what these subresources belong to; use "
+                    "`names` or `namespaceSelector`",
+                ),
+            )
+            for kind, subresource in (
+                ("Node", "proxy"),
+                ("ServiceAccount", "token"),
+                ("example.com/v1/Gadget", "scale"),
+            )
+        ),
+        (
+            {"kinds": ["Pod", "Node"], "subresources": ["", "proxy"], "podSelector": {}},
+            ("spec.match.any[0].kinds", '"Node" matches nothing: these objects have no pods'),
+        ),
         ({"kinds": ["Pod"], "subresources": ["eviction"], "operations": ["CREATE"]}, None),
         ({"kinds": ["Namespace"], "namespaces": ["shop"]}, None),
         (
             {"kinds": ["ClusterRole"], "namespaces": ["shop"]},
             (
-                "spec.match.any[0]",
-                "matches nothing: the policy judges no request with these kinds, subresources, operations and "
-                "namespaces",
+                "spec.match.any[0].namespaces",
+                "matches nothing: cluster-scoped objects have no namespace",
             ),
         ),
         (
