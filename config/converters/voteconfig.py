@@ -3,7 +3,7 @@
 The question moved: `spec.question` of v1alpha1 is `spec.poll.question` of v1. The field that
 v1alpha1 lacks (an option's description) is kept in an annotation of the v1alpha1 object, by the
 option's id, and restored in v1. So a v1alpha1 client that edits labels or removes an option does
-not lose the descriptions of the others.
+not lose the descriptions of the others. Where an annotation cannot hold them, they stay in place.
 
 Unknown fields pass through: v1alpha1 keeps fields of v1 that were written without conversion.
 """
@@ -16,6 +16,8 @@ from kube.resource import JsonObject
 
 STORED, OLD = VoteConfig.definition.version, VoteConfigV1Alpha1.definition.version
 KEPT = f"{GROUP}/v1"  # the annotation with the fields that v1alpha1 lacks
+AT_KEPT = f"metadata.annotations[{KEPT}]: "
+MAX_ANNOTATIONS = 256 * 1024  # bytes of all names and values; the API server allows no more
 OPTION_FIELDS = frozenset(OptionV1Alpha1.model_fields)
 
 
@@ -23,17 +25,15 @@ def to_v1(old: JsonObject) -> JsonObject:
     """Return a v1alpha1 object as v1."""
     metadata, kept = _without_annotation(old["metadata"])
     spec = dict(_object(old, "spec"))
+    poll = _object(spec, "poll", "spec.")
     if "question" in spec:
-        spec["poll"] = {
-            **_object(kept, "poll", KEPT),
-            **_object(spec, "poll", "spec."),
-            "question": spec.pop("question"),
-        }
+        kept_poll = _object(kept, "poll", AT_KEPT)
+        spec["poll"] = {**kept_poll, **poll, "question": spec.pop("question")}
     elif "poll" in kept:
-        spec["poll"] = _object(kept, "poll", KEPT)
+        spec["poll"] = _object(kept, "poll", AT_KEPT)
     if "options" in spec:
         rest: dict[str, list[JsonObject]] = {}
-        for each in reversed(_objects(kept, "options", KEPT)):
+        for each in reversed(_objects(kept, "options", AT_KEPT)):
             rest.setdefault(_id(each), []).append(each)
         options = _objects(spec, "options", "spec.")
         spec["options"] = [
@@ -47,6 +47,7 @@ def to_v1alpha1(new: JsonObject) -> JsonObject:
     metadata, _ = _without_annotation(new["metadata"], read=False)
     spec = dict(_object(new, "spec"))
     kept: JsonObject = {}
+    options = _objects(spec, "options", "spec.")
     if "poll" in spec:
         poll = dict(_object(spec, "poll", "spec."))
         del spec["poll"]
@@ -56,7 +57,6 @@ def to_v1alpha1(new: JsonObject) -> JsonObject:
         else:
             kept = {"poll": poll}
     if "options" in spec:
-        options = _objects(spec, "options", "spec.")
         spec["options"] = [
             {key: option[key] for key in option if key in OPTION_FIELDS} for option in options
         ]
@@ -66,7 +66,11 @@ def to_v1alpha1(new: JsonObject) -> JsonObject:
         kept |= {"options": rest} if rest else {}
     if kept:
         text = orjson.dumps(kept, option=orjson.OPT_SORT_KEYS).decode()
-        metadata = {**metadata, "annotations": {**(metadata.get("annotations") or {}), KEPT: text}}
+        annotations = {**(metadata.get("annotations") or {}), KEPT: text}
+        if sum(len(f"{key}{annotations[key]}".encode()) for key in annotations) <= MAX_ANNOTATIONS:
+            metadata = {**metadata, "annotations": annotations}
+        else:  # v1alpha1 keeps unknown fields, too
+            spec |= kept | ({"options": options} if "options" in kept else {})
     return _replaced(new, metadata, spec)
 
 
@@ -96,11 +100,9 @@ def _without_annotation(
     try:
         kept = orjson.loads(text)
     except orjson.JSONDecodeError as error:
-        raise ConversionError(
-            f"metadata.annotations[{KEPT}]: is not JSON: {error}; remove it"
-        ) from None
+        raise ConversionError(f"{AT_KEPT}is not JSON: {error}; remove it") from None
     if not isinstance(kept, dict):
-        raise ConversionError(f"metadata.annotations[{KEPT}]: must be a JSON object; remove it")
+        raise ConversionError(f"{AT_KEPT}must be a JSON object; remove it")
     return metadata, kept
 
 
@@ -110,8 +112,9 @@ def _extra_fields(option: JsonObject) -> JsonObject:
 
 
 def _id(option: JsonObject) -> str:
-    """Return the key that identifies an option, for any type of id."""
-    return repr(option.get("id"))
+    """Return the id of an option; "" for one without, or of a wrong type."""
+    found = option.get("id")
+    return found if isinstance(found, str) else ""
 
 
 def _object(parent: JsonObject, field: str, where: str = "") -> JsonObject:

@@ -120,6 +120,28 @@ def test_an_edit_in_v1alpha1_keeps_the_other_descriptions() -> None:
     )
 
 
+def test_what_no_annotation_can_hold_stays_in_place() -> None:
+    """The API server allows 256 KiB of annotations; v1alpha1 keeps fields that it lacks."""
+    new = deepcopy(NEW)
+    new["spec"]["poll"]["later"] = "?"
+    new["spec"]["options"][1]["description"] = "Bark." * 60_000
+    old = convert(new, OLD)
+    assert "annotations" not in old["metadata"]
+    assert old["spec"] == {
+        "question": "Which?",
+        "poll": {"later": "?"},
+        "options": new["spec"]["options"],
+    }
+    assert convert(old, V1) == new
+
+
+def test_an_id_of_a_wrong_type_is_no_id() -> None:
+    """However deep it is; it can only be in the annotation."""
+    deep = f'{{"options": [{{"id": {"[" * 1000}{"]" * 1000}}}]}}'
+    old = vote(OLD, {"options": [{"id": "cats"}]}, **{KEPT: deep})
+    assert convert(old, V1)["spec"] == old["spec"]
+
+
 def test_objects_written_without_conversion_are_understood() -> None:
     """With strategy None the API server only changes `apiVersion`, and keeps the fields of the other version."""
     as_stored = vote(V1, {"question": "Which?", "options": [{"id": "cats"}]})
@@ -135,7 +157,13 @@ def test_objects_written_without_conversion_are_understood() -> None:
     [
         (vote(OLD, "?"), V1, "spec: must be an object"),
         (vote(V1, {"poll": []}), OLD, "spec.poll: must be an object"),
+        (vote(OLD, {"poll": []}), V1, "spec.poll: must be an object"),
         (vote(OLD, {"options": ["cats"]}), V1, "spec.options: must be a list of objects"),
+        (
+            vote(OLD, {"options": [{"id": "cats"}]}, **{KEPT: '{"options": {}}'}),
+            V1,
+            f"metadata.annotations[{KEPT}]: options: must be a list of objects",
+        ),
         (vote(OLD, {}, **{KEPT: "{"}), V1, f"metadata.annotations[{KEPT}]: is not JSON: "),
         (
             vote(OLD, {}, **{KEPT: "[]"}),
