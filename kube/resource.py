@@ -76,7 +76,9 @@ def title(kind: str, namespace: str | None, name: str) -> str:
 
 def title_of(object: Mapping[str, Any]) -> str:
     """Return the title of an object."""
-    metadata = object.get("metadata") or {}
+    metadata = object.get("metadata")
+    if not isinstance(metadata, dict):
+        metadata = {}
     return title(object.get("kind", ""), metadata.get("namespace"), metadata.get("name", ""))
 
 

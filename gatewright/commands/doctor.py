@@ -74,13 +74,10 @@ def _of_files(
     problems += map(InputProblem, sources.problems)
     notes += sources.notes
     state = ClusterState()
-    malformed = state.read(sources.documents)
+    problems += state.read(sources.documents)
     for document in sources.documents:
         place = SourceLocation(document.source, *document.place())
         places.setdefault(title_of(document.value), place)
-    problems += [
-        InputProblem(text, SourceLocation(each.source, *each.place())) for each, text in malformed
-    ]
     return state
 
 

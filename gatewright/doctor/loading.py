@@ -12,7 +12,7 @@ from gatewright.doctor.models import ClusterObject, ClusterPolicy
 from gatewright.doctor.state import FOREIGN_GROUPS, MODELS, ClusterState
 from gatewright.outputs import InputProblem
 from kube.errors import ApiError, NotFound
-from kube.resource import JsonObject, Resource, title_of
+from kube.resource import JsonObject, Resource
 
 SECRET = Resource("", "v1", "secrets", "Secret")
 PROBE_SECONDS = 5.0
@@ -45,9 +45,8 @@ class ClusterReader:
             self.problems.append(InputProblem(f"{resource.plural} cannot be listed: {error}"))
         unread = {(each.group, each.kind) for each in self._lister.unread}
         state = ClusterState(frozenset(read.keys() - unread))
-        for document, text in state.read(documents):
-            self.problems.append(InputProblem(f"{title_of(document.value)} cannot be read: {text}"))
-        state.read([Document.of_object(each) async for each in self._secrets(state)])
+        self.problems += state.read(documents)
+        self.problems += state.read([Document.of_object(e) async for e in self._secrets(state)])
         await self._add_params(state)
         return state
 

@@ -3,7 +3,15 @@
 from typing import Any
 from urllib.parse import urlsplit
 
-from pydantic import AliasPath, Field, ValidationInfo, field_validator
+from pydantic import (
+    AliasChoices,
+    AliasPath,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from config.api.admission import BindingSpec, KubernetesPolicySpec, ResourceRule
 from config.api.match import LabelSelector
@@ -21,6 +29,30 @@ def _at(path: str, default: Any) -> Any:
 
 class FlatModel(ApiModel):
     """An object or a part of one, whose fields may be read from below it; null means absent."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _has_objects_on_its_paths(cls, value: Any) -> Any:
+        """Refuse what an AliasPath takes for absent: a field of something that is no object."""
+        wrong: dict[tuple[int | str, ...], object] = {}
+        for each in cls.model_fields.values():
+            path = (
+                each.validation_alias.path if isinstance(each.validation_alias, AliasPath) else []
+            )
+            here = value
+            for depth, step in enumerate(path):
+                if here is None:
+                    break
+                if not isinstance(here, dict):
+                    wrong[tuple(path[:depth])] = here
+                    break
+                here = here.get(step)
+        if wrong:
+            raise ValidationError.from_exception_data(
+                cls.__name__,
+                [{"type": "dict_type", "loc": at, "input": found} for at, found in wrong.items()],
+            )
+        return value
 
     @field_validator("*", mode="before")
     @classmethod
@@ -211,8 +243,41 @@ class ClusterBinding(ClusterObject):
     spec: BindingSpec
 
 
-class ForeignPolicy(ClusterObject):
+class ActionOverride(FlatModel):
+    """The action of a policy of Kyverno in some namespaces."""
+
+    action: str = ""
+
+
+class ForeignRule(FlatModel):
+    """A rule of a policy of Kyverno."""
+
+    validation: dict[str, object] | None = _at("validate", None)
+    action: str = _at("validate.failureAction", "")
+    overrides: list[ActionOverride] = _at("validate.failureActionOverrides", [])
+
+
+class ExceptedPolicy(FlatModel):
+    """A policy that an exception names, in any of the three APIs that have exceptions."""
+
+    name: str = Field("", validation_alias=AliasChoices("policyName", "policy", "name"))
+
+
+class ReportedCondition(FlatModel):
+    """A condition of the status."""
+
+    type: str = ""
+    reason: str = ""
+
+
+class ForeignPolicy(FlatModel, ClusterObject):
     """A policy or an exception of Kyverno, Gatekeeper or Gatewright."""
 
-    spec: dict[str, object] = Field({})
-    status: dict[str, object] = Field({})
+    enforcement_action: str = _at("spec.enforcementAction", "deny")
+    validation_actions: list[str] = _at("spec.validationActions", [])
+    failure_action: str = _at("spec.validationFailureAction", "Audit")
+    overrides: list[ActionOverride] = _at("spec.validationFailureActionOverrides", [])
+    rules: list[ForeignRule] = _at("spec.rules", [])
+    exceptions: list[ExceptedPolicy] = _at("spec.exceptions", [])
+    policy_refs: list[ExceptedPolicy] = _at("spec.policyRefs", [])
+    conditions: list[ReportedCondition] = _at("status.conditions", [])

@@ -132,30 +132,28 @@ def _foreign(state: ClusterState, now: datetime) -> Iterator[Hazard]:
 def _mode(each: ForeignPolicy) -> str:
     """Return the setting that makes a policy only report; "" if it enforces."""
     if each.api_version.startswith("constraints.gatekeeper.sh/"):
-        action = each.spec.get("enforcementAction", "deny")
+        action = each.enforcement_action
         return f"enforcementAction {action}" if action in ("dryrun", "warn") else ""
     # Kyverno's policies in CEL, and Gatewright's
-    actions = each.spec.get("validationActions")
-    if isinstance(actions, list) and actions and "Deny" not in actions:
-        return f"validationActions {' and '.join(map(str, actions))}"
-    if each.api_version.startswith("kyverno.io/") and each.kind in ("ClusterPolicy", "Policy"):
-        default = each.spec.get("validationFailureAction", "Audit")
-        rules = [rule.get("validate") for rule in _maps(each.spec.get("rules"))]
-        found = [rule.get("failureAction", default) for rule in _maps(rules)]
-        if found and all(str(action).lower() == "audit" for action in found):
-            return "failureAction Audit"
-    return ""
+    if each.validation_actions and "Deny" not in each.validation_actions:
+        return f"validationActions {' and '.join(each.validation_actions)}"
+    actions = {
+        action.lower()
+        for rule in each.rules
+        if rule.validation is not None
+        for action in (
+            rule.action or each.failure_action,
+            *(override.action for override in rule.overrides or each.overrides),
+        )
+    }
+    return "failureAction Audit" if actions == {"audit"} else ""
 
 
 def _excepted(each: ForeignPolicy) -> Iterator[str]:
-    """Yield the policies that an exception names, in any of the three APIs that have them."""
-    if each.kind != "PolicyException" or _has_valid_policies(each):
-        return
-    for field in ("exceptions", "policyRefs"):
-        for entry in _maps(each.spec.get(field)):
-            name = entry.get("policyName") or entry.get("policy") or entry.get("name")
-            if isinstance(name, str):
-                yield name.rpartition("/")[2]
+    """Yield the policies that an exception names."""
+    if each.kind == "PolicyException" and not _has_valid_policies(each):
+        names = (policy.name for policy in (*each.exceptions, *each.policy_refs))
+        yield from (name.rpartition("/")[2] for name in names if name)
 
 
 def _has_valid_policies(each: ForeignPolicy) -> bool:
@@ -163,16 +161,10 @@ def _has_valid_policies(each: ForeignPolicy) -> bool:
 
     The controller also knows policies that are no objects: those of files and of the chart.
     """
-    conditions = _maps(each.status.get("conditions"))
     return any(
-        condition.get("type") == "Ready" and condition.get("reason") in ("InForce", "Expired")
-        for condition in conditions
+        condition.type == "Ready" and condition.reason in ("InForce", "Expired")
+        for condition in each.conditions
     )
-
-
-def _maps(values: object) -> list[dict[str, object]]:
-    """Return the maps of a list, whatever it is: other tools' objects have no model here."""
-    return [each for each in values if isinstance(each, dict)] if isinstance(values, list) else []
 
 
 def _is_old(each: ClusterObject, now: datetime) -> bool:

@@ -18,7 +18,8 @@ from gatewright.doctor.models import (
     ServingWorkload,
     WebhookConfiguration,
 )
-from kube.resource import group_kind
+from gatewright.outputs import InputProblem, SourceLocation
+from kube.resource import group_kind, title_of
 from webhook.engine.match import Labels, compile_selector
 
 ADMISSION = "admissionregistration.k8s.io"
@@ -120,22 +121,33 @@ class ClusterState:
                 for item in object.labels.items():
                     self._labelled.setdefault((metadata.namespace, *item), []).append(object)
 
-    def read(self, documents: Iterable[Document]) -> list[tuple[Document, str]]:
-        """Add the objects that doctor uses; return those that do not fit their schema."""
-        malformed = list[tuple[Document, str]]()
+    def read(self, documents: Iterable[Document]) -> list[InputProblem]:
+        """Add the objects that doctor uses; return problems of those that do not fit their schema.
+
+        Then an object of their kind may exist that is not in this state.
+        """
+        problems = list[InputProblem]()
         for document in documents:
             group, kind = group_kind(document.value)
             model = MODELS.get((group, kind))
             if model is None and group.endswith(FOREIGN_GROUPS):
                 model = models.ForeignPolicy
+            if not all(isinstance(document.value.get(e), str) for e in ("apiVersion", "kind")):
+                model = ClusterObject  # which refuses it
             if model is None:
                 continue
             try:
                 self.add(group, model.model_validate(document.value))
             except ValidationError as error:
-                texts = [f"{path}: {text}" for path, text in faults(model, error)]
-                malformed.append((document, "; ".join(texts)))
-        return malformed
+                self.complete -= {(group, kind)}
+                found = faults(model, error)
+                texts = [f"{path}: {text}" for path, text in found]
+                if kind == "Secret":  # without the values
+                    texts = [f"{path}: {text.rpartition(': ')[2]}" for path, text in found]
+                message = f"{title_of(document.value)} cannot be read: {'; '.join(texts)}"
+                place = SourceLocation(document.source, *document.place(found[0][0]))
+                problems.append(InputProblem(message, place))
+        return problems
 
     def all(self, model: type[READ]) -> list[READ]:
         """Return the objects of a model."""

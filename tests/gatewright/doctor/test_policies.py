@@ -68,6 +68,13 @@ def with_actions(*actions):
     return policy | {"spec": policy["spec"] | {"rules": rules}}
 
 
+def overridden(action):
+    """Return a policy of Kyverno that only reports, except in one namespace."""
+    policy = cluster_policy("Audit")
+    override = {"action": action, "namespaces": ["shop"]}
+    return policy | {"spec": policy["spec"] | {"validationFailureActionOverrides": [override]}}
+
+
 def constraint(action):
     """Return a constraint of Gatekeeper."""
     return {
@@ -138,6 +145,8 @@ def cluster_policy(action):
         ([cluster_policy("Enforce"), own_exception("of-the-chart") | reported("Expired")], []),
         ([with_actions("Audit", "Enforce")], []),
         ([with_actions("Audit", "audit")], [("note", "never-denies")]),
+        ([overridden("Enforce")], []),
+        ([overridden("Audit")], [("note", "never-denies")]),
         ([acting("policies.kyverno.io/v1", "ValidatingPolicy", "Deny")], []),
         (
             [acting("policies.kyverno.io/v1", "ValidatingPolicy", "Audit")],
