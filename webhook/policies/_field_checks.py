@@ -7,8 +7,9 @@ of containers. A field has one name, and one rule, in all of these kinds.
 
 import re
 
+from config.api.match import LABEL_KEY
 from config.cron import CronError, check
-from config.quantities import MILLI, Quantity
+from config.quantities import MILLI, Quantity, parse_exact
 from webhook.engine import Fields, Request, Violations
 from webhook.engine.record import entry
 from webhook.engine.violation import shown
@@ -17,6 +18,8 @@ DNS_LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 SYS_ADMIN = "CAP_SYS_ADMIN"  # the only spelling that the API server rejects
 # Other resources of containers have a prefix.
 RESOURCES = frozenset({"cpu", "memory", "ephemeral-storage"})
+PREFIXED = re.compile(rf"(?!requests\.){LABEL_KEY.pattern}")
+HUGE = "hugepages-"
 LARGEST_ID = 2**31 - 1
 SOURCES = ("secretKeyRef", "configMapKeyRef")
 
@@ -72,7 +75,10 @@ def judge_schedule(record: Fields) -> Violations:
 
 
 def _of_resources(record: Fields) -> Violations:
-    """Yield a violation for each amount that no container can have."""
+    """Yield a violation for each amount that no container can have, and for claims."""
+    if claims := [*record.each("resources.claims")]:
+        found, rule = f"{len(claims)} of them", "the pods of this kind have no resource claims"
+        yield record.violation("resources.claims", None, rule, "remove them", found=found)
     requests = record.quantities("resources.requests")
     limits = record.quantities("resources.limits")
     for part, amounts in (("requests", requests), ("limits", limits)):
@@ -80,19 +86,28 @@ def _of_resources(record: Fields) -> Violations:
             if fault := _fault(name, amount, limits.get(name)):
                 path, (found, rule, fix) = entry(f"resources.{part}", name), fault
                 yield record.violation(path, found, rule, fix, found=found)
+    names = requests.keys() | limits.keys()
+    huge = sorted(name for name in names if name.startswith(HUGE))
+    if huge and names.isdisjoint(("cpu", "memory")):
+        rule, fix = "containers with huge pages need cpu or memory too", "set one"
+        yield record.violation("resources", None, rule, fix, found=f"only {huge[0]}")
 
 
 def _fault(name: str, amount: Quantity, limit: Quantity | None) -> tuple[str, str, str] | None:
     """Return the fault of an amount of a resource, the rule and the fix; None if it is valid."""
-    is_huge = name.startswith("hugepages-")
+    is_huge = name.startswith(HUGE)
     is_extended = "/" in name and "kubernetes.io/" not in name
-    if "/" not in name and name not in RESOURCES and not is_huge:
+    page = parse_exact(name.removeprefix(HUGE)) if is_huge else None
+    is_named = PREFIXED.fullmatch(name) if "/" in name else name in RESOURCES
+    if not (is_named or (page and page.value > 0)):
         fix = "name one, or add its prefix, as in example.com/gpu"
         return amount.text, "containers have no such resource", fix
     if amount.millis < 0:
         return amount.text, "an amount cannot be negative", "write 0 or more"
     if is_extended and amount.millis % MILLI:
         return amount.text, "the resource cannot be divided", "write a whole number"
+    if page and amount.millis % (page.value * MILLI):
+        return amount.text, "it must consist of whole pages", "write a multiple of the page's size"
     if (is_huge or is_extended) and (limit is None or limit.millis != amount.millis):
         rule, fix = "a request of this resource must equal its limit", "set both to the same amount"
     elif limit is not None and amount.millis > limit.millis:
@@ -122,6 +137,9 @@ def _of_security_context(context: Fields, *, may_escalate: bool) -> Violations:
         if is_local != bool(profile):
             fix, found = "name it" if is_local else "remove it", profile or "missing"
             yield context.violation(path, profile, rule, fix, found=found)
+    if context.boolean("windowsOptions.hostProcess"):
+        rule = "the pods of this kind have no host network, which host processes need"
+        yield context.violation("windowsOptions.hostProcess", True, rule, "remove it")
     allowed = context.boolean("allowPrivilegeEscalation")
     if may_escalate if allowed is None else allowed:
         return
