@@ -62,12 +62,14 @@ def kinds_named(word: str) -> tuple[Kind, ...]:
     first, _, rest = group.partition(".")
     if (rest, name) in known and known[rest, name].plural == first:
         return (_served(word, known[rest, name], version),)
-    groups = {kind.group for kind in _built_in().values()}
-    if group in groups or (rest in groups and rest):
-        raise LookupError(f'unknown kind "{word}"{_meant(name, group, known)}')
+    of_rest = [kind for kind in _built_in().values() if kind.group == rest]
+    # A custom group can end like one of Kubernetes, such as gateway.networking.k8s.io.
+    is_misspelled = any(first == kind.plural or name == kind.kind for kind in of_rest)
+    if is_misspelled or any(kind.group == group for kind in _built_in().values()):
+        raise LookupError(f'unknown kind "{word}"{_meant(name, rest if of_rest else group, known)}')
     of_group = Kind(group, name, plural(name), (version,))
     in_full = Kind(rest, name, first, (version,))
-    if "." not in rest or first[:3] != name.lower()[:3]:
+    if of_rest or "." not in rest or first[0] != name[0].lower():
         return (of_group,)
     return (in_full,) if first == of_group.plural else (in_full, of_group)
 

@@ -32,10 +32,20 @@ from webhook.policy_sets.kind_names import IN_FULL, kinds_named
             "monitoring.coreos.com/v1/PrometheusRule",
             ["prometheusrules.monitoring.coreos.com"],
         ),
+        # a custom group that ends like one of Kubernetes' own
+        ("gateway.networking.k8s.io/v1/Gateway", ["gateways.gateway.networking.k8s.io"]),
+        (
+            "snapshot.storage.k8s.io/v1/VolumeSnapshot",
+            ["volumesnapshots.snapshot.storage.k8s.io"],
+        ),
         # an irregular plural, or a group that begins like the kind: whichever the cluster has
         (
             "pods.metrics.k8s.io/v1beta1/PodMetrics",
             ["pods.metrics.k8s.io", "podmetricses.pods.metrics.k8s.io"],
+        ),
+        (
+            "people.example.com/v1/Person",
+            ["people.example.com", "persons.people.example.com"],
         ),
         (
             "certs.company.io/v1/Certificate",
@@ -65,6 +75,15 @@ def test_a_kind_of_kubernetes_has_its_scope() -> None:
         ),
         ("v1/Nod", 'unknown kind "v1/Nod"; did you mean "Node"?'),
         ("Certificate", f'unknown kind "Certificate"; {IN_FULL}'),
+        (
+            "networkpolicys.networking.k8s.io/v1/NetworkPolicy",
+            'unknown kind "networkpolicys.networking.k8s.io/v1/NetworkPolicy"; '
+            'did you mean "networking.k8s.io/v1/NetworkPolicy"?',
+        ),
+        (
+            "ingresses.networking.k8s.io/v1/Ingres",
+            'unknown kind "ingresses.networking.k8s.io/v1/Ingres"; did you mean "Ingress"?',
+        ),
         ("cert-manager.io/Certificate", f'unknown kind "cert-manager.io/Certificate"; {IN_FULL}'),
         (
             "scheduling.k8s.io/v1/PriorityClas",
