@@ -12,7 +12,7 @@ from config.documents import Document, DocumentError, parse_documents
 from config.edits import EditableText, EditError, TextEdit, changed, edited
 from config.printable import printable
 from gatewright.checks.origins import value_below, written_path
-from gatewright.outputs import PolicyInfo, SubjectResult
+from gatewright.outputs import PolicyInfo, SubjectResult, write_file
 from kube.resource import FieldPath, PathElement
 from webhook.engine.record import steps_of
 from webhook.engine.violation import UNSET
@@ -46,7 +46,7 @@ class FixedFile:
 
     def write(self) -> str:
         """Write the file; return a line for the user."""
-        self.path.write_bytes(self.after.encode())
+        write_file(self.path, self.after)
         return f"{self.path}: fixed {counted(self.count, 'field')}"
 
 

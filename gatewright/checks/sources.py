@@ -46,7 +46,11 @@ def read_sources(
     found, files = Sources(), dict[Path | None, Path | None]()
     for manifest in manifests:
         for path in _expanded(manifest, found):
-            for file in [None] if path is None else _files(path, found):
+            named = [None] if path is None else [*_files(path, found)]
+            if path is not None and path.is_dir() and not named and _Ignored(path).is_in_use:
+                text = f"no manifests but those that {IGNORE_FILE} lists"
+                found.notes.append(f"{printable(path)}: {text}")
+            for file in named:
                 files.setdefault(file and file.resolve(), file)
     with Renderer(charts) as renderer:
         for file in files.values():
@@ -112,6 +116,7 @@ class _Ignored:
         self._specs = [
             (root, _spec(root / IGNORE_FILE)) for root in roots if (root / IGNORE_FILE).is_file()
         ]
+        self.is_in_use = bool(self._specs)
 
     def __call__(self, path: Path, end: str = "") -> bool:
         if not self._specs:

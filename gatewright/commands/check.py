@@ -32,7 +32,7 @@ from gatewright.console.options import (
     settings_options,
 )
 from gatewright.console.terminal import show_diff
-from gatewright.outputs import FAIL_ON, OUTPUTS, InputProblem, Output, write
+from gatewright.outputs import FAIL_ON, OUTPUTS, InputProblem, Output, write, write_file
 from gatewright.outputs.yaml_text import written
 from webhook.engine.exceptions import HOME
 from webhook.engine.match import Labels
@@ -174,7 +174,7 @@ def command(
     checker.notes += notes
     _except(checker, write_exceptions, reason, expires)
     if record_images:
-        record_images.write_text(written({"looked_up": written_images(checker.images)}), "utf-8")
+        write_file(record_images, written({"looked_up": written_images(checker.images)}))
     if not (checker.results or checker.problems or allow_empty or changed is not None):
         what = ", ".join(manifests) or "the cluster"
         checker.problems.append(InputProblem(f"{what}: no Kubernetes objects"))
@@ -217,7 +217,7 @@ def _except(
         exceptions = writer.documents(reason, expires)
         last = checker.beside(exceptions)
         asyncio.run(last.run())
-    file.write_text("---\n".join(written(each.value) for each in exceptions), "utf-8")
+    write_file(file, "---\n".join(written(each.value) for each in exceptions))
     checker.notes.append(f"{file}: {counted(len(exceptions), 'exception')}")
     for result in last.results:
         errors = {each.message: None for each in result.violations if each.level == "error"}

@@ -8,6 +8,7 @@ from config.documents import documents_at
 from gatewright.console.options import PolicyPath
 from gatewright.console.terminal import complain, echo
 from gatewright.export import export, static_files, text_of
+from gatewright.outputs import write_file
 from webhook.policy_sets.catalogue import catalogue
 from webhook.policy_sets.policy_set import read
 
@@ -42,5 +43,5 @@ def command(format: str, sets: tuple[Path, ...], *, directory: Path | None) -> i
     else:
         for path, text in static_files(exported, directory.resolve()).items():
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
+            write_file(path, text)
     return 0 if all(each.objects for each in exported) else 1

@@ -14,7 +14,7 @@ from gatewright.cases.case_report import coverage_lines, mutant_lines, result
 from gatewright.checks.check_report import problem
 from gatewright.console.options import FILE, POLICIES, settings_options
 from gatewright.console.terminal import INDENT, complain, progress, say
-from gatewright.outputs import OUTPUTS, InputProblem, Output, Report, write
+from gatewright.outputs import OUTPUTS, InputProblem, Output, Report, write, write_file
 from webhook.engine.exceptions import HOME
 from webhook.harness.cases import Trial, load_trials
 from webhook.harness.coverage import coverage, percent
@@ -177,7 +177,7 @@ def _update(done: list[Tried], problems: list[InputProblem]) -> list[str]:
         new, faults = updated(old, failing)
         problems += map(InputProblem, faults)
         if new != old:
-            Path(source).write_text(new, "utf-8")
+            write_file(Path(source), new)
             rewritten.append(source)
     return rewritten
 

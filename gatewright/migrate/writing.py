@@ -7,6 +7,7 @@ from pathlib import Path
 from config.printable import printable
 from gatewright.migrate.conversion import Migration
 from gatewright.migrate.results import ConvertedPolicy, Unconverted, slug
+from gatewright.outputs import write_file
 from gatewright.outputs.yaml_text import written
 
 REPORT = "not-converted.md"
@@ -31,7 +32,7 @@ def write_files(files: dict[str, str], directory: Path) -> None:
     """Write the files to a directory, which is created if it does not exist."""
     directory.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
-        (directory / name).write_text(text, encoding="utf-8")
+        write_file(directory / name, text)
 
 
 def _file(each: ConvertedPolicy) -> str:

@@ -1,6 +1,6 @@
 """Output formats: one pure model of a report, and one module per format."""
 
-from gatewright.outputs.choice import FAIL_ON, OUTPUTS, Output, write
+from gatewright.outputs.choice import FAIL_ON, OUTPUTS, Output, write, write_file
 from gatewright.outputs.results import (
     Ending,
     InputProblem,
@@ -23,4 +23,5 @@ __all__ = [
     "SourceLocation",
     "SubjectResult",
     "write",
+    "write_file",
 ]

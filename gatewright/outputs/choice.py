@@ -89,7 +89,7 @@ def write(report: Report, outputs: tuple[Output, ...]) -> None:
     for output in outputs:
         shown = exact if output.format in EXACT else report
         if output.file is not None:
-            _write(output.file, _rendered(shown, output.format))
+            write_file(output.file, _rendered(shown, output.format))
         elif output.format == "table":
             click.echo(table.render(report, columns(), colours=has_colours()), nl=False, color=True)
         else:
@@ -104,9 +104,10 @@ def write(report: Report, outputs: tuple[Output, ...]) -> None:
         complain(str(problem))
 
 
-def _write(file: Path, text: str) -> None:
+def write_file(file: Path, text: str) -> None:
+    """Write a file. Raises DocumentError with its name if it cannot be written."""
     try:
-        file.write_text(text, "utf-8")
+        file.write_text(text, "utf-8", newline="")
     except OSError as error:  # a full disk names no file
         raise DocumentError(f"{file}: {error.strerror}") from None
 

@@ -80,8 +80,14 @@ def test_a_full_disk_is_an_error(arguments: tuple[str, ...]) -> None:
 
 def test_a_file_on_a_full_disk_is_named() -> None:
     """The other outputs are not blamed."""
-    options = ("check", "--policies", PRODUCTION, "-o", "json=/dev/full", "shop.yaml")
-    assert called(*options) == (3, "", "/dev/full: No space left on device\n")
+    check = ("check", "--policies", PRODUCTION)
+    for options in (
+        ("-o", "json=/dev/full"),
+        ("--registry-access", "--record-images", "/dev/full"),
+        ("--write-exceptions", "/dev/full", "--reason", "old", "--expires", "2999-01-01"),
+    ):
+        told = (3, "", "/dev/full: No space left on device\n")
+        assert called(*check, *options, "shop.yaml") == told
 
 
 def test_closed_streams_are_tolerated() -> None:

@@ -387,6 +387,11 @@ def test_ignore_files_exclude_paths(check):
         ["allowed a"],
         "note: app/old/c.yaml: skipped: listed in .gatewrightignore\n",
     )
+    assert check("app/old") == (
+        3,
+        [],
+        "note: app/old: no manifests but those that .gatewrightignore lists\napp/old: no Kubernetes objects\n",
+    )
 
 
 def test_globs_are_expanded(check):
