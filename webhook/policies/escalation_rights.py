@@ -16,13 +16,14 @@ from webhook.engine import Fields, Params, Policy, Request, Violations
 from webhook.engine.kinds import RBAC
 from webhook.policies._rbac import ROLES, reach, rules
 
-# Its subresources are the keys of a user's other attributes: userextras/scopes.
+AUTHENTICATION = "authentication.k8s.io"
+# Its subresources are the keys of a user's other attributes: userextras/scopes, thus also */scopes.
 EXTRAS = "userextras"
 ACTED_ON = {  # verb: API groups and resources
     "escalate": ({"*", RBAC}, {"*", "roles", "clusterroles"}),
     "bind": ({"*", RBAC}, {"*", "roles", "clusterroles"}),
     "impersonate": (
-        {"*", "", "authentication.k8s.io"},
+        {"*", "", AUTHENTICATION},
         {"*", "users", "groups", "serviceaccounts", "uids", EXTRAS},
     ),
 }
@@ -46,10 +47,10 @@ def validate(request: Request, params: Params) -> Violations:
 def _covers(rule: Fields, verb: str) -> bool:
     """Return whether a rule covers a resource that a verb acts on, or such a subresource."""
     groups, resources = ACTED_ON[verb]
-    named = {
-        EXTRAS if each.startswith(f"{EXTRAS}/") else each for each in rule.strings("resources")
-    }
-    return not (groups.isdisjoint(rule.strings("apiGroups")) or resources.isdisjoint(named))
+    in_groups = {*rule.strings("apiGroups")}
+    of_extras = (f"{EXTRAS}/", "*/") if in_groups & {"*", AUTHENTICATION} else (f"{EXTRAS}/",)
+    named = {EXTRAS if each.startswith(of_extras) else each for each in rule.strings("resources")}
+    return not (groups.isdisjoint(in_groups) or resources.isdisjoint(named))
 
 
 POLICY = Policy(
