@@ -58,7 +58,8 @@ def read(
                 exceptions.append((bound, document))
             elif (bound.namespace, bound.name) in policies:
                 first = places[bound.namespace, bound.name].where("metadata.name")
-                refuse("metadata.name", f"a policy of this name is at {first}; rename one of them")
+                text = f"a policy of this name is at {first}; rename one of them"
+                refuse("metadata.name", f"{text}, in a copy if it belongs to a preset")
             else:
                 policies[bound.namespace, bound.name] = bound
                 places[bound.namespace, bound.name] = document

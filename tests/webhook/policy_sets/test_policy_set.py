@@ -252,7 +252,8 @@ def test_all_errors_of_all_documents_are_reported():
         "policies.yaml:11: ClusterAdmissionPolicy replica-limits: "
         'spec.policy: no policy "nothing"; known: ' + ", ".join(sorted(catalogue())),
         "policies.yaml:15: ClusterAdmissionPolicy replica-limits: "
-        "metadata.name: a policy of this name is at policies.yaml:3; rename one of them",
+        "metadata.name: a policy of this name is at policies.yaml:3; rename one of them, in a copy if it "
+        "belongs to a preset",
         f"policies.yaml:19: document: {HOLDS}not this",
         'policies.yaml:26: ClusterAdmissionPolicy replica-limits: spec.policies: unknown field; did you mean "policy"?',
     ]
