@@ -44,6 +44,11 @@ def check_served(
         _check_issuer(leaf, intermediates, read_certificates(ca_bundle, "CA bundle"), dns_name, now)
 
 
+def is_for(certificate: bytes, dns_name: str) -> bool:
+    """Return whether a certificate names a server."""
+    return _carries(read_certificates(certificate)[0], dns_name)
+
+
 def renewal_time(certificate: bytes) -> datetime:
     """Return the time at which two thirds of the certificate's life are over."""
     leaf = read_certificates(certificate)[0]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from urllib.parse import urlsplit
 
-from certs.check import check_served
+from certs.check import check_served, is_for
 from certs.pair import CertificateError, read_certificates
 from gatewright.doctor.callers import Caller, callers
 from gatewright.doctor.hazards import WARNING, Hazard, ObjectPatch, kubectl
@@ -140,7 +140,9 @@ class Verification:
         if self._name in self.served:
             return {"the server": self.served[self._name]}
         return {
-            f"Secret {each.metadata.name}": decoded(each.certificate) for each in self._secrets()
+            f"Secret {each.metadata.name}": chain
+            for each in self._secrets()
+            if is_for(chain := decoded(each.certificate), self._name)
         }
 
     def _fault(self, chain: bytes, bundle: bytes) -> str:

@@ -49,13 +49,13 @@ def callers(state: ClusterState) -> Iterator[Caller]:
     for webhooks in alike.values():
         yield _judging(webhooks)
     for definition in state.all(ResourceDefinition):
-        if definition.conversion == "Webhook":
+        if definition.is_converted:
             yield Caller(
                 definition,
                 "spec.conversion.webhook",
                 definition.converter,
-                f"{definition.plural}.{definition.group} cannot be read or listed in other "
-                "versions than the stored one, and namespaces that have any cannot be deleted",
+                f"{definition.plural}.{definition.group} cannot be read, listed or written in "
+                "other versions than the stored one",
                 bundles=("/spec/conversion/webhook/clientConfig/caBundle",),
             )
     for aggregated in state.all(ApiService):

@@ -65,9 +65,12 @@ def is_called(webhook: AdmissionWebhook, request: ExampleRequest, state: Cluster
 
 
 def is_named(webhook: AdmissionWebhook, request: ExampleRequest) -> bool:
-    """Return whether the rules of a webhook match the resource and operation of a request."""
+    """Return whether the rules of a webhook match a request for the version v1 of a resource."""
     return any(
-        names(rule, request) and rule.scope in ("*", request.scope) for rule in webhook.rules
+        names(rule, request)
+        and rule.scope in ("*", request.scope)
+        and _has(rule.api_versions, "v1")
+        for rule in webhook.rules
     )
 
 

@@ -69,13 +69,13 @@ def _of_webhook(
 
     service = each.service
     own = judged(own_needs(service, state)) if service else []
-    data = judged(data_needs(service.namespace)) if service and not own else []
+    data = judged(data_needs(service, state)) if service and not own else []
     needed, lost = judged(needs), judged(events())
     system = [need for need in needed if need.namespace]
     wide = [need for need in needed if not need.namespace]
     spaces, spared = _exclusion(each, own + data + system), _exclusion(each, wide + lost)
     of_pods = f"requests for its own pods (behind {service})"
-    of_data = "Secrets or ConfigMaps of its own namespace"
+    of_data = "Secrets, ConfigMaps or ReplicaSets of its own namespace"
     of_cluster = "cluster-scoped objects that the cluster needs to come back,"
     of_system = "objects of system components"
     yield from _blocked(each, "own-pods", CRITICAL, of_pods, own, spaces)

@@ -209,6 +209,7 @@ class ServedVersion(ApiModel):
 
     name: str
     served: bool = True
+    storage: bool = False
 
 
 class ResourceDefinition(FlatModel, ClusterObject):
@@ -217,8 +218,15 @@ class ResourceDefinition(FlatModel, ClusterObject):
     group: str = _at("spec.group", "")
     plural: str = _at("spec.names.plural", "")
     versions: list[ServedVersion] = _at("spec.versions", [])
+    stored: list[str] = _at("status.storedVersions", [])
     conversion: str = _at("spec.conversion.strategy", "None")
     converter: ClientConfig = _at("spec.conversion.webhook.clientConfig", ClientConfig())
+
+    @property
+    def is_converted(self) -> bool:
+        """Whether a webhook converts its objects: it is not called for a single version."""
+        used = {each.name for each in self.versions if each.served or each.storage}
+        return self.conversion == "Webhook" and len(used.union(self.stored)) > 1
 
 
 class ApiService(FlatModel, ClusterObject):

@@ -21,7 +21,11 @@ API_SERVER = "system:apiserver"
 GROUPS = {
     NODE: ("system:nodes", "system:authenticated"),
     SCHEDULER: ("system:authenticated",),
-    CONTROLLER: ("system:serviceaccounts", "system:serviceaccounts:kube-system"),
+    CONTROLLER: (
+        "system:serviceaccounts",
+        "system:serviceaccounts:kube-system",
+        "system:authenticated",
+    ),
     API_SERVER: ("system:masters", "system:authenticated"),
 }
 SENDERS = {
@@ -30,6 +34,7 @@ SENDERS = {
     "pods/status": NODE,
     "serviceaccounts/token": NODE,
     "pods/binding": SCHEDULER,
+    "leases": SCHEDULER,
 }
 API_SERVICE = "kubernetes"  # the Service of the API server, in default
 # Labels of system objects that no workload tells: of none, DNS, static pods, and the API server's.
@@ -41,6 +46,7 @@ SYSTEM_LABELS: tuple[Labels, ...] = (
 API_LABELS: tuple[Labels, ...] = ({"component": "apiserver", "provider": "kubernetes"},)
 # These have the labels of the workload's pod template.
 LABELLED = ("pods", "replicasets", "endpointslices")
+UNLABELLED = "binding"  # the subresource of a pod whose object has no labels
 
 
 @cache
@@ -69,14 +75,12 @@ def cluster_needs(state: ClusterState) -> Iterator[ExampleRequest]:
 
 def own_needs(service: ServiceReference, state: ClusterState) -> Iterator[ExampleRequest]:
     """Yield the requests without which the pods of a Service do not recover."""
-    labels = tuple(each.labels for each in state.serving(service)) or ({},)
-    for each in _requests("own_pods", service.namespace):
-        yield replace(each, labels=labels) if each.resource in LABELLED else each
+    yield from _own_requests("own_pods", service, state)
 
 
-def data_needs(namespace: str) -> Iterator[ExampleRequest]:
-    """Yield the requests that change a webhook's own Secrets and ConfigMaps."""
-    yield from _requests("own_data", namespace)
+def data_needs(service: ServiceReference, state: ClusterState) -> Iterator[ExampleRequest]:
+    """Yield the requests that change a webhook's own Deployment, Secrets and ConfigMaps."""
+    yield from _own_requests("own_data", service, state)
 
 
 def events() -> Iterator[ExampleRequest]:
@@ -89,6 +93,15 @@ def leases() -> Sequence[ExampleRequest]:
     """Return the requests that renew Leases of components and of nodes."""
     system = _requests("in_system", SYSTEM)
     return [*(e for e in system if e.resource == "leases"), *_requests("node_leases", LEASES)]
+
+
+def _own_requests(
+    group: str, service: ServiceReference, state: ClusterState
+) -> Iterator[ExampleRequest]:
+    labels = tuple(each.labels for each in state.serving(service)) or ({},)
+    for each in _requests(group, service.namespace):
+        is_labelled = each.resource in LABELLED and each.subresource != UNLABELLED
+        yield replace(each, labels=labels) if is_labelled else each
 
 
 def _requests(group: str, namespace: str = "") -> Iterator[ExampleRequest]:

@@ -25,7 +25,7 @@ SEVERITIES = {CRITICAL: "critical", WARNING: "medium", NOTE: "low"}
 CATEGORY = "admission"
 CHECKS = {
     "own-pods": "A webhook that fails closed does not judge requests for its own pods.",
-    "own-data": "A webhook that fails closed does not judge its own Secrets and ConfigMaps.",
+    "own-data": "A webhook that fails closed does not judge its own data and ReplicaSets.",
     "system-namespaces": "A webhook that fails closed does not judge requests for system pods.",
     "cluster-resources": "A webhook that fails closed does not judge requests for nodes.",
     "events": "A webhook that fails closed does not judge events.",
@@ -42,7 +42,7 @@ CHECKS = {
     "certificate": "The CA bundle verifies the serving certificate.",
     "lease-timeout": "No webhook delays Leases.",
     "long-timeout": "A webhook ends within 15 s.",
-    "timeouts-add-up": "Mutating webhooks of a resource end within 30 s together.",
+    "timeouts-add-up": "Mutating webhooks of a resource end within 34 s together.",
     "side-effects": "Dry runs work.",
     "all-resources": "A webhook that fails closed names its resources.",
     "match-policy": "A webhook judges every version of a resource.",

@@ -171,11 +171,12 @@ class ClusterState:
         return (group, kind) in self.complete
 
     def registered(self) -> list[Registered]:
-        """Return every webhook, in the order in which the API server calls them."""
+        """Return every webhook with rules, in the order in which the API server calls them."""
         return [
             Registered(configuration, index)
             for configuration in sorted(self.all(WebhookConfiguration), key=_name)
-            for index in range(len(configuration.webhooks))
+            for index, webhook in enumerate(configuration.webhooks)
+            if webhook.rules
         ]
 
     def service(self, reference: ServiceReference) -> ClusterService | None:

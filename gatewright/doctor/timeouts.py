@@ -17,7 +17,8 @@ from gatewright.doctor.state import ClusterState, Registered, WebhookKey
 
 MAX_TIMEOUT = 15  # seconds; Gardener's bound for webhooks that fail closed or open
 MAX_LEASE_TIMEOUT = 3  # seconds: components give up a Lease after 10 s, with several tries in them
-MAX_TOTAL = 30  # seconds: kubectl and most controllers end a request after 30 to 34 s
+MAX_TOTAL = 30  # seconds: leaves some for validation
+REQUEST_LIMIT = 34  # seconds, after which the API server ends a request (handlers/rest.go)
 
 
 def check(state: ClusterState, called_in_turn: Sequences) -> Iterator[Hazard]:
@@ -28,7 +29,7 @@ def check(state: ClusterState, called_in_turn: Sequences) -> Iterator[Hazard]:
         yield from _timeout(each, seconds[each.key], bounds[each.key])
     slow: dict[str, list[Sequence[Registered]]] = {}
     for target, called in called_in_turn:
-        if len(called) > 1 and _total(called) > MAX_TOTAL:
+        if len(called) > 1 and _total(called) >= REQUEST_LIMIT:
             slow.setdefault(target, []).append(called)
     for target, groups in slow.items():
         yield _in_turn(target, groups, seconds)
@@ -104,8 +105,8 @@ def _in_turn(
         called[-1].configuration,
         called[-1].path,
         f"{len(called)} mutating webhooks judge {target}, one after another, and may take "
-        f"{_total(called)} s together ({names}). The API server's clients give up after "
-        f"{MAX_TOTAL} s: while these hang, the request fails whatever their failurePolicy",
+        f"{_total(called)} s together ({names}). The API server ends a request after "
+        f"{REQUEST_LIMIT} s: while these hang, it fails whatever their failurePolicy",
         f"lower timeoutSeconds until the sum is at most {MAX_TOTAL}",
         run=patch_commands(
             (each, setting(each, "timeoutSeconds", seconds[each.key]))

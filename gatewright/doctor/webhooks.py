@@ -3,15 +3,13 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from config.api.admission import ResourceRule
-from gatewright.doctor.hazards import NOTE, WARNING, Hazard, of_webhook
+from gatewright.doctor.hazards import NOTE, WARNING, Hazard, listed, of_webhook
 from gatewright.doctor.models import ResourceDefinition
 from gatewright.doctor.sequences import Sequences
 from gatewright.doctor.state import ClusterState, Registered, WebhookKey
 
-NEWER_VERSIONS = {
-    "autoscaling": ("v1", "v2"),
-    "flowcontrol.apiserver.k8s.io": ("v1beta3", "v1"),
-}
+# Kubernetes serves one resource of its own in two versions.
+BUILT_IN_VERSIONS = {("autoscaling", "horizontalpodautoscalers"): ["v1", "v2"]}
 # Subresources that change fields which a rule about the resource is meant to control.
 WAYS_AROUND = {
     "pods": (
@@ -22,12 +20,13 @@ WAYS_AROUND = {
     "statefulsets": (("UPDATE", "statefulsets/scale", "`kubectl scale` changes replicas"),),
     "replicasets": (("UPDATE", "replicasets/scale", "`kubectl scale` changes replicas"),),
 }
+WRITES = {"CREATE", "UPDATE", "*"}
 EVICTION = ("CREATE", "pods/eviction", "an eviction deletes the pod")
 
 
 def check(state: ClusterState, called_in_turn: Sequences) -> Iterator[Hazard]:
     """Yield findings about each webhook, then about mutating webhooks of the same resource."""
-    versions = {
+    versions = BUILT_IN_VERSIONS | {
         (each.group, each.plural): [version.name for version in each.versions if version.served]
         for each in state.all(ResourceDefinition)
     }
@@ -54,15 +53,19 @@ def _side_effects(each: Registered) -> Iterator[Hazard]:
 
 
 def _everything(each: Registered) -> Iterator[Hazard]:
-    if each.fails_closed and any(
-        "*" in rule.api_groups and {"*", "*/*"} & set(rule.resources) for rule in each.webhook.rules
-    ):
+    operations = [
+        "every operation" if operation == "*" else operation
+        for rule in each.webhook.rules
+        if "*" in rule.api_groups and {"*", "*/*"} & set(rule.resources)
+        for operation in rule.operations
+    ]
+    if each.fails_closed and operations:
         yield of_webhook(
             "all-resources",
             WARNING,
             each,
             f"{each.name} judges every resource of every group and fails closed. While it does not "
-            "answer, nothing that it selects can be written, whatever its kind",
+            f"answer, the API server refuses {listed(operations)} of all that it selects",
             "name the resources in `rules`",
         )
 
@@ -95,8 +98,6 @@ def _served(
     if "*" in rule.api_versions:
         return
     for group in rule.api_groups:
-        if group in NEWER_VERSIONS:
-            yield group, rule.resources[0], NEWER_VERSIONS[group]
         for resource in rule.resources:
             yield group, resource, versions.get((group, resource), ())
 
@@ -106,9 +107,10 @@ def _ways_around(each: Registered) -> Iterator[Hazard]:
         return  # the author has chosen subresources
     missed = list[str]()
     for rule in each.webhook.rules:
+        operations = set(rule.operations)
         for resource in rule.resources:
-            ways = list(WAYS_AROUND.get(resource, ()))
-            if resource == "pods" and "DELETE" in rule.operations:
+            ways = list(WAYS_AROUND.get(resource, ())) if operations & WRITES else []
+            if resource == "pods" and operations & {"DELETE", "*"}:
                 ways.append(EVICTION)
             missed += [f"{operation} {way} ({meaning})" for operation, way, meaning in ways]
     if missed:

@@ -122,20 +122,33 @@ def test_a_conversion_webhook_without_endpoints():
         "spec": {
             "group": "example.com",
             "names": {"plural": "votes", "kind": "Vote"},
-            "versions": [{"name": "v1", "served": True, "storage": True}],
+            "versions": [
+                {"name": "v1", "served": True, "storage": True},
+                {"name": "v1alpha1", "served": False},
+            ],
             "conversion": {
                 "strategy": "Webhook",
                 "webhook": {"clientConfig": webhook()["clientConfig"]},
             },
         },
     }
+    assert findings(definition, *backend(ready=0)) == []  # no object has another version
+    definition["status"] = {"storedVersions": ["v1alpha1", "v1"]}
     (finding,) = findings(definition, *backend(ready=0))
     assert (finding.level, finding.check, finding.path) == (
         "critical",
         "no-endpoint",
         "spec.conversion.webhook",
     )
-    assert "votes.example.com cannot be read or listed" in finding.message
+    assert finding.message == (
+        "the Service guard/guard has no ready endpoint, so votes.example.com cannot be read, "
+        "listed or written in other versions than the stored one"
+    )
+
+
+def test_a_webhook_without_rules_is_never_called():
+    """Knative and Kyverno fill in the rules of their registrations later."""
+    assert found(configuration(webhook(rules=[])), *backend(ready=0)) == []
 
 
 def test_an_aggregated_api_without_endpoints():

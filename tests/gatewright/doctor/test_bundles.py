@@ -103,6 +103,14 @@ def test_a_bundle_of_another_authority_than_the_mounted_certificate():
     )
 
 
+def test_a_mounted_certificate_for_another_server_tells_nothing():
+    """The pods may mount certificates for their metrics, or as clients."""
+    cluster = backend()
+    pair = serving_pair("metrics.guard.svc", OTHER)
+    cluster[-1]["data"]["tls.crt"] = encoded(pair.certificate)
+    assert found(trusting(encoded(CA.certificate)), *cluster) == []
+
+
 def with_authority(authority):
     """Return what answers, with an authority beside the certificate that its pods mount."""
     cluster = backend()
@@ -115,6 +123,7 @@ def calling(bundle):
     service = {"namespace": "guard", "name": "guard", "port": 443}
     config = {"service": service, "caBundle": bundle}
     names = {"plural": "gadgets", "kind": "Gadget"}
+    versions = [{"name": "v1"}, {"name": "v2"}]
     conversion = {"strategy": "Webhook", "webhook": {"clientConfig": config}}
     return [
         trusting(bundle),
@@ -122,7 +131,12 @@ def calling(bundle):
             "apiVersion": "apiextensions.k8s.io/v1",
             "kind": "CustomResourceDefinition",
             "metadata": {"name": "gadgets.example.com"},
-            "spec": {"group": "example.com", "names": names, "conversion": conversion},
+            "spec": {
+                "group": "example.com",
+                "names": names,
+                "versions": versions,
+                "conversion": conversion,
+            },
         },
         {
             "apiVersion": "apiregistration.k8s.io/v1",

@@ -29,6 +29,19 @@ EVERYTHING = RULE | {"apiGroups": ["*"], "resources": ["*/*"], "operations": ["*
         ),
         (
             {
+                "rules": [
+                    RULE
+                    | {
+                        "apiGroups": ["apps"],
+                        "resources": ["deployments"],
+                        "operations": ["DELETE"],
+                    }
+                ]
+            },
+            [],
+        ),
+        (
+            {
                 "matchPolicy": "Exact",
                 "rules": [
                     RULE | {"apiGroups": ["autoscaling"], "resources": ["horizontalpodautoscalers"]}
