@@ -23,7 +23,8 @@ CREATES: Mapping[str, Sequence[str]] = {
 }
 MAX_PREFIX = 58  # characters of a generateName that the API server keeps
 # A name that means one object, or the prefix of a generated name. Without a name, it is "*".
-NAMED = re.compile(r"[^*?]+\*?")
+NAMED = re.compile(r"[^*?]{1,253}\*?")
+NAMESPACED = re.compile(r"([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)?")
 
 
 class ExceptedObject(NamedTuple):
@@ -68,7 +69,7 @@ class ExceptionWriter:
                 where, path = (
                     (each.child[:3], each.child.path) if each.child else (subject, each.path)
                 )
-                if not NAMED.fullmatch(where[2]):
+                if not (NAMESPACED.fullmatch(where[1]) and NAMED.fullmatch(where[2])):
                     continue
                 objects = self._found.setdefault((subject, each.policy), {})
                 paths = objects.setdefault(ExceptedObject(*where), {})
