@@ -183,6 +183,7 @@ class ServingWorkload(FlatModel, ClusterObject):
     replicas: int = _at("spec.replicas", 1)
     labels: dict[str, str] = _at("spec.template.metadata.labels", {})
     volumes: list[SecretVolume] = _at("spec.template.spec.volumes", [])
+    priority_class: str = _at("spec.template.spec.priorityClassName", "")
 
     @property
     def has_replicas(self) -> bool:

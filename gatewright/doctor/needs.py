@@ -36,6 +36,7 @@ SENDERS = {
     "pods/binding": SCHEDULER,
     "leases": SCHEDULER,
 }
+NODE_CRITICAL = "system-node-critical"  # the priority of network and storage pods of nodes
 API_SERVICE = "kubernetes"  # the Service of the API server, in default
 # Labels of system objects that no workload tells: of none, DNS, static pods, and the API server's.
 SYSTEM_LABELS: tuple[Labels, ...] = (
@@ -67,6 +68,17 @@ def cluster_needs(state: ClusterState) -> Iterator[ExampleRequest]:
     templates = (each.labels for each in state.within(ServingWorkload, SYSTEM))
     labels = (*SYSTEM_LABELS, *templates)
     yield from (replace(each, labels=labels) for each in _requests("in_system", SYSTEM))
+    for workload in state.all(ServingWorkload):
+        if workload.kind == "DaemonSet" and workload.priority_class == NODE_CRITICAL:
+            yield ExampleRequest(
+                operation="CREATE",
+                resource="pods",
+                namespace=workload.metadata.namespace,
+                user=CONTROLLER,
+                groups=GROUPS[CONTROLLER],
+                labels=(workload.labels,),
+                meaning=f"{workload.title} gets no pod on a new node",
+            )
     for each in _requests("in_default", DEFAULT):
         groups = GROUPS[API_SERVER]
         yield replace(each, name=API_SERVICE, user=API_SERVER, groups=groups, labels=API_LABELS)

@@ -197,6 +197,30 @@ def test_a_webhook_for_labelled_objects_is_called_for_what_has_the_label(key, va
     assert found(judge, network, *backend()) == expected
 
 
+@pytest.mark.parametrize(
+    ("priority", "expected"),
+    [("", []), ("system-node-critical", [("critical", "system-namespaces")])],
+)
+def test_the_network_of_a_new_node_may_be_in_any_namespace(priority, expected):
+    """Calico's operator and Flannel install DaemonSets outside kube-system."""
+    selector = {"matchLabels": {"kubernetes.io/metadata.name": "calico-system"}}
+    network = {
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "metadata": {"namespace": "calico-system", "name": "calico-node"},
+        "spec": {"template": {"spec": {"priorityClassName": priority}}},
+    }
+    subject = configuration(webhook(namespaceSelector=selector))
+    reported = findings(subject, network, *backend())
+    assert [(each.level, each.check) for each in reported] == expected
+    for each in reported:
+        assert each.message.endswith(
+            "CREATE pods in calico-system (DaemonSet calico-system/calico-node gets no pod on a "
+            "new node)"
+        )
+        assert found(jsonpatch.apply_patch(subject, each.patch), network, *backend()) == []
+
+
 def test_the_service_of_the_api_server_is_spared_without_its_namespace():
     """People's Services in default are still judged."""
     rule = PODS | {"resources": ["services"]}
