@@ -8,22 +8,20 @@ from kube.resource import JsonObject, group_kind, group_version
 from webhook.engine import NOW, Attributes, BoundPolicy, Engine, Request, Verdict
 from webhook.engine.containers import CONTAINER_LISTS
 from webhook.engine.images import parsed
-from webhook.engine.kinds import NAMESPACES, Kind
+from webhook.engine.kinds import KINDS, NAMESPACES, Kind
 from webhook.known import Known
 from webhook.policies._attached import RUNNING
 
 NO_IMAGES: Mapping[str, Any] = {}
 POD = "", "Pod"
-# The kinds that controllers create from the spec of their owner.
-CREATED = frozenset(
-    {
-        POD,
-        ("", "PersistentVolumeClaim"),
-        ("apps", "ReplicaSet"),
-        ("autoscaling", "HorizontalPodAutoscaler"),
-        ("batch", "Job"),
-    }
-)
+# The kinds that are created from the spec of an owner, and the built-in kinds of these owners.
+CREATORS = {
+    POD: {"DaemonSet", "Job", "ReplicaSet", "ReplicationController", "StatefulSet"},
+    ("", "PersistentVolumeClaim"): {"Pod", "StatefulSet"},
+    ("apps", "ReplicaSet"): {"Deployment"},
+    ("autoscaling", "HorizontalPodAutoscaler"): {"ScaledObject"},
+    ("batch", "Job"): {"CronJob"},
+}
 
 
 class ObjectJudge:
@@ -100,8 +98,11 @@ class ObjectJudge:
         if above is None:
             return False
         name = kind.group, kind.kind
-        is_covered = name in CREATED and self._judged_by[kind] <= self._judged_by[above]
-        return is_covered or name in self._planned.get(above, ())
+        if name in self._planned.get(above, ()):
+            return True
+        is_custom = (above.group, above.kind) not in KINDS
+        is_creator = name in CREATORS and (is_custom or above.kind in CREATORS[name])
+        return is_creator and self._judged_by[kind] <= self._judged_by[above]
 
 
 def running_digests(pod: JsonObject) -> dict[str, str]:

@@ -207,10 +207,12 @@ async def test_an_owner_hides_only_what_is_created_from_its_spec(server, auditor
     by_web_app = [owner | {"apiVersion": "example.com/v1", "kind": "WebApp"}]
     server.create(SERVICE, deployment("service", 0, ownerReferences=by_deployment))
     server.create(REPLICA_SET, deployment("replicas", 3, ownerReferences=by_deployment))
+    ring = owner | {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "ring"}
+    server.create(REPLICA_SET, deployment("ring", 3, ownerReferences=[ring]))
     server.create(SERVICE, deployment("planned", 0, ownerReferences=by_web_app))
     server.create(DAEMON_SET, deployment("odd", 0, ownerReferences=by_web_app))
     await auditor.run()
-    assert auditor.reports().keys() == {"service", "odd"}
+    assert auditor.reports().keys() == {"service", "ring", "odd"}
 
 
 async def test_children_of_judged_owners_are_not_reported(server, auditor):
