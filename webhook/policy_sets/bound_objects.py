@@ -15,7 +15,7 @@ from webhook.engine.exceptions import BoundException
 from webhook.engine.look_ups import LOOK_UPS
 from webhook.engine.match import compile_match
 from webhook.engine.policy import Params, Policy, RequestPredicate
-from webhook.policy_sets.clause_faults import clause_faults
+from webhook.policy_sets.clause_faults import clause_faults, exclude_faults
 from webhook.policy_sets.kind_names import with_plain_kinds
 
 Catalogue = Mapping[str, Policy]
@@ -74,6 +74,8 @@ def bind(value: Any, catalogue: Catalogue) -> BoundPolicy | BoundException:
     else:
         policy, match = _policy(spec, catalogue, namespace)
         params = parse(policy.params, spec.params, noun="parameter", at="spec.params")
+    if faults := [*exclude_faults(match.exclude)]:
+        raise FaultsError(faults)
     if in_a_namespace:
         _check_tenant(policy, params, document.metadata)
     severity, category = spec.severity or policy.severity, spec.category or policy.category

@@ -1,12 +1,14 @@
-"""Finds clauses of `match`, and words in them, that match nothing."""
+"""Finds what prevents a match: clauses, words in them, and selectors that match nothing."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
 from pydantic.alias_generators import to_camel
 
-from config.api.match import MatchClause
+from config.api.match import Exclude, LabelSelector, LabelSelectorRequirement, MatchClause
+from webhook.engine.globs import Globs
 from webhook.engine.kinds import Target
 from webhook.engine.match import can_match
+from webhook.engine.request import NAME_LABEL
 
 # The fields that can prevent a match; what narrows most is reported first.
 FIELDS = (
@@ -18,6 +20,7 @@ FIELDS = (
     "subresources",
     "kinds",
 )
+EVERYBODY = ("system:authenticated", "system:unauthenticated")  # each user is in one of these
 UNREAD = (
     "the webhook does not look up what these subresources belong to; use `names` or "
     "`namespaceSelector`"
@@ -32,6 +35,7 @@ def clause_faults(
 
     `namespace` is that of a tenant's policy.
     """
+    yield from _selector_faults(at, clause, namespace)
     if not can_match(clause, targets, namespace):
         field, reason = _reason(clause, "the rest of the clause", targets, namespace)
         yield f"{at}{field}", f"matches nothing: {reason}"
@@ -42,6 +46,46 @@ def clause_faults(
             if not can_match(with_word, targets, namespace):
                 _, reason = _reason(with_word, "it", targets, namespace, but=field)
                 yield f"{at}.{field}", f'"{word}" matches nothing: {reason}'
+
+
+def exclude_faults(exclude: Exclude) -> Iterator[tuple[str, str]]:
+    """Yield a fault for users or groups that include everybody."""
+    text = "excludes every user; the policy would match nothing"
+    if any(pattern and not pattern.strip("*") for pattern in exclude.users):
+        yield "spec.match.exclude.users", text
+    if all(map(Globs(exclude.groups).match, EVERYBODY)):
+        yield "spec.match.exclude.groups", text
+
+
+def _selector_faults(
+    at: str, clause: MatchClause, namespace: str | None
+) -> Iterator[tuple[str, str]]:
+    named, own = Globs(clause.namespaces or ["*"]), Globs([namespace or "*"])
+    for field in ("object_selector", "pod_selector", "namespace_selector"):
+        selector = getattr(clause, field)
+        values = {} if selector is None else _possible_values(selector)
+        if field == "namespace_selector" and NAME_LABEL in values:
+            names = values[NAME_LABEL]
+            values[NAME_LABEL] = {each for each in names if named.match(each) and own.match(each)}
+        if not all(values.values()):
+            text = "matches nothing: no labels meet all of these conditions"
+            yield f"{at}.{to_camel(field)}", text
+
+
+def _possible_values(selector: LabelSelector) -> dict[str, set[str]]:
+    """Return the values that a selector leaves for each label, if it names some or leaves none."""
+    values = {key: {value} for key, value in selector.match_labels.items()}
+    by_operator: dict[str, list[LabelSelectorRequirement]] = {}
+    for each in selector.match_expressions:
+        by_operator.setdefault(each.operator, []).append(each)
+    for each in by_operator.get("In", ()):
+        values[each.key] = values.get(each.key, {*each.values}).intersection(each.values)
+    for each in by_operator.get("NotIn", ()):
+        if each.key in values:
+            values[each.key] -= {*each.values}
+    present = {*values, *(each.key for each in by_operator.get("Exists", ()))}
+    absent = {each.key for each in by_operator.get("DoesNotExist", ())}
+    return values | {key: set() for key in present & absent}
 
 
 def _reason(

@@ -12,6 +12,8 @@ from webhook.policy_sets.clause_faults import clause_faults
 from webhook.policy_sets.kind_names import kinds_named
 from webhook.policy_sets.named_kinds import cluster_scoped
 
+# The subresources that a CustomResourceDefinition can define.
+OF_DEFINITION = ("scale", "status")
 EVERY_OPERATION = ("CREATE", "UPDATE", "DELETE", "CONNECT")
 # The operations of objects ("") and of subresources, except those that only custom kinds have.
 OPERATIONS_OF = {
@@ -94,9 +96,11 @@ def merged_targets(named: Iterable[tuple[Kind, str, Iterable[str]]]) -> tuple[Ta
 def operations_of(kind: Kind, subresource: str) -> tuple[str, ...]:
     """Return the operations on objects of a kind ("") or a subresource; none if it has none.
 
-    The subresources of a custom kind are unknown: all operations on each name.
+    Those of a custom kind that a policy names are unknown: all operations on any subresource.
     """
     known = subresources_of(kind.resource.api_version, kind.kind)
+    if known is None and (kind.group, kind.kind) in KINDS:
+        known = OF_DEFINITION
     if known is None and subresource:
         return () if "*" in subresource else EVERY_OPERATION
     return OPERATIONS_OF.get(subresource, ()) if subresource in ("", *(known or ())) else ()

@@ -42,10 +42,17 @@ def messages(object=DEPLOYMENT, kind="Deployment", *, asked=None, **spec):
 
 
 def faults(**spec):
-    """Return the errors of an invalid policy object."""
-    with pytest.raises(FaultsError) as error:
+    """Return the errors of a policy object; none if it is valid."""
+    try:
         bound(**spec)
-    return error.value.faults
+    except FaultsError as error:
+        return error.faults
+    return ()
+
+
+def requirement(key, operator, *values):
+    """Write an expression of a label selector."""
+    return {"key": key, "operator": operator} | ({"values": list(values)} if values else {})
 
 
 def changed(object=DEPLOYMENT, *, asked=None, **spec):
@@ -563,6 +570,14 @@ def test_match_names_kinds_operations_and_subresources():
             ),
         ),
         ({"subresources": ["scale"], "objectSelector": {}}, None),
+        (
+            {"subresources": ["approval"]},  # of no kind that a rule judges without naming it
+            (
+                "spec.match.any[0].subresources",
+                'matches nothing: with the rest of the clause, subresources can only be "", attach, binding, '
+                "ephemeralcontainers, eviction, exec, finalize, portforward, proxy, resize, scale, status, token",
+            ),
+        ),
         ({"kinds": ["Service"], "subresources": ["proxy"], "objectSelector": {}}, None),
         *(
             (
@@ -617,6 +632,121 @@ def test_a_clause_that_matches_nothing_is_an_error(clause, fault):
         bound(**spec)
     else:
         assert [(path, text.partition("; known")[0]) for path, text in faults(**spec)] == [fault]
+
+
+@pytest.mark.parametrize("field", ["namespaceSelector", "objectSelector", "podSelector"])
+@pytest.mark.parametrize(
+    ("selector", "is_wrong"),
+    [
+        ({}, False),
+        (
+            {"matchLabels": {"tier": "web"}, "matchExpressions": [requirement("tier", "Exists")]},
+            False,
+        ),
+        (
+            {
+                "matchLabels": {"tier": "web"},
+                "matchExpressions": [requirement("app", "DoesNotExist")],
+            },
+            False,
+        ),
+        (
+            {
+                "matchExpressions": [
+                    requirement("tier", "Exists"),
+                    requirement("tier", "NotIn", "web"),
+                ]
+            },
+            False,
+        ),
+        (
+            {
+                "matchExpressions": [
+                    requirement("tier", "In", "a", "b"),
+                    requirement("tier", "NotIn", "a"),
+                ]
+            },
+            False,
+        ),
+        (
+            {
+                "matchExpressions": [
+                    requirement("tier", "In", "a"),
+                    requirement("tier", "NotIn", "a"),
+                ]
+            },
+            True,
+        ),
+        (
+            {"matchLabels": {"tier": "web"}, "matchExpressions": [requirement("tier", "In", "db")]},
+            True,
+        ),
+        (
+            {
+                "matchLabels": {"tier": "web"},
+                "matchExpressions": [requirement("tier", "DoesNotExist")],
+            },
+            True,
+        ),
+        (
+            {
+                "matchExpressions": [
+                    requirement("tier", "Exists"),
+                    requirement("tier", "DoesNotExist"),
+                ]
+            },
+            True,
+        ),
+    ],
+)
+def test_labels_that_no_object_can_have_are_an_error(field, selector, is_wrong):
+    """For rules in CEL and for built-in policies."""
+    fault = (
+        f"spec.match.any[0].{field}",
+        "matches nothing: no labels meet all of these conditions",
+    )
+    match = {"any": [{"kinds": ["Pod"], field: selector}]}
+    for rules in ({"policy": "host-ports"}, {"validations": [{"expression": "true"}]}):
+        assert faults(match=match, **rules) == ((fault,) if is_wrong else ())
+
+
+def test_a_selector_of_namespaces_that_other_fields_exclude_is_an_error():
+    """A namespace has its name as a label."""
+    fault = (
+        "spec.match.any[0].namespaceSelector",
+        "matches nothing: no labels meet all of these conditions",
+    )
+    selector = {
+        "matchExpressions": [requirement("kubernetes.io/metadata.name", "In", "shop", "lab")]
+    }
+    rules = {"validations": [{"expression": "true"}]}
+
+    def of(kind="ClusterAdmissionPolicy", namespace=None, **clause):
+        match = {"any": [{"kinds": ["Pod"], "namespaceSelector": selector, **clause}]}
+        return faults(kind=kind, namespace=namespace, match=match, **rules)
+
+    assert of() == of(namespaces=["sh*"]) == of("AdmissionPolicy", "lab") == ()
+    assert of(namespaces=["prod"]) == of("AdmissionPolicy", "prod") == (fault,)
+
+
+@pytest.mark.parametrize(
+    ("exclude", "path"),
+    [
+        ({"users": ["alice", "*"]}, "spec.match.exclude.users"),
+        ({"groups": ["system:*"]}, "spec.match.exclude.groups"),
+        ({"groups": ["*"]}, "spec.match.exclude.groups"),
+        (
+            {"groups": ["system:authenticated", "system:unauthenticated"]},
+            "spec.match.exclude.groups",
+        ),
+        ({"groups": ["system:authenticated"], "users": ["system:*"]}, None),
+    ],
+)
+def test_a_policy_that_excludes_every_user_is_an_error(exclude, path):
+    """Each user is in the group system:authenticated or in system:unauthenticated."""
+    wrong = ((path, "excludes every user; the policy would match nothing"),) if path else ()
+    for rules in ({"policy": "host-ports"}, {"validations": [{"expression": "true"}]}):
+        assert faults(match={"exclude": exclude}, **rules) == wrong
 
 
 def deployment(replicas, image="nginx", **labels):
