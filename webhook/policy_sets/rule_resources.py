@@ -34,32 +34,47 @@ def resources_of(
     `namespace` is that of a tenant's policy.
     """
     known = [kind for kind in KINDS.values() if kind.namespaced or namespace is None]
+    fields = ("kinds", "operations", "subresources")
+    # A clause without one of these has its default, whatever the targets of other clauses.
+    in_use = [field for field in fields if any(getattr(each, field) for each in spec.match.any)]
     named: list[tuple[Kind, str, Iterable[str]]] = []
     clauses = []
     for index, written in enumerate(spec.match.any):
         at = f"spec.match.any[{index}]"
-        kinds, plain = known, {}
-        if written.kinds is not None:
-            kinds = [*_kinds(faults, f"{at}.kinds", written.kinds)]
-            plain = {"kinds": [each.kind for each in kinds]}
-        clauses.append(written.model_copy(update=plain))
-        subresources = written.subresources or [""]
+        words, subresources = written.kinds, written.subresources or [""]
+        kinds = known if words is None else [*_kinds(faults, f"{at}.kinds", words)]
+        names = [each.kind for each in kinds]
         possible = [
             Target(kind, subresource, operations)
             for kind in kinds
             for subresource in dict.fromkeys((*OPERATIONS_OF, *subresources))
             if (operations := operations_of(kind, subresource))
         ]
-        clause = clauses[-1].model_copy(update={"subresources": subresources})
+        plain = {"kinds": words and names, "subresources": subresources}
+        clause = written.model_copy(update=plain)
         faults += _faults(at, clause, possible, namespace) if possible else ()
-        for target in possible:
-            default = ("CONNECT",) if target.subresource in CONNECTED else CREATE_AND_UPDATE
-            selected = {*target.operations}.intersection(clause.operations or default)
-            if target.subresource in subresources and selected:
-                named.append((target.kind, target.subresource, selected))
+        targets = [*_selected(clause, possible)]
+        named += targets
+        values = {
+            "kinds": names,
+            "operations": sorted({operation for *_, found in targets for operation in found}),
+            "subresources": subresources,
+        }
+        clauses.append(written.model_copy(update={field: values[field] for field in in_use}))
     if not spec.match.any:
         named = [(kind, "", CREATE_AND_UPDATE) for kind in known]
     return merged_targets(named), spec.match.model_copy(update={"any": clauses})
+
+
+def _selected(
+    clause: MatchClause, possible: Iterable[Target]
+) -> Iterator[tuple[Kind, str, set[str]]]:
+    """Yield the subresources that a clause names, with the operations that it names or implies."""
+    for target in possible:
+        default = ("CONNECT",) if target.subresource in CONNECTED else CREATE_AND_UPDATE
+        operations = {*target.operations}.intersection(clause.operations or default)
+        if operations and target.subresource in (clause.subresources or ()):
+            yield target.kind, target.subresource, operations
 
 
 def _faults(

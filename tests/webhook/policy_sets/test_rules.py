@@ -486,6 +486,31 @@ def test_match_names_kinds_operations_and_subresources():
 
 
 @pytest.mark.parametrize(
+    ("other", "asked"),
+    [
+        ({"operations": ["DELETE"]}, {"operation": "DELETE"}),
+        ({"subresources": ["status"]}, {"subresource": "status", "operation": "UPDATE"}),
+        (
+            {"kinds": ["Lease"]},
+            {"resource_group": "coordination.k8s.io", "resource": "leases"},
+        ),
+    ],
+)
+def test_the_defaults_of_a_clause_do_not_depend_on_other_clauses(other, asked):
+    """It matches whole objects of known kinds that are created or updated."""
+    match = {"any": [{"namespaces": ["shop"]}, {"namespaces": ["lab"], **other}]}
+    engine = Engine([bound(match=match, validations=[{"expression": "false"}])])
+
+    def is_judged(namespace, **about):
+        request = ask({}, "Deployment", namespace=namespace, **about)
+        return engine.requirements(request.attributes) is not None
+
+    assert is_judged("shop")
+    assert is_judged("lab", **asked)
+    assert not is_judged("shop", **asked)
+
+
+@pytest.mark.parametrize(
     ("clause", "fault"),
     [
         (
