@@ -8,7 +8,7 @@ from kube.resource import JsonObject, group_kind, group_version
 from webhook.engine import NOW, Attributes, BoundPolicy, Engine, Request, Verdict
 from webhook.engine.containers import CONTAINER_LISTS
 from webhook.engine.images import parsed
-from webhook.engine.kinds import KINDS, NAMESPACES, Kind
+from webhook.engine.kinds import NAMESPACES, OURS, Kind
 from webhook.known import Known
 from webhook.policies._attached import RUNNING
 
@@ -100,7 +100,7 @@ class ObjectJudge:
         name = kind.group, kind.kind
         if name in self._planned.get(above, ()):
             return True
-        is_custom = (above.group, above.kind) not in KINDS
+        is_custom = (above.group, above.kind) not in OURS
         is_creator = name in CREATORS and (is_custom or above.kind in CREATORS[name])
         return is_creator and self._judged_by[kind] <= self._judged_by[above]
 

@@ -24,6 +24,8 @@ from kube.resource import Resource
 from tests.webhook.registries.conftest import rate_limited, small_registry
 from tests.webhook.registries.signing import bundle, pem
 from webhook.engine import Engine
+from webhook.engine.kinds import KINDS as KINDS_OF_POLICIES
+from webhook.engine.kinds import Kind
 from webhook.policies._attached import DIGESTS
 from webhook.policy_sets.bound_objects import bind
 from webhook.policy_sets.catalogue import catalogue
@@ -213,6 +215,23 @@ async def test_an_owner_hides_only_what_is_created_from_its_spec(server, auditor
     server.create(DAEMON_SET, deployment("odd", 0, ownerReferences=by_web_app))
     await auditor.run()
     assert auditor.reports().keys() == {"service", "ring", "odd"}
+
+
+async def test_replica_sets_of_a_custom_kind_with_pods_are_not_reported(
+    server, auditor, monkeypatch
+):
+    """A Rollout (`--pod-kinds`) creates them, and is judged by the same policies."""
+    rollout = Kind(
+        "argoproj.io", "Rollout", "rollouts", ("v1alpha1",), pod_spec="spec.template.spec"
+    )
+    monkeypatch.setitem(KINDS_OF_POLICIES, ("argoproj.io", "Rollout"), rollout)
+    auditor.engine = engine(LABELS.format(kinds="[Rollout, ReplicaSet]"))
+    uid = server.create(REPLICA_SET, deployment("own", 3))["metadata"]["uid"]
+    owner = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Rollout", "name": "web", "uid": uid}
+    of_rollout = [owner | {"controller": True}]
+    server.create(REPLICA_SET, deployment("owned", 3, ownerReferences=of_rollout))
+    await auditor.run()
+    assert auditor.reports().keys() == {"own"}
 
 
 async def test_children_of_judged_owners_are_not_reported(server, auditor):
